@@ -1,0 +1,28 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const src = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+
+/** Tests import the package by its public names, as a user does; the names resolve to the sources. */
+const alias = [
+  { find: /^hookspan$/, replacement: src('index.ts') },
+  { find: /^hookspan\/openai$/, replacement: src('adapters/openai/index.ts') },
+  { find: /^hookspan\/([a-z-]+)$/, replacement: src('$1/index.ts') },
+]
+
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/{core,agent,tracing,cli,types}/**/*.test.ts'],
+        },
+      },
+      { extends: true, test: { name: 'package', include: ['test/package/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000 } },
+      { extends: true, test: { name: 'jaeger', include: ['test/jaeger/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000, fileParallelism: false } },
+    ],
+  },
+})
