@@ -1,0 +1,197 @@
+import { snapshot } from '../internal/snapshot.ts'
+import type { ApprovalOptions, Decision } from './decision.ts'
+import { DEFAULT_GATE_PRIORITY, type Gate, type GateContext, type GatePoint } from './gate.ts'
+import { type GateFailureCode, runGate } from './run-gate.ts'
+
+/** One gate's decision, as it is recorded in traces and on the diagnostics channel. */
+export interface GateRecord {
+  readonly gateId: string
+  readonly point: GatePoint
+  readonly decision: Decision['decision']
+  /** False for a shadow gate and for a failure that was let through. */
+  readonly enforced: boolean
+  readonly code?: string
+  readonly reason?: string
+  readonly durationMs: number
+  /** Names of the top-level keys a `mutate` changed; never their values. */
+  readonly changedKeys?: readonly string[]
+  /** Why the gate failed, when it did. */
+  readonly failure?: GateFailureCode
+}
+
+/** What the whole chain decided. */
+export type ChainResult =
+  | {
+      readonly kind: 'proceed'
+      readonly payload: unknown
+      readonly changed: boolean
+      readonly edited?: boolean
+    }
+  | { readonly kind: 'skip'; readonly result: unknown; readonly gateId: string }
+  | Refusal
+
+export interface Refusal {
+  /** `deny`: a gate, a time limit or a failure refused. `reject`: a human did. */
+  readonly kind: 'deny' | 'reject'
+  readonly code: string
+  readonly reason: string
+  readonly stop: boolean
+  readonly gateId?: string
+}
+
+/** What asking a human gave: arguments to run, or a refusal. */
+export type AskResult =
+  | { readonly kind: 'approve'; readonly args: unknown; readonly edited: boolean }
+  | Refusal
+
+export interface ChainOptions {
+  /** `chain`: mutations pass on. `firstDecision`: the first answer that is not `proceed` ends it (Dapr's rule). */
+  readonly composition?: 'chain' | 'firstDecision'
+  readonly signal?: AbortSignal
+  /** Told of each decision as it falls. */
+  onDecision?(record: GateRecord): void
+  /** Lets a gate run inside a scope of its own, for tracing. */
+  around?(gate: Gate, run: () => Promise<GateVerdict>): Promise<GateVerdict>
+  /** Asks a human. Absent: `require_approval` denies with `no_approver`. */
+  ask?(options: ApprovalOptions, payload: unknown, gate: Gate): Promise<AskResult>
+}
+
+/** What is recorded of a gate, and what is enforced. */
+export interface GateVerdict {
+  readonly record: GateRecord
+  readonly decision: Decision
+}
+
+/** The gates of one point, in the order in which they decide. */
+export function orderGates(gates: readonly Gate[], point: GatePoint): Gate[] {
+  return gates
+    .filter((gate) => gate.point === point)
+    .sort((a, b) => (a.priority ?? DEFAULT_GATE_PRIORITY) - (b.priority ?? DEFAULT_GATE_PRIORITY))
+}
+
+type ChainContext = Omit<GateContext, 'signal' | 'payload'>
+
+/**
+ * Lets the gates decide one after the other. Mutations chain; the first `deny` or `skip` ends the chain; gates
+ * after an approval still run, on the approved arguments. Never throws: every failure is a refusal.
+ */
+export async function runChain(
+  gates: readonly Gate[],
+  ctx: ChainContext,
+  payload: unknown,
+  options: ChainOptions = {},
+): Promise<ChainResult> {
+  let current = payload
+  let changed = false
+  let edited = false
+  for (const gate of gates) {
+    const decide = () => verdictOf(gate, ctx, current, options.signal)
+    const { record, decision } = await (options.around === undefined
+      ? decide()
+      : options.around(gate, decide))
+    options.onDecision?.(record)
+    switch (decision.decision) {
+      case 'proceed':
+        continue
+      case 'skip':
+        return { kind: 'skip', result: decision.result, gateId: gate.id }
+      case 'deny':
+        return refusal(decision, gate)
+      case 'mutate':
+        current = mutated(ctx.point, current, decision.payload)
+        changed = true
+        break
+      case 'require_approval': {
+        const { decision: _name, ...approval } = decision
+        const answer = await askHuman(approval, snapshot(current), gate, options)
+        if (answer.kind !== 'approve') return answer
+        current = answer.args
+        changed ||= answer.edited
+        edited ||= answer.edited
+      }
+    }
+    if (options.composition === 'firstDecision') break
+  }
+  return { kind: 'proceed', payload: current, changed, edited }
+}
+
+const PROCEED: Decision = { decision: 'proceed' }
+
+async function verdictOf(
+  gate: Gate,
+  ctx: ChainContext,
+  payload: unknown,
+  signal: AbortSignal | undefined,
+): Promise<GateVerdict> {
+  const startedAt = performance.now()
+  const answer = await runGate(gate, { ...ctx, payload }, signal)
+  const durationMs = performance.now() - startedAt
+  if (answer.ok) {
+    const record = recordOf(gate, answer.decision, payload, durationMs)
+    return { record, decision: gate.shadow === true ? PROCEED : answer.decision }
+  }
+  const refused: Decision = {
+    decision: 'deny',
+    code: answer.code,
+    reason: `gate "${gate.id}": ${answer.message}`,
+  }
+  const enforced = gate.shadow !== true && gate.onFailure !== 'proceed'
+  const record = { ...recordOf(gate, refused, payload, durationMs), enforced, failure: answer.code }
+  return { record, decision: enforced ? refused : PROCEED }
+}
+
+async function askHuman(
+  approval: ApprovalOptions,
+  payload: unknown,
+  gate: Gate,
+  options: ChainOptions,
+): Promise<AskResult> {
+  if (options.ask === undefined) {
+    const reason = `gate "${gate.id}" requires an approval, and no approver is plugged in`
+    return { kind: 'deny', code: 'no_approver', reason, stop: false, gateId: gate.id }
+  }
+  return options.ask(approval, payload, gate)
+}
+
+function refusal(decision: Extract<Decision, { decision: 'deny' }>, gate: Gate): Refusal {
+  return {
+    kind: 'deny',
+    code: decision.code ?? 'policy_denied',
+    reason: decision.reason ?? `denied by gate "${gate.id}"`,
+    stop: decision.stop ?? false,
+    gateId: gate.id,
+  }
+}
+
+/** A model request is merged shallowly; everything else is replaced. */
+function mutated(point: GatePoint, current: unknown, payload: unknown): unknown {
+  if (point !== 'beforeLlmCall') return payload
+  return { ...(current as object), ...(payload as object) }
+}
+
+function recordOf(gate: Gate, decision: Decision, before: unknown, durationMs: number): GateRecord {
+  const denied = decision.decision === 'deny' ? decision : undefined
+  return {
+    gateId: gate.id,
+    point: gate.point,
+    decision: decision.decision,
+    enforced: gate.shadow !== true,
+    durationMs,
+    ...(denied && {
+      code: denied.code ?? 'policy_denied',
+      reason: denied.reason ?? `denied by gate "${gate.id}"`,
+    }),
+    ...(decision.decision === 'mutate' && { changedKeys: changedKeys(before, decision.payload) }),
+  }
+}
+
+function changedKeys(before: unknown, after: unknown): string[] {
+  if (!isRecord(before) || !isRecord(after)) return []
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+    .sort()
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,114 @@
+import { describeValue } from '../internal/errors.ts'
+
+export type ApprovalChoice = 'approve' | 'edit' | 'reject'
+
+/** How a gate asks a human. */
+export interface ApprovalOptions {
+  /** Milliseconds from asking; on expiry the call is denied, never allowed. Absent: the approver's own limit. */
+  readonly timeoutMs?: number
+  /** What the human should know. */
+  readonly instructions?: string
+  /** Who may answer; empty or absent: whoever the approver lets in. */
+  readonly approvers?: readonly string[]
+  /** Which answers are taken. @default ['approve', 'edit', 'reject'] */
+  readonly allow?: readonly ApprovalChoice[]
+}
+
+/** What a gate answers: plain JSON, the same for functions, commands and endpoints. */
+export type Decision =
+  | { readonly decision: 'proceed' }
+  | { readonly decision: 'mutate'; readonly payload: unknown }
+  | { readonly decision: 'skip'; readonly result?: unknown }
+  | { readonly decision: 'deny'; readonly reason?: string; readonly code?: string; readonly stop?: boolean }
+  | ({ readonly decision: 'require_approval' } & ApprovalOptions)
+
+/** Lets it happen as it is. The same as answering nothing. */
+export function proceed(): Decision {
+  return { decision: 'proceed' }
+}
+
+/** Replaces what is about to happen: tool arguments, model request fields, a result, by point. */
+export function mutate(payload: unknown): Decision {
+  return { decision: 'mutate', payload }
+}
+
+/** Answers in place of the real thing, which is not run. */
+export function skip(result?: unknown): Decision {
+  return { decision: 'skip', result }
+}
+
+/**
+ * Refuses. The model is told `{ denied, code, reason }` and the run goes on, unless `stop` ends it.
+ *
+ * @param options.code stable reason code, `policy_denied` by default.
+ * @param options.stop ends the run with reason `denied`.
+ */
+export function deny(reason: string, options: { code?: string; stop?: boolean } = {}): Decision {
+  return { decision: 'deny', reason, ...options }
+}
+
+/** Asks the plugged-in approver; where there is none, the call is denied with `no_approver`. */
+export function requireApproval(options: ApprovalOptions = {}): Decision {
+  return { decision: 'require_approval', ...options }
+}
+
+const FIELDS: Record<Decision['decision'], readonly string[]> = {
+  proceed: [],
+  mutate: ['payload'],
+  skip: ['result'],
+  deny: ['reason', 'code', 'stop'],
+  require_approval: ['timeoutMs', 'instructions', 'approvers', 'allow'],
+}
+
+const CHOICES: ReadonlySet<unknown> = new Set(['approve', 'edit', 'reject'])
+
+/** Why `value` is no valid decision at `point`, or undefined when it is one. Unknown fields are refused. */
+export function decisionProblem(value: unknown, point?: string): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return `expected a decision object, got ${describeValue(value)}`
+  }
+  const { decision, ...rest } = value as Record<string, unknown>
+  if (typeof decision !== 'string' || !Object.hasOwn(FIELDS, decision)) {
+    return `expected \`decision\` to be one of ${Object.keys(FIELDS).join(', ')}, got ${describeValue(decision)}`
+  }
+  const allowed = FIELDS[decision as Decision['decision']]
+  const unknown = Object.keys(rest).find((key) => !allowed.includes(key))
+  if (unknown !== undefined) return `unknown field \`${unknown}\` in a "${decision}" decision`
+  if (decision === 'mutate' && !Object.hasOwn(rest, 'payload')) return 'a "mutate" decision needs a `payload`'
+  if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest['payload'])) {
+    return `a model request is mutated with an object of fields, got ${describeValue(rest['payload'])}`
+  }
+  return fieldProblem(rest)
+}
+
+function fieldProblem(fields: Record<string, unknown>): string | undefined {
+  for (const key of ['reason', 'code', 'instructions']) {
+    if (fields[key] !== undefined && typeof fields[key] !== 'string') {
+      return `expected \`${key}\` to be a string, got ${describeValue(fields[key])}`
+    }
+  }
+  const { stop, timeoutMs, approvers, allow } = fields
+  if (stop !== undefined && typeof stop !== 'boolean') {
+    return `expected \`stop\` to be a boolean, got ${describeValue(stop)}`
+  }
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1)) {
+    return `expected \`timeoutMs\` to be a number of milliseconds >= 1, got ${describeValue(timeoutMs)}`
+  }
+  if (
+    approvers !== undefined &&
+    !(Array.isArray(approvers) && approvers.every((a) => typeof a === 'string'))
+  ) {
+    return `expected \`approvers\` to be a list of strings, got ${describeValue(approvers)}`
+  }
+  if (
+    allow !== undefined &&
+    !(Array.isArray(allow) && allow.length > 0 && allow.every((a) => CHOICES.has(a)))
+  ) {
+    return `expected \`allow\` to be a list of approve, edit, reject, got ${describeValue(allow)}`
+  }
+  return undefined
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

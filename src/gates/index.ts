@@ -1,0 +1,6 @@
+export type { ApprovalAnswer, ApprovalRequest, Approver } from './approver.ts'
+export type { GateRecord } from './chain.ts'
+export type { ApprovalChoice, ApprovalOptions, Decision } from './decision.ts'
+export { deny, mutate, proceed, requireApproval, skip } from './decision.ts'
+export type { Gate, GateContext, GatePoint } from './gate.ts'
+export { GATE_POINTS } from './gate.ts'

@@ -1,0 +1,107 @@
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import type { HookEvent } from './events.ts'
+import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, isHookType } from './hook-types.ts'
+
+export const DEFAULT_TIMEOUT_MS = 30_000
+export const DEFAULT_MAX_PENDING = 1_000
+export const DEFAULT_PRIORITY = 100
+
+/** What a handler gets beside its event. */
+export interface HookContext {
+  /** Aborted when the handler exceeds its `timeoutMs`. */
+  readonly signal: AbortSignal
+}
+
+/** One observer of one kind of event. It can never change what the agent does. */
+export interface AgentHook<T extends AnyHookType = AnyHookType> {
+  /** Unique within the operation. */
+  id: string
+  type: T
+  handler: (event: HookEvent<T>, context: HookContext) => void | Promise<void>
+  /**
+   * Which events reach the handler. For tool hooks a string is a glob over `apiName` and over
+   * `identifier/apiName` (`*` any run of characters, `?` one), a RegExp is tested against the same two.
+   * A predicate may be used with every type; when it throws, the event is not delivered and the failure is reported.
+   */
+  match?: string | RegExp | ((event: HookEvent<T>) => boolean)
+  /**
+   * Milliseconds a handler may take, from its call. Past it the handler is reported as timed out, its signal is
+   * aborted and the next event is delivered. Minimum 1; `Infinity` switches the limit off.
+   *
+   * For `beforeToolCall` it is also how long the tool call waits for an asynchronous handler to call `mock()`;
+   * there the default is the dispatcher's `mockTimeoutMs` (1 000).
+   *
+   * @default 30_000
+   */
+  timeoutMs?: number
+  /**
+   * How many events may wait for a slow handler, per operation. Past it the oldest are dropped, counted and
+   * reported once per burst. Minimum 1.
+   *
+   * @default 1_000
+   */
+  maxPending?: number
+  /** Lower runs first; equal priorities run in the order of registration. @default 100 */
+  priority?: number
+}
+
+/** Any hook, for lists that mix types. */
+export type AnyAgentHook = { [T in AnyHookType]: AgentHook<T> }[AnyHookType]
+
+const TOOL_TYPES: ReadonlySet<AnyHookType> = new Set(['beforeToolCall', 'afterToolCall', 'onToolCallError'])
+
+/**
+ * Checks one hook, so that a mistake is loud at registration and not silent at run time.
+ *
+ * @throws HookspanError `INVALID_HOOK` naming the value and the mend.
+ */
+export function assertHook(hook: unknown): asserts hook is AgentHook {
+  if (typeof hook !== 'object' || hook === null) {
+    throw invalid(`Expected a hook object, got ${describeValue(hook)}`)
+  }
+  const { id, type, handler, match, timeoutMs, maxPending, priority } = hook as Record<string, unknown>
+  if (typeof id !== 'string' || id === '') {
+    throw invalid(`Expected \`id\` of the hook to be a non-empty string, got ${describeValue(id)}`)
+  }
+  if (!isHookType(type)) {
+    const known = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
+    throw invalid(`Unknown hook type ${describeValue(type)} in hook "${id}". Known types: ${known}`)
+  }
+  if (typeof handler !== 'function') {
+    throw invalid(`Expected \`handler\` of hook "${id}" to be a function, got ${describeValue(handler)}`)
+  }
+  assertMatch(id, type, match)
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1)) {
+    throw invalid(
+      `Expected \`timeoutMs\` of hook "${id}" to be a number of milliseconds >= 1, got ${describeValue(timeoutMs)}`,
+    )
+  }
+  if (maxPending !== undefined && !(Number.isInteger(maxPending) && (maxPending as number) >= 1)) {
+    throw invalid(
+      `Expected \`maxPending\` of hook "${id}" to be an integer >= 1, got ${describeValue(maxPending)}`,
+    )
+  }
+  if (priority !== undefined && !Number.isFinite(priority)) {
+    throw invalid(
+      `Expected \`priority\` of hook "${id}" to be a finite number, got ${describeValue(priority)}`,
+    )
+  }
+}
+
+function assertMatch(id: string, type: AnyHookType, match: unknown): void {
+  if (match === undefined || typeof match === 'function') return
+  if (!(typeof match === 'string' && match !== '') && !(match instanceof RegExp)) {
+    throw invalid(
+      `Expected \`match\` of hook "${id}" to be a glob, a RegExp or a predicate, got ${describeValue(match)}`,
+    )
+  }
+  if (!TOOL_TYPES.has(type)) {
+    throw invalid(
+      `\`match\` of hook "${id}" is a tool name pattern, but "${type}" is not a tool hook. Use a predicate instead`,
+    )
+  }
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_HOOK', `${message}.`)
+}

@@ -1,0 +1,77 @@
+export type HookspanErrorCode =
+  | 'INVALID_HOOK'
+  | 'INVALID_GATE'
+  | 'INVALID_PLUGIN'
+  | 'INVALID_OPTION'
+  | 'INVALID_EVENT'
+  | 'INVALID_CALL'
+  | 'DUPLICATE_HOOK'
+  | 'DUPLICATE_OPERATION'
+  | 'OPERATION_ENDED'
+  | 'MOCK_TOO_LATE'
+  | 'MOCK_INVALID'
+  | 'CALL_DENIED'
+  | 'RUN_DENIED'
+  | 'MISSING_DEPENDENCY'
+  | 'INVALID_RECORDING'
+  | 'INVALID_CONFIG'
+
+/** The one error class of the package. `code` is stable; the message names the value and the mend. */
+export class HookspanError extends Error {
+  override readonly name: string = 'HookspanError'
+  readonly code: HookspanErrorCode
+
+  constructor(code: HookspanErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** A value as an error message shows it: short, quoted, with its type. Never throws. */
+export function describeValue(value: unknown): string {
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  if (value === undefined || value === null) return `\`${value}\``
+  if (typeof value === 'object' || typeof value === 'function') return `\`${preview(value)}\` (${type})`
+  return `\`${cut(typeof value === 'string' ? JSON.stringify(value) : String(value))}\` (${type})`
+}
+
+function preview(value: object): string {
+  if (typeof value === 'function') return `function ${(value as { name?: string }).name ?? ''}`.trim()
+  try {
+    return cut(JSON.stringify(value) ?? Object.prototype.toString.call(value))
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
+}
+
+function cut(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
+
+/** The text of anything that was thrown. Never throws. */
+export function errorMessage(error: unknown): string {
+  try {
+    if (error instanceof Error) return error.message || error.name
+    if (typeof error === 'string') return error
+    return describeValue(error)
+  } catch {
+    return 'unknown error'
+  }
+}
+
+/**
+ * A stable, low-cardinality name for anything that was thrown: its HTTP status or string `code` where it has one,
+ * else its class name, `_OTHER` for what is no error (the OpenTelemetry fallback value of `error.type`).
+ */
+export function errorType(error: unknown): string {
+  try {
+    if (typeof error !== 'object' || error === null) return '_OTHER'
+    const { code, name, status } = error as { code?: unknown; name?: unknown; status?: unknown }
+    if (typeof status === 'number') return String(status)
+    if (typeof code === 'string' && code !== '') return code
+    if (typeof name === 'string' && name !== '' && name !== 'Error') return name
+    return (error as object).constructor?.name || 'Error'
+  } catch {
+    return '_OTHER'
+  }
+}

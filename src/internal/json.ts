@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+
+/** `JSON.stringify` that never throws: cycles and BigInts become strings. Undefined and functions become `''`. */
+export function safeStringify(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return stringifyHostile(value)
+  }
+}
+
+function stringifyHostile(value: unknown): string {
+  const path: object[] = []
+  try {
+    const text = JSON.stringify(value, function (this: unknown, _key, item: unknown) {
+      if (typeof item === 'bigint') return item.toString()
+      if (typeof item !== 'object' || item === null) return item
+      while (path.length > 0 && path.at(-1) !== this) path.pop()
+      if (path.includes(item)) return '[Circular]'
+      path.push(item)
+      return item
+    })
+    return text ?? ''
+  } catch (error) {
+    return JSON.stringify(`[not serializable: ${error instanceof Error ? error.message : 'unknown'}]`)
+  }
+}
+
+/** What a model is told of a tool's result: text as it is, anything else as JSON, nothing as the empty string. */
+export function toContent(result: unknown): string {
+  return typeof result === 'string' ? result : safeStringify(result)
+}
+
+/** JSON with the keys of every object in code point order, so that equal values have equal texts. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(sortKeys(JSON.parse(safeStringify(value) || 'null')))
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item)]))
+}
+
+/** SHA-256 of the canonical JSON, in hex: what binds an approval to the arguments that were shown. */
+export function digestOf(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex')
+}
