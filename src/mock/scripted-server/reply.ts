@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toAnswer } from './answer.ts'
+import { chatCompletion, chatCompletionEvents } from './chat-completions.ts'
+import { responseEvents, responseObject } from './responses.ts'
+import { ScriptError } from './script-error.ts'
+import type { ScriptedError, ScriptedRequest, ScriptedStep } from './types.ts'
+
+/**
+ * The HTTP answer that a step stands for.
+ *
+ * @throws ScriptError when the step wants to be cut after more events than it has.
+ */
+export function reply(step: ScriptedStep, request: ScriptedRequest, signal: AbortSignal): Response {
+  const headers = { 'x-request-id': `req_scripted_${request.index}`, 'openai-processing-ms': '1' }
+  if (step.error) return errorReply(step.error, headers)
+  const answer = toAnswer(step, request)
+  const chat = request.api === 'chat'
+  if (!request.stream) {
+    const text = JSON.stringify(chat ? chatCompletion(answer) : responseObject(answer, request.body))
+    return jsonReply(text, headers, step.cutAfterChunks !== undefined)
+  }
+  const events = chat ? chatCompletionEvents(answer, request.body) : responseEvents(answer, request.body)
+  const cutAt = step.cutAfterChunks
+  if (cutAt !== undefined && cutAt >= events.length) {
+    throw new ScriptError(
+      'invalid_script',
+      `\`cutAfterChunks\` is ${cutAt}, but the answer to request ${request.index} has only ${events.length} events, ` +
+        'so nothing would be cut. Choose a smaller number.',
+    )
+  }
+  return new Response(eventStream(events.slice(0, cutAt), { cut: cutAt !== undefined, step, signal }), {
+    headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+  })
+}
+
+function jsonReply(text: string, headers: Record<string, string>, cut: boolean): Response {
+  const bytes = new TextEncoder().encode(text)
+  const half = bytes.subarray(0, Math.ceil(bytes.length / 2))
+  return new Response(cut ? brokenAfter(half) : bytes, {
+    headers: { ...headers, 'content-type': 'application/json', 'content-length': String(bytes.length) },
+  })
+}
+
+/** What the client's `fetch` would say of a socket that was closed under it. */
+const cutError = () => new TypeError('terminated', { cause: new Error('other side closed') })
+
+function brokenAfter(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let sent = false
+  return new ReadableStream(
+    {
+      pull(controller) {
+        if (sent) return controller.error(cutError())
+        sent = true
+        controller.enqueue(bytes)
+      },
+    },
+    // Nothing is made ahead of its being read: an error would throw away what is still queued.
+    { highWaterMark: 0 },
+  )
+}
+
+function eventStream(
+  events: string[],
+  { cut, step, signal }: { cut: boolean; step: ScriptedStep; signal: AbortSignal },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder()
+  let next = 0
+  let onAbort: () => void
+  const settle = () => signal.removeEventListener('abort', onAbort)
+  return new ReadableStream(
+    {
+      start(controller) {
+        onAbort = () => controller.error(signal.reason)
+        if (signal.aborted) return onAbort()
+        signal.addEventListener('abort', onAbort, { once: true })
+      },
+      async pull(controller) {
+        if (step.chunkDelayMs && next > 0) {
+          const slept = await sleep(step.chunkDelayMs, true, { signal }).catch(() => false)
+          if (!slept) return
+        }
+        const event = events[next++]
+        if (event !== undefined) return controller.enqueue(encoder.encode(event))
+        settle()
+        if (cut) controller.error(cutError())
+        else controller.close()
+      },
+      cancel: settle,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+const ERROR_TYPES: Record<number, string | undefined> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+}
+
+function errorReply(error: ScriptedError, headers: Record<string, string>): Response {
+  const { status, message, code = null, type = ERROR_TYPES[status] ?? 'server_error', retryAfterMs } = error
+  const retry =
+    retryAfterMs === undefined
+      ? {}
+      : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)), 'retry-after-ms': String(retryAfterMs) }
+  return Response.json(
+    { error: { message, type, param: null, code } },
+    { status, headers: { ...headers, ...retry } },
+  )
+}
+
+/** The answer to a request that the script does not know: an error that the client must not retry. */
+export function refusal(message: string): Response {
+  const error = { message, type: 'scripted_server_error', param: null, code: 'unexpected_request' }
+  return Response.json({ error }, { status: 500, headers: { 'x-should-retry': 'false' } })
+}

@@ -1,0 +1,68 @@
+import type { ScriptedRequest } from './types.ts'
+
+/** A request as it came, before anything is understood of it. */
+export interface RawRequest {
+  method: string
+  /** Without the query. */
+  path: string
+  headers: Record<string, string>
+  bodyText: string
+}
+
+export function parseRequest(
+  { method, path, headers, bodyText }: RawRequest,
+  index: number,
+): ScriptedRequest {
+  const api = path.endsWith('/chat/completions')
+    ? 'chat'
+    : path.endsWith('/responses')
+      ? 'responses'
+      : undefined
+  const body = parseObject(bodyText) ?? {}
+  return {
+    ...{ index, api, method, path, headers, body, bodyText },
+    stream: body.stream === true,
+    messages: toList(api === 'responses' ? body.input : body.messages),
+  }
+}
+
+function toList(messages: unknown): unknown[] {
+  if (typeof messages === 'string') return [{ role: 'user', content: messages }]
+  return Array.isArray(messages) ? messages : []
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Why no script could answer the request, if that is so. */
+export function problemWith(request: ScriptedRequest): string | undefined {
+  if (!request.api || request.method !== 'POST') {
+    return 'only `POST /v1/chat/completions` and `POST /v1/responses` are served'
+  }
+  if (!parseObject(request.bodyText)) return 'its body is not a JSON object'
+  const choices = request.body.n ?? 1
+  if (request.api === 'chat' && choices !== 1) {
+    return `it asks for ${JSON.stringify(choices)} choices (\`n\`), and a step holds one`
+  }
+  return undefined
+}
+
+/** One line that tells a person which request it was. */
+export function describeRequest(request: ScriptedRequest): string {
+  const model = typeof request.body.model === 'string' ? ` for model "${request.body.model}"` : ''
+  const last = request.messages.at(-1)
+  const ending = last === undefined ? '' : `, its last message ${shorten(JSON.stringify(last))}`
+  return `request ${request.index} (${request.method} ${request.path}${model}${ending})`
+}
+
+export function shorten(text: string, length = 160): string {
+  return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`
+}

@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Script } from './script.ts'
+import type { ScriptOptions, ScriptReport } from './types.ts'
+
+export interface ScriptedServer extends ScriptReport, AsyncDisposable {
+  /** What `new OpenAI({ baseURL })` takes: `http://127.0.0.1:<port>/v1`. */
+  readonly baseURL: string
+  readonly port: number
+  /** Breaks open connections. Does not check the script: call `assertDone()` for that. */
+  close(): Promise<void>
+}
+
+/**
+ * An OpenAI-compatible HTTP server on a free loopback port, answering from a script.
+ *
+ * @throws ScriptError when the script is wrong in itself.
+ * @example
+ * await using server = await startScriptedServer({ steps: [{ content: 'hello' }] })
+ * const client = new OpenAI({ apiKey: 'scripted', baseURL: server.baseURL })
+ * await client.responses.create({ model: 'gpt-4o', input: 'hi' })
+ * server.assertDone()
+ */
+export async function startScriptedServer(options: ScriptOptions): Promise<ScriptedServer> {
+  const script = new Script(options)
+  const server = createServer((incoming, outgoing) => {
+    // Whatever goes wrong while serving, the client must see a broken connection and not wait for ever.
+    serve(script, incoming, outgoing).catch(() => outgoing.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    server.closeAllConnections()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+  return {
+    baseURL: `http://127.0.0.1:${port}/v1`,
+    port,
+    get requests() {
+      return script.requests
+    },
+    get unexpected() {
+      return script.unexpected
+    },
+    get remaining() {
+      return script.remaining
+    },
+    assertDone: () => script.assertDone(),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function serve(script: Script, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  // A web page that reaches this port under a name of its own must not use up steps.
+  if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/.test(incoming.headers.host ?? '')) {
+    return void outgoing.writeHead(403).end('The scripted server answers to 127.0.0.1 and localhost only.')
+  }
+  const gone = new AbortController()
+  outgoing.on('close', () => {
+    if (!outgoing.writableFinished) gone.abort()
+  })
+  const raw = {
+    method: incoming.method ?? 'GET',
+    path: new URL(incoming.url ?? '/', 'http://localhost').pathname,
+    headers: Object.fromEntries(
+      Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
+    ),
+    bodyText: await readBody(incoming),
+  }
+  const response = await script.handle(raw, gone.signal)
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  if (!response.body) return void outgoing.end()
+  // Streams of a few events would otherwise be held back until the first one is written.
+  outgoing.flushHeaders()
+  for await (const chunk of response.body) await write(outgoing, chunk)
+  outgoing.end()
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Waits until the bytes are with the system, so that a cut comes after all that was to arrive before it. */
+function write(outgoing: ServerResponse, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    outgoing.write(chunk, (error) => (error ? reject(error) : resolve()))
+  })
+}
