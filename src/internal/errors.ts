@@ -15,6 +15,7 @@ export type HookspanErrorCode =
   | 'MISSING_DEPENDENCY'
   | 'INVALID_RECORDING'
   | 'INVALID_CONFIG'
+  | 'SCRIPT_NOT_FOLLOWED'
 
 /** The one error class of the package. `code` is stable; the message names the value and the mend. */
 export class HookspanError extends Error {

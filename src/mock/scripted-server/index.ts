@@ -1,4 +1,4 @@
-export { ScriptError, type ScriptErrorCode } from './script-error.ts'
+export { ScriptError } from './script-error.ts'
 export { type ScriptedFetch, scriptedFetch } from './scripted-fetch.ts'
 export { type ScriptedServer, startScriptedServer } from './scripted-server.ts'
 export type {

@@ -23,7 +23,7 @@ export function reply(step: ScriptedStep, request: ScriptedRequest, signal: Abor
   const cutAt = step.cutAfterChunks
   if (cutAt !== undefined && cutAt >= events.length) {
     throw new ScriptError(
-      'invalid_script',
+      'INVALID_OPTION',
       `\`cutAfterChunks\` is ${cutAt}, but the answer to request ${request.index} has only ${events.length} events, ` +
         'so nothing would be cut. Choose a smaller number.',
     )

@@ -1,12 +1,10 @@
-export type ScriptErrorCode = 'invalid_script' | 'script_not_followed'
+import { HookspanError } from '../../internal/errors.ts'
 
-/** The script itself is wrong, or what happened is not what it says. */
-export class ScriptError extends Error {
+/** The script is wrong in itself (`INVALID_OPTION`), or what happened is not what it says. */
+export class ScriptError extends HookspanError {
   override readonly name: string = 'ScriptError'
-  readonly code: ScriptErrorCode
 
-  constructor(code: ScriptErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
+  constructor(code: 'INVALID_OPTION' | 'SCRIPT_NOT_FOLLOWED', message: string, options?: ErrorOptions) {
+    super(code, message, options)
   }
 }

@@ -58,7 +58,7 @@ export class Script implements ScriptReport {
       lines.push(`steps[${index}] was never asked for: ${shorten(JSON.stringify(this.#steps[index]))}`)
     }
     if (lines.length === 0) return
-    throw new ScriptError('script_not_followed', `The script was not followed:\n- ${lines.join('\n- ')}`)
+    throw new ScriptError('SCRIPT_NOT_FOLLOWED', `The script was not followed:\n- ${lines.join('\n- ')}`)
   }
 
   /** Taken before anything is awaited, so that steps go out in the order in which requests came. */

@@ -344,6 +344,9 @@ describe.each(Object.entries(transports))('the scripted model %s', (_, start) =>
 
     expect(report.remaining).toBe(1)
     expect(() => report.assertDone()).toThrow('steps[1] was never asked for: {"content":"left over"}')
+    expect(() => report.assertDone()).toThrow(
+      expect.objectContaining({ name: 'ScriptError', code: 'SCRIPT_NOT_FOLLOWED' }),
+    )
   })
 
   it('refuses what no step can answer', async () => {

@@ -62,7 +62,7 @@ function checkCount(value: unknown, where: string): void {
   }
 }
 
-const invalid = (message: string) => new ScriptError('invalid_script', `${message}.`)
+const invalid = (message: string) => new ScriptError('INVALID_OPTION', `${message}.`)
 
 function show(value: unknown): string {
   return typeof value === 'object' && value !== null
