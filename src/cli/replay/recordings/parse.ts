@@ -1,0 +1,132 @@
+import { readFile, stat } from 'node:fs/promises'
+import { describeValue, errorMessage } from '../../../internal/errors.ts'
+import { detectFormat } from './detect.ts'
+import { parseOpenAIChat, restoreChatMessage } from './openai-chat.ts'
+import { RecordingError } from './recording-error.ts'
+import { parseTauBench } from './tau-bench.ts'
+import { parseTau2Bench, restoreTau2Message } from './tau2-bench.ts'
+import type { RecordedRun, RecordingFormat } from './types.ts'
+
+export interface ReadOptions {
+  /** Larger files are refused, in bytes. A file is held in memory as a whole. @default 268_435_456 (256 MiB) */
+  maxFileBytes?: number
+}
+
+const KNOWN_FORMATS =
+  'OpenAI chat messages (`[message, …]`, `{"messages": […]}`, a list of these, or one a line), ' +
+  'tau-bench (`[{"traj": […]}, …]`) and tau2-bench (`{"simulations": […]}`)'
+
+/**
+ * Every run of a file.
+ *
+ * @throws RecordingError when the file cannot be read or is no recording, naming the place and the mend.
+ */
+export async function readRecordings(
+  path: string,
+  { maxFileBytes = 2 ** 28 }: ReadOptions = {},
+): Promise<RecordedRun[]> {
+  const place = { source: path }
+  let bytes: Buffer
+  try {
+    const { size } = await stat(path)
+    if (size > maxFileBytes) {
+      throw new RecordingError(
+        place,
+        `the file has ${size} bytes, more than the ${maxFileBytes} that are read at once. Split it into smaller files.`,
+      )
+    }
+    bytes = await readFile(path)
+  } catch (error) {
+    if (error instanceof RecordingError) throw error
+    throw new RecordingError(place, `the file cannot be read (${errorMessage(error)}). Check the path.`, {
+      cause: error,
+    })
+  }
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (error) {
+    throw new RecordingError(place, 'the file is not UTF-8 text. If it is compressed, unpack it first.', {
+      cause: error,
+    })
+  }
+  return parseRecordings(text, path)
+}
+
+/**
+ * Every run of a text in one of the known formats.
+ *
+ * @param source Name of the text, for messages.
+ * @throws RecordingError
+ */
+export function parseRecordings(text: string, source: string): RecordedRun[] {
+  if (text.trim() === '') throw new RecordingError({ source }, 'the file is empty. Record the run again.')
+  const value = parseJson(text, source)
+  const format = detectFormat(value)
+  if (!format) {
+    if (Array.isArray(value) && value.length === 0) {
+      throw new RecordingError({ source }, 'the file holds an empty list, so there is nothing to replay.')
+    }
+    throw new RecordingError(
+      { source },
+      `no known format: found ${describeValue(value)}. Known are ${KNOWN_FORMATS}.`,
+    )
+  }
+  const runs = PARSERS[format](value, source)
+  if (runs.length === 0)
+    throw new RecordingError({ source }, 'the file holds no runs, so there is nothing to replay.')
+  return runs
+}
+
+const PARSERS: Record<RecordingFormat, (value: unknown, source: string) => RecordedRun[]> = {
+  'openai-chat': parseOpenAIChat,
+  'tau-bench': parseTauBench,
+  'tau2-bench': parseTau2Bench,
+}
+
+/** The messages of the run as they were recorded, key by key. */
+export function restoreMessages({ format, items }: RecordedRun): unknown[] {
+  return items.map(format === 'tau2-bench' ? restoreTau2Message : restoreChatMessage)
+}
+
+function parseJson(text: string, source: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const lines = text.split('\n').map((line) => line.trim())
+    if (isJsonObjectOrList(lines.find(Boolean) ?? '')) return parseLines(lines, source)
+    const truncated = /end of JSON input|Unterminated/i.test(errorMessage(error))
+    throw new RecordingError(
+      { source },
+      `not JSON: ${errorMessage(error)}. ` +
+        (truncated ? 'The file ends too early: copy or download it again.' : 'Mend the file at that place.'),
+      { cause: error },
+    )
+  }
+}
+
+function isJsonObjectOrList(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object'
+  } catch {
+    return false
+  }
+}
+
+/** One conversation a line; empty lines are passed over. */
+function parseLines(lines: string[], source: string): unknown[] {
+  const conversations: unknown[] = []
+  for (const [index, line] of lines.entries()) {
+    if (line === '') continue
+    try {
+      conversations.push(JSON.parse(line))
+    } catch (error) {
+      throw new RecordingError(
+        { source, run: conversations.length },
+        `line ${index + 1} is not JSON: ${errorMessage(error)}. Put one whole conversation on each line.`,
+        { cause: error },
+      )
+    }
+  }
+  return conversations
+}

@@ -1,0 +1,31 @@
+import { describeValue } from '../../../internal/errors.ts'
+import { defined, type Fields, isFields, optionalNumber } from './fields.ts'
+import { parseChatMessages } from './openai-chat.ts'
+import { RecordingError } from './recording-error.ts'
+import type { RecordedRun } from './types.ts'
+
+export function isTauBenchRun(value: unknown): value is Fields {
+  return isFields(value) && 'traj' in value
+}
+
+/** tau-bench: `[{ task_id, trial, reward, info, traj: [chat message, …] }, …]`. */
+export function parseTauBench(value: unknown, source: string): RecordedRun[] {
+  const runs = Array.isArray(value) ? value : [value]
+  return runs.map((run, index) => {
+    const place = { source, run: index }
+    if (!isTauBenchRun(run) || !Array.isArray(run.traj)) {
+      throw new RecordingError(
+        place,
+        `expected a tau-bench run with a \`traj\` list, got ${describeValue(run)}.`,
+      )
+    }
+    // The format has no error flag; its tools answer with a text that starts like this, in this spelling.
+    const messages = parseChatMessages(run.traj, place, (content) => content.startsWith('Error'))
+    return {
+      id: `task${run.task_id ?? index}-trial${run.trial ?? 0}`,
+      ...{ source, format: 'tau-bench' as const, index },
+      ...messages,
+      outcome: defined({ reward: optionalNumber(run.reward) }),
+    }
+  })
+}
