@@ -21,8 +21,25 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/{core,agent,tracing,cli,types}/**/*.test.ts'],
         },
       },
-      { extends: true, test: { name: 'package', include: ['test/package/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000 } },
-      { extends: true, test: { name: 'jaeger', include: ['test/jaeger/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000, fileParallelism: false } },
+      {
+        extends: true,
+        test: {
+          name: 'package',
+          include: ['test/package/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'jaeger',
+          include: ['test/jaeger/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 })
