@@ -39,6 +39,11 @@ export interface Refusal {
   readonly gateId?: string
 }
 
+/** Whether the chain refused. */
+export function isRefusal(result: ChainResult | undefined): result is Refusal {
+  return result?.kind === 'deny' || result?.kind === 'reject'
+}
+
 /** What asking a human gave: arguments to run, or a refusal. */
 export type AskResult =
   | { readonly kind: 'approve'; readonly args: unknown; readonly edited: boolean }

@@ -75,8 +75,8 @@ export function decisionProblem(value: unknown, point?: string): string | undefi
   const unknown = Object.keys(rest).find((key) => !allowed.includes(key))
   if (unknown !== undefined) return `unknown field \`${unknown}\` in a "${decision}" decision`
   if (decision === 'mutate' && !Object.hasOwn(rest, 'payload')) return 'a "mutate" decision needs a `payload`'
-  if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest['payload'])) {
-    return `a model request is mutated with an object of fields, got ${describeValue(rest['payload'])}`
+  if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest.payload)) {
+    return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`
   }
   return fieldProblem(rest)
 }

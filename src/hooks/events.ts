@@ -75,6 +75,9 @@ export interface AfterStepEvent extends EventBase {
   readonly executionTimeMs?: number
   /** False when the runtime said that this was the last step. */
   readonly shouldContinue?: boolean
+  /** Present when the step ended by throwing. */
+  readonly errorMessage?: string
+  readonly errorType?: string
 }
 
 /** Fires exactly once per operation, at its true end. Parking for a human is not the end. */

@@ -1,0 +1,149 @@
+import { isRefusal } from '../gates/chain.ts'
+import type { TokenUsage } from '../hooks/index.ts'
+import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import type { CallSite, OperationCore } from './operation-core.ts'
+import type { LiveParent, ParentOperation } from './operation-init.ts'
+import { untilAborted } from './tool-call.ts'
+
+export interface CallAgentInit {
+  agentName?: string
+  /** The called agent's id; its name when absent. */
+  agentId?: string
+  /** What the agent is asked to do, whole. */
+  instruction: string
+  /** True when the agent runs elsewhere, so that this side shows the call as its own span. @default false */
+  remote?: boolean
+}
+
+/** What is read of a child's result, where it is there. */
+interface ChildResult {
+  readonly operationId?: unknown
+  readonly threadId?: unknown
+  readonly status?: unknown
+  readonly content?: unknown
+  readonly usage?: unknown
+}
+
+/**
+ * One call of another agent, until it has finished. Gives what `fn` gives and throws what it throws.
+ *
+ * @throws HookspanError `CALL_DENIED` when a gate refused it.
+ */
+export async function runCallAgent<R>(
+  core: OperationCore,
+  site: CallSite,
+  init: CallAgentInit,
+  fn: (
+    parent: ParentOperation,
+    options: { signal: AbortSignal | undefined; instruction: string },
+  ) => R | PromiseLike<R>,
+): Promise<R> {
+  const startedAt = performance.now()
+  const callKey = core.nextCallKey()
+  const { agentName, remote = false } = init
+  let instruction = init.instruction
+  const agentId = init.agentId ?? agentName ?? 'agent'
+  const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
+  const scopes = core.open(site, {
+    kind: 'agent',
+    callKey,
+    ...(agentName !== undefined && { agentName }),
+    agentId,
+    instruction,
+    remote,
+  })
+  let subOperationId: string | undefined
+  const told = () => ({
+    ...where,
+    agentId,
+    ...(agentName !== undefined && { agentName }),
+    instruction,
+    callKey,
+    ...(subOperationId !== undefined && { subOperationId }),
+  })
+  const fail = (error: unknown): void => {
+    core.emit('onCallAgentError', {
+      ...told(),
+      error,
+      errorType: errorType(error),
+      errorMessage: errorMessage(error),
+      executionTimeMs: performance.now() - startedAt,
+    })
+    scopes.end({ error, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
+  }
+  const untrack = core.track((reason) =>
+    fail(new DOMException(`The run ended (${reason}) while the agent was called.`, 'AbortError')),
+  )
+  try {
+    const decided = await core.decide('beforeCallAgent', instruction, {
+      scopes,
+      stepIndex: site.stepIndex,
+      ...(agentName !== undefined && { apiName: agentName }),
+    })
+    if (decided?.kind === 'proceed' && decided.changed) instruction = String(decided.payload)
+    core.emit('beforeCallAgent', told())
+    if (isRefusal(decided)) {
+      throw new HookspanError('CALL_DENIED', `Agent call denied (${decided.code}): ${decided.reason}`)
+    }
+    const parent = parentOf(core, scopes, (id) => {
+      subOperationId = id
+    })
+    const result =
+      decided?.kind === 'skip'
+        ? (decided.result as R)
+        : await untilAborted(
+            Promise.resolve(scopes.run(() => fn(parent, { signal: core.signal, instruction }))),
+            core.signal,
+          )
+    if (untrack()) {
+      const child = readChild(result)
+      subOperationId ??= child.subOperationId
+      core.emit('afterCallAgent', { ...told(), ...child, executionTimeMs: performance.now() - startedAt })
+      scopes.end({ ...child, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
+    }
+    return result
+  } catch (error) {
+    if (untrack()) fail(error)
+    throw error
+  }
+}
+
+/** What a child is started with. Only the plain fields survive JSON. */
+export function parentOf(
+  core: OperationCore,
+  scopes: LiveParent['live']['scopes'],
+  started: (operationId: string) => void,
+): ParentOperation {
+  const { operationId, rootOperationId, userId, conversationId } = core.info
+  const { traceparent } = scopes
+  const parent: ParentOperation = {
+    operationId,
+    rootOperationId,
+    ...(traceparent !== undefined && { traceparent }),
+    agentPath: core.agentPath,
+    ...(userId !== undefined && { userId }),
+    ...(conversationId !== undefined && { conversationId }),
+  }
+  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), signal: core.signal, started }
+  Object.defineProperty(parent, 'live', { value: live, enumerable: false })
+  return parent
+}
+
+function readChild(result: unknown): {
+  success: boolean
+  subOperationId?: string
+  threadId?: string
+  content?: string
+  usage?: TokenUsage
+} {
+  const child: ChildResult = typeof result === 'object' && result !== null ? result : {}
+  const usage = child.usage as TokenUsage | undefined
+  return {
+    success: child.status === undefined || child.status === 'done' || child.status === 'completed',
+    ...(typeof child.operationId === 'string' && { subOperationId: child.operationId }),
+    ...(typeof child.threadId === 'string' && { threadId: child.threadId }),
+    ...(typeof child.content === 'string' && { content: child.content }),
+    ...(typeof result === 'string' && { content: result }),
+    ...(typeof usage?.inputTokens === 'number' && { usage }),
+  }
+}

@@ -1,0 +1,76 @@
+import { isRefusal } from '../gates/chain.ts'
+import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import type { CallSite, OperationCore } from './operation-core.ts'
+
+export interface CompactInit {
+  /** Messages before. */
+  messageCount: number
+  /** Tokens before. */
+  tokenCount: number
+}
+
+/** What the compaction reports; a runtime may return more and gets it back whole. */
+export interface CompactResult {
+  messagesAfter?: number
+  tokensAfter?: number
+  summary?: string
+  groupId?: string
+}
+
+/**
+ * One compaction of the conversation. Gives what `fn` gives and throws what it throws.
+ *
+ * @throws HookspanError `CALL_DENIED` when a gate refused it.
+ */
+export async function runCompact<R extends CompactResult>(
+  core: OperationCore,
+  site: CallSite,
+  init: CompactInit,
+  fn: () => R | PromiseLike<R>,
+): Promise<R> {
+  const { messageCount, tokenCount } = init
+  const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
+  const scopes = core.open(site, { kind: 'compact', messageCount, tokenCount })
+  const fail = (error: unknown): void => {
+    core.emit('onCompactError', {
+      ...where,
+      error,
+      errorType: errorType(error),
+      errorMessage: errorMessage(error),
+      messageCount,
+      tokenCount,
+    })
+    scopes.end({ error }, core.timestamp)
+  }
+  const untrack = core.track((reason) =>
+    fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
+  )
+  try {
+    const decided = await core.decide(
+      'beforeCompact',
+      { messageCount, tokenCount },
+      { scopes, stepIndex: site.stepIndex },
+    )
+    core.emit('beforeCompact', { ...where, messageCount, tokenCount })
+    if (isRefusal(decided)) {
+      throw new HookspanError('CALL_DENIED', `Compaction denied (${decided.code}): ${decided.reason}`)
+    }
+    const result = decided?.kind === 'skip' ? (decided.result as R) : await scopes.run(fn)
+    const after = {
+      ...(result?.groupId !== undefined && { groupId: result.groupId }),
+      messagesBefore: messageCount,
+      messagesAfter: result?.messagesAfter ?? messageCount,
+      tokensBefore: tokenCount,
+      tokensAfter: result?.tokensAfter ?? tokenCount,
+      ...(result?.summary !== undefined && { summary: result.summary }),
+    }
+    if (untrack()) {
+      core.emit('afterCompact', { ...where, ...after })
+      scopes.end(after, core.timestamp)
+    }
+    return result
+  } catch (error) {
+    if (untrack()) fail(error)
+    throw error
+  }
+}

@@ -1,0 +1,23 @@
+export type { CallAgentInit } from './call-agent.ts'
+export type { CompactInit, CompactResult } from './compact.ts'
+export { HookDispatcher } from './dispatcher.ts'
+export type { DrainReport } from './drain.ts'
+export type {
+  Activity,
+  ActivityEnd,
+  ActivityScope,
+  Annotation,
+  Instrument,
+  OperationInfo,
+} from './instrument.ts'
+export type { LlmCallInit, LlmFunction } from './llm-call.ts'
+export { type CompleteInit, Operation } from './operation.ts'
+export type { OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
+export type { DispatcherStats, HookDispatcherOptions, PriceOf } from './options.ts'
+export type { Plugin } from './plugin.ts'
+export type { GateDecidedMessage, HookFailure, HookRunMessage } from './report.ts'
+export { HOOK_CHANNEL } from './report.ts'
+export type { StandIn, StandInAnswer, StandInCall } from './stand-in.ts'
+export { CallMaker, Step, type StepReport } from './step.ts'
+export type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call.ts'
+export { type ToolMessage, type ToolOutcome, ToolResult } from './tool-outcome.ts'

@@ -1,0 +1,237 @@
+import type { ChainResult } from '../gates/chain.ts'
+import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
+import type { LlmReading } from '../internal/llm/reading.ts'
+import { isStream, watchStream } from '../internal/llm/watch-stream.ts'
+import { type CallSite, effectiveRequest, type OperationCore } from './operation-core.ts'
+import type { Scopes } from './scopes.ts'
+import { untilAborted } from './tool-call.ts'
+
+/** A model call that a runtime is about to make. */
+export interface LlmCallInit<R = unknown> {
+  model: string
+  /** An OpenTelemetry GenAI provider name: `openai`, `anthropic`, `gcp.gemini`, ... @default 'openai' */
+  provider?: string
+  /** As it is sent: messages or input, tools, sampling. */
+  request: LlmRequest
+  serverAddress?: string
+  serverPort?: number
+  /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
+  read?: (reply: R) => LlmReading
+  /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
+  standIn?: (message: LlmResponse) => R
+}
+
+export type LlmFunction<R> = (
+  request: LlmRequest,
+  context: { signal: AbortSignal | undefined; traceparent: string | undefined },
+) => R | PromiseLike<R>
+
+/**
+ * One model call. Gives what `fn` gives, the same object, and throws what it throws. The call of a stream ends
+ * when the stream is read to its end, fails, or is abandoned.
+ *
+ * @throws HookspanError `CALL_DENIED` when a gate refused it and nothing can stand in.
+ */
+export async function runLlmCall<R>(
+  core: OperationCore,
+  site: CallSite,
+  init: LlmCallInit<R>,
+  fn: LlmFunction<R>,
+): Promise<R> {
+  if (typeof init.model !== 'string' || init.model === '') {
+    throw new HookspanError(
+      'INVALID_CALL',
+      `Expected \`model\` to be a non-empty string, got ${describeValue(init.model)}.`,
+    )
+  }
+  return new LlmCallRun<R>(core, site, init).run(fn)
+}
+
+class LlmCallRun<R> {
+  readonly #core: OperationCore
+  readonly #site: CallSite
+  readonly #init: LlmCallInit<R>
+  readonly #callKey: string
+  readonly #scopes: Scopes
+  readonly #startedAt = performance.now()
+  readonly #untrack: () => boolean
+  #request: LlmRequest
+  #firstChunkMs: number | undefined
+  #reader: AnyChunkReader | undefined
+
+  constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
+    this.#core = core
+    this.#site = site
+    this.#init = init
+    this.#request = init.request
+    this.#callKey = core.nextCallKey()
+    const { model, provider = 'openai', request, serverAddress, serverPort } = init
+    this.#scopes = core.open(site, {
+      kind: 'llm',
+      callKey: this.#callKey,
+      model,
+      provider,
+      request,
+      ...(serverAddress !== undefined && { serverAddress }),
+      ...(serverPort !== undefined && { serverPort }),
+    })
+    this.#untrack = core.track((reason) => {
+      if (this.#reader !== undefined) this.#succeed(this.#reader.read(), 'abandoned')
+      else this.#fail(new DOMException(`The run ended (${reason}) during the model call.`, 'AbortError'))
+    })
+  }
+
+  async run(fn: LlmFunction<R>): Promise<R> {
+    try {
+      const reply = await this.#reply(fn)
+      if (isStream(reply)) return this.#watch(reply)
+      if (this.#untrack()) this.#succeed(this.#read(reply))
+      return reply
+    } catch (error) {
+      if (this.#untrack()) this.#fail(error)
+      throw error
+    }
+  }
+
+  async #reply(fn: LlmFunction<R>): Promise<R> {
+    const { model, provider = 'openai' } = this.#init
+    const site = { scopes: this.#scopes, stepIndex: this.#site.stepIndex, model, provider }
+    const decided = await this.#core.decide('beforeLlmCall', this.#request, site)
+    this.#request = effectiveRequest(decided, this.#request)
+    this.#core.emit('beforeLlmCall', { ...this.#told() })
+    const standIn = this.#standIn(decided)
+    if (standIn !== undefined) return standIn.reply
+    const { signal } = this.#core
+    const { traceparent } = this.#scopes
+    const reply = await untilAborted(
+      Promise.resolve(this.#scopes.run(() => fn(this.#request, { signal, traceparent }))),
+      signal,
+    )
+    if (isStream(reply)) return reply
+    return this.#gateReply(reply)
+  }
+
+  async #gateReply(reply: R): Promise<R> {
+    const { model, provider = 'openai' } = this.#init
+    const site = { scopes: this.#scopes, stepIndex: this.#site.stepIndex, model, provider }
+    if (this.#core.gatesAt('afterLlmCall').length === 0) return reply
+    const decided = await this.#core.decide('afterLlmCall', this.#read(reply).response, site)
+    if (decided?.kind === 'proceed') {
+      if (!decided.changed) return reply
+      return this.#make(decided.payload as LlmResponse, 'afterLlmCall gate changed the reply')
+    }
+    return this.#standIn(decided)?.reply ?? reply
+  }
+
+  /** What a gate puts in the model's place. */
+  #standIn(decided: ChainResult | undefined): { reply: R } | undefined {
+    if (decided === undefined || decided.kind === 'proceed') return undefined
+    if (decided.kind === 'skip') {
+      const message =
+        typeof decided.result === 'string' ? { content: decided.result } : (decided.result as LlmResponse)
+      return { reply: this.#make(message ?? { content: '' }, 'a gate skipped the model call') }
+    }
+    return { reply: this.#make({ content: decided.reason }, `denied (${decided.code}): ${decided.reason}`) }
+  }
+
+  #make(message: LlmResponse, why: string): R {
+    const { standIn } = this.#init
+    if (standIn !== undefined) return standIn(message)
+    throw new HookspanError(
+      'CALL_DENIED',
+      `Model call "${this.#init.model}": ${why}, and nothing can stand in. Give llmCall a \`standIn\` function.`,
+    )
+  }
+
+  #read(reply: R): LlmReading {
+    try {
+      return this.#init.read?.(reply) ?? readReply(reply)
+    } catch (error) {
+      this.#core.host.reporter.failure({
+        kind: 'failed',
+        hookId: 'llmCall.read',
+        operationId: this.#core.info.operationId,
+        error,
+      })
+      return { response: {} }
+    }
+  }
+
+  #watch(stream: AsyncIterable<unknown> & R): R {
+    const reader = new AnyChunkReader()
+    this.#reader = reader
+    return watchStream(stream, {
+      onChunk: (chunk) => {
+        this.#firstChunkMs ??= performance.now() - this.#startedAt
+        reader.push(chunk)
+      },
+      onEnd: (end) => {
+        if (!this.#untrack()) return
+        if (end.kind === 'failed') this.#fail(end.error)
+        else this.#succeed(reader.read(), end.kind)
+      },
+    })
+  }
+
+  #told() {
+    const { model, provider = 'openai' } = this.#init
+    const { stepIndex } = this.#site
+    return {
+      ...(stepIndex !== undefined && { stepIndex }),
+      model,
+      provider,
+      request: this.#request,
+      callKey: this.#callKey,
+    }
+  }
+
+  #succeed(reading: LlmReading, streamEnd?: 'finished' | 'abandoned'): void {
+    const { response, usage } = reading
+    const { model, provider = 'openai' } = this.#init
+    const costUsd = reading.costUsd ?? this.#core.priceOf(provider, response.model ?? model, usage)
+    this.#core.addLlm(usage, costUsd)
+    this.#site.noteLlm?.({
+      content: response.content,
+      reasoning: response.reasoning,
+      toolCalls: response.toolCalls,
+      usage,
+      costUsd,
+    })
+    const shared = {
+      response,
+      ...(usage && { usage }),
+      ...(costUsd !== undefined && { costUsd }),
+      ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
+      ...(streamEnd && { streamEnd }),
+    }
+    this.#core.emit('afterLlmCall', {
+      ...this.#told(),
+      ...shared,
+      executionTimeMs: performance.now() - this.#startedAt,
+    })
+    this.#scopes.end({ ...shared, request: this.#request }, this.#core.timestamp)
+  }
+
+  #fail(error: unknown): void {
+    this.#core.addLlm(undefined, undefined)
+    this.#core.emit('onLlmCallError', {
+      ...this.#told(),
+      error,
+      errorType: errorType(error),
+      errorMessage: errorMessage(error),
+      executionTimeMs: performance.now() - this.#startedAt,
+    })
+    const partial = this.#reader?.read()
+    this.#scopes.end(
+      {
+        error,
+        request: this.#request,
+        ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
+        ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
+      },
+      this.#core.timestamp,
+    )
+  }
+}

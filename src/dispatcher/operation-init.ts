@@ -1,0 +1,86 @@
+import type { Gate } from '../gates/index.ts'
+import type { AgentHook } from '../hooks/index.ts'
+import type { PriceOf } from './options.ts'
+import type { Scopes } from './scopes.ts'
+
+/**
+ * The caller of a sub-agent, as it is handed to the child's `startOperation({ parent })`. In another process only
+ * the plain fields arrive (`JSON.stringify(parent)`): the child then joins the trace through `traceparent`, and
+ * brings gates of its own.
+ */
+export interface ParentOperation {
+  readonly operationId: string
+  readonly rootOperationId: string
+  /** W3C trace context of the call. */
+  readonly traceparent?: string
+  /** Agent names from the root to the parent. */
+  readonly agentPath: readonly string[]
+  readonly userId?: string
+  readonly conversationId?: string
+}
+
+/** What only a parent in the same process carries. */
+export interface LiveParent extends ParentOperation {
+  readonly live: {
+    readonly scopes: Scopes
+    readonly gates: () => Gate[]
+    readonly signal: AbortSignal | undefined
+    /** Told the id of the child, so that `afterCallAgent` can name it. */
+    readonly started: (operationId: string) => void
+  }
+}
+
+export interface OperationInit {
+  /** Unique among the operations that run; made up when absent. */
+  operationId?: string
+  agentName?: string
+  agentId?: string
+  /** Taken from the parent when absent. */
+  userId?: string
+  /** Only a real conversation's id; taken from the parent when absent. */
+  conversationId?: string
+  /** Whoever calls this agent, as `callAgent` hands it over. */
+  parent?: ParentOperation
+  /** What the run is asked to do. */
+  input?: unknown
+  /** The system prompt, for traces with content. */
+  instructions?: string
+  /** W3C `traceparent` of the caller, when it is not a parent operation. Wins over a derived trace id. */
+  traceparent?: string
+  /** Registered before `onStart` fires. */
+  hooks?: AgentHook[]
+  /** Decide on this operation and, inherited, on its sub-agents. */
+  gates?: Gate[]
+  /** Aborting it aborts the tools and model calls in flight. */
+  signal?: AbortSignal
+  /** Prices model calls that carry no cost of their own; else the dispatcher's is asked. */
+  priceOf?: PriceOf
+  /** Put on the operation's span. */
+  attributes?: Record<string, string | number | boolean>
+  /** Epoch milliseconds of each moment, instead of the real time: for replaying recorded runs. */
+  clock?: () => number
+  /** Continues a parked operation: what `op.park()` gave. */
+  resume?: ParkedOperation
+}
+
+/** What continues an operation later, or elsewhere. Plain JSON, versioned. */
+export interface ParkedOperation {
+  readonly version: 1
+  readonly operationId: string
+  readonly rootOperationId: string
+  readonly parentOperationId?: string
+  readonly traceparent?: string
+  readonly sequence: number
+  readonly stepIndex: number
+  readonly waitingFor: string
+  /** Epoch milliseconds. */
+  readonly parkedAt: number
+  readonly totals: {
+    readonly steps: number
+    readonly llmCalls: number
+    readonly toolCalls: number
+    readonly inputTokens: number
+    readonly outputTokens: number
+    readonly costUsd?: number
+  }
+}

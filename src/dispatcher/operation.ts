@@ -1,0 +1,326 @@
+import { isRefusal } from '../gates/chain.ts'
+import type { CompletionReason, RunTotals } from '../hooks/index.ts'
+import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { parentOf } from './call-agent.ts'
+import type { OperationInfo } from './instrument.ts'
+import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
+import type { LiveParent, OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
+import type { OperationRecord } from './operation-record.ts'
+import { Scopes } from './scopes.ts'
+import { CallMaker, Step, StepState } from './step.ts'
+
+const REASONS: readonly CompletionReason[] = [
+  'done',
+  'error',
+  'interrupted',
+  'max_steps',
+  'cost_limit',
+  'denied',
+]
+
+export interface CompleteInit {
+  /** @default 'done' */
+  reason?: CompletionReason
+  /** The run's last word. */
+  content?: string
+}
+
+/**
+ * One run of one agent. Every start it makes is paired with an end, however the run ends.
+ *
+ * @example
+ * const op = dispatcher.startOperation({ agentName: 'support' })
+ * await op.step((step) => step.toolCall({ apiName: 'search', args }, search))
+ * await op.complete({ reason: 'done' })
+ */
+export class Operation extends CallMaker {
+  readonly #core: OperationCore
+  #ready: Promise<void> | undefined
+
+  private constructor(core: OperationCore, site: CallSite) {
+    super(core, site)
+    this.#core = core
+  }
+
+  /** Use `dispatcher.startOperation()`. */
+  static start(host: OperationHost, record: OperationRecord, init: OperationInit): Operation {
+    const live = (init.parent as Partial<LiveParent> | undefined)?.live
+    const info = infoOf(record.operationId, init)
+    record.info = info
+    record.managed = true
+    if (init.clock !== undefined) record.clock = init.clock
+    const report = (error: unknown) =>
+      host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
+    const traceparent =
+      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : init.parent?.traceparent)
+    const scopes = Scopes.open(
+      host.instruments,
+      {
+        kind: 'operation',
+        ...(init.input !== undefined && { input: init.input }),
+        ...(init.instructions !== undefined && { instructions: init.instructions }),
+        ...(traceparent !== undefined && { traceparent }),
+        ...(init.resume !== undefined && { resumed: true }),
+        ...(init.attributes !== undefined && { attributes: init.attributes }),
+      },
+      info,
+      live?.scopes,
+      init.clock?.(),
+      report,
+    )
+    const core = new OperationCore(host, record, info, init, scopes, {
+      signal: joinSignals(init.signal, live?.signal),
+      agentPath: [...(init.parent?.agentPath ?? []), info.agentName ?? info.operationId],
+      gates: live?.gates ?? (() => []),
+    })
+    if (init.resume !== undefined) restore(core, init.resume)
+    let callIndex = 0
+    const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })
+    live?.started(info.operationId)
+    if (init.resume === undefined) core.emit('onStart', init.input === undefined ? {} : { input: init.input })
+    return operation
+  }
+
+  get operationId(): string {
+    return this.#core.info.operationId
+  }
+
+  get rootOperationId(): string {
+    return this.#core.info.rootOperationId
+  }
+
+  get agentName(): string | undefined {
+    return this.#core.info.agentName
+  }
+
+  /** Aborted with the run. */
+  get signal(): AbortSignal | undefined {
+    return this.#core.signal
+  }
+
+  /** W3C trace context of the run, to hand to another process. */
+  get traceparent(): string | undefined {
+    return this.#core.scopes.traceparent
+  }
+
+  get ended(): boolean {
+    return this.#core.ended
+  }
+
+  /** Steps, calls, tokens and cost until now; sub-agents not included. */
+  get totals(): RunTotals {
+    return this.#core.totals()
+  }
+
+  /** Set once a gate or a human said that the run is to end: the runtime finishes with reason `denied`. */
+  get stopRequested(): { readonly code: string; readonly reason: string } | undefined {
+    return this.#core.stop
+  }
+
+  /** This operation as the parent of one that another process, or another runtime, starts. */
+  asParent(): ParentOperation {
+    return parentOf(this.#core, this.#core.scopes, () => {})
+  }
+
+  /** Runs code as part of this operation, so that what it traces becomes a child of the run's span. */
+  run<T>(fn: () => T): T {
+    return this.#core.scopes.run(fn)
+  }
+
+  /**
+   * One turn of the loop. Gives what `fn` gives and throws what it throws; `afterStep` fires either way.
+   *
+   * @throws HookspanError `OPERATION_ENDED` after the end, `RUN_DENIED` when an `onStart` gate refused the run or
+   * an `afterStep` gate ended it.
+   */
+  async step<R>(fn: (step: Step) => R | PromiseLike<R>, init: { stepType?: string } = {}): Promise<R> {
+    const core = this.#core
+    if (core.ended) {
+      throw new HookspanError(
+        'OPERATION_ENDED',
+        `Operation "${this.operationId}" has ended. Start a new one.`,
+      )
+    }
+    await this.#admit()
+    const stepIndex = core.nextStepIndex++
+    const startedAt = performance.now()
+    const { stepType } = init
+    const typed = stepType === undefined ? {} : { stepType }
+    core.steps++
+    const scopes = core.open(core, { kind: 'step', stepIndex, ...typed })
+    const state = new StepState(scopes, stepIndex)
+    const finish = (failure?: { error: unknown }) => {
+      core.emit('afterStep', {
+        stepIndex,
+        ...typed,
+        ...state.summary(),
+        executionTimeMs: performance.now() - startedAt,
+        ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
+      })
+      scopes.end(failure ?? {}, core.timestamp)
+    }
+    const untrack = core.track((reason) =>
+      finish({ error: new DOMException(`The run ended (${reason}) during the step.`, 'AbortError') }),
+    )
+    core.emit('beforeStep', { stepIndex, ...typed })
+    try {
+      const result = await scopes.run(() => fn(new Step(core, state)))
+      const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
+      if (untrack()) finish()
+      if (isRefusal(decided)) core.stop = decided
+      return result
+    } catch (error) {
+      if (untrack()) finish({ error })
+      throw error
+    }
+  }
+
+  /**
+   * Ends the run. Whatever is open of it ends first; `onComplete` fires once, further calls do nothing.
+   *
+   * @throws HookspanError `INVALID_OPTION` for an unknown reason.
+   */
+  async complete(init: CompleteInit = {}): Promise<void> {
+    const { reason = 'done' } = init
+    if (!REASONS.includes(reason)) {
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `Unknown completion reason ${describeValue(reason)}. Known: ${REASONS.join(', ')}. To wait for a human, use park().`,
+      )
+    }
+    if (this.#core.ended) return
+    this.#core.closeAll(reason)
+    await this.#core.decide(
+      'beforeComplete',
+      { reason, ...init },
+      { scopes: this.#core.scopes, stepIndex: undefined },
+    )
+    this.#end(reason, init.content === undefined ? {} : { content: init.content })
+  }
+
+  /** Ends the run as failed: `onError`, then `onComplete` with reason `error`. */
+  async fail(error: unknown): Promise<void> {
+    this.#end('error', { error })
+  }
+
+  /** Ends the run at once as `interrupted`: for shutdown. */
+  interrupt(): void {
+    this.#end('interrupted', {})
+  }
+
+  /** Ends the run because nothing happened in it any more. */
+  abandon(): void {
+    this.#end('interrupted', { abandoned: true })
+  }
+
+  /**
+   * Ends this part of the run without ending the run: no `onComplete`. Hand the result to
+   * `startOperation({ resume })`, in this process or another, to go on in the same trace.
+   */
+  park(init: { waitingFor: string }): ParkedOperation {
+    const core = this.#core
+    if (core.ended) {
+      throw new HookspanError(
+        'OPERATION_ENDED',
+        `Operation "${this.operationId}" has ended and cannot be parked.`,
+      )
+    }
+    core.closeAll('interrupted')
+    const { operationId, rootOperationId, parentOperationId } = core.info
+    const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
+    const { traceparent } = core.scopes
+    const parked: ParkedOperation = {
+      version: 1,
+      operationId,
+      rootOperationId,
+      ...(parentOperationId !== undefined && { parentOperationId }),
+      ...(traceparent !== undefined && { traceparent }),
+      sequence: core.record.sequence,
+      stepIndex: core.nextStepIndex,
+      waitingFor: init.waitingFor,
+      parkedAt: core.record.clock(),
+      totals: {
+        steps,
+        llmCalls,
+        toolCalls,
+        inputTokens: usage.inputTokens,
+        outputTokens: usage.outputTokens,
+        ...(costUsd !== undefined && { costUsd }),
+      },
+    }
+    core.ended = true
+    core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
+    core.host.ended(core.record)
+    return parked
+  }
+
+  /** The `onStart` gates decide before the first step, once. */
+  async #admit(): Promise<void> {
+    if (this.#core.init.resume !== undefined) return
+    this.#ready ??= this.#decideStart()
+    await this.#ready
+  }
+
+  async #decideStart(): Promise<void> {
+    const { scopes, init } = this.#core
+    const decided = await this.#core.decide('onStart', init.input, { scopes, stepIndex: undefined })
+    if (!isRefusal(decided)) return
+    this.#core.stop = decided
+    throw new HookspanError('RUN_DENIED', `The run was denied (${decided.code}): ${decided.reason}`)
+  }
+
+  #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
+    const core = this.#core
+    if (core.ended) return
+    core.closeAll(reason)
+    const failed = 'error' in end
+    const failure = failed
+      ? { errorMessage: errorMessage(end.error), errorType: errorType(end.error) }
+      : undefined
+    if (failure !== undefined) core.emit('onError', { ...failure, error: end.error })
+    const totals = core.totals()
+    const { content, abandoned } = end
+    core.emit('onComplete', {
+      reason,
+      ...(abandoned && { abandoned }),
+      ...(content !== undefined && { content }),
+      totals,
+      ...failure,
+    })
+    core.ended = true
+    core.scopes.end({ ...end, reason, totals }, core.timestamp)
+    core.host.ended(core.record)
+  }
+}
+
+function infoOf(operationId: string, init: OperationInit): OperationInfo {
+  const { parent, resume, agentName, agentId } = init
+  const userId = init.userId ?? parent?.userId
+  const conversationId = init.conversationId ?? parent?.conversationId
+  const parentOperationId = parent?.operationId ?? resume?.parentOperationId
+  return {
+    operationId,
+    rootOperationId: parent?.rootOperationId ?? resume?.rootOperationId ?? operationId,
+    ...(parentOperationId !== undefined && { parentOperationId }),
+    ...(agentName !== undefined && { agentName }),
+    ...(agentId !== undefined && { agentId }),
+    ...(userId !== undefined && { userId }),
+    ...(conversationId !== undefined && { conversationId }),
+  }
+}
+
+function restore(core: OperationCore, parked: ParkedOperation): void {
+  const { steps, llmCalls, toolCalls, inputTokens, outputTokens, costUsd } = parked.totals
+  core.record.sequence = parked.sequence
+  core.nextStepIndex = parked.stepIndex
+  core.steps = steps
+  core.llmCalls = llmCalls
+  core.toolCalls = toolCalls
+  core.usage = { inputTokens, outputTokens }
+  core.costUsd = costUsd
+}
+
+function joinSignals(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return AbortSignal.any([a, b])
+}

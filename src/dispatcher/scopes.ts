@@ -1,0 +1,123 @@
+import type {
+  Activity,
+  ActivityEnd,
+  ActivityScope,
+  Annotation,
+  Instrument,
+  OperationInfo,
+} from './instrument.ts'
+
+type Report = (error: unknown) => void
+
+/**
+ * One activity as all instruments see it. Isolates them: an instrument that throws changes neither the activity
+ * nor what the other instruments see, and the code in `run` runs exactly once.
+ */
+export class Scopes {
+  static readonly none: Scopes = new Scopes([], [], () => {})
+
+  readonly #instruments: readonly Instrument[]
+  readonly #scopes: readonly (ActivityScope | undefined)[]
+  readonly #report: Report
+  #ended = false
+
+  private constructor(
+    instruments: readonly Instrument[],
+    scopes: readonly (ActivityScope | undefined)[],
+    report: Report,
+  ) {
+    this.#instruments = instruments
+    this.#scopes = scopes
+    this.#report = report
+  }
+
+  static open(
+    instruments: readonly Instrument[],
+    activity: Activity,
+    info: OperationInfo,
+    parent: Scopes | undefined,
+    timestamp: number | undefined,
+    report: Report,
+  ): Scopes {
+    if (instruments.length === 0) return Scopes.none
+    const scopes = instruments.map((instrument) => {
+      try {
+        return instrument.start(activity, info, parent?.of(instrument), timestamp)
+      } catch (error) {
+        report(error)
+        return undefined
+      }
+    })
+    return new Scopes(instruments, scopes, report)
+  }
+
+  /** A child activity, seen by the same instruments. */
+  open(activity: Activity, info: OperationInfo, timestamp?: number): Scopes {
+    return Scopes.open(this.#instruments, activity, info, this, timestamp, this.#report)
+  }
+
+  of(instrument: Instrument): ActivityScope | undefined {
+    return this.#scopes[this.#instruments.indexOf(instrument)]
+  }
+
+  run<T>(fn: () => T): T {
+    return this.#runFrom(0, fn)
+  }
+
+  #runFrom<T>(index: number, fn: () => T): T {
+    if (index >= this.#scopes.length) return fn()
+    const scope = this.#scopes[index]
+    if (scope === undefined) return this.#runFrom(index + 1, fn)
+    let outcome: { value: T } | { error: unknown } | undefined
+    try {
+      scope.run(() => {
+        if (outcome !== undefined) return
+        try {
+          outcome = { value: this.#runFrom(index + 1, fn) }
+        } catch (error) {
+          outcome = { error }
+        }
+      })
+    } catch (error) {
+      this.#report(error)
+    }
+    const settled = outcome as { value: T } | { error: unknown } | undefined
+    if (settled === undefined) return this.#runFrom(index + 1, fn)
+    if ('error' in settled) throw settled.error
+    return settled.value
+  }
+
+  annotate(annotation: Annotation): void {
+    for (const scope of this.#scopes) {
+      try {
+        scope?.annotate?.(annotation)
+      } catch (error) {
+        this.#report(error)
+      }
+    }
+  }
+
+  /** Ends the activity; only the first call counts. */
+  end(result: ActivityEnd, timestamp?: number): void {
+    if (this.#ended) return
+    this.#ended = true
+    for (const scope of this.#scopes) {
+      try {
+        scope?.end(result, timestamp)
+      } catch (error) {
+        this.#report(error)
+      }
+    }
+  }
+
+  get traceparent(): string | undefined {
+    for (const scope of this.#scopes) {
+      try {
+        if (scope?.traceparent !== undefined) return scope.traceparent
+      } catch (error) {
+        this.#report(error)
+      }
+    }
+    return undefined
+  }
+}

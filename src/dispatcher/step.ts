@@ -1,0 +1,129 @@
+import type { EventInit, TokenUsage } from '../hooks/index.ts'
+import { addOptional, addUsage } from '../internal/usage.ts'
+import { type CallAgentInit, runCallAgent } from './call-agent.ts'
+import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
+import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
+import type { CallSite, LlmNote, OperationCore } from './operation-core.ts'
+import type { ParentOperation } from './operation-init.ts'
+import type { Scopes } from './scopes.ts'
+import { runToolCall, type ToolCallInit, type ToolFunction } from './tool-call.ts'
+import type { ToolOutcome } from './tool-outcome.ts'
+
+/** What a runtime may add to a step's `afterStep`. */
+export interface StepReport {
+  /** False when this was the last step. */
+  shouldContinue?: boolean
+  content?: string
+  reasoning?: string
+}
+
+/** From where calls are made: a step, or the operation itself. Several calls may run at once. */
+export class CallMaker {
+  readonly #core: OperationCore
+  readonly #site: CallSite
+
+  constructor(core: OperationCore, site: CallSite) {
+    this.#core = core
+    this.#site = site
+  }
+
+  /**
+   * Makes a model call. Gives what `fn` gives, the same object, and throws what it throws; a stream's call ends
+   * when the stream is read, fails or is abandoned.
+   *
+   * @throws HookspanError `CALL_DENIED` when a gate refused it and there is no `standIn`.
+   */
+  llmCall<R>(init: LlmCallInit<R>, fn: LlmFunction<R>): Promise<R> {
+    return runLlmCall(this.#core, this.#site, init, fn)
+  }
+
+  /**
+   * Makes a tool call: gates, hooks, mocks, the tool, gates, hooks. Never throws for what any of them did.
+   *
+   * @throws HookspanError `INVALID_CALL` when the call itself is malformed.
+   */
+  toolCall<A, R>(init: ToolCallInit<A>, fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
+    return runToolCall(this.#core, this.#site, init, fn)
+  }
+
+  /**
+   * Calls another agent and waits until it has finished. Hand `parent` to the child's `startOperation`.
+   *
+   * @throws what `fn` throws; HookspanError `CALL_DENIED` when a gate refused it.
+   */
+  callAgent<R>(
+    init: CallAgentInit,
+    fn: (
+      parent: ParentOperation,
+      options: { signal: AbortSignal | undefined; instruction: string },
+    ) => R | PromiseLike<R>,
+  ): Promise<R> {
+    return runCallAgent(this.#core, this.#site, init, fn)
+  }
+
+  /**
+   * Compacts the conversation.
+   *
+   * @throws what `fn` throws; HookspanError `CALL_DENIED` when a gate refused it.
+   */
+  compact<R extends CompactResult>(init: CompactInit, fn: () => R | PromiseLike<R>): Promise<R> {
+    return runCompact(this.#core, this.#site, init, fn)
+  }
+}
+
+/** One turn of the loop. */
+export class Step extends CallMaker {
+  readonly stepIndex: number
+  readonly #state: StepState
+
+  constructor(core: OperationCore, state: StepState) {
+    super(core, state)
+    this.#state = state
+    this.stepIndex = state.stepIndex
+  }
+
+  /** Adds to what `afterStep` tells. */
+  report(report: StepReport): void {
+    Object.assign(this.#state.report, report)
+  }
+}
+
+/** What a step collects for its `afterStep`. */
+export class StepState implements CallSite {
+  readonly scopes: Scopes
+  readonly stepIndex: number
+  readonly report: StepReport = {}
+  #callIndex = 0
+  #last: LlmNote | undefined
+  #usage: TokenUsage | undefined
+  #costUsd: number | undefined
+
+  constructor(scopes: Scopes, stepIndex: number) {
+    this.scopes = scopes
+    this.stepIndex = stepIndex
+  }
+
+  nextCallIndex(): number {
+    return this.#callIndex++
+  }
+
+  noteLlm(note: LlmNote): void {
+    this.#last = note
+    if (note.usage !== undefined)
+      this.#usage = this.#usage === undefined ? note.usage : addUsage(this.#usage, note.usage)
+    this.#costUsd = addOptional(this.#costUsd, note.costUsd)
+  }
+
+  summary(): Partial<EventInit<'afterStep'>> {
+    const { content = this.#last?.content, reasoning = this.#last?.reasoning, shouldContinue } = this.report
+    const toolCalls = this.#last?.toolCalls
+    return {
+      ...(content !== undefined && { content }),
+      ...(reasoning !== undefined && { reasoning }),
+      ...(toolCalls !== undefined && { toolCalls }),
+      ...(this.#usage !== undefined && { usage: this.#usage }),
+      ...(this.#costUsd !== undefined && { costUsd: this.#costUsd }),
+      ...(shouldContinue !== undefined && { shouldContinue }),
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/** The longest delay Node takes; longer ones fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Whether `value` has a `then` to call. May throw when reading `then` throws. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+/** Resolves after `ms` milliseconds, or rejects with the signal's reason. */
+export function delay(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', onAbort)
+        resolve()
+      },
+      Math.min(ms, MAX_TIMER_MS),
+    )
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}

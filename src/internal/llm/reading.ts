@@ -1,0 +1,76 @@
+import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
+
+/** What is understood of a model's reply, whoever made it. */
+export interface LlmReading {
+  readonly response: LlmResponse
+  readonly usage?: TokenUsage
+  /** US dollars, where the reply itself says so. */
+  readonly costUsd?: number
+}
+
+/** Puts a streamed reply together, chunk by chunk. Never throws for a chunk it does not understand. */
+export interface ChunkReader {
+  push(chunk: unknown): void
+  read(): LlmReading
+}
+
+export type Loose = Record<string, unknown>
+
+export function asObject(value: unknown): Loose | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : undefined
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function asCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+/** The model's arguments as a value; its own text where that is no JSON, so that nothing is lost. */
+export function parseArguments(text: unknown): unknown {
+  if (typeof text !== 'string') return text ?? {}
+  if (text === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A response without its absent fields. */
+export function responseOf(fields: {
+  id?: string | undefined
+  model?: string | undefined
+  finishReasons?: readonly string[] | undefined
+  content?: string | undefined
+  reasoning?: string | undefined
+  refusal?: string | undefined
+  toolCalls?: readonly ToolCallRequest[] | undefined
+}): LlmResponse {
+  const kept = Object.entries(fields).filter(
+    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  )
+  return Object.fromEntries(kept)
+}
+
+/** Token counts without the parts that are not known. */
+export function usageOf(
+  inputTokens: number | undefined,
+  outputTokens: number | undefined,
+  cachedInputTokens?: number,
+  reasoningTokens?: number,
+): TokenUsage | undefined {
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
+  return {
+    inputTokens: inputTokens ?? 0,
+    outputTokens: outputTokens ?? 0,
+    ...(cachedInputTokens !== undefined && { cachedInputTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+  }
+}

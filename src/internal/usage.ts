@@ -1,0 +1,21 @@
+import type { TokenUsage } from '../hooks/values.ts'
+
+export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 }
+
+/** The sum; optional parts are present when either side has them. */
+export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
+  if (b === undefined) return a
+  const cached = addOptional(a.cachedInputTokens, b.cachedInputTokens)
+  const reasoning = addOptional(a.reasoningTokens, b.reasoningTokens)
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    ...(cached !== undefined && { cachedInputTokens: cached }),
+    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+  }
+}
+
+/** A sum in which an absent part is unknown, not zero. */
+export function addOptional(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : a + b
+}
