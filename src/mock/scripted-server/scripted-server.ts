@@ -75,8 +75,7 @@ async function serve(script: Script, incoming: IncomingMessage, outgoing: Server
   if (!response.body) return void outgoing.end()
   // Streams of a few events would otherwise be held back until the first one is written.
   outgoing.flushHeaders()
-  for await (const chunk of response.body) await write(outgoing, chunk)
-  outgoing.end()
+  await pipe(response.body, outgoing)
 }
 
 async function readBody(incoming: IncomingMessage): Promise<string> {
@@ -85,9 +84,19 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Waits until the bytes are with the system, so that a cut comes after all that was to arrive before it. */
-function write(outgoing: ServerResponse, chunk: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    outgoing.write(chunk, (error) => (error ? reject(error) : resolve()))
-  })
+/** A cut comes after all that was to arrive before it is with the system: a destroyed socket drops the rest. */
+async function pipe(body: AsyncIterable<Uint8Array>, outgoing: ServerResponse): Promise<void> {
+  let sent: Promise<void> | undefined
+  try {
+    for await (const chunk of body) {
+      const written = Promise.withResolvers<void>()
+      const hasRoom = outgoing.write(chunk, () => written.resolve())
+      sent = written.promise
+      if (!hasRoom) await sent
+    }
+    outgoing.end()
+  } catch (error) {
+    await sent
+    throw error
+  }
 }
