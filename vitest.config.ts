@@ -18,7 +18,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/{core,agent,tracing,cli,types}/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/{core,agent,tracing,cli,types,viewer}/**/*.test.ts'],
         },
       },
       {

@@ -1,0 +1,93 @@
+/** One request: checked, routed, answered; whatever goes wrong is answered too. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ApiContext, findRoute, handleApi } from './api.ts'
+import { HttpError } from './body.ts'
+import { handleOtlp, type OtlpContext } from './otlp-handler.ts'
+import { type AccessPolicy, hasToken, PAGE_HEADERS, refusal } from './security.ts'
+
+const OTLP_PATHS = new Set(['/v1/traces', '/v1/logs', '/v1/metrics'])
+
+export interface AppContext extends ApiContext, OtlpContext {
+  policy: AccessPolicy
+  /** The answer to `GET /v1/hookspan`, by which our tracing knows that it talks to a viewer. */
+  announcement(): object
+}
+
+export async function handleRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: AppContext,
+): Promise<void> {
+  for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value)
+  try {
+    await route(request, response, context)
+  } catch (error) {
+    const status = error instanceof HttpError ? error.status : 500
+    if (response.headersSent) response.destroy()
+    else sendJson(response, status, { error: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+async function route(request: IncomingMessage, response: ServerResponse, context: AppContext): Promise<void> {
+  const refused = refusal(request.headers, context.policy)
+  if (refused) throw new HttpError(403, refused)
+  const url = parseUrl(request.url)
+  const path = url.pathname
+  if (OTLP_PATHS.has(path)) return handleOtlp(request, response, path, context)
+  if (path === '/v1/hookspan') return sendJson(response, 200, context.announcement())
+  if (path.startsWith('/api/')) {
+    // A foreign page can make the browser ask, though not read the answer; it gets none.
+    if (request.headers['sec-fetch-site'] === 'cross-site')
+      throw new HttpError(403, 'Other sites may not call this viewer.')
+    const found = findRoute(request.method ?? 'GET', path)
+    if (!found) throw new HttpError(404, `Nothing at ${request.method} ${path.slice(0, 200)}.`)
+    const mayRead = context.policy.loopback || hasToken(request.headers, context.policy)
+    if (!mayRead || (found.route.changes && !hasToken(request.headers, context.policy))) {
+      throw new HttpError(401, 'This needs the token: open the link that `hookspan view` printed.')
+    }
+    return handleApi(request, response, found, url.searchParams, context)
+  }
+  return servePage(request, response, path, context)
+}
+
+function servePage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  context: AppContext,
+): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    throw new HttpError(405, 'The page is for reading.')
+  // Every address without a dot is a view of the page, so that links to a run or a span open.
+  const name = path.includes('.') ? path.slice(1) : 'index.html'
+  const file = context.files.get(name)
+  if (!file)
+    throw new HttpError(
+      404,
+      name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
+    )
+  response.writeHead(200, {
+    'content-type': file.mediaType,
+    'content-length': file.body.length,
+    'cache-control': 'no-cache',
+  })
+  response.end(request.method === 'HEAD' ? undefined : file.body)
+}
+
+function parseUrl(target: string | undefined): URL {
+  try {
+    return new URL(target ?? '/', 'http://viewer.invalid')
+  } catch {
+    throw new HttpError(400, 'The address is malformed.')
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, value: object): void {
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'cache-control': 'no-store',
+  })
+  response.end(body)
+}

@@ -1,0 +1,47 @@
+/** Tells open pages which runs changed: at most four times a second, however many spans arrive. */
+import type { ServerResponse } from 'node:http'
+
+const EVERY_MS = 250
+const MAX_PAGES = 50
+
+export class Live {
+  readonly #pages = new Set<ServerResponse>()
+  readonly #changed = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Keeps the response open and writes server-sent events into it. */
+  join(response: ServerResponse): void {
+    if (this.#pages.size >= MAX_PAGES) this.#pages.values().next().value?.end()
+    response.write('retry: 1000\n\n')
+    this.#pages.add(response)
+    response.on('close', () => this.#pages.delete(response))
+  }
+
+  changed(traceIds: Iterable<string>): void {
+    if (this.#pages.size === 0) return
+    for (const traceId of traceIds) this.#changed.add(traceId)
+    this.#timer ??= setTimeout(() => this.#tell(), EVERY_MS)
+  }
+
+  /** Also used for states other than runs, as the store's. */
+  tell(event: object): void {
+    const line = `data: ${JSON.stringify(event)}\n\n`
+    for (const page of this.#pages) {
+      // A page that does not read is not waited for; it asks again when it comes back.
+      if (page.writableLength < 1_000_000) page.write(line)
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    for (const page of this.#pages) page.end()
+    this.#pages.clear()
+  }
+
+  #tell(): void {
+    this.#timer = undefined
+    const runs = [...this.#changed].slice(0, 500)
+    this.#changed.clear()
+    this.tell({ type: 'changed', runs })
+  }
+}

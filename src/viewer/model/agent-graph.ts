@@ -1,0 +1,94 @@
+/** Who called whom: agents, models and tools as nodes, calls as edges. */
+
+import { durationMs } from './conversation.ts'
+import type { SpanRow } from './span.ts'
+import type { TreeNode } from './tree.ts'
+
+export interface GraphNode {
+  id: string
+  kind: 'agent' | 'llm' | 'tool' | 'human'
+  label: string
+  calls: number
+  errors: number
+  mocked: number
+  totalMs: number
+  tokens: number
+  /** Distance from the first agent. */
+  layer: number
+  /** One of its spans, to open. */
+  spanId: string
+}
+
+export interface GraphEdge {
+  from: string
+  to: string
+  calls: number
+  errors: number
+}
+
+export interface AgentGraph {
+  nodes: GraphNode[]
+  edges: GraphEdge[]
+}
+
+export function buildGraph(root: TreeNode): AgentGraph {
+  const nodes = new Map<string, GraphNode>()
+  const edges = new Map<string, GraphEdge>()
+  const stack: { node: TreeNode; caller: GraphNode | undefined }[] = [{ node: root, caller: undefined }]
+  for (let item = stack.pop(); item; item = stack.pop()) {
+    const caller = add(nodes, edges, item.node.row, item.caller)
+    for (let index = item.node.children.length - 1; index >= 0; index--) {
+      const node = item.node.children[index]!
+      // A model call nested in a model call is the same call, told twice.
+      if (node.row.category === 'llm' && item.node.row.category === 'llm') continue
+      stack.push({ node, caller })
+    }
+  }
+  return { nodes: [...nodes.values()], edges: [...edges.values()] }
+}
+
+function add(
+  nodes: Map<string, GraphNode>,
+  edges: Map<string, GraphEdge>,
+  row: SpanRow,
+  caller: GraphNode | undefined,
+): GraphNode | undefined {
+  if (
+    row.category !== 'agent' &&
+    row.category !== 'llm' &&
+    row.category !== 'tool' &&
+    row.category !== 'human'
+  )
+    return caller
+  const label = row.label || (row.category === 'human' ? 'human' : row.name)
+  const id = `${row.category}:${label}`
+  let node = nodes.get(id)
+  if (!node) {
+    node = {
+      id,
+      kind: row.category,
+      label,
+      calls: 0,
+      errors: 0,
+      mocked: 0,
+      totalMs: 0,
+      tokens: 0,
+      layer: caller ? caller.layer + 1 : 0,
+      spanId: row.spanId,
+    }
+    nodes.set(id, node)
+  }
+  node.calls++
+  node.errors += row.error ? 1 : 0
+  node.mocked += row.mocked ? 1 : 0
+  node.totalMs += durationMs(row)
+  node.tokens += row.inputTokens + row.outputTokens
+  if (caller) {
+    const key = `${caller.id}\n${id}`
+    const edge = edges.get(key) ?? { from: caller.id, to: id, calls: 0, errors: 0 }
+    edge.calls++
+    edge.errors += row.error ? 1 : 0
+    edges.set(key, edge)
+  }
+  return row.category === 'llm' ? caller : node
+}

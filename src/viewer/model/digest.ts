@@ -1,0 +1,199 @@
+/** Reads from a span, on arrival, what lists and rows show; the rest stays packed until someone opens it. */
+import { GATE_EVENT, NAMES, readBoolean, readNumber, readText, STARTED } from './attributes.ts'
+import type {
+  Attributes,
+  CompactionFacts,
+  GateDecision,
+  HumanFacts,
+  SpanCategory,
+  SpanEvent,
+} from './span.ts'
+
+const PREVIEW_CHARS = 200
+
+export interface SpanDigest {
+  category: SpanCategory
+  /** A start snapshot: the span has begun and its end will follow. */
+  started: boolean
+  label: string
+  conversationId: string
+  reason: string
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  reasoningTokens: number
+  costUsd: number
+  outcome: string
+  mocked: boolean
+  callId: string
+  preview: string
+  detail: DigestDetail | undefined
+}
+
+export interface DigestDetail {
+  gates?: GateDecision[]
+  compaction?: CompactionFacts
+  human?: HumanFacts
+  errorText?: string
+}
+
+const BY_OPERATION: Record<string, SpanCategory> = {
+  chat: 'llm',
+  text_completion: 'llm',
+  generate_content: 'llm',
+  call_llm: 'llm',
+  fetch_response: 'llm',
+  embeddings: 'embedding',
+  retrieval: 'retrieval',
+  execute_tool: 'tool',
+  invoke_agent: 'agent',
+  create_agent: 'agent',
+  invoke_workflow: 'agent',
+  plan: 'step',
+  agent_step: 'step',
+}
+const BY_OPENINFERENCE: Record<string, SpanCategory> = {
+  LLM: 'llm',
+  TOOL: 'tool',
+  AGENT: 'agent',
+  CHAIN: 'chain',
+  RETRIEVER: 'retrieval',
+  RERANKER: 'retrieval',
+  EMBEDDING: 'embedding',
+  GUARDRAIL: 'gate',
+}
+const BY_TRACELOOP: Record<string, SpanCategory> = {
+  workflow: 'agent',
+  agent: 'agent',
+  task: 'chain',
+  tool: 'tool',
+}
+
+export function classify(name: string, attributes: Attributes): SpanCategory {
+  const operation = readText(attributes, 'operation')
+  const own = Object.hasOwn(BY_OPERATION, operation) ? BY_OPERATION[operation] : undefined
+  if (own) return own
+  if (name === 'human_intervention' || readText(attributes, 'humanAction')) return 'human'
+  if (name === 'compact_context' || readNumber(attributes, 'tokensBefore') !== undefined) return 'compact'
+  if (name.startsWith('gate ') && readText(attributes, 'gateId')) return 'gate'
+  if (readNumber(attributes, 'stepIndex') !== undefined && name.startsWith('step')) return 'step'
+  const open = readText(attributes, 'openInferenceKind').toUpperCase()
+  if (Object.hasOwn(BY_OPENINFERENCE, open)) return BY_OPENINFERENCE[open]!
+  const loop = readText(attributes, 'traceloopKind')
+  if (Object.hasOwn(BY_TRACELOOP, loop)) return BY_TRACELOOP[loop]!
+  const ai = readText(attributes, 'aiOperation')
+  if (ai) return classifyAiSdk(ai)
+  if (readText(attributes, 'toolName')) return 'tool'
+  if (readText(attributes, 'requestModel')) return 'llm'
+  return 'other'
+}
+
+function classifyAiSdk(operation: string): SpanCategory {
+  if (operation === 'ai.toolCall') return 'tool'
+  if (operation.startsWith('ai.embed')) return 'embedding'
+  if (operation.endsWith('.doGenerate') || operation.endsWith('.doStream')) return 'llm'
+  return 'agent'
+}
+
+export function digestSpan(
+  name: string,
+  attributes: Attributes,
+  events: readonly Pick<SpanEvent, 'name' | 'attributes'>[],
+  status: { code: number; message: string },
+): SpanDigest {
+  const category = classify(name, attributes)
+  const usage = category === 'llm' || category === 'embedding'
+  const outcome = readText(attributes, 'toolOutcome')
+  return {
+    category,
+    started: readText(attributes, 'spanState') === STARTED,
+    label: labelOf(category, name, attributes),
+    conversationId: readText(attributes, 'conversationId'),
+    reason: readText(attributes, 'reason'),
+    inputTokens: usage ? (readNumber(attributes, 'inputTokens') ?? 0) : 0,
+    outputTokens: usage ? (readNumber(attributes, 'outputTokens') ?? 0) : 0,
+    cachedTokens: usage ? (readNumber(attributes, 'cachedTokens') ?? 0) : 0,
+    reasoningTokens: usage ? (readNumber(attributes, 'reasoningTokens') ?? 0) : 0,
+    costUsd: usage ? costOf(attributes) : 0,
+    outcome,
+    mocked: outcome === 'mocked' || readBoolean(attributes, 'toolMocked') === true,
+    callId: category === 'tool' ? readText(attributes, 'toolCallId') : '',
+    preview: category === 'tool' ? oneLine(readText(attributes, 'toolArguments')) : '',
+    detail: detailOf(category, attributes, events, status),
+  }
+}
+
+function labelOf(category: SpanCategory, name: string, attributes: Attributes): string {
+  switch (category) {
+    case 'llm':
+    case 'embedding':
+      return readText(attributes, 'requestModel') || readText(attributes, 'responseModel')
+    case 'tool':
+      return readText(attributes, 'toolName') || name.replace(/^execute_tool /, '')
+    case 'agent':
+      return readText(attributes, 'agentName') || name.replace(/^(invoke|create)_agent /, '')
+    case 'gate':
+      return readText(attributes, 'gateId') || name.replace(/^gate /, '')
+    default:
+      return ''
+  }
+}
+
+function costOf(attributes: Attributes): number {
+  const total = readNumber(attributes, 'costUsd')
+  if (total !== undefined) return total
+  let sum = 0
+  for (const key of NAMES.costPartsUsd) {
+    const part = Number(attributes[key] ?? 0)
+    if (Number.isFinite(part)) sum += part
+  }
+  return sum
+}
+
+function detailOf(
+  category: SpanCategory,
+  attributes: Attributes,
+  events: readonly Pick<SpanEvent, 'name' | 'attributes'>[],
+  status: { code: number; message: string },
+): DigestDetail | undefined {
+  const detail: DigestDetail = {}
+  const gates = events.filter((event) => event.name === GATE_EVENT).map((event) => gateOf(event.attributes))
+  if (category === 'gate' && readText(attributes, 'gateDecision')) gates.push(gateOf(attributes))
+  if (gates.length > 0) detail.gates = gates
+  if (category === 'compact') {
+    detail.compaction = {
+      tokensBefore: readNumber(attributes, 'tokensBefore'),
+      tokensAfter: readNumber(attributes, 'tokensAfter'),
+      messagesBefore: readNumber(attributes, 'messagesBefore'),
+      messagesAfter: readNumber(attributes, 'messagesAfter'),
+    }
+  }
+  if (category === 'human') {
+    detail.human = {
+      action: readText(attributes, 'humanAction') || undefined,
+      approver: readText(attributes, 'humanApprover') || undefined,
+      waitedMs: readNumber(attributes, 'humanWaitedMs'),
+    }
+  }
+  if (status.code === 2) detail.errorText = oneLine(status.message || readText(attributes, 'errorType'))
+  return Object.keys(detail).length > 0 ? detail : undefined
+}
+
+function gateOf(attributes: Attributes): GateDecision {
+  return {
+    id: readText(attributes, 'gateId'),
+    decision: readText(attributes, 'gateDecision'),
+    enforced: readBoolean(attributes, 'gateEnforced') ?? true,
+    code: readText(attributes, 'gateCode') || undefined,
+    durationMs: readNumber(attributes, 'gateDurationMs'),
+  }
+}
+
+/** Short, on one line, cut between code points. */
+export function oneLine(text: string, maxChars = PREVIEW_CHARS): string {
+  const flat = text
+    .slice(0, maxChars * 4)
+    .replace(/\s+/g, ' ')
+    .trim()
+  return flat.length <= maxChars ? flat : `${flat.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}

@@ -1,0 +1,142 @@
+/** The shapes the viewer works with. Pure types: the page and the server share them. */
+
+export type AttributeValue =
+  | string
+  | number
+  | boolean
+  | null
+  | AttributeValue[]
+  | { [key: string]: AttributeValue }
+export type Attributes = Record<string, AttributeValue>
+
+/** What a span stands for in an agent's run; each has its own icon, colour and row in the page. */
+export type SpanCategory =
+  | 'agent'
+  | 'step'
+  | 'llm'
+  | 'tool'
+  | 'human'
+  | 'compact'
+  | 'gate'
+  | 'retrieval'
+  | 'embedding'
+  | 'chain'
+  | 'other'
+  | 'missing'
+
+export interface SpanEvent {
+  name: string
+  timeUs: number
+  attributes: Attributes
+}
+
+export interface SpanLink {
+  traceId: string
+  spanId: string
+  attributes: Attributes
+}
+
+/** A whole span, attributes turned into plain values. */
+export interface SpanRecord {
+  traceId: string
+  spanId: string
+  /** Empty for a root. */
+  parentSpanId: string
+  name: string
+  /** OTLP number: 0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  kind: number
+  startUs: number
+  /** 0 while the span runs. */
+  endUs: number
+  status: { code: 0 | 1 | 2; message: string }
+  attributes: Attributes
+  events: SpanEvent[]
+  links: SpanLink[]
+  resource: Attributes
+  scope: { name: string; version: string }
+}
+
+export interface GateDecision {
+  id: string
+  decision: string
+  enforced: boolean
+  code?: string
+  durationMs?: number
+}
+
+export interface CompactionFacts {
+  tokensBefore?: number
+  tokensAfter?: number
+  messagesBefore?: number
+  messagesAfter?: number
+}
+
+export interface HumanFacts {
+  action?: string
+  approver?: string
+  waitedMs?: number
+}
+
+/** What one row of a run needs, without the content; cheap to send ten thousand of. */
+export interface SpanRow {
+  spanId: string
+  parentSpanId: string
+  name: string
+  category: SpanCategory
+  startUs: number
+  /** 0 while the span runs. */
+  endUs: number
+  state: 'running' | 'ended' | 'interrupted'
+  error: boolean
+  /** The model, tool, agent or gate the span is about. */
+  label: string
+  service: string
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  reasoningTokens: number
+  costUsd: number
+  /** `completed`, `mocked`, `skipped`, `errored`, `denied`, `rejected`, or empty. */
+  outcome: string
+  mocked: boolean
+  /** Tool call id, to pair a call with what the model asked for. */
+  callId: string
+  /** One line of what went in: tool arguments, mostly. */
+  preview: string
+  errorText: string
+  gates?: GateDecision[]
+  compaction?: CompactionFacts
+  human?: HumanFacts
+}
+
+export type RunStatus = 'running' | 'waiting' | 'interrupted' | 'error' | 'ok'
+
+export interface RunSummary {
+  traceId: string
+  title: string
+  agent: string
+  service: string
+  model: string
+  conversationId: string
+  status: RunStatus
+  /** Why the run ended, when its tracing says so. */
+  reason: string
+  inputPreview: string
+  startUs: number
+  endUs: number
+  durationMs: number
+  spans: number
+  steps: number
+  llmCalls: number
+  toolCalls: number
+  mockedCalls: number
+  errors: number
+  waiting: number
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  costUsd: number
+  agents: string[]
+  tools: string[]
+  models: string[]
+}

@@ -1,0 +1,101 @@
+/** A run's line in the list, from its rows. */
+
+import { read } from './attributes.ts'
+import { oneLine } from './digest.ts'
+import { messagesOf, messageText } from './messages.ts'
+import type { RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
+import { buildTree, flatten, type TreeNode } from './tree.ts'
+import { withoutNestedCalls } from './tree-parts.ts'
+
+export interface SummaryInput {
+  traceId: string
+  rows: readonly SpanRow[]
+  conversationId: string
+  reason: string
+  /** Opens one span, for the input shown in the list. */
+  open: (spanId: string) => SpanRecord | undefined
+}
+
+export function summarise({ traceId, rows, conversationId, reason, open }: SummaryInput): RunSummary {
+  const root = buildTree(rows)
+  const nodes = root ? flatten(root) : []
+  const agents = nodes.filter((node) => node.row.category === 'agent')
+  const main = agents[0] ?? nodes[0]
+  const calls = withoutNestedCalls(nodes).filter(
+    (node) => node.row.category === 'llm' || node.row.category === 'embedding',
+  )
+  const tools = nodes.filter((node) => node.row.category === 'tool')
+  const startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
+  const endUs = rows.reduce((most, row) => Math.max(most, row.endUs || row.startUs), 0)
+  const agent = main?.row.category === 'agent' ? main.row.label : ''
+  const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
+  return {
+    traceId,
+    title: agent || main?.row.name || '',
+    agent,
+    service: main?.row.service ?? '',
+    model: calls[0]?.row.label ?? '',
+    conversationId,
+    status: statusOf(nodes),
+    reason,
+    inputPreview: inputPreview(nodes, open),
+    startUs: Number.isFinite(startUs) ? startUs : 0,
+    endUs,
+    durationMs: Number.isFinite(startUs) ? (endUs - startUs) / 1000 : 0,
+    spans: rows.length,
+    steps: nodes.filter((node) => node.row.category === 'step').length,
+    llmCalls: calls.length,
+    toolCalls: tools.length,
+    mockedCalls: tools.filter((node) => node.row.mocked).length,
+    errors: rows.filter((row) => row.error).length,
+    waiting: nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length,
+    inputTokens: sum((row) => row.inputTokens),
+    outputTokens: sum((row) => row.outputTokens),
+    cachedTokens: sum((row) => row.cachedTokens),
+    costUsd: sum((row) => row.costUsd),
+    agents: distinct(agents.map((node) => node.row.label)),
+    tools: distinct(tools.map((node) => node.row.label)),
+    models: distinct(calls.map((node) => node.row.label)),
+  }
+}
+
+function statusOf(nodes: readonly TreeNode[]): RunStatus {
+  const open = nodes.filter((node) => node.row.state !== 'ended')
+  if (open.some((node) => node.row.state === 'running' && node.row.category === 'human')) return 'waiting'
+  if (open.some((node) => node.row.state === 'running')) return 'running'
+  const top = nodes[0]
+  if (top && open.length > 0 && (top.row.state === 'interrupted' || top.row.category === 'missing'))
+    return 'interrupted'
+  const agent = nodes.find((node) => node.row.category === 'agent')
+  if (top?.row.error || agent?.row.error) return 'error'
+  return 'ok'
+}
+
+function inputPreview(nodes: readonly TreeNode[], open: (spanId: string) => SpanRecord | undefined): string {
+  const candidates = [
+    nodes.find((node) => node.row.category === 'agent'),
+    nodes[0],
+    nodes.find((node) => node.row.category === 'llm'),
+  ]
+  for (const node of new Set(candidates)) {
+    const span = node && node.row.category !== 'missing' ? open(node.row.spanId) : undefined
+    const text = span ? userText(span) : ''
+    if (text) return text
+  }
+  return ''
+}
+
+function userText(span: SpanRecord): string {
+  const given =
+    read(span.attributes, 'inputMessages') ??
+    span.attributes['llm.input_messages.0.message.content'] ??
+    read(span.attributes, 'anyInput')
+  if (given === undefined) return ''
+  const messages = messagesOf(given, 'user')
+  const user = messages.filter((message) => message.role === 'user' || message.role === 'human')
+  return oneLine(user.map(messageText).find(Boolean) ?? '', 240)
+}
+
+function distinct(values: string[]): string[] {
+  return [...new Set(values.filter(Boolean))].slice(0, 50)
+}

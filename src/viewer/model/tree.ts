@@ -1,0 +1,124 @@
+/**
+ * Rows into one tree. Spans come late, twice and out of order, from several processes; whatever is there is shown as
+ * one whole: what waits for a parent hangs under a stand-in for it, and several roots hang under a stand-in for the trace.
+ */
+import type { SpanRow } from './span.ts'
+
+export interface TreeNode {
+  row: SpanRow
+  children: TreeNode[]
+  depth: number
+}
+
+export const TRACE_ROOT = 'trace'
+
+export function buildTree(rows: readonly SpanRow[]): TreeNode | undefined {
+  if (rows.length === 0) return undefined
+  const nodes = new Map<string, TreeNode>()
+  for (const row of rows) nodes.set(row.spanId, { row, children: [], depth: 0 })
+  const roots: TreeNode[] = []
+  const missing = new Map<string, TreeNode>()
+  for (const node of nodes.values()) {
+    const parentId = node.row.parentSpanId
+    if (!parentId || isOwnAncestor(node, nodes)) roots.push(node)
+    else {
+      const parent = nodes.get(parentId)
+      if (parent) parent.children.push(node)
+      else standIn(missing, parentId).children.push(node)
+    }
+  }
+  for (const node of missing.values()) spread(node)
+  const root = uniteRoots(roots, [...missing.values()])
+  layOut(root)
+  return root
+}
+
+/** Spans that name each other as parents would hang in the air; the first one seen of such a ring becomes a root. */
+function isOwnAncestor(node: TreeNode, nodes: Map<string, TreeNode>): boolean {
+  let smallest = node.row.spanId
+  let at: TreeNode | undefined = nodes.get(node.row.parentSpanId)
+  for (let steps = 0; at; steps++) {
+    if (at === node) return smallest === node.row.spanId
+    if (steps > nodes.size) return false
+    if (at.row.spanId < smallest) smallest = at.row.spanId
+    at = nodes.get(at.row.parentSpanId)
+  }
+  return false
+}
+
+function uniteRoots(roots: TreeNode[], missing: TreeNode[]): TreeNode {
+  if (roots.length === 1) {
+    roots[0]!.children.push(...missing)
+    return roots[0]!
+  }
+  if (roots.length === 0 && missing.length === 1) return missing[0]!
+  const united: TreeNode = { row: emptyRow(TRACE_ROOT, 'trace'), children: [...roots, ...missing], depth: 0 }
+  spread(united)
+  return united
+}
+
+function standIn(missing: Map<string, TreeNode>, spanId: string): TreeNode {
+  let node = missing.get(spanId)
+  if (!node) {
+    node = { row: emptyRow(spanId, 'waiting for its parent span'), children: [], depth: 0 }
+    missing.set(spanId, node)
+  }
+  return node
+}
+
+function spread(node: TreeNode): void {
+  const rows = node.children.map((child) => child.row)
+  node.row.startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
+  node.row.endUs = rows.some((row) => row.state === 'running')
+    ? 0
+    : rows.reduce((most, row) => Math.max(most, row.endUs), 0)
+  node.row.state = node.row.endUs === 0 ? 'running' : 'ended'
+}
+
+function layOut(root: TreeNode): void {
+  const stack = [root]
+  for (let node = stack.pop(); node; node = stack.pop()) {
+    node.children.sort((a, b) => a.row.startUs - b.row.startUs || (a.row.spanId < b.row.spanId ? -1 : 1))
+    for (const child of node.children) {
+      child.depth = node.depth + 1
+      stack.push(child)
+    }
+  }
+}
+
+/** Every node, parents before children, in the order of the page. Not recursive: traces can be deep. */
+export function flatten(root: TreeNode, isCollapsed: (node: TreeNode) => boolean = () => false): TreeNode[] {
+  const flat: TreeNode[] = []
+  const stack = [root]
+  for (let node = stack.pop(); node; node = stack.pop()) {
+    flat.push(node)
+    if (isCollapsed(node)) continue
+    for (let index = node.children.length - 1; index >= 0; index--) stack.push(node.children[index]!)
+  }
+  return flat
+}
+
+export function emptyRow(spanId: string, name: string): SpanRow {
+  return {
+    spanId,
+    parentSpanId: '',
+    name,
+    category: 'missing',
+    startUs: 0,
+    endUs: 0,
+    state: 'ended',
+    error: false,
+    label: '',
+    service: '',
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedTokens: 0,
+    reasoningTokens: 0,
+    costUsd: 0,
+    outcome: '',
+    mocked: false,
+    callId: '',
+    preview: '',
+    errorText: '',
+  }
+}

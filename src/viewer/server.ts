@@ -1,0 +1,217 @@
+/** The local viewer: OTLP receiver, store and page behind one port. */
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type AppContext, handleRequest } from './http/app.ts'
+import { BodyReader } from './http/body.ts'
+import { Live } from './http/live.ts'
+import { StaticFiles } from './http/static-files.ts'
+import { describePortOwner } from './port-owner.ts'
+import { defaultDatabaseFile } from './store/open-database.ts'
+import { Store } from './store/store.ts'
+import { packageVersion } from './version.ts'
+
+export interface ViewerOptions {
+  /**
+   * Port for OTLP and the page; 0 takes a free one.
+   *
+   * @default 4318
+   */
+  port?: number
+  /**
+   * Address to listen on. Beyond loopback, reading needs the token, too.
+   *
+   * @default '127.0.0.1'
+   */
+  host?: string
+  /** File of the store, or `:memory:`. Default: `traces.db` in the user's data folder. */
+  db?: string
+  /** Names, besides loopback ones, by which the viewer may be called. */
+  allowedHosts?: string[]
+  /**
+   * Runs older than this are removed, in milliseconds.
+   *
+   * @default 30 days
+   */
+  maxAgeMs?: number
+  /**
+   * A larger store loses its oldest runs, in bytes.
+   *
+   * @default 4 GiB in a file, 1 GiB in memory
+   */
+  maxBytes?: number
+  /**
+   * A larger request is refused with 413, in bytes; measured unpacked.
+   *
+   * @default 33_554_432
+   */
+  maxBodyBytes?: number
+  /** Told what the user should know, such as that the disk is full. Default: nothing is printed. */
+  onNotice?: (message: string) => void
+}
+
+export interface Viewer {
+  /** The page, without the token: good for reading on this machine. */
+  url: string
+  /** The page with the token: may also import, remove and answer. */
+  link: string
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  otlpEndpoint: string
+  token: string
+  store: Store
+  close(): Promise<void>
+}
+
+const GIB = 1024 ** 3
+const DAY_MS = 86_400_000
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
+/** Idle work is done in slices this long, so that no request waits longer for its turn. */
+const SLICE_MS = 25
+
+/**
+ * Starts the viewer.
+ *
+ * @throws when the port cannot be had, naming who likely holds it and what to do.
+ * @example
+ * const viewer = await startViewer({ db: ':memory:', port: 0 })
+ * console.log(viewer.link)
+ */
+export async function startViewer(options: ViewerOptions = {}): Promise<Viewer> {
+  const host = options.host ?? '127.0.0.1'
+  const file = options.db ?? defaultDatabaseFile()
+  const store = new Store({
+    file,
+    maxAgeMs: options.maxAgeMs ?? 30 * DAY_MS,
+    maxBytes: options.maxBytes ?? (file === ':memory:' ? GIB : 4 * GIB),
+  })
+  try {
+    return await listen(options, host, store)
+  } catch (error) {
+    store.close()
+    throw error
+  }
+}
+
+async function listen(options: ViewerOptions, host: string, store: Store): Promise<Viewer> {
+  const token = randomBytes(24).toString('base64url')
+  const live = new Live()
+  const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
+  const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
+  let url = ''
+  const context: AppContext = {
+    store,
+    live,
+    bodies: new BodyReader({ maxBodyBytes, maxTotalBytes: maxBodyBytes * 8 }),
+    files: new StaticFiles(),
+    policy: { token, loopback: LOOPBACK.has(host), allowedHosts: options.allowedHosts ?? [] },
+    announcement: () => ({ name: 'hookspan-viewer', version: packageVersion(), uiUrl: url }),
+    status: () => ({
+      version: packageVersion(),
+      ...store.counts(),
+      indexing: store.indexing,
+      storageError: housekeeping.storageError,
+    }),
+    onChanged: (traceIds) => housekeeping.changed(traceIds),
+    onStorageError: (error) => housekeeping.storage(error),
+  }
+  const server = createServer((request, response) => void handleRequest(request, response, context))
+  server.requestTimeout = 60_000
+  const port = options.port ?? 4318
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    throw new Error(`Cannot listen on ${host}:${port}. ${await describePortOwner(host, port)}`, {
+      cause: error,
+    })
+  })
+  const address = server.address() as AddressInfo
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  url = `http://${name === '0.0.0.0' || name === '[::]' ? '127.0.0.1' : name}:${address.port}`
+  housekeeping.start()
+  return {
+    url,
+    link: `${url}/#token=${token}`,
+    otlpEndpoint: url,
+    token,
+    store,
+    async close() {
+      housekeeping.stop()
+      live.close()
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+      store.close()
+    },
+  }
+}
+
+/** What happens between requests: summaries, the search index, dead runs, retention. */
+class Housekeeping {
+  readonly #store: Store
+  readonly #live: Live
+  readonly #notice: (message: string) => void
+  #slice: NodeJS.Timeout | undefined
+  #timers: NodeJS.Timeout[] = []
+  #workedAt = 0
+  storageError = ''
+
+  constructor(store: Store, live: Live, notice: (message: string) => void) {
+    this.#store = store
+    this.#live = live
+    this.#notice = notice
+  }
+
+  start(): void {
+    this.#timers = [
+      setInterval(() => this.#guard(() => this.#live.changed(this.#store.recheckOpenRuns())), 2_000),
+      setInterval(() => this.#guard(() => this.#store.sweep()), 60_000),
+    ]
+    for (const timer of this.#timers) timer.unref()
+    this.#later(50)
+  }
+
+  stop(): void {
+    clearTimeout(this.#slice)
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  changed(traceIds: Set<string>): void {
+    this.#live.changed(traceIds)
+    // Pushed back while spans keep coming, since taking them in goes first; but not for ever.
+    if (performance.now() - this.#workedAt < 1_000) this.#later(100)
+    else if (!this.#slice) this.#later(0)
+  }
+
+  storage(error: Error | undefined): void {
+    const message = error?.message ?? ''
+    if (message === this.storageError) return
+    this.storageError = message
+    this.#notice(
+      message
+        ? `Spans cannot be stored: ${message}. Senders are told to try again.`
+        : 'Spans are stored again.',
+    )
+    this.#live.tell({ type: 'storage', error: message })
+  }
+
+  #later(ms: number): void {
+    clearTimeout(this.#slice)
+    this.#slice = setTimeout(() => this.#work(), ms)
+    this.#slice.unref()
+  }
+
+  #work(): void {
+    this.#slice = undefined
+    this.#guard(() => this.#store.work(SLICE_MS) && this.#later(5))
+    this.#workedAt = performance.now()
+  }
+
+  #guard(work: () => unknown): void {
+    try {
+      work()
+    } catch (error) {
+      this.storage(error as Error)
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { logAsOtlpEvent } from '../otlp/log-event.ts'
+import type { OtlpSpan, OtlpTraces } from '../otlp/types.ts'
+import type { Reader, RunKey } from './reader.ts'
+
+/** A run as OTLP/JSON, exactly as it was sent; logs that belong to spans travel as their events. */
+export function exportRun(reader: Reader, run: RunKey): OtlpTraces {
+  const byOrigin = new Map<number, NonNullable<OtlpTraces['resourceSpans']>[number]>()
+  const spans = new Map<string, OtlpSpan>()
+  for (const { originId, resource, scope, span } of reader.otlpSpans(run)) {
+    let group = byOrigin.get(originId)
+    if (!group) {
+      group = { resource, scopeSpans: [{ scope, spans: [] }] }
+      byOrigin.set(originId, group)
+    }
+    group.scopeSpans![0]!.spans!.push(span)
+    spans.set(span.spanId, span)
+  }
+  for (const log of reader.otlpLogs(run)) {
+    const span = spans.get(log.spanId ?? '')
+    if (span) span.events = [...(span.events ?? []), logAsOtlpEvent(log)]
+  }
+  return { resourceSpans: [...byOrigin.values()] }
+}

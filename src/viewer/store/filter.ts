@@ -1,0 +1,96 @@
+/**
+ * The runs list's query language: words are searched for in every span; `key:value`, `key>value` and `key<value`
+ * narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
+ */
+import { matchQuery } from './text-index.ts'
+
+export interface Filter {
+  where: string[]
+  params: (string | number)[]
+  /** FTS5 query, empty for none. */
+  match: string
+}
+
+const TEXT_KEYS: Record<string, string> = {
+  status: 'status',
+  agent: 'agents',
+  service: 'service',
+  model: 'models',
+  tool: 'tools',
+  reason: 'reason',
+  conversation: 'conversation_id',
+  conv: 'conversation_id',
+  trace: 'trace_id',
+  title: 'title',
+}
+const NUMBER_KEYS: Record<string, { column: string; unit: (value: string) => number }> = {
+  duration: { column: 'duration_ms', unit: durationMs },
+  tokens: { column: '(input_tokens + output_tokens)', unit: scaled },
+  input: { column: 'input_tokens', unit: scaled },
+  output: { column: 'output_tokens', unit: scaled },
+  cached: { column: 'cached_tokens', unit: scaled },
+  cost: { column: 'cost_usd', unit: (value) => Number(value.replace('$', '')) },
+  errors: { column: 'errors', unit: Number },
+  mocked: { column: 'mocked_calls', unit: Number },
+  waiting: { column: 'waiting', unit: Number },
+  steps: { column: 'steps', unit: Number },
+  calls: { column: 'tool_calls', unit: Number },
+  spans: { column: 'spans', unit: scaled },
+}
+const YES = new Set(['yes', 'true', 'y'])
+const NO = new Set(['no', 'false', 'n'])
+
+export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
+  const filter: Filter = { where: [], params: [], match: '' }
+  const words: string[] = []
+  for (const term of query.match(/-?[a-z]+[:<>]"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
+    if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
+  }
+  filter.match = matchQuery(words.join(' '))
+  return filter
+}
+
+function narrow(filter: Filter, term: string, nowMs: number): boolean {
+  const parts = /^(-?)([a-z]+)([:<>])(.+)$/i.exec(term)
+  if (!parts) return false
+  const [, minus, rawKey, operator, quoted] = parts as unknown as [string, string, string, string, string]
+  const key = rawKey.toLowerCase()
+  const value = quoted.replaceAll('"', '')
+  const add = (condition: string, ...params: (string | number)[]) => {
+    filter.where.push(minus ? `NOT (${condition})` : condition)
+    filter.params.push(...params)
+    return true
+  }
+  if (key === 'since') {
+    const ms = durationMs(value)
+    return Number.isFinite(ms) && add('start_us >= ?', (nowMs - ms) * 1000)
+  }
+  if (Object.hasOwn(TEXT_KEYS, key) && operator === ':') {
+    return add(`${TEXT_KEYS[key]} LIKE ? ESCAPE '\\'`, likePattern(key, value))
+  }
+  if (!Object.hasOwn(NUMBER_KEYS, key)) return false
+  const { column, unit } = NUMBER_KEYS[key]!
+  if (operator === ':' && (YES.has(value) || NO.has(value)))
+    return add(`${column} ${YES.has(value) ? '>' : '='} 0`)
+  const number = unit(value)
+  return Number.isFinite(number) && add(`${column} ${operator === ':' ? '=' : operator} ?`, number)
+}
+
+/** `*` stands for anything; without one, names match anywhere and states match whole. */
+function likePattern(key: string, value: string): string {
+  const escaped = value.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
+  return key === 'status' || key === 'reason' ? escaped : `%${escaped}%`
+}
+
+function durationMs(value: string): number {
+  const parts = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value)
+  if (!parts) return Number.NaN
+  const scale = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[parts[2] ?? 'ms']!
+  return Number(parts[1]) * scale
+}
+
+function scaled(value: string): number {
+  const parts = /^(\d+(?:\.\d+)?)(k|m)?$/i.exec(value)
+  if (!parts) return Number.NaN
+  return Number(parts[1]) * ({ k: 1000, m: 1_000_000 }[(parts[2] ?? '').toLowerCase()] ?? 1)
+}

@@ -1,0 +1,53 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+export interface RetentionOptions {
+  /** Runs that started longer ago are removed. In milliseconds. */
+  maxAgeMs?: number
+  /** When the store is larger, the oldest runs are removed until it is a tenth below. In bytes. */
+  maxBytes?: number
+}
+
+export function sweep(db: DatabaseSync, options: RetentionOptions, nowMs: number): number {
+  let removed = 0
+  const oldest = db.prepare('SELECT id FROM run ORDER BY start_us LIMIT 50')
+  if (options.maxAgeMs !== undefined && Number.isFinite(options.maxAgeMs)) {
+    const old = db
+      .prepare('SELECT id FROM run WHERE start_us < ?')
+      .all((nowMs - options.maxAgeMs) * 1000) as { id: number }[]
+    for (const run of old) removeRun(db, run.id)
+    removed += old.length
+  }
+  const maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY
+  if (usedBytes(db) > maxBytes) {
+    while (usedBytes(db) > maxBytes * 0.9) {
+      const runs = oldest.all() as { id: number }[]
+      if (runs.length === 0) break
+      // One at a time: a single run can be most of the store, and the newest must not go with it.
+      removeRun(db, runs[0]!.id)
+      removed++
+    }
+  }
+  if (removed > 0) db.exec('PRAGMA incremental_vacuum')
+  return removed
+}
+
+export function removeRun(db: DatabaseSync, id: number): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    db.prepare('DELETE FROM text WHERE rowid IN (SELECT id FROM span WHERE run = ?)').run(id)
+    db.prepare('DELETE FROM reindex WHERE id IN (SELECT id FROM span WHERE run = ?)').run(id)
+    db.prepare('DELETE FROM span WHERE run = ?').run(id)
+    db.prepare('DELETE FROM log WHERE run = ?').run(id)
+    db.prepare('DELETE FROM run WHERE id = ?').run(id)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function usedBytes(db: DatabaseSync): number {
+  const read = (name: string) =>
+    Number(Object.values(db.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[0])
+  return (read('page_count') - read('freelist_count')) * read('page_size')
+}
