@@ -18,7 +18,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/{core,agent,tracing,cli,types,viewer}/**/*.test.ts'],
+          include: [
+            'src/**/*.test.ts',
+            'test/*.test.ts',
+            'test/{core,agent,tracing,cli,types,viewer}/**/*.test.ts',
+          ],
         },
       },
       {
