@@ -18,7 +18,7 @@ import {
 } from './options.ts'
 import { assertPlugin, type Plugin } from './plugin.ts'
 import { Reporter } from './report.ts'
-import type { StandIn } from './stand-in.ts'
+import { askStandIns, type StandIn } from './stand-in.ts'
 
 /** How many ended operations are remembered, so that a late event does not bring one back to life. */
 const REMEMBERED_ENDS = 1_024
@@ -162,6 +162,8 @@ export class HookDispatcher {
    * Tells the `beforeToolCall` hooks, each once, and gives what one of them mocked. Waits for asynchronous
    * handlers at most their own `timeoutMs` (1 000 by default here), and no longer than until somebody mocked.
    *
+   * Where none of them mocked, the plugins' stand-ins are asked.
+   *
    * @returns null when the tool is to be run.
    */
   async dispatchBeforeToolCall(
@@ -169,7 +171,8 @@ export class HookDispatcher {
     event: EventInit<'beforeToolCall'> | object,
   ): Promise<ToolMock | null> {
     const record = this.#records.get(operationId) ?? this.#adopt(operationId, 'beforeToolCall')
-    return record === undefined ? null : record.decideMock(event)
+    const mock = record === undefined ? null : await record.decideMock(event)
+    return mock ?? askStandIns(this.#operationHost.standIns(), operationId, event)
   }
 
   /** Whether an event of this operation (and type) would reach anybody. */

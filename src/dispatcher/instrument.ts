@@ -122,8 +122,8 @@ export interface ActivityEnd {
 /** Something that happened while an activity was open. */
 export type Annotation =
   | { readonly kind: 'gate'; readonly record: GateRecord }
-  /** `source`: what stood in for the tool, for example `event.mock`, a rule's name, `replay`. */
-  | { readonly kind: 'mock'; readonly source: string; readonly hookId?: string }
+  /** `source`: what stood in for the tool or model: `event.mock`, `mock`, `replay`, `simulated`, `scripted`. */
+  | { readonly kind: 'mock'; readonly source: string; readonly rule?: string; readonly hookId?: string }
   | { readonly kind: 'retry'; readonly attempt: number; readonly error?: unknown }
   | {
       readonly kind: 'custom'

@@ -1,6 +1,7 @@
 import type { ChainResult } from '../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { type ModelCallMark, runModelCall } from '../internal/live-calls.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
 import { isStream, watchStream } from '../internal/llm/watch-stream.ts'
@@ -57,6 +58,7 @@ class LlmCallRun<R> {
   readonly #scopes: Scopes
   readonly #startedAt = performance.now()
   readonly #untrack: () => boolean
+  readonly #mark: ModelCallMark
   #request: LlmRequest
   #firstChunkMs: number | undefined
   #reader: AnyChunkReader | undefined
@@ -66,6 +68,7 @@ class LlmCallRun<R> {
     this.#site = site
     this.#init = init
     this.#request = init.request
+    this.#mark = { model: init.model, scripted: false }
     this.#callKey = core.nextCallKey()
     const { model, provider = 'openai', request, serverAddress, serverPort } = init
     this.#scopes = core.open(site, {
@@ -106,7 +109,9 @@ class LlmCallRun<R> {
     const { signal } = this.#core
     const { traceparent } = this.#scopes
     const reply = await untilAborted(
-      Promise.resolve(this.#scopes.run(() => fn(this.#request, { signal, traceparent }))),
+      Promise.resolve(
+        this.#scopes.run(() => runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent }))),
+      ),
       signal,
     )
     if (isStream(reply)) return reply
@@ -206,9 +211,12 @@ class LlmCallRun<R> {
       ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
       ...(streamEnd && { streamEnd }),
     }
+    const mocked = this.#mark.scripted
+    if (mocked) this.#scopes.annotate({ kind: 'mock', source: 'scripted' })
     this.#core.emit('afterLlmCall', {
       ...this.#told(),
       ...shared,
+      ...(mocked && { mocked }),
       executionTimeMs: performance.now() - this.#startedAt,
     })
     this.#scopes.end({ ...shared, request: this.#request }, this.#core.timestamp)

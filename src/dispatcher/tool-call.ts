@@ -3,6 +3,7 @@ import type { ToolCallContext, ToolCallOutcome, ToolMock, ToolSource } from '../
 import { delay, isThenable } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
+import { assertToolMayRun } from '../internal/live-calls.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { askHuman } from './ask-human.ts'
 import { assertToolMock } from './mock-slot.ts'
@@ -31,6 +32,10 @@ export interface ToolCallInit<A = unknown> {
   source?: ToolSource
   /** Shown in traces. */
   description?: string
+  /** JSON Schema, or a Standard Schema (zod, valibot, ...), of the arguments. Mocked calls are held to it. */
+  inputSchema?: unknown
+  /** The same for the result. */
+  outputSchema?: unknown
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }
@@ -93,6 +98,12 @@ interface Ending<R> {
   readonly mocked: boolean
 }
 
+/** What stood in for the tool, and by which of its rules. */
+interface MockOrigin {
+  readonly source: string
+  readonly rule?: string
+}
+
 class ToolCallRun<A, R> {
   readonly #core: OperationCore
   readonly #site: CallSite
@@ -102,6 +113,7 @@ class ToolCallRun<A, R> {
   readonly #untrack: () => boolean
   #call: ToolCallContext
   #announced = false
+  #origin: MockOrigin | undefined
 
   constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>, call: ToolCallContext) {
     this.#core = core
@@ -138,7 +150,7 @@ class ToolCallRun<A, R> {
     if (decided?.changed) this.#call = { ...this.#call, args: decided.payload }
     const mock = await this.#announce()
     if (mock !== null) {
-      this.#scopes.annotate({ kind: 'mock', source: 'event.mock' })
+      this.#noteOrigin({ source: 'event.mock' })
       return this.#mocked(mock)
     }
     const stoodIn = await this.#standIn()
@@ -166,6 +178,7 @@ class ToolCallRun<A, R> {
   }
 
   async #standIn(): Promise<Ending<R> | undefined> {
+    const { inputSchema, outputSchema, onProgress } = this.#init
     for (const standIn of this.#core.host.standIns()) {
       try {
         const answer = await standIn({
@@ -175,16 +188,25 @@ class ToolCallRun<A, R> {
           agentPath: this.#core.agentPath,
           stepIndex: this.#site.stepIndex ?? 0,
           signal: this.#core.signal,
+          inputSchema,
+          outputSchema,
+          ...(onProgress !== undefined && { onProgress }),
         })
         if (answer === undefined) continue
         assertToolMock(answer.mock)
-        this.#scopes.annotate({ kind: 'mock', source: answer.source })
+        const { source, rule } = answer
+        this.#noteOrigin(rule === undefined ? { source } : { source, rule })
         return await this.#mocked(answer.mock)
       } catch (error) {
         return this.#errored(error, true)
       }
     }
     return undefined
+  }
+
+  #noteOrigin(origin: MockOrigin): void {
+    this.#origin = origin
+    this.#scopes.annotate({ kind: 'mock', ...origin })
   }
 
   async #mocked(mock: ToolMock): Promise<Ending<R>> {
@@ -207,6 +229,7 @@ class ToolCallRun<A, R> {
     }
     let value: R
     try {
+      assertToolMayRun(this.#call)
       // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
       const running = this.#scopes.run(() =>
         settleTool(fn(this.#call.args as A, context), this.#init.onProgress, context.signal),
@@ -257,6 +280,10 @@ class ToolCallRun<A, R> {
 
   #report({ outcome, content, success, mocked }: Ending<R>): void {
     const executionTimeMs = performance.now() - this.#startedAt
+    const origin = this.#origin && {
+      mockSource: this.#origin.source,
+      ...(this.#origin.rule !== undefined && { mockRule: this.#origin.rule }),
+    }
     const refused = 'code' in outcome ? { code: outcome.code, reason: outcome.reason } : undefined
     if (outcome.state === 'errored') {
       const { error } = outcome
@@ -267,6 +294,7 @@ class ToolCallRun<A, R> {
         errorType: errorType(error),
         errorMessage: errorMessage(error),
         mocked,
+        ...origin,
         executionTimeMs,
       })
     } else {
@@ -277,6 +305,7 @@ class ToolCallRun<A, R> {
         ...('result' in outcome && { result: outcome.result }),
         success,
         mocked,
+        ...origin,
         outcome: outcome.state,
         ...refused,
         executionTimeMs,

@@ -128,7 +128,7 @@ export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
   mock(result: ToolMock): void
 }
 
-export interface AfterToolCallEvent extends EventBase, ToolCallContext {
+export interface AfterToolCallEvent extends EventBase, ToolCallContext, MockOrigin {
   readonly hookType: 'afterToolCall'
   /** What the model is told. */
   readonly content: string
@@ -144,8 +144,16 @@ export interface AfterToolCallEvent extends EventBase, ToolCallContext {
   readonly executionTimeMs: number
 }
 
+/** Where the result of a mocked call came from. */
+interface MockOrigin {
+  /** What stood in for the tool: `event.mock`, `mock`, `replay`, `simulated`. */
+  readonly mockSource?: string
+  /** Which rule of it answered. */
+  readonly mockRule?: string
+}
+
 /** The tool threw. A tool that returns a failure ends in `afterToolCall` with `success: false`. */
-export interface ToolCallErrorEvent extends EventBase, ToolCallContext {
+export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrigin {
   readonly hookType: 'onToolCallError'
   readonly error?: unknown
   readonly errorType: string
@@ -265,6 +273,8 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   /** Milliseconds from the request to the first streamed chunk. */
   readonly timeToFirstChunkMs?: number
   readonly executionTimeMs: number
+  /** True when a scripted model of this process answered, so that no price and no latency of it is real. */
+  readonly mocked?: boolean
   /** `abandoned`: the reader of the stream stopped before its end. */
   readonly streamEnd?: 'finished' | 'abandoned'
 }

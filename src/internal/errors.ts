@@ -16,6 +16,17 @@ export type HookspanErrorCode =
   | 'INVALID_RECORDING'
   | 'INVALID_CONFIG'
   | 'SCRIPT_NOT_FOLLOWED'
+  | 'MOCK_UNMATCHED'
+  | 'MOCK_UNUSED'
+  | 'MOCK_UNKNOWN_TOOL'
+  | 'MOCK_ARGUMENTS'
+  | 'MOCK_RESULT'
+  | 'MOCKS_FAILED'
+  | 'REPLAY_DIVERGED'
+  | 'REPLAY_DRIFTED'
+  | 'LIVE_CALL'
+  | 'APPROVAL_UNSCRIPTED'
+  | 'TRAJECTORY_UNREADABLE'
 
 /** The one error class of the package. `code` is stable; the message names the value and the mend. */
 export class HookspanError extends Error {

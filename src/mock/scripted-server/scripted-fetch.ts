@@ -1,3 +1,4 @@
+import { currentModelCall } from '../../internal/live-calls.ts'
 import { Script } from './script.ts'
 import type { ScriptOptions, ScriptReport } from './types.ts'
 
@@ -26,6 +27,8 @@ export function scriptedFetch(options: ScriptOptions): ScriptedFetch {
       headers: Object.fromEntries(request?.headers ?? new Headers(init?.headers)),
       bodyText: request ? await request.text() : await bodyText(init?.body),
     }
+    const call = currentModelCall()
+    if (call) call.scripted = true
     return script.handle(raw, signal)
   }
   return Object.defineProperties(fetch, {
