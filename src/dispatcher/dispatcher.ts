@@ -145,6 +145,7 @@ export class HookDispatcher {
       )
     }
     this.#setPlugins([...this.#plugins, plugin])
+    plugin.attached?.(this)
     return { [Symbol.dispose]: () => this.#setPlugins(this.#plugins.filter((other) => other !== plugin)) }
   }
 

@@ -18,6 +18,8 @@ export interface Plugin {
   instrument?: Instrument
   /** Answers tool calls in the tools' place. The first stand-in that takes a call keeps it. */
   standIn?: StandIn
+  /** Told of the dispatcher that uses it, so that it can end what is open when the process ends. */
+  attached?(dispatcher: { interruptAll(): void }): void
 }
 
 /** @throws HookspanError `INVALID_PLUGIN`, `INVALID_HOOK` or `INVALID_GATE`. */

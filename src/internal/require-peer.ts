@@ -1,0 +1,22 @@
+import { createRequire } from 'node:module'
+import { HookspanError } from './errors.ts'
+
+const require = createRequire(import.meta.url)
+
+/**
+ * Loads an optional peer dependency, synchronously.
+ *
+ * @throws HookspanError `MISSING_DEPENDENCY` naming the `npm install` line, when it is not installed.
+ */
+export function requirePeer<T>(name: string, neededBy: string, install: readonly string[] = [name]): T {
+  try {
+    return require(name) as T
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
+    throw new HookspanError(
+      'MISSING_DEPENDENCY',
+      `${neededBy} needs ${name}, which is not installed. Run: npm install ${install.join(' ')}`,
+      { cause: error },
+    )
+  }
+}

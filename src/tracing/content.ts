@@ -1,0 +1,133 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import { safeStringify } from '../internal/json.ts'
+import { fitJson, fitText } from './fit-json.ts'
+import { requestContent, responseMessage, textMessage } from './messages.ts'
+import { GEN_AI, HOOKSPAN } from './semconv.ts'
+
+/** Where a piece of content comes from, for a `redact` function. */
+export interface ContentPlace {
+  /** The attribute that the value is for. */
+  readonly attribute: string
+  readonly operationId: string
+  readonly toolName?: string
+}
+
+/** Takes out what must not leave the process. Gets the structured value; what it returns is captured. */
+export type Redact = (value: unknown, place: ContentPlace) => unknown
+
+export interface ContentOptions {
+  readonly capture: boolean
+  readonly redact: Redact | undefined
+  /** Per attribute, in UTF-8 bytes. */
+  readonly maxBytes: number
+}
+
+/** Puts content on one span. Does nothing, and reads nothing, when content is not captured. */
+export class ContentWriter {
+  readonly #options: ContentOptions
+  readonly #attributes: Attributes
+  readonly #place: Omit<ContentPlace, 'attribute'>
+  #cutBytes = 0
+  readonly #cut: string[] = []
+
+  constructor(options: ContentOptions, attributes: Attributes, place: Omit<ContentPlace, 'attribute'>) {
+    this.#options = options
+    this.#attributes = attributes
+    this.#place = place
+  }
+
+  request(request: LlmRequest): this {
+    if (!this.#options.capture) return this
+    const { messages, systemInstructions, toolDefinitions } = requestContent(request)
+    this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
+    if (systemInstructions.length > 0) this.#json(GEN_AI.systemInstructions, systemInstructions)
+    if (toolDefinitions.length > 0) this.#json(GEN_AI.toolDefinitions, toolDefinitions)
+    return this
+  }
+
+  response(response: LlmResponse): this {
+    if (this.#options.capture) this.#json(GEN_AI.outputMessages, [responseMessage(response)])
+    return this
+  }
+
+  input(input: unknown): this {
+    if (!this.#options.capture || input === undefined) return this
+    if (Array.isArray(input)) return this.request({ messages: input })
+    this.#json(GEN_AI.inputMessages, [
+      textMessage('user', typeof input === 'string' ? input : safeStringify(input)),
+    ])
+    return this
+  }
+
+  instructions(instructions: string | undefined): this {
+    if (!this.#options.capture || instructions === undefined) return this
+    this.#json(GEN_AI.systemInstructions, [{ type: 'text', content: instructions }])
+    return this
+  }
+
+  output(content: string | undefined): this {
+    if (this.#options.capture && content !== undefined) {
+      this.#json(GEN_AI.outputMessages, [textMessage('assistant', content)])
+    }
+    return this
+  }
+
+  /** The conventions want an object; anything else is put into one under `key`. */
+  object(attribute: string, value: unknown, key: string): this {
+    if (!this.#options.capture || value === undefined) return this
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    this.#json(attribute, isObject ? value : { [key]: value })
+    return this
+  }
+
+  text(attribute: string, value: string | undefined): this {
+    if (!this.#options.capture || value === undefined) return this
+    const redacted = this.#redacted(attribute, value)
+    const { text, cutBytes } = fitText(String(redacted), this.#options.maxBytes)
+    this.#note(attribute, cutBytes)
+    this.#attributes[attribute] = text
+    return this
+  }
+
+  #json(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {
+    const redacted = this.#redacted(attribute, value)
+    const { text, cutBytes } = fitValue(redacted, this.#options.maxBytes, marker)
+    this.#note(attribute, cutBytes)
+    this.#attributes[attribute] = text
+  }
+
+  /** A redaction that fails must not let the content through. */
+  #redacted(attribute: string, value: unknown): unknown {
+    const { redact } = this.#options
+    if (redact === undefined) return value
+    try {
+      return redact(value, { ...this.#place, attribute })
+    } catch {
+      return '[redaction failed]'
+    }
+  }
+
+  #note(attribute: string, cutBytes: number): void {
+    if (cutBytes === 0) return
+    this.#cutBytes += cutBytes
+    this.#cut.push(attribute)
+    this.#attributes[HOOKSPAN.contentCut] = [...this.#cut]
+    this.#attributes[HOOKSPAN.contentCutBytes] = this.#cutBytes
+  }
+}
+
+/** Cycles and BigInts are made plain first, so that cutting sees ordinary JSON. */
+function fitValue(value: unknown, maxBytes: number, marker?: (cut: string) => unknown) {
+  try {
+    return fitJson(value, maxBytes, marker)
+  } catch {
+    return fitJson(JSON.parse(safeStringify(value) || 'null'), maxBytes, marker)
+  }
+}
+
+/** Reads the environment as JavaScript instrumentations (`true`) and the Python ones (`SPAN_ONLY`, ...) do. */
+export function capturesContentByEnv(env: NodeJS.ProcessEnv = process.env): boolean {
+  const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase()
+  return value === 'true' || value === 'span_only' || value === 'span_and_event'
+}

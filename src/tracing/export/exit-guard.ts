@@ -1,0 +1,65 @@
+/** What can end the operations that are still open. */
+interface Interruptible {
+  interruptAll(): void
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+const DEADLINE_MS = 3_000
+
+/**
+ * Delivers what waits before the process ends. At a signal the operations that are open end as interrupted first,
+ * so that no trace lacks its root.
+ */
+export class ExitGuard {
+  readonly #flush: () => Promise<void>
+  readonly #watched = new Set<Interruptible>()
+  #flushing = false
+  #installed = false
+
+  constructor(flush: () => Promise<void>) {
+    this.#flush = flush
+  }
+
+  watch(dispatcher: Interruptible): void {
+    this.#watched.add(dispatcher)
+  }
+
+  install(): void {
+    this.#installed = true
+    process.on('beforeExit', this.#onBeforeExit)
+    for (const signal of SIGNALS) process.on(signal, this.#onSignal)
+  }
+
+  remove(): void {
+    if (!this.#installed) return
+    this.#installed = false
+    process.off('beforeExit', this.#onBeforeExit)
+    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
+  }
+
+  /** Fires again after what it started is done; by then nothing waits any more. */
+  readonly #onBeforeExit = (): void => {
+    if (this.#flushing) return
+    this.#flushing = true
+    void this.#flushWithin()
+  }
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    for (const dispatcher of this.#watched) dispatcher.interruptAll()
+    void this.#flushWithin().then(() => {
+      // With no other handler the signal would have ended the process: let it.
+      const others = process.listenerCount(signal) - 1
+      this.remove()
+      if (others === 0) process.kill(process.pid, signal)
+    })
+  }
+
+  async #flushWithin(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, DEADLINE_MS)
+    })
+    await Promise.race([this.#flush().catch(() => {}), deadline])
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,250 @@
+import { errorMessage } from '../../internal/errors.ts'
+import type { ExportResult, ReadableSpan, SpanExporter, SpanProcessor } from './types.ts'
+
+export interface SpanQueueOptions {
+  /** Spans kept in memory while the collector is away; past it the oldest are dropped and counted. @default 50_000 */
+  maxQueueSpans?: number
+  /** Spans per request. @default 512 */
+  maxBatchSpans?: number
+  /** Characters of attribute text per request, so that no request outgrows a collector's limit. @default 2_000_000 */
+  maxBatchChars?: number
+  /** Milliseconds between a span's end and its sending. @default 1_000 */
+  delayMs?: number
+  /** Milliseconds one request may take, the exporter's own retries included. @default 10_000 */
+  requestTimeoutMs?: number
+  /** Told, once per outage, that sending fails, and when it works again. */
+  onTrouble?: (message: string) => void
+}
+
+export interface ExportStats {
+  /** Spans that wait to be sent. */
+  readonly queued: number
+  readonly exported: number
+  /** Spans that were given up: the queue was full, or the collector refused them for good. */
+  readonly dropped: number
+  /** The last failure, until something was sent again. */
+  readonly lastError?: string
+}
+
+/** What each queued span is told of, to keep a copy elsewhere. */
+export interface SpanSink {
+  started(span: ReadableSpan): void
+  ended(span: ReadableSpan): void
+  /** Everything that ended until now has been sent. */
+  allSent(): void
+}
+
+const FIRST_BACKOFF_MS = 500
+const LONGEST_BACKOFF_MS = 15_000
+const SUCCESS = 0
+
+/**
+ * Sends spans in batches and keeps them while the collector is away: the stock processor drops a batch whose
+ * sending failed. Never throws and never blocks whoever ends a span.
+ */
+export class SpanQueue implements SpanProcessor {
+  readonly #exporter: SpanExporter
+  readonly #options: Required<Omit<SpanQueueOptions, 'onTrouble'>> & Pick<SpanQueueOptions, 'onTrouble'>
+  readonly #sinks: readonly SpanSink[]
+  #queue: ReadableSpan[] = []
+  #timer: NodeJS.Timeout | undefined
+  #sending: Promise<boolean> | undefined
+  #backoffMs = 0
+  #exported = 0
+  #dropped = 0
+  #lastError: string | undefined
+  #closed = false
+
+  constructor(exporter: SpanExporter, options: SpanQueueOptions = {}, sinks: readonly SpanSink[] = []) {
+    this.#exporter = exporter
+    this.#sinks = sinks
+    this.#options = {
+      maxQueueSpans: 50_000,
+      maxBatchSpans: 512,
+      maxBatchChars: 2_000_000,
+      delayMs: 1_000,
+      requestTimeoutMs: 10_000,
+      ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+    }
+  }
+
+  onStart(span: ReadableSpan): void {
+    for (const sink of this.#sinks) guard(() => sink.started(span))
+  }
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#closed || (span.spanContext().traceFlags & 1) === 0) return
+    for (const sink of this.#sinks) guard(() => sink.ended(span))
+    this.#queue.push(span)
+    const excess = this.#queue.length - this.#options.maxQueueSpans
+    if (excess > 0) {
+      this.#queue.splice(0, excess)
+      this.#dropped += excess
+    }
+    const full = this.#queue.length >= this.#options.maxBatchSpans && this.#backoffMs === 0
+    this.#schedule(full ? 0 : this.#options.delayMs)
+  }
+
+  stats(): ExportStats {
+    const { length: queued } = this.#queue
+    return {
+      queued,
+      exported: this.#exported,
+      dropped: this.#dropped,
+      ...(this.#lastError !== undefined && { lastError: this.#lastError }),
+    }
+  }
+
+  /** Sends what waits, once; gives up at the first failure. Never rejects. */
+  async forceFlush(): Promise<void> {
+    while (this.#queue.length > 0 && (await this.#sendNext())) {}
+    await this.#sending
+  }
+
+  async shutdown(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.forceFlush()
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#dropped += this.#queue.length
+    this.#queue = []
+    await this.#exporter.shutdown().catch(() => {})
+  }
+
+  /** Puts spans in front of the others without telling the sinks: for start snapshots. */
+  sendOnce(spans: ReadableSpan[]): void {
+    guard(() => this.#exporter.export(spans, () => {}))
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#sending !== undefined || this.#closed) return
+    if (this.#timer !== undefined) {
+      if (delayMs > 0) return
+      clearTimeout(this.#timer)
+    }
+    const wait = Math.max(delayMs, this.#backoffMs)
+    this.#timer = setTimeout(() => void this.#run(), wait)
+    // A process that is done is not held by spans; beforeExit sends them.
+    this.#timer.unref()
+  }
+
+  async #run(): Promise<void> {
+    this.#timer = undefined
+    await this.#sendNext()
+    if (this.#queue.length > 0) this.#schedule(this.#options.delayMs)
+  }
+
+  /** Sends one batch. True when it left the queue, sent or given up. */
+  #sendNext(): Promise<boolean> {
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = undefined
+    })
+    return this.#sending
+  }
+
+  async #send(): Promise<boolean> {
+    const batch = this.#nextBatch()
+    if (batch.length === 0) return false
+    await batch[0]?.resource.waitForAsyncAttributes?.()
+    const result = await this.#export(batch)
+    if (result.code === SUCCESS) {
+      this.#sent(batch.length)
+      return true
+    }
+    return this.#failed(batch, result.error)
+  }
+
+  #nextBatch(): ReadableSpan[] {
+    const { maxBatchSpans, maxBatchChars } = this.#options
+    const batch: ReadableSpan[] = []
+    let chars = 0
+    for (const span of this.#queue) {
+      if (batch.length >= maxBatchSpans) break
+      chars += sizeOf(span)
+      if (batch.length > 0 && chars > maxBatchChars) break
+      batch.push(span)
+    }
+    return batch
+  }
+
+  #export(batch: ReadableSpan[]): Promise<ExportResult> {
+    return new Promise((resolve) => {
+      // An exporter that never answers must not hold the queue for ever.
+      const timer = setTimeout(
+        () => resolve({ code: 1, error: new Error(`no answer within ${this.#options.requestTimeoutMs} ms`) }),
+        this.#options.requestTimeoutMs + 1_000,
+      )
+      timer.unref()
+      const done = (result: ExportResult) => {
+        clearTimeout(timer)
+        resolve(result)
+      }
+      try {
+        this.#exporter.export(batch, done)
+      } catch (error) {
+        done({ code: 1, error: error as Error })
+      }
+    })
+  }
+
+  #sent(count: number): void {
+    this.#queue.splice(0, count)
+    this.#exported += count
+    this.#backoffMs = 0
+    if (this.#lastError !== undefined) this.#tell('Spans are delivered again.')
+    this.#lastError = undefined
+    if (this.#queue.length === 0) for (const sink of this.#sinks) guard(() => sink.allSent())
+  }
+
+  #failed(batch: ReadableSpan[], error: Error | undefined): boolean {
+    const status = (error as { code?: unknown } | undefined)?.code
+    const refused = status === 400 || status === 413 || status === 422
+    if (refused && batch.length > 1) return this.#sendHalves(batch)
+    if (refused) {
+      this.#queue.shift()
+      this.#dropped++
+    } else {
+      this.#backoffMs = Math.min(Math.max(this.#backoffMs * 2, FIRST_BACKOFF_MS), LONGEST_BACKOFF_MS)
+    }
+    if (this.#lastError === undefined) this.#tell(this.#trouble(status, error))
+    this.#lastError = `${status === undefined ? '' : `${status} `}${errorMessage(error)}`
+    return refused
+  }
+
+  /** One span the collector refuses must not take its neighbours along. */
+  #sendHalves(batch: ReadableSpan[]): boolean {
+    this.#options.maxBatchSpans = Math.max(Math.floor(batch.length / 2), 1)
+    return true
+  }
+
+  #trouble(status: unknown, error: Error | undefined): string {
+    const kept = `${this.#queue.length} spans are kept in memory and sent later.`
+    if (status === 401 || status === 403)
+      return `The collector refuses the credentials (${status}): check its headers. ${kept}`
+    if (status === 404) return `The collector has no OTLP endpoint there (404): check the URL. ${kept}`
+    if (status === 413)
+      return 'A span is too large for the collector (413) and was dropped: lower `maxContentBytes`.'
+    if (status === 400 || status === 422)
+      return `The collector refused a span (${status}) and it was dropped: ${errorMessage(error)}`
+    return `Spans cannot be delivered: ${errorMessage(error)}. ${kept}`
+  }
+
+  #tell(message: string): void {
+    guard(() => this.#options.onTrouble?.(message))
+  }
+}
+
+/** About how much text a span carries; exact sizes would cost a serialization. */
+function sizeOf(span: ReadableSpan): number {
+  let chars = 500
+  for (const value of Object.values(span.attributes)) if (typeof value === 'string') chars += value.length
+  return chars
+}
+
+function guard(fn: () => void): void {
+  try {
+    fn()
+  } catch {
+    // What watches spans must not reach whoever ends them; the queue's own counters tell what was lost.
+  }
+}

@@ -1,0 +1,57 @@
+import { snapshotSpan } from './start-snapshot.ts'
+import type { ReadableSpan, SpanExporter, SpanSink } from './types.ts'
+
+/** How long started spans are collected before they are sent. */
+const GATHER_MS = 100
+
+/**
+ * Sends spans at their start, so that a run is visible while it goes on. Only to our own viewer, which says what it
+ * is at `/v1/hookspan`: other backends would show such a span beside the ended one.
+ */
+export class ViewerLink implements SpanSink {
+  readonly #exporter: SpanExporter
+  #live = false
+  #waiting = new Map<string, ReadableSpan>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(exporter: SpanExporter, tracesUrl: string) {
+    this.#exporter = exporter
+    void this.#ask(tracesUrl)
+  }
+
+  async #ask(tracesUrl: string): Promise<void> {
+    try {
+      const answer = await fetch(new URL('/v1/hookspan', tracesUrl), { signal: AbortSignal.timeout(1_000) })
+      const { name } = (await answer.json()) as { name?: unknown }
+      this.#live = name === 'hookspan-viewer'
+      if (!this.#live) this.#waiting.clear()
+    } catch {
+      this.#waiting.clear()
+    }
+  }
+
+  started(span: ReadableSpan): void {
+    if (!this.#live && this.#waiting.size >= 1_000) return
+    this.#waiting.set(span.spanContext().spanId, span)
+    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS)
+    this.#timer.unref()
+  }
+
+  /** A span that ended before it was shown needs no snapshot. */
+  ended(span: ReadableSpan): void {
+    this.#waiting.delete(span.spanContext().spanId)
+  }
+
+  allSent(): void {}
+
+  #flush(): void {
+    this.#timer = undefined
+    if (!this.#live) {
+      this.#waiting.clear()
+      return
+    }
+    const spans = [...this.#waiting.values()].map((span) => snapshotSpan(span, 'started'))
+    this.#waiting.clear()
+    if (spans.length > 0) this.#exporter.export(spans, () => {})
+  }
+}

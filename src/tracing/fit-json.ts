@@ -1,0 +1,79 @@
+/** A JSON text within its budget, and how much of the value it does not hold. */
+export interface FittedJson {
+  readonly text: string
+  readonly cutBytes: number
+}
+
+/** Below this a cut string says nothing any more. */
+const SHORTEST_STRING = 32
+
+/**
+ * JSON of `value` in at most `maxBytes` UTF-8 bytes, always valid. A list loses its oldest items first, except
+ * its first one; then long strings are shortened. What was cut is said in the text itself.
+ *
+ * `marker` builds the item that stands for what a list lost.
+ */
+export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string) => unknown): FittedJson {
+  const whole = stringify(value)
+  const bytes = byteLength(whole)
+  if (bytes <= maxBytes) return { text: whole, cutBytes: 0 }
+  const fitted =
+    (Array.isArray(value) && marker !== undefined ? dropOldest(value, maxBytes, bytes, marker) : undefined) ??
+    shortenStrings(value, maxBytes) ??
+    JSON.stringify({ hookspan_cut: `${bytes} bytes did not fit into ${maxBytes}` })
+  return { text: fitted, cutBytes: Math.max(bytes - byteLength(fitted), 1) }
+}
+
+/** At most `maxBytes` UTF-8 bytes of a text, never cut inside a character, with a note of what is missing. */
+export function fitText(text: string, maxBytes: number): { text: string; cutBytes: number } {
+  const bytes = byteLength(text)
+  if (bytes <= maxBytes) return { text, cutBytes: 0 }
+  const note = `… [${bytes - maxBytes} bytes cut]`
+  const kept = headBytes(text, Math.max(maxBytes - byteLength(note), 0))
+  return { text: kept + note, cutBytes: bytes - byteLength(kept) }
+}
+
+function dropOldest(
+  list: readonly unknown[],
+  maxBytes: number,
+  bytes: number,
+  marker: (cut: string) => unknown,
+): string | undefined {
+  if (list.length < 3) return undefined
+  const sizes = list.map((item) => byteLength(stringify(item)) + 1)
+  const spare = 200
+  let left = bytes + spare
+  let dropped = 0
+  // The first item (the system prompt) and the last one (what the model was asked now) stay.
+  while (left > maxBytes && dropped < list.length - 2) left -= sizes[++dropped] as number
+  if (left > maxBytes) return undefined
+  const note = marker(`${dropped} messages, ${bytes + spare - left} bytes cut`)
+  const text = stringify([list[0], note, ...list.slice(1 + dropped)])
+  return byteLength(text) <= maxBytes ? text : undefined
+}
+
+function shortenStrings(value: unknown, maxBytes: number): string | undefined {
+  for (let limit = maxBytes; limit >= SHORTEST_STRING; limit = Math.floor(limit / 2)) {
+    const text = JSON.stringify(value, (_key, item) =>
+      typeof item === 'string' ? fitText(item, limit).text : item,
+    )
+    if (byteLength(text) <= maxBytes) return text
+  }
+  return undefined
+}
+
+function stringify(value: unknown): string {
+  return JSON.stringify(value) ?? 'null'
+}
+
+export function byteLength(text: string): number {
+  return Buffer.byteLength(text, 'utf8')
+}
+
+function headBytes(text: string, maxBytes: number): string {
+  // No UTF-16 unit takes less than one byte, so this never has to look at more than it keeps.
+  let head = text.slice(0, maxBytes)
+  while (byteLength(head) > maxBytes) head = head.slice(0, Math.floor(head.length * 0.9))
+  // A lone surrogate at the end would become a replacement character.
+  return /[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head
+}

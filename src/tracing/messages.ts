@@ -1,0 +1,191 @@
+import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import { asList, asObject, asText, type Loose, parseArguments } from '../internal/llm/reading.ts'
+
+/** One part of a message, in the conventions' JSON shape. */
+export type Part = { readonly type: string } & Loose
+
+export interface ChatMessage {
+  readonly role: string
+  readonly parts: readonly Part[]
+  readonly name?: string
+  readonly finish_reason?: string
+}
+
+/** The parts of a request that the conventions keep apart. */
+export interface RequestContent {
+  readonly messages: readonly ChatMessage[]
+  readonly systemInstructions: readonly Part[]
+  readonly toolDefinitions: readonly Loose[]
+}
+
+/** A request of the chat completions, responses or Anthropic messages API in the conventions' shape. */
+export function requestContent(request: LlmRequest): RequestContent {
+  const items = Array.isArray(request.messages) ? request.messages : request.input
+  const messages = typeof items === 'string' ? [textMessage('user', items)] : asList(items).map(messageOf)
+  const instructions = request.instructions ?? request.system
+  return {
+    messages,
+    systemInstructions:
+      typeof instructions === 'string' ? [text(instructions)] : asList(instructions).flatMap(partOf),
+    toolDefinitions: asList(request.tools).map(toolDefinition),
+  }
+}
+
+/** A reply in the conventions' shape. */
+export function responseMessage(response: LlmResponse): ChatMessage {
+  const parts: Part[] = []
+  if (response.reasoning !== undefined) parts.push({ type: 'reasoning', content: response.reasoning })
+  if (response.content !== undefined) parts.push(text(response.content))
+  if (response.refusal !== undefined) parts.push({ type: 'refusal', content: response.refusal })
+  for (const call of response.toolCalls ?? []) {
+    parts.push({ type: 'tool_call', id: call.toolCallId, name: call.apiName, arguments: call.args })
+  }
+  const finish = response.finishReasons?.[0]
+  return { role: 'assistant', parts, ...(finish !== undefined && { finish_reason: finish }) }
+}
+
+export function textMessage(role: string, content: string): ChatMessage {
+  return { role, parts: [text(content)] }
+}
+
+function text(content: string): Part {
+  return { type: 'text', content }
+}
+
+/**
+ * Converted messages by the object they came from: a conversation is sent again with every call, and converting
+ * it each time would cost as much as the run is long. A message that was changed since is converted again.
+ */
+const converted = new WeakMap<
+  object,
+  { content: unknown; calls: unknown; callCount: number; message: ChatMessage }
+>()
+
+function messageOf(value: unknown): ChatMessage {
+  const message = asObject(value)
+  if (message === undefined) return textMessage('user', asText(value) ?? JSON.stringify(value) ?? '')
+  const { content, tool_calls: calls } = message
+  const callCount = asList(calls).length
+  const known = converted.get(message)
+  if (
+    known !== undefined &&
+    known.content === content &&
+    known.calls === calls &&
+    known.callCount === callCount
+  ) {
+    return known.message
+  }
+  const made = convert(message)
+  // Parts in a list may change inside without a trace; only texts are kept.
+  if (!Array.isArray(content)) converted.set(message, { content, calls, callCount, message: made })
+  return made
+}
+
+function convert(message: Loose): ChatMessage {
+  if (typeof message.role !== 'string') return itemMessage(message)
+  const name = asText(message.name)
+  const named = name === undefined ? {} : { name }
+  if (message.role === 'tool') {
+    const response = typeof message.content === 'string' ? message.content : message.content
+    return {
+      role: 'tool',
+      parts: [
+        { type: 'tool_call_response', id: asText(message.tool_call_id) ?? '', response: response ?? '' },
+      ],
+      ...named,
+    }
+  }
+  const parts: Part[] = []
+  const reasoning = asText(message.reasoning_content) ?? asText(message.reasoning)
+  if (reasoning !== undefined) parts.push({ type: 'reasoning', content: reasoning })
+  if (typeof message.content === 'string') parts.push(text(message.content))
+  else parts.push(...asList(message.content).flatMap(partOf))
+  const refusal = asText(message.refusal)
+  if (refusal !== undefined) parts.push({ type: 'refusal', content: refusal })
+  parts.push(...asList(message.tool_calls).flatMap(toolCallPart))
+  return { role: message.role, parts, ...named }
+}
+
+/** Items of the responses API that are no messages. */
+function itemMessage(item: Loose): ChatMessage {
+  const id = asText(item.call_id) ?? asText(item.id) ?? ''
+  if (item.type === 'function_call' || item.type === 'custom_tool_call') {
+    const args = parseArguments(item.arguments ?? item.input)
+    return {
+      role: 'assistant',
+      parts: [{ type: 'tool_call', id, name: asText(item.name) ?? '', arguments: args }],
+    }
+  }
+  if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
+    return { role: 'tool', parts: [{ type: 'tool_call_response', id, response: item.output ?? '' }] }
+  }
+  if (item.type === 'reasoning') {
+    const texts = [...asList(item.summary), ...asList(item.content)].flatMap(
+      (part) => asText(asObject(part)?.text) ?? [],
+    )
+    return { role: 'assistant', parts: [{ type: 'reasoning', content: texts.join('\n') }] }
+  }
+  return { role: 'assistant', parts: [{ ...item, type: asText(item.type) ?? 'generic' }] }
+}
+
+function toolCallPart(value: unknown): Part[] {
+  const call = asObject(value)
+  const fn = asObject(call?.function) ?? asObject(call?.custom)
+  if (call === undefined || fn === undefined) return []
+  const args = parseArguments(fn.arguments ?? fn.input)
+  return [{ type: 'tool_call', id: asText(call.id) ?? '', name: asText(fn.name) ?? '', arguments: args }]
+}
+
+function partOf(value: unknown): Part[] {
+  if (typeof value === 'string') return [text(value)]
+  const part = asObject(value)
+  if (part === undefined) return []
+  switch (part.type) {
+    case 'text':
+    case 'input_text':
+    case 'output_text':
+      return [text(asText(part.text) ?? '')]
+    case 'refusal':
+      return [{ type: 'refusal', content: asText(part.refusal) ?? '' }]
+    case 'thinking':
+      return [{ type: 'reasoning', content: asText(part.thinking) ?? '' }]
+    case 'tool_use':
+      return [
+        {
+          type: 'tool_call',
+          id: asText(part.id) ?? '',
+          name: asText(part.name) ?? '',
+          arguments: part.input,
+        },
+      ]
+    case 'tool_result':
+      return [
+        { type: 'tool_call_response', id: asText(part.tool_use_id) ?? '', response: part.content ?? '' },
+      ]
+    case 'image_url':
+    case 'input_image':
+      return [imagePart(part)]
+    default:
+      return [{ ...part, type: asText(part.type) ?? 'generic' }]
+  }
+}
+
+function imagePart(part: Loose): Part {
+  const url = asText(part.image_url) ?? asText(asObject(part.image_url)?.url) ?? ''
+  const data = /^data:([^;,]+);base64,(.*)$/s.exec(url)
+  if (data === null) return { type: 'uri', modality: 'image', uri: url }
+  return { type: 'blob', modality: 'image', mime_type: data[1], content: data[2] }
+}
+
+function toolDefinition(value: unknown): Loose {
+  const tool = asObject(value) ?? {}
+  const fn = asObject(tool.function) ?? tool
+  const { name, description } = fn
+  const parameters = fn.parameters ?? fn.input_schema
+  return {
+    type: 'function',
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(parameters !== undefined && { parameters }),
+  }
+}

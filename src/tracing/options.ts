@@ -1,0 +1,64 @@
+import type { Meter, Tracer } from '@opentelemetry/api'
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import { type ContentOptions, capturesContentByEnv, type Redact } from './content.ts'
+import type { SemconvProfile } from './semconv.ts'
+
+/** How events become spans. */
+export interface TraceHooksOptions {
+  /** Any OpenTelemetry tracer. @default the global provider's tracer `hookspan` */
+  tracer?: Tracer
+  /** Token usage and durations. @default the global provider's meter `hookspan`; false records none */
+  meter?: Meter | false
+  /**
+   * Captures messages, arguments, results and summaries.
+   *
+   * @default what OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says, else false
+   */
+  captureContent?: boolean
+  /** Takes out what must not leave the process. One that throws lets nothing through. */
+  redact?: Redact
+  /**
+   * Bytes (UTF-8) of content per attribute; more is cut so that the JSON stays valid, and the span says how much.
+   * The default stays below what Jaeger's Badger store takes. Minimum 256.
+   *
+   * @default 60_000
+   */
+  maxContentBytes?: number
+  /** False puts the calls of a step directly under the run. @default true */
+  stepSpans?: boolean
+  /** `compat` adds the older names that Jaeger reads; `latest` is the newest text alone. @default 'compat' */
+  semconv?: SemconvProfile
+  /** Repeats the summed tokens as `gen_ai.usage.*` on `invoke_agent`. Backends may count them twice. @default false */
+  usageOnAgentSpan?: boolean
+}
+
+export interface ResolvedTraceOptions {
+  readonly content: ContentOptions
+  readonly stepSpans: boolean
+  readonly semconv: SemconvProfile
+  readonly usageOnAgentSpan: boolean
+}
+
+/** @throws HookspanError `INVALID_OPTION`. */
+export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
+  const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
+  if (!(typeof maxContentBytes === 'number' && maxContentBytes >= 256)) {
+    throw invalid(`Expected \`maxContentBytes\` to be a number >= 256, got ${describeValue(maxContentBytes)}`)
+  }
+  if (semconv !== 'compat' && semconv !== 'latest') {
+    throw invalid(`Expected \`semconv\` to be "compat" or "latest", got ${describeValue(semconv)}`)
+  }
+  if (redact !== undefined && typeof redact !== 'function') {
+    throw invalid(`Expected \`redact\` to be a function, got ${describeValue(redact)}`)
+  }
+  return {
+    content: { capture: captureContent ?? capturesContentByEnv(), redact, maxBytes: maxContentBytes },
+    stepSpans: options.stepSpans ?? true,
+    semconv,
+    usageOnAgentSpan: options.usageOnAgentSpan ?? false,
+  }
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', `${message}.`)
+}

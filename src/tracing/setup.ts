@@ -1,0 +1,217 @@
+import { context, diag, propagation, type TracerProvider, trace } from '@opentelemetry/api'
+import type { Plugin } from '../dispatcher/index.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { requirePeer } from '../internal/require-peer.ts'
+import { ExitGuard } from './export/exit-guard.ts'
+import { type ExportStats, SpanQueue, type SpanQueueOptions } from './export/span-queue.ts'
+import { deliverSpooled, type SerializeSpans, Spool } from './export/spool.ts'
+import type { SpanExporter, SpanSink } from './export/types.ts'
+import { ViewerLink } from './export/viewer-link.ts'
+import type { TraceHooksOptions } from './options.ts'
+import { traceHooks } from './trace-hooks.ts'
+import { operationIdGenerator } from './trace-ids.ts'
+
+export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'> {
+  /** Shown as the service in Jaeger. @default OTEL_SERVICE_NAME, else `hookspan` */
+  serviceName?: string
+  /**
+   * Where the collector listens for OTLP/HTTP: `http://localhost:4318`, or the full URL of its traces route.
+   *
+   * @default OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, else `http://localhost:4318`
+   */
+  endpoint?: string
+  /** Sent with each request, for example an API key. */
+  headers?: Record<string, string>
+  /** Put on every span's resource. */
+  resourceAttributes?: Record<string, string | number | boolean>
+  /** OpenTelemetry instrumentations, for example of undici, so that a tool's own calls are spans too. */
+  instrumentations?: unknown[]
+  /**
+   * A folder in which spans are kept until they are delivered, so that they survive the process, SIGKILL included.
+   * The next process with this folder delivers them. Costs a file write per span. @default none
+   */
+  spoolDir?: string
+  /** How spans wait and are sent. */
+  queue?: SpanQueueOptions
+  /** Sends to something else than OTLP/HTTP, for example an in-memory exporter. */
+  exporter?: SpanExporter
+  /**
+   * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT and when there is nothing
+   * left to do. A handler of the application's own decides on the exit; ours only delays it. @default true
+   */
+  flushOnExit?: boolean
+}
+
+/** A plugin, and the way to end it. */
+export interface Tracing extends Plugin {
+  /** Sends what waits. Never rejects. @param options.timeoutMs default 5 000 */
+  forceFlush(options?: { timeoutMs?: number }): Promise<void>
+  /** Sends what waits and ends. Never rejects. @param options.timeoutMs default 5 000 */
+  shutdown(options?: { timeoutMs?: number }): Promise<void>
+  /** What was sent, what waits and what was lost. */
+  stats(): ExportStats
+  /** Where spans go. */
+  readonly tracesUrl: string
+}
+
+interface SdkModule {
+  NodeSDK: new (options: Record<string, unknown>) => { start(): void; shutdown(): Promise<void> }
+  resources: {
+    resourceFromAttributes(attributes: Record<string, unknown>): unknown
+    envDetector: unknown
+  }
+}
+
+const INSTALL = ['@opentelemetry/api', '@opentelemetry/sdk-node', '@opentelemetry/exporter-trace-otlp-http']
+const DEFAULT_DEADLINE_MS = 5_000
+
+/**
+ * Starts an OpenTelemetry SDK that sends the spans of operations over OTLP/HTTP, and gives the plugin for it.
+ *
+ * @throws HookspanError `MISSING_DEPENDENCY` naming the `npm install` line, `INVALID_OPTION` for a malformed
+ * endpoint or when an OpenTelemetry SDK runs already (then use `traceHooks()` with it).
+ * @example
+ * const tracing = startTracing({ serviceName: 'support-bot' })
+ * dispatcher.use(tracing)
+ */
+export function startTracing(options: StartTracingOptions = {}): Tracing {
+  const tracesUrl = tracesUrlOf(options.endpoint)
+  refuseSecondSdk()
+  const exporter = options.exporter ?? otlpExporter(tracesUrl, options)
+  const spool = options.spoolDir === undefined ? undefined : openSpool(options.spoolDir)
+  const sinks: SpanSink[] = []
+  if (options.exporter === undefined) sinks.push(new ViewerLink(exporter, tracesUrl))
+  if (spool !== undefined) sinks.push(spool)
+  const onTrouble = options.queue?.onTrouble ?? ((message: string) => console.warn(`[hookspan] ${message}`))
+  const queue = new SpanQueue(exporter, { ...options.queue, onTrouble }, sinks)
+  const sdk = startSdk(queue, options)
+  if (options.spoolDir !== undefined)
+    void deliverSpooled(options.spoolDir, poster(tracesUrl, options.headers))
+
+  const exitGuard = new ExitGuard(() => queue.forceFlush())
+  if (options.flushOnExit !== false) exitGuard.install()
+  let ending: Promise<void> | undefined
+  const end = async (): Promise<void> => {
+    exitGuard.remove()
+    await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
+    const { lastError } = queue.stats()
+    spool?.close({ keep: lastError !== undefined })
+    // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
+    trace.disable()
+    context.disable()
+    propagation.disable()
+  }
+  return {
+    ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
+    attached: (dispatcher) => exitGuard.watch(dispatcher),
+    tracesUrl,
+    stats: () => queue.stats(),
+    forceFlush: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => within(timeoutMs, queue.forceFlush()),
+    shutdown: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => {
+      ending ??= end()
+      return within(timeoutMs, ending)
+    },
+  }
+}
+
+function startSdk(queue: SpanQueue, options: StartTracingOptions) {
+  const { NodeSDK, resources } = requirePeer<SdkModule>('@opentelemetry/sdk-node', 'startTracing()', INSTALL)
+  const serviceName = options.serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
+  const sdk = new NodeSDK({
+    serviceName,
+    spanProcessors: [queue],
+    idGenerator: operationIdGenerator(),
+    instrumentations: options.instrumentations ?? [],
+    resourceDetectors: [resources.envDetector],
+    ...(options.resourceAttributes && {
+      resource: resources.resourceFromAttributes(options.resourceAttributes),
+    }),
+  })
+  sdk.start()
+  return sdk
+}
+
+function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
+  const name = '@opentelemetry/exporter-trace-otlp-http'
+  const { OTLPTraceExporter } = requirePeer<{
+    OTLPTraceExporter: new (config: Record<string, unknown>) => SpanExporter
+  }>(name, 'startTracing()', INSTALL)
+  return new OTLPTraceExporter({
+    url,
+    ...(options.headers && { headers: options.headers }),
+    timeoutMillis: options.queue?.requestTimeoutMs ?? 10_000,
+  })
+}
+
+function openSpool(folder: string): Spool {
+  const { JsonTraceSerializer } = requirePeer<{
+    JsonTraceSerializer: { serializeRequest(spans: unknown[]): Uint8Array | undefined }
+  }>('@opentelemetry/otlp-transformer', 'startTracing({ spoolDir })', INSTALL)
+  const decoder = new TextDecoder()
+  const serialize: SerializeSpans = (spans) => decoder.decode(JsonTraceSerializer.serializeRequest(spans))
+  try {
+    return new Spool(folder, serialize)
+  } catch (error) {
+    throw invalid(`Cannot write spans to \`spoolDir\` ${describeValue(folder)}: ${errorMessage(error)}`)
+  }
+}
+
+function poster(
+  url: string,
+  headers: Record<string, string> | undefined,
+): (body: string) => Promise<boolean> {
+  return async (body) => {
+    try {
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body,
+        signal: AbortSignal.timeout(10_000),
+      })
+      return answer.ok
+    } catch {
+      return false
+    }
+  }
+}
+
+/** The URL of the traces route, from the option or the environment. */
+function tracesUrlOf(endpoint: string | undefined): string {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces, OTEL_EXPORTER_OTLP_ENDPOINT: base } = process.env
+  if (endpoint === undefined && traces) return checked(traces)
+  const url = checked(endpoint ?? (base || 'http://localhost:4318'))
+  return /\/v1\/traces\/?$/.test(url) ? url : `${url.replace(/\/+$/, '')}/v1/traces`
+}
+
+function checked(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return value
+  throw invalid(
+    `Expected the OTLP endpoint to be an http(s) URL such as "http://localhost:4318", got ${describeValue(value)}`,
+  )
+}
+
+function refuseSecondSdk(): void {
+  const provider = trace.getTracerProvider() as TracerProvider & {
+    getDelegate?: () => { constructor: { name: string } }
+  }
+  const name = provider.getDelegate?.().constructor.name
+  if (name === undefined || name === 'NoopTracerProvider') return
+  throw invalid(
+    'An OpenTelemetry SDK is already running in this process, and spans of startTracing() would go nowhere. ' +
+      'Use `dispatcher.use(traceHooks())` with it, or shut the other one down first',
+  )
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', `${message}.`)
+}
+
+async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs)
+  })
+  await Promise.race([work.catch(() => {}), deadline])
+  clearTimeout(timer)
+}

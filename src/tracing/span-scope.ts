@@ -1,0 +1,194 @@
+import { type Attributes, type Context, context, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
+import { errorMessage, errorType } from '../internal/errors.ts'
+import {
+  compactEndAttributes,
+  gateAttributes,
+  humanEndAttributes,
+  llmEndAttributes,
+  operationEndAttributes,
+  toolEndAttributes,
+} from './attributes.ts'
+import { ContentWriter } from './content.ts'
+import type { GenAiMetrics } from './metrics.ts'
+import type { ResolvedTraceOptions } from './options.ts'
+import { GEN_AI, HOOKSPAN, OTEL } from './semconv.ts'
+import { formatTraceparent } from './traceparent.ts'
+
+type HrTime = [number, number]
+
+/** Milliseconds as the SDK takes them without guessing: a number before the process's start means something else to it. */
+export function hrTime(timestamp: number | undefined): HrTime | undefined {
+  if (timestamp === undefined) return undefined
+  const seconds = Math.floor(timestamp / 1000)
+  return [seconds, Math.round((timestamp - seconds * 1000) * 1e6)]
+}
+
+/** What all scopes of one plugin share. */
+export interface ScopeShared {
+  readonly options: ResolvedTraceOptions
+  readonly metrics: GenAiMetrics | undefined
+}
+
+/** An activity as a span, or, where another activity already has the span, as a part of it. */
+export class SpanScope implements ActivityScope {
+  readonly span: Span
+  readonly context: Context
+  readonly activity: Activity
+  readonly info: OperationInfo
+  readonly #shared: ScopeShared
+  readonly #ownsSpan: boolean
+  readonly #startedAt = performance.now()
+  /** For an agent call: the operation that goes on in its span. */
+  adopted = false
+
+  constructor(
+    shared: ScopeShared,
+    activity: Activity,
+    info: OperationInfo,
+    span: Span,
+    parentContext: Context,
+    ownsSpan = true,
+  ) {
+    this.#shared = shared
+    this.activity = activity
+    this.info = info
+    this.span = span
+    this.context = trace.setSpan(parentContext, span)
+    this.#ownsSpan = ownsSpan
+  }
+
+  get traceparent(): string {
+    return formatTraceparent(this.span.spanContext())
+  }
+
+  run<T>(fn: () => T): T {
+    return context.with(this.context, fn)
+  }
+
+  annotate(annotation: Annotation): void {
+    switch (annotation.kind) {
+      case 'gate':
+        this.span.addEvent('hookspan.gate', gateAttributes(annotation.record))
+        return
+      case 'mock':
+        this.span.setAttribute(HOOKSPAN.mockSource, annotation.source)
+        return
+      case 'retry':
+        this.span.addEvent('hookspan.retry', { 'hookspan.retry.attempt': annotation.attempt })
+        return
+      case 'custom':
+        this.span.addEvent(annotation.name, { ...annotation.attributes })
+    }
+  }
+
+  end(end: ActivityEnd, timestamp?: number): void {
+    this.span.setAttributes(this.#endAttributes(end))
+    const failure = this.#failure(end)
+    if (failure !== undefined) {
+      this.span.setAttribute(OTEL.errorType, failure.type)
+      this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
+    }
+    this.#shared.metrics?.record(
+      this.activity,
+      this.info,
+      end,
+      performance.now() - this.#startedAt,
+      failure?.type,
+    )
+    if (this.#ownsSpan) this.span.end(hrTime(timestamp))
+  }
+
+  #failure(end: ActivityEnd): { type: string; message: string } | undefined {
+    if ('error' in end && end.error !== undefined) {
+      // An operation that was stopped is no failure of it; its reason tells.
+      if (this.activity.kind === 'operation' && end.reason !== 'error') return undefined
+      return { type: errorType(end.error), message: errorMessage(end.error) }
+    }
+    const toolFailed = this.activity.kind === 'tool' && end.success === false
+    const ran = end.outcome === 'completed' || end.outcome === 'mocked' || end.outcome === 'skipped'
+    if (toolFailed && ran) return { type: 'tool_error', message: 'the tool reported a failure' }
+    return undefined
+  }
+
+  #endAttributes(end: ActivityEnd): Attributes {
+    const { options } = this.#shared
+    const { activity, info } = this
+    switch (activity.kind) {
+      case 'operation': {
+        const attributes = operationEndAttributes(end, options.usageOnAgentSpan)
+        this.#content(attributes).output(end.content)
+        return attributes
+      }
+      case 'llm': {
+        const attributes = llmEndAttributes(end)
+        const content = this.#content(attributes)
+        if (end.request !== undefined && end.request !== activity.request) content.request(end.request)
+        if (end.response !== undefined) content.response(end.response)
+        return attributes
+      }
+      case 'tool': {
+        const attributes = toolEndAttributes(end)
+        const content = this.#content(attributes, activity.apiName)
+        if (end.args !== activity.args) content.object(GEN_AI.toolCallArguments, end.args, 'input')
+        if (options.content.capture) content.object(GEN_AI.toolCallResult, toolResult(end), 'content')
+        return attributes
+      }
+      case 'human':
+        return humanEndAttributes(end)
+      case 'compact': {
+        const attributes = compactEndAttributes(end)
+        this.#content(attributes).text(HOOKSPAN.compactSummary, end.summary)
+        return attributes
+      }
+      case 'agent':
+        return end.subOperationId === undefined ? {} : { [HOOKSPAN.subOperationId]: end.subOperationId }
+      case 'gate':
+        return end.gate === undefined ? {} : gateAttributes(end.gate)
+      default:
+        return info.agentName === undefined ? {} : {}
+    }
+  }
+
+  #content(attributes: Attributes, toolName?: string): ContentWriter {
+    const place = { operationId: this.info.operationId, ...(toolName !== undefined && { toolName }) }
+    return new ContentWriter(this.#shared.options.content, attributes, place)
+  }
+}
+
+/** What the model was told, as an object where it is one. */
+function toolResult(end: ActivityEnd): unknown {
+  const { content, result } = end
+  if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false)
+    return result
+  if (content === undefined) return result
+  if (!content.startsWith('{')) return content
+  try {
+    return JSON.parse(content)
+  } catch {
+    return content
+  }
+}
+
+/** An activity that has no span of its own: what happens in it belongs to its parent. */
+export class PassThroughScope implements ActivityScope {
+  readonly parent: SpanScope
+
+  constructor(parent: SpanScope) {
+    this.parent = parent
+  }
+
+  get traceparent(): string {
+    return this.parent.traceparent
+  }
+
+  run<T>(fn: () => T): T {
+    return this.parent.run(fn)
+  }
+
+  annotate(annotation: Annotation): void {
+    this.parent.annotate(annotation)
+  }
+
+  end(): void {}
+}

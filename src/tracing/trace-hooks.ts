@@ -1,0 +1,30 @@
+import { metrics, trace } from '@opentelemetry/api'
+import type { Plugin } from '../dispatcher/index.ts'
+import { EventPairing } from './event-pairing.ts'
+import { GenAiMetrics } from './metrics.ts'
+import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
+import { SpanInstrument } from './span-instrument.ts'
+
+/**
+ * A plugin that turns what happens in operations into spans of any OpenTelemetry tracer.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * dispatcher.use(traceHooks({ tracer: provider.getTracer('my-app'), captureContent: true }))
+ */
+export function traceHooks(options: TraceHooksOptions = {}): Plugin {
+  const resolved = resolveTraceOptions(options)
+  const tracer = options.tracer ?? trace.getTracer('hookspan')
+  const meter = options.meter ?? metrics.getMeter('hookspan')
+  const recorder = meter === false ? undefined : new GenAiMetrics(meter, resolved.semconv)
+  const instrument = new SpanInstrument(tracer, { options: resolved, metrics: recorder })
+  const pairing = new EventPairing(instrument)
+  return {
+    name: 'tracing',
+    instrument: {
+      start: (activity, info, parent, timestamp) => instrument.start(activity, info, parent, timestamp),
+      onEvent: (event) => pairing.onEvent(event),
+      onRelease: (operationId, { abandoned }) => pairing.onRelease(operationId, abandoned),
+    },
+  }
+}

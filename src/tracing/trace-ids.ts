@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+
+/** Structural twin of the SDK's `IdGenerator`. */
+export interface IdGenerator {
+  generateTraceId(): string
+  generateSpanId(): string
+}
+
+interface Ids {
+  readonly traceId: string
+  readonly spanId: string
+}
+
+/** The ids for the next root span; set and taken within one synchronous call. */
+let next: { traceId: string | undefined; spanId: string | undefined } | undefined
+
+/**
+ * The trace and root span id of an operation, the same in every process: SHA-256 of its id. Processes that know
+ * the operation's id write into one trace without a shared store.
+ */
+export function idsOfOperation(operationId: string): Ids {
+  const digest = createHash('sha256').update(`hookspan:operation:${operationId}`).digest('hex')
+  return { traceId: nonZero(digest.slice(0, 32)), spanId: nonZero(digest.slice(32, 48)) }
+}
+
+/** All zeros is the one value the W3C format forbids. */
+function nonZero(id: string): string {
+  return /^0+$/.test(id) ? `${id.slice(0, -1)}1` : id
+}
+
+/** Lets the root span that `fn` starts have these ids, where the SDK uses {@link operationIdGenerator}. */
+export function withIds<T>(ids: Ids, fn: () => T): T {
+  next = { ...ids }
+  try {
+    return fn()
+  } finally {
+    next = undefined
+  }
+}
+
+/**
+ * An id generator for the OpenTelemetry SDK that gives an operation's root span the ids derived from the
+ * operation's id, and random ids to everything else. `startTracing` uses it; pass it as `idGenerator` to an SDK of
+ * your own.
+ */
+export function operationIdGenerator(): IdGenerator {
+  return {
+    generateTraceId() {
+      const id = next?.traceId
+      if (next !== undefined) next.traceId = undefined
+      return id ?? randomHex(16)
+    },
+    generateSpanId() {
+      const id = next?.spanId
+      if (next !== undefined) next.spanId = undefined
+      return id ?? randomHex(8)
+    },
+  }
+}
+
+const pool = Buffer.allocUnsafe(4_096)
+let offset = pool.length
+
+/** Random bytes are drawn in blocks: one system call for many spans. */
+function randomHex(bytes: number): string {
+  for (;;) {
+    if (offset + bytes > pool.length) {
+      crypto.getRandomValues(pool)
+      offset = 0
+    }
+    const id = pool.toString('hex', offset, offset + bytes)
+    offset += bytes
+    if (!/^0+$/.test(id)) return id
+  }
+}

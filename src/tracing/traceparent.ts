@@ -1,0 +1,25 @@
+import { isSpanContextValid, type SpanContext, TraceFlags } from '@opentelemetry/api'
+
+const PATTERN = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** Reads a W3C `traceparent`; undefined for anything else. Source: www.w3.org/TR/trace-context, section 3.2. */
+export function parseTraceparent(value: unknown): SpanContext | undefined {
+  if (typeof value !== 'string') return undefined
+  const match = PATTERN.exec(value.trim())
+  if (match === null) return undefined
+  const [, version, traceId = '', spanId = '', flags = '00', rest] = match
+  if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined
+  const sampled = (Number.parseInt(flags, 16) & 1) === 1
+  const context = {
+    traceId,
+    spanId,
+    traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+  }
+  return isSpanContextValid(context) ? context : undefined
+}
+
+/** The W3C `traceparent` of a span. */
+export function formatTraceparent(context: SpanContext): string {
+  return `00-${context.traceId}-${context.spanId}-${(context.traceFlags & 0xff).toString(16).padStart(2, '0')}`
+}
