@@ -50,6 +50,8 @@ export class SpanQueue implements SpanProcessor {
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
   #backoffMs = 0
+  /** Smaller than `maxBatchSpans` while a span is searched that the collector refuses. */
+  #batchLimit = Number.POSITIVE_INFINITY
   #exported = 0
   #dropped = 0
   #lastError: string | undefined
@@ -111,11 +113,6 @@ export class SpanQueue implements SpanProcessor {
     await this.#exporter.shutdown().catch(() => {})
   }
 
-  /** Puts spans in front of the others without telling the sinks: for start snapshots. */
-  sendOnce(spans: ReadableSpan[]): void {
-    guard(() => this.#exporter.export(spans, () => {}))
-  }
-
   #schedule(delayMs: number): void {
     if (this.#sending !== undefined || this.#closed) return
     if (this.#timer !== undefined) {
@@ -159,7 +156,7 @@ export class SpanQueue implements SpanProcessor {
     const batch: ReadableSpan[] = []
     let chars = 0
     for (const span of this.#queue) {
-      if (batch.length >= maxBatchSpans) break
+      if (batch.length >= Math.min(maxBatchSpans, this.#batchLimit)) break
       chars += sizeOf(span)
       if (batch.length > 0 && chars > maxBatchChars) break
       batch.push(span)
@@ -191,6 +188,7 @@ export class SpanQueue implements SpanProcessor {
     this.#queue.splice(0, count)
     this.#exported += count
     this.#backoffMs = 0
+    this.#batchLimit *= 2
     if (this.#lastError !== undefined) this.#tell('Spans are delivered again.')
     this.#lastError = undefined
     if (this.#queue.length === 0) for (const sink of this.#sinks) guard(() => sink.allSent())
@@ -213,7 +211,7 @@ export class SpanQueue implements SpanProcessor {
 
   /** One span the collector refuses must not take its neighbours along. */
   #sendHalves(batch: ReadableSpan[]): boolean {
-    this.#options.maxBatchSpans = Math.max(Math.floor(batch.length / 2), 1)
+    this.#batchLimit = Math.max(Math.floor(batch.length / 2), 1)
     return true
   }
 

@@ -10,8 +10,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { HOOKSPAN } from '../semconv.ts'
+import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
-import type { ReadableSpan, SpanSink } from './types.ts'
+import type { ReadableSpan } from './types.ts'
 
 /** Turns spans into one OTLP JSON request. */
 export type SerializeSpans = (spans: ReadableSpan[]) => string

@@ -1,5 +1,6 @@
+import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
-import type { ReadableSpan, SpanExporter, SpanSink } from './types.ts'
+import type { ReadableSpan, SpanExporter } from './types.ts'
 
 /** How long started spans are collected before they are sent. */
 const GATHER_MS = 100
