@@ -19,7 +19,7 @@ export async function askHuman(
   options: ApprovalOptions,
   gate: Gate,
 ): Promise<AskResult> {
-  const approver = core.host.approver()
+  const approver = core.approver ?? core.host.approver()
   if (approver === undefined) {
     const reason = `gate "${gate.id}" requires an approval, and no approver is plugged in`
     return { kind: 'deny', code: 'no_approver', reason, stop: false, gateId: gate.id }

@@ -1,6 +1,7 @@
 import { isRefusal } from '../gates/chain.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { runWithin } from './current.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 import type { LiveParent, ParentOperation } from './operation-init.ts'
 import { untilAborted } from './tool-call.ts'
@@ -92,7 +93,9 @@ export async function runCallAgent<R>(
       decided?.kind === 'skip'
         ? (decided.result as R)
         : await untilAborted(
-            Promise.resolve(scopes.run(() => fn(parent, { signal: core.signal, instruction }))),
+            Promise.resolve(
+              runWithin(core, site, scopes, () => fn(parent, { signal: core.signal, instruction })),
+            ),
             core.signal,
           )
     if (untrack()) {
@@ -124,7 +127,8 @@ export function parentOf(
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), signal: core.signal, started }
+  const { signal, approver } = core
+  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), approver, signal, started }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })
   return parent
 }

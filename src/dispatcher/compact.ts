@@ -1,5 +1,6 @@
 import { isRefusal } from '../gates/chain.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { runWithin } from './current.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 
 export interface CompactInit {
@@ -55,7 +56,7 @@ export async function runCompact<R extends CompactResult>(
     if (isRefusal(decided)) {
       throw new HookspanError('CALL_DENIED', `Compaction denied (${decided.code}): ${decided.reason}`)
     }
-    const result = decided?.kind === 'skip' ? (decided.result as R) : await scopes.run(fn)
+    const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, scopes, fn)
     const after = {
       ...(result?.groupId !== undefined && { groupId: result.groupId }),
       messagesBefore: messageCount,

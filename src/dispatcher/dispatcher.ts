@@ -13,6 +13,7 @@ import { OperationRecord, type RecordHost } from './operation-record.ts'
 import {
   type DispatcherStats,
   type HookDispatcherOptions,
+  type PriceOf,
   type ResolvedOptions,
   readOptions,
 } from './options.ts'
@@ -80,6 +81,11 @@ export class HookDispatcher {
       standIns: (): StandIn[] => this.#plugins.flatMap((plugin) => plugin.standIn ?? []),
       ended: (record) => this.#release(record, false),
     }
+  }
+
+  /** What prices model calls, where the options say so. */
+  get priceOf(): PriceOf | undefined {
+    return this.#options.priceOf
   }
 
   /**

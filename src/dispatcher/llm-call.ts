@@ -1,5 +1,5 @@
 import type { ChainResult } from '../gates/chain.ts'
-import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import type { LlmRequest, LlmResponse, TokenUsage } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { type ModelCallMark, runModelCall } from '../internal/live-calls.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
@@ -20,6 +20,8 @@ export interface LlmCallInit<R = unknown> {
   serverPort?: number
   /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
   read?: (reply: R) => LlmReading
+  /** Reads a streamed reply whole before the call ends, so that the gates decide on it, too. */
+  collect?: (stream: R) => R | PromiseLike<R>
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
   standIn?: (message: LlmResponse) => R
 }
@@ -62,6 +64,8 @@ class LlmCallRun<R> {
   #request: LlmRequest
   #firstChunkMs: number | undefined
   #reader: AnyChunkReader | undefined
+  /** What the model used, when a gate then replaced its reply. */
+  #spent: TokenUsage | undefined
 
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
     this.#core = core
@@ -90,10 +94,14 @@ class LlmCallRun<R> {
     try {
       const reply = await this.#reply(fn)
       if (isStream(reply)) return this.#watch(reply)
-      if (this.#untrack()) this.#succeed(this.#read(reply))
+      if (this.#untrack()) this.#succeed(this.#read(reply), this.#reader && 'finished')
       return reply
     } catch (error) {
-      if (this.#untrack()) this.#fail(error)
+      if (this.#untrack()) {
+        if (this.#reader !== undefined && this.#core.signal?.aborted) {
+          this.#succeed(this.#reader.read(), 'abandoned')
+        } else this.#fail(error)
+      }
       throw error
     }
   }
@@ -114,15 +122,19 @@ class LlmCallRun<R> {
       ),
       signal,
     )
-    if (isStream(reply)) return reply
-    return this.#gateReply(reply)
+    if (!isStream(reply)) return this.#gateReply(reply)
+    const { collect } = this.#init
+    if (collect === undefined) return reply
+    return this.#gateReply(await untilAborted(Promise.resolve(collect(this.#watch(reply))), signal))
   }
 
   async #gateReply(reply: R): Promise<R> {
     const { model, provider = 'openai' } = this.#init
     const site = { scopes: this.#scopes, stepIndex: this.#site.stepIndex, model, provider }
     if (this.#core.gatesAt('afterLlmCall').length === 0) return reply
-    const decided = await this.#core.decide('afterLlmCall', this.#read(reply).response, site)
+    const reading = this.#read(reply)
+    this.#spent = reading.usage
+    const decided = await this.#core.decide('afterLlmCall', reading.response, site)
     if (decided?.kind === 'proceed') {
       if (!decided.changed) return reply
       return this.#make(decided.payload as LlmResponse, 'afterLlmCall gate changed the reply')
@@ -173,7 +185,7 @@ class LlmCallRun<R> {
         reader.push(chunk)
       },
       onEnd: (end) => {
-        if (!this.#untrack()) return
+        if (this.#init.collect !== undefined || !this.#untrack()) return
         if (end.kind === 'failed') this.#fail(end.error)
         else this.#succeed(reader.read(), end.kind)
       },
@@ -193,7 +205,7 @@ class LlmCallRun<R> {
   }
 
   #succeed(reading: LlmReading, streamEnd?: 'finished' | 'abandoned'): void {
-    const { response, usage } = reading
+    const { response, usage = this.#spent } = reading
     const { model, provider = 'openai' } = this.#init
     const costUsd = reading.costUsd ?? this.#core.priceOf(provider, response.model ?? model, usage)
     this.#core.addLlm(usage, costUsd)

@@ -70,6 +70,8 @@ export class OperationCore {
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
   readonly inheritedGates: () => Gate[]
+  /** Who is asked when a gate wants an approval, unless it is the dispatcher's. */
+  readonly approver: Approver | undefined
   readonly #closers = new Set<Closer>()
   readonly #startedAt = performance.now()
   #nextCall = 0
@@ -89,7 +91,12 @@ export class OperationCore {
     info: OperationInfo,
     init: OperationInit,
     scopes: Scopes,
-    inherited: { signal: AbortSignal | undefined; agentPath: readonly string[]; gates: () => Gate[] },
+    inherited: {
+      signal: AbortSignal | undefined
+      agentPath: readonly string[]
+      gates: () => Gate[]
+      approver: Approver | undefined
+    },
   ) {
     this.host = host
     this.record = record
@@ -99,6 +106,7 @@ export class OperationCore {
     this.signal = inherited.signal
     this.agentPath = inherited.agentPath
     this.inheritedGates = inherited.gates
+    this.approver = init.approver ?? inherited.approver
   }
 
   emit<T extends AnyHookType>(type: T, init: EventInit<T>): void {

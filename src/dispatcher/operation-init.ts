@@ -1,4 +1,4 @@
-import type { Gate } from '../gates/index.ts'
+import type { Approver, Gate } from '../gates/index.ts'
 import type { AgentHook } from '../hooks/index.ts'
 import type { PriceOf } from './options.ts'
 import type { Scopes } from './scopes.ts'
@@ -24,6 +24,7 @@ export interface LiveParent extends ParentOperation {
   readonly live: {
     readonly scopes: Scopes
     readonly gates: () => Gate[]
+    readonly approver: Approver | undefined
     readonly signal: AbortSignal | undefined
     /** Told the id of the child, so that `afterCallAgent` can name it. */
     readonly started: (operationId: string) => void
@@ -51,6 +52,8 @@ export interface OperationInit {
   hooks?: AgentHook[]
   /** Decide on this operation and, inherited, on its sub-agents. */
   gates?: Gate[]
+  /** Asked when a gate answers `requireApproval`, here and in sub-agents; else the dispatcher's is. */
+  approver?: Approver
   /** Aborting it aborts the tools and model calls in flight. */
   signal?: AbortSignal
   /** Prices model calls that carry no cost of their own; else the dispatcher's is asked. */

@@ -2,6 +2,7 @@ import { isRefusal } from '../gates/chain.ts'
 import type { CompletionReason, RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { parentOf } from './call-agent.ts'
+import { runAt } from './current.ts'
 import type { OperationInfo } from './instrument.ts'
 import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
 import type { LiveParent, OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
@@ -35,11 +36,13 @@ export interface CompleteInit {
  */
 export class Operation extends CallMaker {
   readonly #core: OperationCore
+  readonly #site: CallSite
   #ready: Promise<void> | undefined
 
   private constructor(core: OperationCore, site: CallSite) {
     super(core, site)
     this.#core = core
+    this.#site = site
   }
 
   /** Use `dispatcher.startOperation()`. */
@@ -72,6 +75,7 @@ export class Operation extends CallMaker {
       signal: joinSignals(init.signal, live?.signal),
       agentPath: [...(init.parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
+      approver: live?.approver,
     })
     if (init.resume !== undefined) restore(core, init.resume)
     let callIndex = 0
@@ -124,7 +128,7 @@ export class Operation extends CallMaker {
 
   /** Runs code as part of this operation, so that what it traces becomes a child of the run's span. */
   run<T>(fn: () => T): T {
-    return this.#core.scopes.run(fn)
+    return runAt(this.#core, this.#site, fn)
   }
 
   /**
@@ -164,7 +168,7 @@ export class Operation extends CallMaker {
     )
     core.emit('beforeStep', { stepIndex, ...typed })
     try {
-      const result = await scopes.run(() => fn(new Step(core, state)))
+      const result = await runAt(core, state, () => fn(new Step(core, state)))
       const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
       if (untrack()) finish()
       if (isRefusal(decided)) core.stop = decided

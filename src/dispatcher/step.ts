@@ -2,6 +2,7 @@ import type { EventInit, TokenUsage } from '../hooks/index.ts'
 import { addOptional, addUsage } from '../internal/usage.ts'
 import { type CallAgentInit, runCallAgent } from './call-agent.ts'
 import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
+import { currentPlace } from './current.ts'
 import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
 import type { CallSite, LlmNote, OperationCore } from './operation-core.ts'
 import type { ParentOperation } from './operation-init.ts'
@@ -69,6 +70,15 @@ export class CallMaker {
   compact<R extends CompactResult>(init: CompactInit, fn: () => R | PromiseLike<R>): Promise<R> {
     return runCompact(this.#core, this.#site, init, fn)
   }
+}
+
+/**
+ * Makes calls from where the running code is: a step, a tool's body, a compaction. Undefined where no operation
+ * runs.
+ */
+export function currentCalls(): CallMaker | undefined {
+  const place = currentPlace()
+  return place && new CallMaker(place.core, place.site)
 }
 
 /** One turn of the loop. */

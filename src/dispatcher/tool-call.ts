@@ -6,6 +6,7 @@ import { toContent } from '../internal/json.ts'
 import { assertToolMayRun } from '../internal/live-calls.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { askHuman } from './ask-human.ts'
+import { runWithin } from './current.ts'
 import { assertToolMock } from './mock-slot.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
@@ -231,7 +232,7 @@ class ToolCallRun<A, R> {
     try {
       assertToolMayRun(this.#call)
       // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
-      const running = this.#scopes.run(() =>
+      const running = runWithin(this.#core, this.#site, this.#scopes, () =>
         settleTool(fn(this.#call.args as A, context), this.#init.onProgress, context.signal),
       )
       value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R

@@ -1,0 +1,162 @@
+import {
+  type Activity,
+  type ActivityScope,
+  type AfterLlmCallEvent,
+  HookDispatcher,
+  type Instrument,
+  type LlmCallErrorEvent,
+} from 'hookspan'
+import { mutate } from 'hookspan/gates'
+import { describe, expect, it } from 'vitest'
+import { currentCalls } from './step.ts'
+
+/** Writes down which activity was opened below which. */
+function tree(): { instrument: Instrument; edges: string[] } {
+  const names = new WeakMap<object, string>()
+  const edges: string[] = []
+  const nameOf = (activity: Activity) => ('apiName' in activity ? activity.apiName : activity.kind)
+  return {
+    edges,
+    instrument: {
+      start(activity, _operation, parent) {
+        const scope: ActivityScope = { run: (fn) => fn(), end: () => {} }
+        names.set(scope, nameOf(activity))
+        edges.push(`${(parent && names.get(parent)) ?? '-'} > ${nameOf(activity)}`)
+        return scope
+      },
+    },
+  }
+}
+
+const call = { model: 'm', request: {} }
+const reply = () => ({ content: 'ok' })
+
+describe('the current place in an operation', () => {
+  it('is the step, the tool, the called agent, the compaction, whichever is innermost', async () => {
+    const { instrument, edges } = tree()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'tree', instrument })
+    const op = dispatcher.startOperation({ agentName: 'a' })
+
+    await op.run(() => currentCalls()?.llmCall(call, reply))
+    await op.step(async (step) => {
+      await currentCalls()?.llmCall(call, reply)
+      await step.toolCall({ apiName: 'search', args: {} }, async () => {
+        await currentCalls()?.llmCall(call, reply)
+      })
+      await step.callAgent({ instruction: 'x' }, async () => {
+        await currentCalls()?.llmCall(call, reply)
+      })
+    })
+    await op.compact({ messageCount: 1, tokenCount: 1 }, async () => {
+      await currentCalls()?.llmCall(call, reply)
+      return {}
+    })
+    await op.complete()
+
+    expect(edges).toEqual([
+      '- > operation',
+      'operation > llm',
+      'operation > step',
+      'step > llm',
+      'step > search',
+      'search > llm',
+      'step > agent',
+      'agent > llm',
+      'operation > compact',
+      'compact > llm',
+    ])
+    expect(op.totals.llmCalls).toBe(5)
+  })
+
+  it('keeps operations that run at once apart', async () => {
+    const dispatcher = new HookDispatcher()
+    const counts = await Promise.all(
+      [1, 2, 3].map(async (times) => {
+        const op = dispatcher.startOperation({})
+        await op.step(async () => {
+          for (let i = 0; i < times; i++) await currentCalls()?.llmCall(call, reply)
+        })
+        return op.totals.llmCalls
+      }),
+    )
+    expect(counts).toEqual([1, 2, 3])
+  })
+
+  it('is nowhere outside of an operation and after its end', async () => {
+    const op = new HookDispatcher().startOperation({})
+    expect(currentCalls()).toBeUndefined()
+    await op.run(async () => {
+      await op.complete()
+      expect(currentCalls()).toBeUndefined()
+    })
+  })
+})
+
+async function* chunks(...texts: string[]) {
+  for (const content of texts) yield { choices: [{ index: 0, delta: { content } }] }
+}
+
+async function collect(stream: unknown) {
+  let content = ''
+  for await (const chunk of stream as ReturnType<typeof chunks>) content += chunk.choices[0]?.delta.content
+  return { content, usage: { inputTokens: 3, outputTokens: 4 } }
+}
+
+describe('a streamed model call that is collected', () => {
+  it('lets afterLlmCall gates decide on the whole reply, and keeps what it used', async () => {
+    const seen: unknown[] = []
+    const op = new HookDispatcher().startOperation({
+      hooks: [{ id: 'h', type: 'afterLlmCall', handler: (e) => void seen.push(e) }],
+      gates: [{ id: 'g', point: 'afterLlmCall', decide: () => mutate({ content: 'changed' }) }],
+    })
+
+    const answer = await op.llmCall<unknown>({ ...call, collect, standIn: (message) => message }, () =>
+      chunks('a', 'b'),
+    )
+
+    expect(answer).toEqual({ content: 'changed' })
+    expect(seen).toMatchObject([
+      {
+        response: { content: 'changed' },
+        usage: { inputTokens: 3 },
+        streamEnd: 'finished',
+        timeToFirstChunkMs: expect.any(Number),
+      },
+    ])
+    expect(op.totals.usage).toEqual({ inputTokens: 3, outputTokens: 4 })
+  })
+
+  it('fails with what reading it throws, and ends as abandoned when the run is aborted', async () => {
+    const ends: string[] = []
+    const controller = new AbortController()
+    const dispatcher = new HookDispatcher()
+    const op = dispatcher.startOperation({ signal: controller.signal })
+    dispatcher.register(op.operationId, [
+      {
+        id: 'a',
+        type: 'afterLlmCall',
+        handler: (e) => void ends.push((e as AfterLlmCallEvent).streamEnd ?? '-'),
+      },
+      {
+        id: 'b',
+        type: 'onLlmCallError',
+        handler: (e) => void ends.push((e as LlmCallErrorEvent).errorMessage),
+      },
+    ])
+    async function* broken() {
+      yield* chunks('a')
+      throw new Error('cut')
+    }
+    async function* endless() {
+      yield* chunks('a')
+      controller.abort(new Error('enough'))
+      await new Promise(() => {})
+    }
+
+    await expect(op.llmCall<unknown>({ ...call, collect }, () => broken())).rejects.toThrow('cut')
+    await expect(op.llmCall<unknown>({ ...call, collect }, () => endless())).rejects.toThrow('enough')
+
+    expect(ends).toEqual(['cut', 'abandoned'])
+  })
+})
