@@ -22,7 +22,8 @@ import {
 import { ContentWriter } from './content.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { GEN_AI, HOOKSPAN } from './semconv.ts'
-import { hrTime, PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
+import { hrTime, SpanClock } from './span-clock.ts'
+import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
 import { idsOfOperation, withIds } from './trace-ids.ts'
 import { parseTraceparent } from './traceparent.ts'
 
@@ -57,15 +58,15 @@ export class SpanInstrument implements Instrument {
       return this.#adopt(activity, info, above)
     }
     const plan = this.#plan(activity, info)
-    const options: SpanOptions = { kind: plan.kind, attributes: plan.attributes }
-    const startTime = hrTime(timestamp)
-    if (startTime !== undefined) options.startTime = startTime
+    const clock = above?.clock ?? new SpanClock()
+    const startTime = hrTime(timestamp) ?? clock.now()
+    const options: SpanOptions = { kind: plan.kind, attributes: plan.attributes, startTime }
     if (above !== undefined) {
       const span = this.#tracer.startSpan(plan.name, options, above.context)
-      return new SpanScope(this.#shared, activity, info, span, above.context)
+      return new SpanScope(this.#shared, activity, info, span, above.context, clock)
     }
     const { span, parentContext } = this.#startRoot(activity, info, plan.name, options)
-    return new SpanScope(this.#shared, activity, info, span, parentContext)
+    return new SpanScope(this.#shared, activity, info, span, parentContext, clock)
   }
 
   /** The child's run is the parent's call: one span, not two. The call ends it. */
@@ -77,7 +78,7 @@ export class SpanInstrument implements Instrument {
     call.adopted = true
     const plan = this.#plan(activity, info)
     call.span.setAttributes(plan.attributes)
-    return new SpanScope(this.#shared, activity, info, call.span, call.context, false)
+    return new SpanScope(this.#shared, activity, info, call.span, call.context, call.clock, false)
   }
 
   #startRoot(

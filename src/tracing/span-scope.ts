@@ -13,16 +13,8 @@ import { ContentWriter } from './content.ts'
 import type { GenAiMetrics } from './metrics.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { GEN_AI, HOOKSPAN, OTEL } from './semconv.ts'
+import { hrTime, type SpanClock } from './span-clock.ts'
 import { formatTraceparent } from './traceparent.ts'
-
-type HrTime = [number, number]
-
-/** Milliseconds as the SDK takes them without guessing: a number before the process's start means something else to it. */
-export function hrTime(timestamp: number | undefined): HrTime | undefined {
-  if (timestamp === undefined) return undefined
-  const seconds = Math.floor(timestamp / 1000)
-  return [seconds, Math.round((timestamp - seconds * 1000) * 1e6)]
-}
 
 /** What all scopes of one plugin share. */
 export interface ScopeShared {
@@ -39,6 +31,7 @@ export class SpanScope implements ActivityScope {
   readonly #shared: ScopeShared
   readonly #ownsSpan: boolean
   readonly #startedAt = performance.now()
+  readonly #clock: SpanClock
   /** For an agent call: the operation that goes on in its span. */
   adopted = false
 
@@ -48,8 +41,10 @@ export class SpanScope implements ActivityScope {
     info: OperationInfo,
     span: Span,
     parentContext: Context,
+    clock: SpanClock,
     ownsSpan = true,
   ) {
+    this.#clock = clock
     this.#shared = shared
     this.activity = activity
     this.info = info
@@ -62,6 +57,10 @@ export class SpanScope implements ActivityScope {
     return formatTraceparent(this.span.spanContext())
   }
 
+  get clock(): SpanClock {
+    return this.#clock
+  }
+
   run<T>(fn: () => T): T {
     return context.with(this.context, fn)
   }
@@ -69,16 +68,20 @@ export class SpanScope implements ActivityScope {
   annotate(annotation: Annotation): void {
     switch (annotation.kind) {
       case 'gate':
-        this.span.addEvent('hookspan.gate', gateAttributes(annotation.record))
+        this.span.addEvent('hookspan.gate', gateAttributes(annotation.record), this.#clock.now())
         return
       case 'mock':
         this.span.setAttribute(HOOKSPAN.mockSource, annotation.source)
         return
       case 'retry':
-        this.span.addEvent('hookspan.retry', { 'hookspan.retry.attempt': annotation.attempt })
+        this.span.addEvent(
+          'hookspan.retry',
+          { 'hookspan.retry.attempt': annotation.attempt },
+          this.#clock.now(),
+        )
         return
       case 'custom':
-        this.span.addEvent(annotation.name, { ...annotation.attributes })
+        this.span.addEvent(annotation.name, { ...annotation.attributes }, this.#clock.now())
     }
   }
 
@@ -96,7 +99,7 @@ export class SpanScope implements ActivityScope {
       performance.now() - this.#startedAt,
       failure?.type,
     )
-    if (this.#ownsSpan) this.span.end(hrTime(timestamp))
+    if (this.#ownsSpan) this.span.end(hrTime(timestamp) ?? this.#clock.now())
   }
 
   #failure(end: ActivityEnd): { type: string; message: string } | undefined {
@@ -113,7 +116,7 @@ export class SpanScope implements ActivityScope {
 
   #endAttributes(end: ActivityEnd): Attributes {
     const { options } = this.#shared
-    const { activity, info } = this
+    const { activity } = this
     switch (activity.kind) {
       case 'operation': {
         const attributes = operationEndAttributes(end, options.usageOnAgentSpan)
@@ -146,7 +149,7 @@ export class SpanScope implements ActivityScope {
       case 'gate':
         return end.gate === undefined ? {} : gateAttributes(end.gate)
       default:
-        return info.agentName === undefined ? {} : {}
+        return {}
     }
   }
 

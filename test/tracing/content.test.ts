@@ -1,0 +1,218 @@
+import { HookDispatcher, ToolResult } from 'hookspan'
+import { traceHooks } from 'hookspan/tracing'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { traced } from '../support/span-tree.ts'
+
+const MESSAGES = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'Where is order 7?' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'lookup', arguments: '{"id":7}' } }],
+  },
+  { role: 'tool', tool_call_id: 'c1', content: 'shipped' },
+]
+const REPLY = {
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Shipped.' } }],
+}
+const TOOLS = [{ type: 'function', function: { name: 'lookup', parameters: { type: 'object' } } }]
+
+describe('content capture', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
+  it('is off unless asked for', async () => {
+    using setup = traced()
+    await run(setup.dispatcher)
+    const text = JSON.stringify(setup.spans().map((span) => [span.attributes, span.events]))
+    for (const secret of ['Be brief', 'order 7', 'Shipped', 'needle']) expect(text).not.toContain(secret)
+  })
+
+  it.each(['true', 'SPAN_ONLY', 'span_and_event'])('is on when the environment says %s', async (value) => {
+    vi.stubEnv('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', value)
+    using setup = traced()
+    await run(setup.dispatcher)
+    expect(setup.span('chat m').attributes['gen_ai.output.messages']).toBeDefined()
+  })
+
+  it.each(['false', 'NO_CONTENT', 'EVENT_ONLY'])('is off when the environment says %s', async (value) => {
+    vi.stubEnv('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', value)
+    using setup = traced()
+    await run(setup.dispatcher)
+    expect(setup.span('chat m').attributes['gen_ai.output.messages']).toBeUndefined()
+  })
+
+  it('has the shapes of the conventions', async () => {
+    using setup = traced({ captureContent: true })
+    await run(setup.dispatcher)
+    const chat = setup.span('chat m').attributes
+    expect(JSON.parse(String(chat['gen_ai.input.messages']))).toEqual([
+      { role: 'system', parts: [{ type: 'text', content: 'Be brief.' }] },
+      { role: 'user', parts: [{ type: 'text', content: 'Where is order 7?' }] },
+      { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1', name: 'lookup', arguments: { id: 7 } }] },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c1', response: 'shipped' }] },
+    ])
+    expect(JSON.parse(String(chat['gen_ai.output.messages']))).toEqual([
+      { role: 'assistant', parts: [{ type: 'text', content: 'Shipped.' }], finish_reason: 'stop' },
+    ])
+    expect(JSON.parse(String(chat['gen_ai.tool.definitions']))).toEqual([
+      { type: 'function', name: 'lookup', parameters: { type: 'object' } },
+    ])
+    const tool = setup.span('execute_tool lookup').attributes
+    expect(JSON.parse(String(tool['gen_ai.tool.call.arguments']))).toEqual({ q: 'needle' })
+    expect(JSON.parse(String(tool['gen_ai.tool.call.result']))).toEqual({ content: 'found needle' })
+    expect(setup.span('invoke_agent a').attributes['gen_ai.system_instructions']).toBe(
+      '[{"type":"text","content":"Be brief."}]',
+    )
+  })
+
+  it('goes through the redact function, whole and with its place', async () => {
+    const places: string[] = []
+    using setup = traced({
+      captureContent: true,
+      redact: (value, place) => {
+        places.push(place.attribute)
+        return JSON.parse(JSON.stringify(value).replaceAll('needle', '***'))
+      },
+    })
+    await run(setup.dispatcher)
+    expect(JSON.stringify(setup.spans().map((span) => span.attributes))).not.toContain('needle')
+    expect(new Set(places)).toEqual(
+      new Set([
+        'gen_ai.system_instructions',
+        'gen_ai.input.messages',
+        'gen_ai.output.messages',
+        'gen_ai.tool.definitions',
+        'gen_ai.tool.call.arguments',
+        'gen_ai.tool.call.result',
+      ]),
+    )
+  })
+
+  it('lets nothing through when the redact function throws', async () => {
+    using setup = traced({
+      captureContent: true,
+      redact: () => {
+        throw new Error('broken')
+      },
+    })
+    await run(setup.dispatcher)
+    const text = JSON.stringify(setup.spans().map((span) => span.attributes))
+    expect(text).toContain('[redaction failed]')
+    expect(text).not.toContain('needle')
+  })
+
+  it('is cut to its budget with the oldest messages gone, valid, and with the cut told', async () => {
+    using setup = traced({ captureContent: true, maxContentBytes: 2_000 })
+    const history = Array.from({ length: 50 }, (_, i) => ({
+      role: 'user',
+      content: `${i} ${'é'.repeat(40)}`,
+    }))
+    const messages = [MESSAGES[0], ...history]
+    await run(setup.dispatcher, messages)
+    const chat = setup.span('chat m').attributes
+    const text = String(chat['gen_ai.input.messages'])
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2_000)
+    const kept = JSON.parse(text) as { parts: { content: string }[] }[]
+    expect(kept[0]?.parts[0]?.content).toBe('Be brief.')
+    expect(kept[1]?.parts[0]?.content).toMatch(/^\[hookspan: \d+ messages, \d+ bytes cut\]$/)
+    expect(kept.at(-1)?.parts[0]?.content).toBe(history.at(-1)?.content)
+    expect(chat['hookspan.content.cut']).toEqual(['gen_ai.input.messages'])
+    expect(chat['hookspan.content.cut_bytes']).toBeGreaterThan(3_000)
+    expect(chat['gen_ai.response.finish_reasons']).toEqual(['stop'])
+  })
+
+  it('keeps token counts when a history of 200 messages is captured', async () => {
+    using setup = traced({ captureContent: true })
+    const messages = Array.from({ length: 200 }, (_, i) => ({ role: 'user', content: `message ${i}` }))
+    await run(setup.dispatcher, messages, { usage: { prompt_tokens: 5, completion_tokens: 6 } })
+    expect(setup.span('chat m').attributes).toMatchObject({
+      'gen_ai.usage.input_tokens': 5,
+      'gen_ai.usage.output_tokens': 6,
+      'gen_ai.output.messages': expect.any(String),
+    })
+    expect(setup.span('chat m').droppedAttributesCount).toBe(0)
+  })
+
+  it('survives circular, huge and unserializable results', async () => {
+    using setup = traced({ captureContent: true })
+    const op = setup.dispatcher.startOperation({ agentName: 'a' })
+    const circular: Record<string, unknown> = { n: 1n }
+    circular.self = circular
+    const hostile = {
+      toJSON() {
+        throw new Error('no')
+      },
+    }
+    const big = 'x'.repeat(50_000_000)
+    await op.step(async (step) => {
+      const one = await step.toolCall({ apiName: 'circular', args: circular }, () => circular)
+      const two = await step.toolCall({ apiName: 'hostile', args: {} }, () => hostile)
+      const three = await step.toolCall({ apiName: 'big', args: {} }, () => new ToolResult({ content: big }))
+      expect([one, two, three].map((outcome) => outcome.state)).toEqual([
+        'completed',
+        'completed',
+        'completed',
+      ])
+      expect(three).toMatchObject({ result: big })
+    })
+    await op.complete()
+    expect(setup.span('execute_tool circular').attributes['gen_ai.tool.call.result']).toBe(
+      '{"n":"1","self":"[Circular]"}',
+    )
+    const cut = String(setup.span('execute_tool big').attributes['gen_ai.tool.call.result'])
+    expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(60_000)
+    expect(JSON.parse(cut).content).toMatch(/bytes cut\]$/)
+  })
+
+  it('sees a message that was changed after it was captured', async () => {
+    using setup = traced({ captureContent: true })
+    const message = { role: 'user', content: 'first' }
+    await run(setup.dispatcher, [message])
+    message.content = 'second'
+    await run(setup.dispatcher, [message])
+    const inputs = setup.spans().filter((span) => span.name === 'chat m')
+    expect(inputs.map((span) => String(span.attributes['gen_ai.input.messages']).includes('second'))).toEqual(
+      [false, true],
+    )
+  })
+})
+
+describe('traceHooks', () => {
+  it.each([
+    [{ maxContentBytes: 10 }, /`maxContentBytes`.*`10`/],
+    [{ semconv: 'newest' as never }, /`semconv`.*"newest"/],
+    [{ redact: 'yes' as never }, /`redact`.*"yes"/],
+  ])('refuses %j', (options, message) => {
+    expect(() => traceHooks(options)).toThrow(message)
+  })
+
+  it('never lets a tracer that throws reach the agent', async () => {
+    const failures: string[] = []
+    const dispatcher = new HookDispatcher({ onHookError: (failure) => failures.push(failure.kind) })
+    const broken = {
+      startSpan() {
+        throw new Error('tracer is broken')
+      },
+    }
+    dispatcher.use(traceHooks({ tracer: broken as never }))
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    const outcome = await op.step((step) => step.toolCall({ apiName: 't', args: {} }, () => 42))
+    await op.complete()
+    expect(outcome).toMatchObject({ state: 'completed', result: 42 })
+    expect(failures).toContain('instrument')
+  })
+})
+
+async function run(dispatcher: HookDispatcher, messages: unknown[] = MESSAGES, extra: object = {}) {
+  const op = dispatcher.startOperation({
+    agentName: 'a',
+    instructions: 'Be brief.',
+    input: 'Where is order 7?',
+  })
+  await op.step(async (step) => {
+    await step.llmCall({ model: 'm', request: { messages, tools: TOOLS } }, () => ({ ...REPLY, ...extra }))
+    await step.toolCall({ apiName: 'lookup', args: { q: 'needle' } }, () => 'found needle')
+  })
+  await op.complete({ content: 'Shipped.' })
+}
