@@ -1,46 +1,69 @@
+import { createHash } from 'node:crypto'
 import type { AskResult } from '../gates/chain.ts'
-import type { ApprovalAnswer, ApprovalOptions, ApprovalRequest, Approver, Gate } from '../gates/index.ts'
-import type { HumanAction, ToolCallContext } from '../hooks/index.ts'
+import type {
+  ApprovalAnswer,
+  ApprovalOptions,
+  ApprovalRequest,
+  Approver,
+  Gate,
+  GatePoint,
+  ParkedApproval,
+} from '../gates/index.ts'
+import type { HumanAction } from '../hooks/index.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
-import { describeValue, errorMessage } from '../internal/errors.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import type { CallSite, OperationCore } from './operation-core.ts'
-import type { Scopes } from './scopes.ts'
+import type { DecideOptions, OperationCore } from './operation-core.ts'
 
 class Expired extends Error {}
 
-/** Asks the approver about one tool call, shown as an activity of its own. Never throws: no answer is a refusal. */
-export async function askHuman(
-  core: OperationCore,
-  site: CallSite,
-  scopes: Scopes,
-  call: ToolCallContext,
-  options: ApprovalOptions,
-  gate: Gate,
-): Promise<AskResult> {
+/** What a human is asked about: a tool call, or whatever else a gate decides on. */
+interface Question extends DecideOptions {
+  readonly point: GatePoint
+  readonly payload: unknown
+  readonly approval: ApprovalOptions
+  readonly gate: Gate
+}
+
+/** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
+export async function askHuman(core: OperationCore, question: Question): Promise<AskResult> {
+  const { gate, scopes, waited } = question
   const approver = core.approver ?? core.host.approver()
   if (approver === undefined) {
     const reason = `gate "${gate.id}" requires an approval, and no approver is plugged in`
     return { kind: 'deny', code: 'no_approver', reason, stop: false, gateId: gate.id }
   }
-  const request = requestFor(core, call, options)
-  const { identifier, apiName, toolCallId, args } = call
+  const request = requestFor(core, question)
+  if (isAlwaysAllowed(core, request)) return { kind: 'approve', args: request.args, edited: false }
+  // The question that was asked before the run was parked: its hooks have fired.
+  const resumed = waited?.request?.id === request.id ? waited.request : undefined
+  const { identifier, apiName, toolCallId, args, instructions } = request
   const pendingTools = [{ identifier, apiName, args, toolCallId }]
-  const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
-  const shown = {
-    pendingTools,
-    ...(options.instructions !== undefined && { instructions: options.instructions }),
-  }
-  const human = scopes.open({ kind: 'human', ...shown, requestId: request.id }, core.info, core.timestamp)
+  const where = question.stepIndex === undefined ? {} : { stepIndex: question.stepIndex }
+  const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
+  const human = scopes.open(
+    { kind: 'human', ...shown, requestId: request.id },
+    core.info,
+    resumed?.requestedAt ?? core.timestamp,
+  )
   const startedAt = performance.now()
-  core.emit('beforeHumanIntervention', {
-    ...where,
-    ...shown,
-    ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
-  })
-  const verdict = await human.run(() => settle(approver, request, options, core.signal))
-  const waitedMs = performance.now() - startedAt
+  if (resumed === undefined) {
+    const { expiresAt } = request
+    core.emit('beforeHumanIntervention', {
+      ...where,
+      ...shown,
+      ...(expiresAt !== undefined && { expiresAt }),
+    })
+  }
+  const asked = resumed ?? request
+  const verdict = await human.run(() => settle(approver, request, asked, question, core.signal))
+  if (verdict === 'park') {
+    human.end({ waitingFor: 'human' }, core.timestamp)
+    return { kind: 'wait', request: asked }
+  }
+  const waitedMs =
+    resumed === undefined ? performance.now() - startedAt : core.record.clock() - resumed.requestedAt
   const told = {
     ...where,
     ...(verdict.reason !== undefined && { rejectionReason: verdict.reason }),
@@ -49,47 +72,80 @@ export async function askHuman(
     toolCallIds: [toolCallId],
   }
   core.emit('afterHumanIntervention', { ...told, action: verdict.action })
-  if (verdict.result.kind !== 'approve' && verdict.result.stop) {
+  const { result } = verdict
+  if (result.kind !== 'approve' && result.kind !== 'wait' && result.stop) {
     core.emit('onStopByHumanIntervention', {
       ...told,
       reason: verdict.action === 'timeout' ? 'timeout' : 'rejected',
     })
   }
+  if (verdict.always === true) allowAlways(core, request)
   const { approver: who, reason } = verdict
   human.end(
     {
       action: verdict.action,
       waitedMs,
+      ...('code' in result && { code: result.code }),
       ...(who !== undefined && { approver: who }),
       ...(reason !== undefined && { rejectionReason: reason }),
       ...(verdict.error !== undefined && { error: verdict.error }),
     },
     core.timestamp,
   )
-  return verdict.result
+  return result
 }
 
-function requestFor(core: OperationCore, call: ToolCallContext, options: ApprovalOptions): ApprovalRequest {
+/** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
+function requestIdOf(core: OperationCore, callKey: string, gate: Gate): string {
+  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, gate.id])
+  return `apr_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+}
+
+function requestFor(core: OperationCore, question: Question): ApprovalRequest {
   const { operationId, rootOperationId, agentName } = core.info
+  const { point, approval, gate, apiName, model, stepIndex } = question
+  const callKey = question.callKey ?? `${point}-${stepIndex ?? 'run'}-${core.nextQuestion()}`
   const requestedAt = core.record.clock()
-  const args = snapshot(call.args)
+  const args = snapshot(question.payload)
   return {
-    id: `apr_${crypto.randomUUID()}`,
+    id: requestIdOf(core, callKey, gate),
     operationId,
     rootOperationId,
     ...(agentName !== undefined && { agentName }),
-    toolCallId: call.toolCallId,
-    identifier: call.identifier,
-    apiName: call.apiName,
+    toolCallId: question.toolCallId ?? callKey,
+    callKey,
+    gateId: gate.id,
+    point,
+    identifier: question.identifier ?? point,
+    apiName: apiName ?? model ?? point,
     args,
     argsDigest: digestOf(args),
-    ...(options.instructions !== undefined && { instructions: options.instructions }),
-    ...(options.approvers !== undefined && { approvers: options.approvers }),
+    ...(approval.instructions !== undefined && { instructions: approval.instructions }),
+    ...(approval.approvers !== undefined && { approvers: approval.approvers }),
     requestedAt,
-    ...(options.timeoutMs !== undefined && { expiresAt: requestedAt + options.timeoutMs }),
-    allow: options.allow ?? ['approve', 'edit', 'reject'],
+    ...(approval.timeoutMs !== undefined && { expiresAt: requestedAt + approval.timeoutMs }),
+    allow: approval.allow ?? ['approve', 'edit', 'reject'],
   }
 }
+
+const ALWAYS = 'hookspan.alwaysAllow'
+
+function allowKey({ gateId, identifier, apiName }: ApprovalRequest): string {
+  return JSON.stringify([gateId, identifier, apiName])
+}
+
+function isAlwaysAllowed(core: OperationCore, request: ApprovalRequest): boolean {
+  const allowed = core.tree.state.get(ALWAYS)
+  return Array.isArray(allowed) && allowed.includes(allowKey(request))
+}
+
+function allowAlways(core: OperationCore, request: ApprovalRequest): void {
+  const allowed = (core.tree.state.get(ALWAYS) as string[] | undefined) ?? []
+  core.tree.state.set(ALWAYS, [...allowed, allowKey(request)])
+}
+
+/** Milliseconds an approver gets to look up the answer to a question that has expired. */
+const READ_MS = 1_000
 
 interface Verdict {
   readonly result: AskResult
@@ -97,28 +153,39 @@ interface Verdict {
   readonly approver?: string
   readonly reason?: string
   readonly error?: unknown
+  readonly always?: boolean
 }
 
 async function settle(
   approver: Approver,
   request: ApprovalRequest,
-  options: ApprovalOptions,
+  asked: ApprovalRequest,
+  question: Question,
   runSignal: AbortSignal | undefined,
-): Promise<Verdict> {
+): Promise<Verdict | 'park'> {
   try {
-    return verdictOf(await answerOf(approver, request, options, runSignal), request)
+    if (asked.argsDigest !== request.argsDigest) throw mismatch(asked.argsDigest, request)
+    const answer = await answerOf(approver, asked, runSignal)
+    if (answer?.decision !== 'park') return verdictOf(answer, asked, approver)
+    if (question.parkable === true) return 'park'
+    throw new Error(`the approver parks the run, which is not possible at ${question.point}`)
   } catch (error) {
     if (error instanceof Expired) {
-      const reason = `nobody answered within ${options.timeoutMs} ms`
+      const reason = `nobody answered within ${question.approval.timeoutMs} ms`
       return {
         result: { kind: 'deny', code: 'approval_timeout', reason, stop: false },
         action: 'timeout',
         reason,
       }
     }
+    const code = errorCode(error)
+    if (code === 'approval_timeout') {
+      const reason = errorMessage(error)
+      return { result: { kind: 'deny', code, reason, stop: false }, action: 'timeout', reason }
+    }
     const reason = `asking for approval failed: ${errorMessage(error)}`
     return {
-      result: { kind: 'deny', code: 'approval_error', reason, stop: false },
+      result: { kind: 'deny', code, reason, stop: false },
       action: 'rejectAndContinue',
       reason,
       error,
@@ -126,19 +193,34 @@ async function settle(
   }
 }
 
+function errorCode(error: unknown): 'approval_mismatch' | 'approval_timeout' | 'approval_error' {
+  if (!(error instanceof HookspanError)) return 'approval_error'
+  if (error.code === 'APPROVAL_EXPIRED') return 'approval_timeout'
+  return error.code === 'APPROVAL_MISMATCH' ? 'approval_mismatch' : 'approval_error'
+}
+
+function mismatch(digest: string, request: ApprovalRequest): HookspanError {
+  return new HookspanError(
+    'APPROVAL_MISMATCH',
+    `the answer is for other arguments: digest ${digest}, expected ${request.argsDigest}`,
+  )
+}
+
 async function answerOf(
   approver: Approver,
   request: ApprovalRequest,
-  options: ApprovalOptions,
   runSignal: AbortSignal | undefined,
-): Promise<ApprovalAnswer> {
+): Promise<ApprovalAnswer | ParkedApproval> {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
   const onRunAbort = () => abort(runSignal?.reason)
+  // One that a resumed run finds late still has the time to be read: the approver knows when it was given.
+  const limitMs =
+    request.expiresAt === undefined ? undefined : Math.max(request.expiresAt - Date.now(), READ_MS)
   const timer =
-    options.timeoutMs === undefined || options.timeoutMs > MAX_TIMER_MS
+    limitMs === undefined || limitMs > MAX_TIMER_MS
       ? undefined
-      : setTimeout(() => abort(new Expired()), options.timeoutMs)
+      : setTimeout(() => abort(new Expired()), limitMs)
   if (runSignal?.aborted) onRunAbort()
   else runSignal?.addEventListener('abort', onRunAbort, { once: true })
   try {
@@ -154,15 +236,20 @@ async function answerOf(
   }
 }
 
-function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest): Verdict {
+function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest, approver: Approver): Verdict {
   if (typeof answer !== 'object' || answer === null) {
     throw new Error(`expected an answer { decision, ... }, got ${describeValue(answer)}`)
   }
-  const { decision, approver, reason, args, argsDigest, stop } = answer
+  const { decision, approver: who, reason, args, argsDigest, stop, alwaysAllow } = answer
   if (!request.allow.includes(decision)) {
     throw new Error(`the answer ${describeValue(decision)} is not among ${request.allow.join(', ')}`)
   }
-  const by = { ...(approver !== undefined && { approver }), ...(reason !== undefined && { reason }) }
+  const by = {
+    ...(who !== undefined && { approver: who }),
+    ...(reason !== undefined && { reason }),
+    ...(alwaysAllow === true && { always: true }),
+  }
+  const claimed = approver.ledger === undefined ? {} : { requestId: request.id }
   if (decision === 'reject') {
     const why = reason ?? 'rejected by a human'
     return {
@@ -172,11 +259,19 @@ function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest): Verdict {
     }
   }
   if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
-    throw new Error(`the answer is for other arguments: digest ${argsDigest}, expected ${request.argsDigest}`)
+    throw mismatch(argsDigest, request)
   }
   if (decision === 'edit') {
     if (args === undefined) throw new Error('an "edit" answer needs `args`')
-    return { result: { kind: 'approve', args: snapshot(args), edited: true }, action: 'edit', ...by }
+    return {
+      result: { kind: 'approve', args: snapshot(args), edited: true, ...claimed },
+      action: 'edit',
+      ...by,
+    }
   }
-  return { result: { kind: 'approve', args: request.args, edited: false }, action: 'approve', ...by }
+  return {
+    result: { kind: 'approve', args: request.args, edited: false, ...claimed },
+    action: 'approve',
+    ...by,
+  }
 }

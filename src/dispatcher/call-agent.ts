@@ -79,12 +79,16 @@ export async function runCallAgent<R>(
     const decided = await core.decide('beforeCallAgent', instruction, {
       scopes,
       stepIndex: site.stepIndex,
-      ...(agentName !== undefined && { apiName: agentName }),
+      identifier: 'agent',
+      apiName: agentName ?? agentId,
+      callKey,
     })
     if (decided?.kind === 'proceed' && decided.changed) instruction = String(decided.payload)
     core.emit('beforeCallAgent', told())
     if (isRefusal(decided)) {
-      throw new HookspanError('CALL_DENIED', `Agent call denied (${decided.code}): ${decided.reason}`)
+      throw new HookspanError('CALL_DENIED', `Agent call denied (${decided.code}): ${decided.reason}`, {
+        cause: decided,
+      })
     }
     const parent = parentOf(core, scopes, (id) => {
       subOperationId = id
@@ -100,6 +104,8 @@ export async function runCallAgent<R>(
           )
     if (untrack()) {
       const child = readChild(result)
+      // A child of this process adds up its own calls.
+      if (subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
       subOperationId ??= child.subOperationId
       core.emit('afterCallAgent', { ...told(), ...child, executionTimeMs: performance.now() - startedAt })
       scopes.end({ ...child, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
@@ -127,8 +133,8 @@ export function parentOf(
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-  const { signal, approver } = core
-  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), approver, signal, started }
+  const { signal, approver, tree } = core
+  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), approver, tree, signal, started }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })
   return parent
 }

@@ -54,7 +54,9 @@ export async function runCompact<R extends CompactResult>(
     )
     core.emit('beforeCompact', { ...where, messageCount, tokenCount })
     if (isRefusal(decided)) {
-      throw new HookspanError('CALL_DENIED', `Compaction denied (${decided.code}): ${decided.reason}`)
+      throw new HookspanError('CALL_DENIED', `Compaction denied (${decided.code}): ${decided.reason}`, {
+        cause: decided,
+      })
     }
     const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, scopes, fn)
     const after = {

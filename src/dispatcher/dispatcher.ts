@@ -1,3 +1,4 @@
+import { assertGates } from '../gates/gate.ts'
 import type { Approver, Gate } from '../gates/index.ts'
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
@@ -45,6 +46,7 @@ export class HookDispatcher {
   readonly #operationHost: OperationHost
   #plugins: readonly Plugin[] = []
   #instruments: readonly Instrument[] = []
+  #gates: readonly Gate[] = []
   #globalHooks: { readonly hook: AgentHook; readonly order: number }[] = []
   #order = 0
   #abandoned = 0
@@ -76,7 +78,7 @@ export class HookDispatcher {
       get instruments() {
         return dispatcher.#instruments
       },
-      gates: (): Gate[] => this.#plugins.flatMap((plugin) => plugin.gates ?? []),
+      gates: () => this.#gates,
       approver: (): Approver | undefined => this.#plugins.findLast((plugin) => plugin.approver)?.approver,
       standIns: (): StandIn[] => this.#plugins.flatMap((plugin) => plugin.standIn ?? []),
       ended: (record) => this.#release(record, false),
@@ -217,6 +219,7 @@ export class HookDispatcher {
   startOperation(init: OperationInit = {}): Operation {
     const operationId = init.operationId ?? init.resume?.operationId ?? `op_${crypto.randomUUID()}`
     assertOperationId(operationId)
+    if (init.gates !== undefined) assertGates(init.gates)
     const existing = this.#records.get(operationId)
     if (existing?.managed) {
       throw new HookspanError(
@@ -310,6 +313,7 @@ export class HookDispatcher {
   #setPlugins(plugins: readonly Plugin[]): void {
     const orders = new Map(this.#globalHooks.map(({ hook, order }) => [hook, order]))
     this.#plugins = plugins
+    this.#gates = plugins.flatMap((plugin) => plugin.gates ?? [])
     this.#instruments = plugins.flatMap((plugin) => plugin.instrument ?? [])
     this.#globalHooks = plugins
       .flatMap((plugin) => plugin.hooks ?? [])

@@ -11,8 +11,14 @@ export type {
   OperationInfo,
 } from './instrument.ts'
 export type { LlmCallInit, LlmFunction } from './llm-call.ts'
-export { type CompleteInit, Operation } from './operation.ts'
-export type { OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
+export { type CompleteInit, type CompleteResult, Operation } from './operation.ts'
+export type {
+  OperationInit,
+  ParentOperation,
+  ParkedOperation,
+  SavedStep,
+  WaitingCall,
+} from './operation-init.ts'
 export type { DispatcherStats, HookDispatcherOptions, PriceOf } from './options.ts'
 export type { Plugin } from './plugin.ts'
 export type { GateDecidedMessage, HookFailure, HookRunMessage } from './report.ts'

@@ -82,12 +82,12 @@ export interface ActivityEnd {
   readonly reason?: CompletionReason
   readonly totals?: RunTotals
   readonly abandoned?: boolean
-  /** operation: what it waits for; the run goes on in another operation of the same id. */
+  /** operation, step, human: what it waits for; it goes on in another operation of the same id. */
   readonly waitingFor?: string
   /** operation, agent, tool (what the model is told) */
   readonly content?: string
   /** tool: outcome, and the arguments that were effective */
-  readonly outcome?: ToolCallOutcome
+  readonly outcome?: ToolCallOutcome | 'waiting'
   readonly args?: unknown
   readonly result?: unknown
   readonly success?: boolean

@@ -1,11 +1,12 @@
 import type { ChainResult } from '../gates/chain.ts'
-import type { LlmRequest, LlmResponse, TokenUsage } from '../hooks/index.ts'
+import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { type ModelCallMark, runModelCall } from '../internal/live-calls.ts'
+import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
 import { isStream, watchStream } from '../internal/llm/watch-stream.ts'
-import { type CallSite, effectiveRequest, type OperationCore } from './operation-core.ts'
+import { type CallSite, type DecideOptions, effectiveRequest, type OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
 import { untilAborted } from './tool-call.ts'
 
@@ -64,8 +65,8 @@ class LlmCallRun<R> {
   #request: LlmRequest
   #firstChunkMs: number | undefined
   #reader: AnyChunkReader | undefined
-  /** What the model used, when a gate then replaced its reply. */
-  #spent: TokenUsage | undefined
+  /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
+  #spent: LlmReading | undefined
 
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
     this.#core = core
@@ -107,9 +108,7 @@ class LlmCallRun<R> {
   }
 
   async #reply(fn: LlmFunction<R>): Promise<R> {
-    const { model, provider = 'openai' } = this.#init
-    const site = { scopes: this.#scopes, stepIndex: this.#site.stepIndex, model, provider }
-    const decided = await this.#core.decide('beforeLlmCall', this.#request, site)
+    const decided = await this.#core.decide('beforeLlmCall', this.#request, this.#where())
     this.#request = effectiveRequest(decided, this.#request)
     this.#core.emit('beforeLlmCall', { ...this.#told() })
     const standIn = this.#standIn(decided)
@@ -124,27 +123,44 @@ class LlmCallRun<R> {
     )
     if (!isStream(reply)) return this.#gateReply(reply)
     const { collect } = this.#init
-    if (collect === undefined) return reply
-    return this.#gateReply(await untilAborted(Promise.resolve(collect(this.#watch(reply))), signal))
+    if (collect !== undefined) {
+      return this.#gateReply(await untilAborted(Promise.resolve(collect(this.#watch(reply))), signal))
+    }
+    return this.#core.gatesAt('afterLlmCall').length === 0 ? reply : this.#gateStream(reply)
   }
 
   async #gateReply(reply: R): Promise<R> {
-    const { model, provider = 'openai' } = this.#init
-    const site = { scopes: this.#scopes, stepIndex: this.#site.stepIndex, model, provider }
     if (this.#core.gatesAt('afterLlmCall').length === 0) return reply
-    const reading = this.#read(reply)
-    this.#spent = reading.usage
-    const decided = await this.#core.decide('afterLlmCall', reading.response, site)
+    return this.#gated(reply, this.#read(reply))
+  }
+
+  /** A gate on the reply has to see all of it first: nothing of a stream is shown before the decision. */
+  async #gateStream(stream: AsyncIterable<unknown> & R): Promise<R> {
+    const { stream: replay, chunks } = await bufferStream(stream)
+    const reader = new AnyChunkReader()
+    for (const chunk of chunks) reader.push(chunk)
+    return this.#gated(replay, reader.read())
+  }
+
+  async #gated(reply: R, reading: LlmReading): Promise<R> {
+    const decided = await this.#core.decide('afterLlmCall', reading.response, this.#where())
+    if (decided?.kind === 'proceed' && !decided.changed) return reply
+    this.#spent = reading
     if (decided?.kind === 'proceed') {
-      if (!decided.changed) return reply
       return this.#make(decided.payload as LlmResponse, 'afterLlmCall gate changed the reply')
     }
     return this.#standIn(decided)?.reply ?? reply
   }
 
+  #where(): DecideOptions {
+    const { model, provider = 'openai' } = this.#init
+    const { stepIndex } = this.#site
+    return { scopes: this.#scopes, stepIndex, model, provider, callKey: this.#callKey }
+  }
+
   /** What a gate puts in the model's place. */
   #standIn(decided: ChainResult | undefined): { reply: R } | undefined {
-    if (decided === undefined || decided.kind === 'proceed') return undefined
+    if (decided === undefined || decided.kind === 'proceed' || decided.kind === 'wait') return undefined
     if (decided.kind === 'skip') {
       const message =
         typeof decided.result === 'string' ? { content: decided.result } : (decided.result as LlmResponse)
@@ -205,9 +221,10 @@ class LlmCallRun<R> {
   }
 
   #succeed(reading: LlmReading, streamEnd?: 'finished' | 'abandoned'): void {
-    const { response, usage = this.#spent } = reading
+    const { response } = reading
+    const { usage, costUsd: told } = this.#spent ?? reading
     const { model, provider = 'openai' } = this.#init
-    const costUsd = reading.costUsd ?? this.#core.priceOf(provider, response.model ?? model, usage)
+    const costUsd = told ?? this.#core.priceOf(provider, response.model ?? model, usage)
     this.#core.addLlm(usage, costUsd)
     this.#site.noteLlm?.({
       content: response.content,
@@ -235,7 +252,11 @@ class LlmCallRun<R> {
   }
 
   #fail(error: unknown): void {
-    this.#core.addLlm(undefined, undefined)
+    const { usage, costUsd } = this.#spent ?? {}
+    this.#core.addLlm(
+      usage,
+      costUsd ?? this.#core.priceOf(this.#init.provider ?? 'openai', this.#init.model, usage),
+    )
     this.#core.emit('onLlmCallError', {
       ...this.#told(),
       error,

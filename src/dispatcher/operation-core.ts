@@ -1,5 +1,13 @@
-import { type ChainResult, type GateRecord, orderGates, runChain } from '../gates/chain.ts'
-import type { ApprovalOptions, Approver, Gate, GatePoint } from '../gates/index.ts'
+import {
+  type ChainOptions,
+  type ChainResult,
+  type GateRecord,
+  isRefusal,
+  orderGates,
+  runChain,
+} from '../gates/chain.ts'
+import { decidesAt } from '../gates/gate.ts'
+import type { Approver, Gate, GatePoint } from '../gates/index.ts'
 import type {
   AnyHookType,
   CompletionReason,
@@ -9,11 +17,13 @@ import type {
   TokenUsage,
 } from '../hooks/index.ts'
 import { addOptional, addUsage, NO_USAGE } from '../internal/usage.ts'
+import { askHuman } from './ask-human.ts'
 import type { Activity, Instrument, OperationInfo } from './instrument.ts'
-import type { OperationInit } from './operation-init.ts'
+import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
 import type { PriceOf } from './options.ts'
 import type { Reporter } from './report.ts'
+import type { RunTree } from './run-tree.ts'
 import type { Scopes } from './scopes.ts'
 import type { StandIn } from './stand-in.ts'
 
@@ -23,7 +33,7 @@ export interface OperationHost {
   readonly instruments: readonly Instrument[]
   readonly priceOf: PriceOf | undefined
   readonly composition: 'chain' | 'firstDecision'
-  gates(): Gate[]
+  gates(): readonly Gate[]
   approver(): Approver | undefined
   standIns(): StandIn[]
   ended(record: OperationRecord): void
@@ -36,6 +46,8 @@ export interface CallSite {
   nextCallIndex(): number
   /** Told of each model call that ended, for the step's summary. */
   noteLlm?(note: LlmNote): void
+  /** Told of each call that waits for a human in another process, so that the step is suspended, not ended. */
+  noteWaiting?(): void
 }
 
 export interface LlmNote {
@@ -55,9 +67,14 @@ export interface DecideOptions {
   readonly identifier?: string
   readonly apiName?: string
   readonly toolCallId?: string
+  readonly callKey?: string
+  readonly args?: unknown
   readonly model?: string
   readonly provider?: string
-  ask?(options: ApprovalOptions, payload: unknown, gate: Gate): Promise<import('../gates/chain.ts').AskResult>
+  /** Where the call may be taken up again by another process, so that an approver may park the run. */
+  readonly parkable?: boolean
+  /** The call as it waited, when this is its second half. */
+  readonly waited?: WaitingCall
 }
 
 /** The state that an operation's steps and calls share. */
@@ -69,12 +86,21 @@ export class OperationCore {
   readonly scopes: Scopes
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
-  readonly inheritedGates: () => Gate[]
+  readonly inheritedGates: () => readonly Gate[]
   /** Who is asked when a gate wants an approval, unless it is the dispatcher's. */
   readonly approver: Approver | undefined
+  readonly tree: RunTree
+  /** Tells this run from another that was started with the same operation id; survives a park. */
+  readonly runKey: string
+  /** Calls that wait for a human in another process. */
+  readonly waiting: WaitingCall[] = []
+  /** The step that was open when the run was parked. */
+  openStep: SavedStep | undefined
   readonly #closers = new Set<Closer>()
   readonly #startedAt = performance.now()
+  readonly #resumable: WaitingCall[] = []
   #nextCall = 0
+  #nextQuestion = 0
   nextStepIndex = 0
   ended = false
   steps = 0
@@ -94,8 +120,9 @@ export class OperationCore {
     inherited: {
       signal: AbortSignal | undefined
       agentPath: readonly string[]
-      gates: () => Gate[]
+      gates: () => readonly Gate[]
       approver: Approver | undefined
+      tree: RunTree
     },
   ) {
     this.host = host
@@ -107,6 +134,8 @@ export class OperationCore {
     this.agentPath = inherited.agentPath
     this.inheritedGates = inherited.gates
     this.approver = init.approver ?? inherited.approver
+    this.tree = inherited.tree
+    this.runKey = init.resume?.runKey ?? crypto.randomUUID()
   }
 
   emit<T extends AnyHookType>(type: T, init: EventInit<T>): void {
@@ -126,6 +155,37 @@ export class OperationCore {
     return `call-${this.#nextCall++}`
   }
 
+  nextQuestion(): number {
+    return this.#nextQuestion++
+  }
+
+  get callCount(): number {
+    return this.#nextCall
+  }
+
+  /** Takes up the counts and the open step of a parked operation. */
+  restore(parked: ParkedOperation): void {
+    const { steps, llmCalls, toolCalls, inputTokens, outputTokens, costUsd } = parked.totals
+    this.record.sequence = parked.sequence
+    this.nextStepIndex = parked.stepIndex
+    this.steps = steps
+    this.llmCalls = llmCalls
+    this.toolCalls = toolCalls
+    this.usage = { inputTokens, outputTokens }
+    this.costUsd = costUsd
+    this.#nextCall = parked.callCount ?? 0
+    this.openStep = parked.openStep
+    this.#resumable.push(...(parked.waiting ?? []))
+  }
+
+  /** The parked call that this one continues, each at most once. */
+  takeWaiting(toolCallId: string | undefined, apiName: string): WaitingCall | undefined {
+    const index = this.#resumable.findIndex(
+      (call) => call.apiName === apiName && (toolCallId === undefined || call.toolCallId === toolCallId),
+    )
+    return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
+  }
+
   /** Registers an open activity. The result takes it off again; false when the operation ended it already. */
   track(closer: Closer): () => boolean {
     this.#closers.add(closer)
@@ -142,6 +202,7 @@ export class OperationCore {
 
   addLlm(usage: TokenUsage | undefined, costUsd: number | undefined): void {
     this.llmCalls++
+    this.tree.addUsage(usage, costUsd)
     this.usage = addUsage(this.usage, usage)
     this.costUsd = addOptional(this.costUsd, costUsd)
   }
@@ -174,34 +235,72 @@ export class OperationCore {
     }
   }
 
-  /** The gates that decide at a point: the parent's, then this operation's, then the plugins', by priority. */
-  gatesAt(point: GatePoint): Gate[] {
-    return orderGates(this.allGates(), point)
+  countStep(): void {
+    this.steps++
+    this.tree.addStep()
   }
 
-  allGates(): Gate[] {
-    return [...new Set([...this.inheritedGates(), ...(this.init.gates ?? []), ...this.host.gates()])]
+  countToolCall(): void {
+    this.toolCalls++
+    this.tree.addToolCall()
+  }
+
+  /** The gates that decide at a point: the parent's, then this operation's, then the plugins', by priority. */
+  gatesAt(point: GatePoint): readonly Gate[] {
+    const gates = this.allGates()
+    return gates.some((gate) => decidesAt(gate, point)) ? orderGates(gates, point) : NO_GATES
+  }
+
+  allGates(): readonly Gate[] {
+    const inherited = this.inheritedGates()
+    const own = this.init.gates ?? NO_GATES
+    const plugged = this.host.gates()
+    if (inherited.length === 0 && own.length === 0) return plugged
+    return [...new Set([...inherited, ...own, ...plugged])]
   }
 
   /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
   async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
     const gates = this.gatesAt(point)
     if (gates.length === 0) return undefined
-    const { scopes, ask, ...where } = options
+    const { scopes, parkable: _parkable, waited: _waited, ...where } = options
     const { traceparent } = scopes
-    const ctx = { point, ...this.info, ...where, ...(traceparent !== undefined && { traceparent }) }
+    const ctx = {
+      point,
+      ...this.info,
+      ...where,
+      ...(traceparent !== undefined && { traceparent }),
+      totals: this.tree.totals,
+      state: this.tree.state,
+    }
     const result = await runChain(gates, ctx, payload, {
       composition: this.host.composition,
       ...(this.signal && { signal: this.signal }),
-      ...(ask && { ask }),
+      ask: (approval, asked, gate) => askHuman(this, { point, payload: asked, approval, gate, ...options }),
+      around: this.#inScopeOfItsOwn(options),
       onDecision: (record) => this.#decided(record, options),
     })
-    if ((result.kind === 'deny' || result.kind === 'reject') && result.stop) this.stop = result
+    if (isRefusal(result) && result.stop) this.stop = result
     return result
   }
 
-  #decided(record: GateRecord, { scopes, toolCallId }: DecideOptions): void {
-    scopes.annotate({ kind: 'gate', record })
+  /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
+  #inScopeOfItsOwn({ scopes }: DecideOptions): NonNullable<ChainOptions['around']> {
+    return async (gate, point, run) => {
+      if (gate.runtime === undefined || gate.runtime === 'function') {
+        const verdict = await run()
+        scopes.annotate({ kind: 'gate', record: verdict.record })
+        return verdict
+      }
+      const scope = scopes.open({ kind: 'gate', gateId: gate.id, point }, this.info, this.timestamp)
+      const { traceparent } = scope
+      const verdict = await scope.run(() => run(traceparent === undefined ? {} : { traceparent }))
+      scope.end({ gate: verdict.record }, this.timestamp)
+      return verdict
+    }
+  }
+
+  #decided(record: GateRecord, { toolCallId }: DecideOptions): void {
     this.host.reporter.publish({
       status: 'decided',
       operationId: this.info.operationId,
@@ -210,6 +309,8 @@ export class OperationCore {
     })
   }
 }
+
+const NO_GATES: readonly Gate[] = []
 
 /** What a model call asks for, with what the gates changed of it. */
 export function effectiveRequest(result: ChainResult | undefined, request: LlmRequest): LlmRequest {

@@ -1,6 +1,8 @@
-import type { Approver, Gate } from '../gates/index.ts'
-import type { AgentHook } from '../hooks/index.ts'
+import type { ApprovalRequest, Approver, Gate, TreeTotals } from '../gates/index.ts'
+import type { AgentHook, TokenUsage } from '../hooks/index.ts'
+import type { LlmNote } from './operation-core.ts'
 import type { PriceOf } from './options.ts'
+import type { RunTree } from './run-tree.ts'
 import type { Scopes } from './scopes.ts'
 
 /**
@@ -23,8 +25,9 @@ export interface ParentOperation {
 export interface LiveParent extends ParentOperation {
   readonly live: {
     readonly scopes: Scopes
-    readonly gates: () => Gate[]
+    readonly gates: () => readonly Gate[]
     readonly approver: Approver | undefined
+    readonly tree: RunTree
     readonly signal: AbortSignal | undefined
     /** Told the id of the child, so that `afterCallAgent` can name it. */
     readonly started: (operationId: string) => void
@@ -86,4 +89,33 @@ export interface ParkedOperation {
     readonly outputTokens: number
     readonly costUsd?: number
   }
+  /** Tells this run from another of the same operation id: what approval requests are bound to. */
+  readonly runKey?: string
+  readonly callCount?: number
+  /** The step in which the run was parked: it is taken up again, not begun anew. */
+  readonly openStep?: SavedStep
+  /** The calls that wait. A call of the same `toolCallId` and `apiName` continues them. */
+  readonly waiting?: readonly WaitingCall[]
+  /** Sums over the run tree, for budgets. */
+  readonly tree?: { readonly sums: TreeTotals; readonly state: Readonly<Record<string, unknown>> }
+}
+
+/** A tool call, or the call of an agent, that waits for a human. */
+export interface WaitingCall {
+  readonly toolCallId: string
+  readonly apiName: string
+  readonly callKey: string
+  readonly callIndex: number
+  /** What the human is asked; absent for the call of an agent, in which a call of its own waits. */
+  readonly request?: ApprovalRequest
+}
+
+/** A step that was suspended. */
+export interface SavedStep {
+  readonly stepIndex: number
+  readonly stepType?: string
+  readonly callCount: number
+  readonly last?: LlmNote
+  readonly usage?: TokenUsage
+  readonly costUsd?: number
 }

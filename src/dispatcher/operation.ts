@@ -1,12 +1,14 @@
-import { isRefusal } from '../gates/chain.ts'
+import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { CompletionReason, RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { toContent } from '../internal/json.ts'
 import { parentOf } from './call-agent.ts'
 import { runAt } from './current.ts'
 import type { OperationInfo } from './instrument.ts'
 import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
 import type { LiveParent, OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
+import { RunTree } from './run-tree.ts'
 import { Scopes } from './scopes.ts'
 import { CallMaker, Step, StepState } from './step.ts'
 
@@ -26,6 +28,29 @@ export interface CompleteInit {
   content?: string
 }
 
+export interface CompleteResult {
+  readonly reason: CompletionReason
+  readonly content?: string
+  /** Why a `beforeComplete` gate withheld the outcome. */
+  readonly refusal?: { readonly code: string; readonly reason: string }
+}
+
+/** What the gates made of the run's outcome. A refused one ends as `denied`, without its content. */
+function completed(asked: CompleteResult, decided: ChainResult | undefined): CompleteResult {
+  if (decided === undefined || decided.kind === 'wait') return asked
+  if (decided.kind === 'skip') return { ...asked, content: toContent(decided.result) }
+  if (isRefusal(decided)) {
+    const { code, reason } = decided
+    return { reason: 'denied', refusal: { code, reason } }
+  }
+  if (!decided.changed) return asked
+  const { reason, content } = decided.payload as Partial<CompleteResult>
+  return {
+    reason: REASONS.includes(reason as CompletionReason) ? (reason as CompletionReason) : asked.reason,
+    ...(content !== undefined && { content: toContent(content) }),
+  }
+}
+
 /**
  * One run of one agent. Every start it makes is paired with an end, however the run ends.
  *
@@ -37,7 +62,7 @@ export interface CompleteInit {
 export class Operation extends CallMaker {
   readonly #core: OperationCore
   readonly #site: CallSite
-  #ready: Promise<void> | undefined
+  #ready: Promise<unknown> | undefined
 
   private constructor(core: OperationCore, site: CallSite) {
     super(core, site)
@@ -76,8 +101,9 @@ export class Operation extends CallMaker {
       agentPath: [...(init.parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
       approver: live?.approver,
+      tree: live?.tree ?? new RunTree(init.resume?.tree),
     })
-    if (init.resume !== undefined) restore(core, init.resume)
+    if (init.resume !== undefined) core.restore(init.resume)
     let callIndex = 0
     const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     live?.started(info.operationId)
@@ -145,14 +171,15 @@ export class Operation extends CallMaker {
         `Operation "${this.operationId}" has ended. Start a new one.`,
       )
     }
-    await this.#admit()
-    const stepIndex = core.nextStepIndex++
+    await this.admit()
+    const open = core.openStep
+    core.openStep = undefined
+    const stepIndex = open?.stepIndex ?? core.nextStepIndex++
     const startedAt = performance.now()
-    const { stepType } = init
+    const stepType = open?.stepType ?? init.stepType
     const typed = stepType === undefined ? {} : { stepType }
-    core.steps++
     const scopes = core.open(core, { kind: 'step', stepIndex, ...typed })
-    const state = new StepState(scopes, stepIndex)
+    const state = new StepState(scopes, stepIndex, open)
     const finish = (failure?: { error: unknown }) => {
       core.emit('afterStep', {
         stepIndex,
@@ -166,9 +193,17 @@ export class Operation extends CallMaker {
     const untrack = core.track((reason) =>
       finish({ error: new DOMException(`The run ended (${reason}) during the step.`, 'AbortError') }),
     )
-    core.emit('beforeStep', { stepIndex, ...typed })
+    if (open === undefined) {
+      core.countStep()
+      core.emit('beforeStep', { stepIndex, ...typed })
+    }
     try {
       const result = await runAt(core, state, () => fn(new Step(core, state)))
+      if (state.suspended) {
+        if (untrack()) scopes.end({ waitingFor: 'human' }, core.timestamp)
+        core.openStep = state.save(stepType)
+        return result
+      }
       const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
       if (untrack()) finish()
       if (isRefusal(decided)) core.stop = decided
@@ -182,24 +217,25 @@ export class Operation extends CallMaker {
   /**
    * Ends the run. Whatever is open of it ends first; `onComplete` fires once, further calls do nothing.
    *
+   * @returns the outcome after the `beforeComplete` gates: what to tell the caller of the run.
    * @throws HookspanError `INVALID_OPTION` for an unknown reason.
    */
-  async complete(init: CompleteInit = {}): Promise<void> {
-    const { reason = 'done' } = init
+  async complete(init: CompleteInit = {}): Promise<CompleteResult> {
+    const { reason = 'done', content } = init
     if (!REASONS.includes(reason)) {
       throw new HookspanError(
         'INVALID_OPTION',
         `Unknown completion reason ${describeValue(reason)}. Known: ${REASONS.join(', ')}. To wait for a human, use park().`,
       )
     }
-    if (this.#core.ended) return
-    this.#core.closeAll(reason)
-    await this.#core.decide(
-      'beforeComplete',
-      { reason, ...init },
-      { scopes: this.#core.scopes, stepIndex: undefined },
-    )
-    this.#end(reason, init.content === undefined ? {} : { content: init.content })
+    const core = this.#core
+    const asked: CompleteResult = { reason, ...(content !== undefined && { content }) }
+    if (core.ended) return asked
+    core.closeAll(reason)
+    const decided = await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
+    const result = completed(asked, decided)
+    this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
+    return result
   }
 
   /** Ends the run as failed: `onError`, then `onComplete` with reason `error`. */
@@ -251,6 +287,11 @@ export class Operation extends CallMaker {
         outputTokens: usage.outputTokens,
         ...(costUsd !== undefined && { costUsd }),
       },
+      runKey: core.runKey,
+      callCount: core.callCount,
+      ...(core.openStep !== undefined && { openStep: core.openStep }),
+      waiting: [...core.waiting],
+      tree: { sums: core.tree.totals, state: core.tree.savedState() },
     }
     core.ended = true
     core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
@@ -258,19 +299,28 @@ export class Operation extends CallMaker {
     return parked
   }
 
-  /** The `onStart` gates decide before the first step, once. */
-  async #admit(): Promise<void> {
-    if (this.#core.init.resume !== undefined) return
+  /**
+   * Lets the `onStart` gates decide, once; `step` does it by itself. A runtime that builds its messages out of the
+   * input calls it before, because a gate may have changed the input.
+   *
+   * @returns the effective input.
+   * @throws HookspanError `RUN_DENIED` when a gate refused the run.
+   */
+  admit(): Promise<unknown> {
+    const { resume, input } = this.#core.init
+    if (resume !== undefined) return Promise.resolve(input)
     this.#ready ??= this.#decideStart()
-    await this.#ready
+    return this.#ready
   }
 
-  async #decideStart(): Promise<void> {
+  async #decideStart(): Promise<unknown> {
     const { scopes, init } = this.#core
     const decided = await this.#core.decide('onStart', init.input, { scopes, stepIndex: undefined })
-    if (!isRefusal(decided)) return
+    if (!isRefusal(decided)) return decided?.kind === 'proceed' ? decided.payload : init.input
     this.#core.stop = decided
-    throw new HookspanError('RUN_DENIED', `The run was denied (${decided.code}): ${decided.reason}`)
+    throw new HookspanError('RUN_DENIED', `The run was denied (${decided.code}): ${decided.reason}`, {
+      cause: decided,
+    })
   }
 
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
@@ -311,17 +361,6 @@ function infoOf(operationId: string, init: OperationInit): OperationInfo {
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-}
-
-function restore(core: OperationCore, parked: ParkedOperation): void {
-  const { steps, llmCalls, toolCalls, inputTokens, outputTokens, costUsd } = parked.totals
-  core.record.sequence = parked.sequence
-  core.nextStepIndex = parked.stepIndex
-  core.steps = steps
-  core.llmCalls = llmCalls
-  core.toolCalls = toolCalls
-  core.usage = { inputTokens, outputTokens }
-  core.costUsd = costUsd
 }
 
 function joinSignals(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {

@@ -1,4 +1,4 @@
-import { assertGate } from '../gates/gate.ts'
+import { assertGates } from '../gates/gate.ts'
 import type { Approver, Gate } from '../gates/index.ts'
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook } from '../hooks/index.ts'
@@ -35,7 +35,7 @@ export function assertPlugin(plugin: unknown): asserts plugin is Plugin {
     )
   }
   for (const hook of hooks ?? []) assertHook(hook)
-  for (const gate of gates ?? []) assertGate(gate)
+  if (gates !== undefined) assertGates(gates)
   if (approver !== undefined && typeof approver.requestApproval !== 'function') {
     throw new HookspanError('INVALID_PLUGIN', `The approver of plugin "${name}" has no requestApproval().`)
   }

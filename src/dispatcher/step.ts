@@ -5,7 +5,7 @@ import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
 import { currentPlace } from './current.ts'
 import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
 import type { CallSite, LlmNote, OperationCore } from './operation-core.ts'
-import type { ParentOperation } from './operation-init.ts'
+import type { ParentOperation, SavedStep } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { runToolCall, type ToolCallInit, type ToolFunction } from './tool-call.ts'
 import type { ToolOutcome } from './tool-outcome.ts'
@@ -104,13 +104,34 @@ export class StepState implements CallSite {
   readonly stepIndex: number
   readonly report: StepReport = {}
   #callIndex = 0
+  /** True once a call waits for a human in another process: the step is suspended, not ended. */
+  suspended = false
   #last: LlmNote | undefined
   #usage: TokenUsage | undefined
   #costUsd: number | undefined
 
-  constructor(scopes: Scopes, stepIndex: number) {
+  constructor(scopes: Scopes, stepIndex: number, saved?: SavedStep) {
     this.scopes = scopes
     this.stepIndex = stepIndex
+    this.#callIndex = saved?.callCount ?? 0
+    this.#last = saved?.last
+    this.#usage = saved?.usage
+    this.#costUsd = saved?.costUsd
+  }
+
+  noteWaiting(): void {
+    this.suspended = true
+  }
+
+  save(stepType: string | undefined): SavedStep {
+    return {
+      stepIndex: this.stepIndex,
+      ...(stepType !== undefined && { stepType }),
+      callCount: this.#callIndex,
+      ...(this.#last !== undefined && { last: this.#last }),
+      ...(this.#usage !== undefined && { usage: this.#usage }),
+      ...(this.#costUsd !== undefined && { costUsd: this.#costUsd }),
+    }
   }
 
   nextCallIndex(): number {

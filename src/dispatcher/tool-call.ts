@@ -1,14 +1,15 @@
 import { type ChainResult, isRefusal, type Refusal } from '../gates/chain.ts'
+import type { ApprovalRequest, ExecutionClaim, ExecutionLedger, SettledExecution } from '../gates/index.ts'
 import type { ToolCallContext, ToolCallOutcome, ToolMock, ToolSource } from '../hooks/index.ts'
 import { delay, isThenable } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
 import { assertToolMayRun } from '../internal/live-calls.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import { askHuman } from './ask-human.ts'
 import { runWithin } from './current.ts'
 import { assertToolMock } from './mock-slot.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
+import type { WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import {
   errorContent,
@@ -18,6 +19,7 @@ import {
   resultOutcome,
   type ToolOutcome,
   ToolResult,
+  waitingOutcome,
 } from './tool-outcome.ts'
 
 /** A tool call that a runtime is about to make. */
@@ -72,17 +74,18 @@ export async function runToolCall<A, R>(
     throw invalid('apiName', 'a non-empty string', init.apiName)
   }
   if (typeof fn !== 'function') throw invalid('fn', 'the function that runs the tool', fn)
-  const callKey = core.nextCallKey()
+  const waited = core.takeWaiting(init.toolCallId, init.apiName)
+  const callKey = waited?.callKey ?? core.nextCallKey()
   const call: ToolCallContext = {
     identifier: init.identifier ?? 'local',
     source: init.source ?? 'local',
     apiName: init.apiName,
     args: init.args,
-    callIndex: site.nextCallIndex(),
+    callIndex: waited?.callIndex ?? site.nextCallIndex(),
     toolCallId: init.toolCallId ?? callKey,
     callKey,
   }
-  return new ToolCallRun<A, R>(core, site, init, call).run(fn)
+  return new ToolCallRun<A, R>(core, site, init, call, waited).run(fn)
 }
 
 function invalid(name: string, expected: string, value: unknown): HookspanError {
@@ -112,16 +115,26 @@ class ToolCallRun<A, R> {
   readonly #scopes: Scopes
   readonly #startedAt = performance.now()
   readonly #untrack: () => boolean
+  readonly #waited: WaitingCall | undefined
   #call: ToolCallContext
   #announced = false
   #origin: MockOrigin | undefined
+  /** The approval that the tool's run is claimed by. */
+  #approvedBy: string | undefined
 
-  constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>, call: ToolCallContext) {
+  constructor(
+    core: OperationCore,
+    site: CallSite,
+    init: ToolCallInit<A>,
+    call: ToolCallContext,
+    waited: WaitingCall | undefined,
+  ) {
+    this.#waited = waited
     this.#core = core
     this.#site = site
     this.#init = init
     this.#call = call
-    core.toolCalls++
+    if (waited === undefined) core.countToolCall()
     const { description } = init
     this.#scopes = core.open(site, {
       kind: 'tool',
@@ -134,21 +147,24 @@ class ToolCallRun<A, R> {
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
     const ending = await this.#ending(fn)
+    if ('waiting' in ending) return this.#wait(ending.waiting)
     return this.#finish(ending)
   }
 
-  async #ending(fn: ToolFunction<A, R>): Promise<Ending<R>> {
+  async #ending(fn: ToolFunction<A, R>): Promise<Ending<R> | { readonly waiting: ApprovalRequest }> {
     if (this.#core.signal?.aborted) return this.#errored(this.#core.signal.reason, false)
     const decided = await this.#decide('beforeToolCall', this.#call.args)
     if (isRefusal(decided)) {
       await this.#announce('The call was refused before.')
       return this.#refused(decided)
     }
+    if (decided?.kind === 'wait') return { waiting: decided.request }
     if (decided?.kind === 'skip') {
       await this.#announce('The call was answered by a gate before.')
       return this.#gateResult(this.#returned('skipped', decided.result as R))
     }
     if (decided?.changed) this.#call = { ...this.#call, args: decided.payload }
+    this.#approvedBy = decided?.approvedBy
     const mock = await this.#announce()
     if (mock !== null) {
       this.#noteOrigin({ source: 'event.mock' })
@@ -156,20 +172,64 @@ class ToolCallRun<A, R> {
     }
     const stoodIn = await this.#standIn()
     if (stoodIn !== undefined) return stoodIn
-    return this.#real(fn)
+    return this.#approvedBy === undefined ? this.#real(fn) : this.#once(fn, this.#approvedBy)
   }
 
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
-    const { identifier, apiName, toolCallId } = this.#call
+    const { identifier, apiName, toolCallId, callKey, args } = this.#call
     return this.#core.decide(point, payload, {
       scopes: this.#scopes,
       stepIndex: this.#site.stepIndex,
       identifier,
       apiName,
       toolCallId,
-      ask: (options, args, gate) =>
-        askHuman(this.#core, this.#site, this.#scopes, { ...this.#call, args }, options, gate),
+      callKey: callKey as string,
+      ...(point === 'afterToolCall' && { args }),
+      parkable: point === 'beforeToolCall',
+      ...(this.#waited && { waited: this.#waited }),
     })
+  }
+
+  /** The call goes on in the process that resumes the run: its hooks fire there. */
+  #wait(request: ApprovalRequest): ToolOutcome<R> {
+    const { toolCallId, apiName, callKey, callIndex, args } = this.#call
+    if (this.#untrack()) this.#scopes.end({ outcome: 'waiting', args }, this.#core.timestamp)
+    this.#core.waiting.push({ toolCallId, apiName, callKey: callKey as string, callIndex, request })
+    this.#site.noteWaiting?.()
+    return waitingOutcome<R>(request, toolCallId)
+  }
+
+  /** An approved call runs at most once, over processes that end at any moment. */
+  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<Ending<R>> {
+    const ledger = this.#core.approver?.ledger ?? this.#core.host.approver()?.ledger
+    if (ledger === undefined) return this.#real(fn)
+    let claim: ExecutionClaim
+    try {
+      claim = await ledger.claim(requestId)
+    } catch (error) {
+      const reason = `the approved call could not be claimed: ${errorMessage(error)}`
+      return this.#refused({ kind: 'deny', code: 'approval_error', reason, stop: false })
+    }
+    if (claim.state === 'unknown') {
+      const reason = 'the process ended while the approved tool was running; it is not run a second time'
+      return this.#refused({ kind: 'deny', code: 'execution_unknown', reason, stop: false })
+    }
+    if (claim.state === 'done') {
+      const { ok, value, error } = claim.result
+      return ok
+        ? this.#gateResult(this.#returned('completed', value as R))
+        : this.#errored(new Error(error ?? 'the tool failed'), false)
+    }
+    return this.#real(fn, (result) => this.#settle(ledger, requestId, result))
+  }
+
+  async #settle(ledger: ExecutionLedger, requestId: string, result: SettledExecution): Promise<void> {
+    try {
+      await ledger.settle(requestId, result)
+    } catch (error) {
+      const { operationId } = this.#core.info
+      this.#core.host.reporter.failure({ kind: 'failed', hookId: 'approval.settle', operationId, error })
+    }
   }
 
   #announce(closed?: string): Promise<ToolMock | null> | ToolMock | null {
@@ -222,7 +282,10 @@ class ToolCallRun<A, R> {
     return this.#gateResult(this.#returned('mocked', new ToolResult(mock) as R))
   }
 
-  async #real(fn: ToolFunction<A, R>): Promise<Ending<R>> {
+  async #real(
+    fn: ToolFunction<A, R>,
+    settled?: (result: SettledExecution) => Promise<void>,
+  ): Promise<Ending<R>> {
     const context: ToolRunContext = {
       signal: this.#core.signal ?? NEVER_ABORTED,
       toolCallId: this.#call.toolCallId,
@@ -237,8 +300,10 @@ class ToolCallRun<A, R> {
       )
       value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R
     } catch (error) {
+      await settled?.({ ok: false, error: errorMessage(error) })
       return this.#errored(error, false)
     }
+    await settled?.({ ok: true, value })
     return this.#gateResult(this.#returned('completed', value))
   }
 
@@ -258,6 +323,7 @@ class ToolCallRun<A, R> {
     const decided = await this.#decide('afterToolCall', ending.outcome.result)
     if (decided === undefined) return ending
     if (isRefusal(decided)) return this.#refused(decided)
+    if (decided.kind === 'wait') return ending
     if (decided.kind === 'skip') return this.#returned(ending.outcome.state, decided.result as R)
     return decided.changed ? this.#returned(ending.outcome.state, decided.payload as R) : ending
   }
@@ -307,7 +373,7 @@ class ToolCallRun<A, R> {
         success,
         mocked,
         ...origin,
-        outcome: outcome.state,
+        outcome: outcome.state as ToolCallOutcome,
         ...refused,
         executionTimeMs,
       })

@@ -1,3 +1,4 @@
+import type { ApprovalRequest } from '../gates/index.ts'
 import type { ToolCallOutcome } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify, toContent } from '../internal/json.ts'
@@ -25,6 +26,8 @@ export type ToolOutcome<R = unknown> =
       /** True when the run is to end with this call. */
       readonly stop?: true
     } & ToMessage)
+  /** The approver parked the run: end it with `op.park()`, and resume it once the request is answered. */
+  | ({ readonly state: 'waiting'; readonly request: ApprovalRequest } & ToMessage)
 
 /**
  * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
@@ -47,11 +50,11 @@ export class ToolResult<R = unknown> {
 
 /** Builds outcomes whose own fields are just their data, with the message as a method of the prototype. */
 class Outcome {
-  readonly state: ToolCallOutcome
+  readonly state: ToolCallOutcome | 'waiting'
   readonly #toolCallId: string
   readonly #content: () => string
 
-  constructor(fields: { state: ToolCallOutcome }, toolCallId: string, content: () => string) {
+  constructor(fields: { state: ToolCallOutcome | 'waiting' }, toolCallId: string, content: () => string) {
     this.state = fields.state
     Object.assign(this, fields)
     this.#toolCallId = toolCallId
@@ -89,6 +92,11 @@ export function refusedOutcome<R>(
   const state = refusal.kind === 'deny' ? 'denied' : 'rejected'
   const fields = { state, code, reason, ...(stop && { stop }) }
   return new Outcome(fields as never, toolCallId, () => refusalContent(refusal)) as unknown as ToolOutcome<R>
+}
+
+export function waitingOutcome<R>(request: ApprovalRequest, toolCallId: string): ToolOutcome<R> {
+  const content = () => safeStringify({ waiting: 'human', requestId: request.id })
+  return new Outcome({ state: 'waiting', request } as never, toolCallId, content) as unknown as ToolOutcome<R>
 }
 
 /** What the model is told of a call that did not happen. */

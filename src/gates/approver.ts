@@ -1,12 +1,18 @@
 import type { ApprovalChoice } from './decision.ts'
+import type { GatePoint } from './gate.ts'
 
-/** A question to a human about one tool call. Plain JSON. */
+/** A question to a human, as a rule about one tool call. Plain JSON. */
 export interface ApprovalRequest {
   readonly id: string
   readonly operationId: string
   readonly rootOperationId: string
   readonly agentName?: string
   readonly toolCallId: string
+  /** The dispatcher's own key of the call: together with `operationId` and `gateId` what the id is made of. */
+  readonly callKey: string
+  readonly gateId: string
+  /** The gate's point; `beforeToolCall` unless something else than a tool call is asked about. */
+  readonly point: GatePoint
   readonly identifier: string
   readonly apiName: string
   readonly args: unknown
@@ -33,13 +39,51 @@ export interface ApprovalAnswer {
   readonly argsDigest?: string
   /** With `reject`: end the run instead of telling the model. @default false */
   readonly stop?: boolean
+  /** With `approve` and `edit`: the same gate asks no more about this tool for the rest of the run. @default false */
+  readonly alwaysAllow?: boolean
+}
+
+/** Nobody answers while this process waits: the run is to be parked, and the answer found when it is resumed. */
+export interface ParkedApproval {
+  readonly decision: 'park'
+}
+
+/** Lets an approved call run at most once, over processes that end at any moment. */
+export interface ExecutionLedger {
+  /**
+   * Before the tool runs. `run`: this process may. `done`: it ran before, and this is what it gave. `unknown`: a
+   * process took it and never told how it ended.
+   */
+  claim(requestId: string): Promise<ExecutionClaim>
+  /** After the tool ran. */
+  settle(requestId: string, result: SettledExecution): Promise<void>
+}
+
+export type ExecutionClaim =
+  | { readonly state: 'run' }
+  | { readonly state: 'done'; readonly result: SettledExecution }
+  | { readonly state: 'unknown' }
+
+/** What a tool gave, as JSON. */
+export interface SettledExecution {
+  readonly ok: boolean
+  /** What it returned, when `ok`. */
+  readonly value?: unknown
+  /** What it threw, when not. */
+  readonly error?: string
 }
 
 /** Whoever can ask a human. */
 export interface Approver {
   /**
    * Resolves with the answer. Rejecting, or an answer outside of `request.allow`, denies the call.
-   * The signal is aborted at the request's expiry and when the run is aborted.
+   * `{ decision: 'park' }` ends the tool call as `waiting`; asked again with the same `request.id`, it gives the
+   * answer. The signal is aborted at the request's expiry and when the run is aborted.
    */
-  requestApproval(request: ApprovalRequest, options: { signal: AbortSignal }): Promise<ApprovalAnswer>
+  requestApproval(
+    request: ApprovalRequest,
+    options: { signal: AbortSignal },
+  ): Promise<ApprovalAnswer | ParkedApproval>
+  /** Present: an approved tool call is claimed before it runs. */
+  readonly ledger?: ExecutionLedger
 }

@@ -1,6 +1,15 @@
+import { safeStringify } from '../internal/json.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import type { ApprovalOptions, Decision } from './decision.ts'
-import { DEFAULT_GATE_PRIORITY, type Gate, type GateContext, type GatePoint } from './gate.ts'
+import type { ApprovalRequest } from './approver.ts'
+import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
+import {
+  concerns,
+  DEFAULT_GATE_PRIORITY,
+  decidesAt,
+  type Gate,
+  type GateContext,
+  type GatePoint,
+} from './gate.ts'
 import { type GateFailureCode, runGate } from './run-gate.ts'
 
 /** One gate's decision, as it is recorded in traces and on the diagnostics channel. */
@@ -26,14 +35,23 @@ export type ChainResult =
       readonly payload: unknown
       readonly changed: boolean
       readonly edited?: boolean
+      /** The request by which a human let it through; claimed before the tool runs. */
+      readonly approvedBy?: string
     }
   | { readonly kind: 'skip'; readonly result: unknown; readonly gateId: string }
+  | Waiting
   | Refusal
+
+/** A human was asked and the answer will come to another process. */
+export interface Waiting {
+  readonly kind: 'wait'
+  readonly request: ApprovalRequest
+}
 
 export interface Refusal {
   /** `deny`: a gate, a time limit or a failure refused. `reject`: a human did. */
   readonly kind: 'deny' | 'reject'
-  readonly code: string
+  readonly code: ReasonCode
   readonly reason: string
   readonly stop: boolean
   readonly gateId?: string
@@ -46,7 +64,13 @@ export function isRefusal(result: ChainResult | undefined): result is Refusal {
 
 /** What asking a human gave: arguments to run, or a refusal. */
 export type AskResult =
-  | { readonly kind: 'approve'; readonly args: unknown; readonly edited: boolean }
+  | {
+      readonly kind: 'approve'
+      readonly args: unknown
+      readonly edited: boolean
+      readonly requestId?: string
+    }
+  | Waiting
   | Refusal
 
 export interface ChainOptions {
@@ -56,7 +80,11 @@ export interface ChainOptions {
   /** Told of each decision as it falls. */
   onDecision?(record: GateRecord): void
   /** Lets a gate run inside a scope of its own, for tracing. */
-  around?(gate: Gate, run: () => Promise<GateVerdict>): Promise<GateVerdict>
+  around?(
+    gate: Gate,
+    point: GatePoint,
+    run: (scope?: { traceparent?: string }) => Promise<GateVerdict>,
+  ): Promise<GateVerdict>
   /** Asks a human. Absent: `require_approval` denies with `no_approver`. */
   ask?(options: ApprovalOptions, payload: unknown, gate: Gate): Promise<AskResult>
 }
@@ -70,7 +98,7 @@ export interface GateVerdict {
 /** The gates of one point, in the order in which they decide. */
 export function orderGates(gates: readonly Gate[], point: GatePoint): Gate[] {
   return gates
-    .filter((gate) => gate.point === point)
+    .filter((gate) => decidesAt(gate, point))
     .sort((a, b) => (a.priority ?? DEFAULT_GATE_PRIORITY) - (b.priority ?? DEFAULT_GATE_PRIORITY))
 }
 
@@ -89,11 +117,14 @@ export async function runChain(
   let current = payload
   let changed = false
   let edited = false
+  let approvedBy: string | undefined
   for (const gate of gates) {
-    const decide = () => verdictOf(gate, ctx, current, options.signal)
+    if (!concerns(gate, ctx)) continue
+    const decide = (scope?: { traceparent?: string }) =>
+      verdictOf(gate, { ...ctx, ...scope }, current, options.signal)
     const { record, decision } = await (options.around === undefined
       ? decide()
-      : options.around(gate, decide))
+      : options.around(gate, ctx.point, decide))
     options.onDecision?.(record)
     switch (decision.decision) {
       case 'proceed':
@@ -113,11 +144,42 @@ export async function runChain(
         current = answer.args
         changed ||= answer.edited
         edited ||= answer.edited
+        if (answer.edited) {
+          const refused = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
+          if (refused !== undefined) return refused
+        }
+        approvedBy = answer.requestId ?? approvedBy
       }
     }
     if (options.composition === 'firstDecision') break
   }
-  return { kind: 'proceed', payload: current, changed, edited }
+  return {
+    kind: 'proceed',
+    payload: current,
+    changed,
+    edited,
+    ...(approvedBy !== undefined && { approvedBy }),
+  }
+}
+
+/**
+ * A human's edit must not carry a call past the gates that decided before: they are asked again, and only their no
+ * counts, so that what runs is what the human wrote.
+ */
+async function recheck(
+  gates: readonly Gate[],
+  ctx: ChainContext,
+  payload: unknown,
+  options: ChainOptions,
+): Promise<Refusal | undefined> {
+  for (const gate of gates) {
+    if (!concerns(gate, ctx)) continue
+    const { record, decision } = await verdictOf(gate, ctx, payload, options.signal)
+    const denied = decision.decision === 'deny'
+    options.onDecision?.({ ...record, enforced: denied })
+    if (denied) return refusal(decision, gate)
+  }
+  return undefined
 }
 
 const PROCEED: Decision = { decision: 'proceed' }
@@ -130,9 +192,10 @@ async function verdictOf(
 ): Promise<GateVerdict> {
   const startedAt = performance.now()
   const answer = await runGate(gate, { ...ctx, payload }, signal)
+  const { point } = ctx
   const durationMs = performance.now() - startedAt
   if (answer.ok) {
-    const record = recordOf(gate, answer.decision, payload, durationMs)
+    const record = recordOf(gate, point, answer.decision, payload, durationMs)
     return { record, decision: gate.shadow === true ? PROCEED : answer.decision }
   }
   const refused: Decision = {
@@ -141,7 +204,7 @@ async function verdictOf(
     reason: `gate "${gate.id}": ${answer.message}`,
   }
   const enforced = gate.shadow !== true && gate.onFailure !== 'proceed'
-  const record = { ...recordOf(gate, refused, payload, durationMs), enforced, failure: answer.code }
+  const record = { ...recordOf(gate, point, refused, payload, durationMs), enforced, failure: answer.code }
   return { record, decision: enforced ? refused : PROCEED }
 }
 
@@ -168,17 +231,23 @@ function refusal(decision: Extract<Decision, { decision: 'deny' }>, gate: Gate):
   }
 }
 
-/** A model request is merged shallowly; everything else is replaced. */
+/** A model request and a run's outcome are merged shallowly; everything else is replaced. */
 function mutated(point: GatePoint, current: unknown, payload: unknown): unknown {
-  if (point !== 'beforeLlmCall') return payload
+  if (point !== 'beforeLlmCall' && point !== 'beforeComplete') return payload
   return { ...(current as object), ...(payload as object) }
 }
 
-function recordOf(gate: Gate, decision: Decision, before: unknown, durationMs: number): GateRecord {
+function recordOf(
+  gate: Gate,
+  point: GatePoint,
+  decision: Decision,
+  before: unknown,
+  durationMs: number,
+): GateRecord {
   const denied = decision.decision === 'deny' ? decision : undefined
   return {
     gateId: gate.id,
-    point: gate.point,
+    point,
     decision: decision.decision,
     enforced: gate.shadow !== true,
     durationMs,
@@ -186,14 +255,15 @@ function recordOf(gate: Gate, decision: Decision, before: unknown, durationMs: n
       code: denied.code ?? 'policy_denied',
       reason: denied.reason ?? `denied by gate "${gate.id}"`,
     }),
-    ...(decision.decision === 'mutate' && { changedKeys: changedKeys(before, decision.payload) }),
+    ...(decision.decision === 'mutate' && { changedKeys: changedKeys(point, before, decision.payload) }),
   }
 }
 
-function changedKeys(before: unknown, after: unknown): string[] {
+function changedKeys(point: GatePoint, before: unknown, payload: unknown): string[] {
+  const after = isRecord(payload) ? mutated(point, before, payload) : payload
   if (!isRecord(before) || !isRecord(after)) return []
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+    .filter((key) => safeStringify(before[key]) !== safeStringify(after[key]))
     .sort()
 }
 

@@ -1,4 +1,5 @@
 import { describeValue } from '../internal/errors.ts'
+import type { GatePoint } from './gate.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
 
@@ -14,12 +15,48 @@ export interface ApprovalOptions {
   readonly allow?: readonly ApprovalChoice[]
 }
 
+/** Version of the decision's shape and of its published JSON Schema. */
+export const DECISION_SCHEMA_VERSION = '1.0'
+
+/**
+ * Why a call did not happen. A gate may use codes of its own; these are the ones the package gives.
+ *
+ * - `policy_denied`: a gate refused and gave no code of its own
+ * - `gate_error`, `gate_timeout`, `gate_invalid`: a gate failed, and failing means no
+ * - `no_approver`, `approval_error`, `approval_timeout`: nobody could be asked, asking failed, nobody answered
+ * - `rejected`: a human said no
+ * - `approval_mismatch`: the answer was given for other arguments
+ * - `execution_unknown`: the process ended while the approved tool ran, and it is not run twice
+ * - `budget_exceeded`, `loop_detected`, `tool_not_allowed`, `argument_denied`: the ready gates
+ */
+export type ReasonCode =
+  | 'policy_denied'
+  | 'gate_error'
+  | 'gate_timeout'
+  | 'gate_invalid'
+  | 'no_approver'
+  | 'approval_error'
+  | 'approval_timeout'
+  | 'approval_mismatch'
+  | 'rejected'
+  | 'execution_unknown'
+  | 'budget_exceeded'
+  | 'loop_detected'
+  | 'tool_not_allowed'
+  | 'argument_denied'
+  | (string & {})
+
 /** What a gate answers: plain JSON, the same for functions, commands and endpoints. */
 export type Decision =
   | { readonly decision: 'proceed' }
   | { readonly decision: 'mutate'; readonly payload: unknown }
   | { readonly decision: 'skip'; readonly result?: unknown }
-  | { readonly decision: 'deny'; readonly reason?: string; readonly code?: string; readonly stop?: boolean }
+  | {
+      readonly decision: 'deny'
+      readonly reason?: string
+      readonly code?: ReasonCode
+      readonly stop?: boolean
+    }
   | ({ readonly decision: 'require_approval' } & ApprovalOptions)
 
 /** Lets it happen as it is. The same as answering nothing. */
@@ -43,7 +80,7 @@ export function skip(result?: unknown): Decision {
  * @param options.code stable reason code, `policy_denied` by default.
  * @param options.stop ends the run with reason `denied`.
  */
-export function deny(reason: string, options: { code?: string; stop?: boolean } = {}): Decision {
+export function deny(reason: string, options: { code?: ReasonCode; stop?: boolean } = {}): Decision {
   return { decision: 'deny', reason, ...options }
 }
 
@@ -60,10 +97,17 @@ const FIELDS: Record<Decision['decision'], readonly string[]> = {
   require_approval: ['timeoutMs', 'instructions', 'approvers', 'allow'],
 }
 
+/** What has no meaning at a point is a mistake in the gate, not something to overlook. */
+const NOT_AT: Partial<Record<GatePoint, readonly Decision['decision'][]>> = {
+  onStart: ['skip'],
+  beforeCompact: ['mutate'],
+  afterStep: ['mutate', 'skip'],
+}
+
 const CHOICES: ReadonlySet<unknown> = new Set(['approve', 'edit', 'reject'])
 
 /** Why `value` is no valid decision at `point`, or undefined when it is one. Unknown fields are refused. */
-export function decisionProblem(value: unknown, point?: string): string | undefined {
+export function decisionProblem(value: unknown, point?: GatePoint): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return `expected a decision object, got ${describeValue(value)}`
   }
@@ -74,9 +118,18 @@ export function decisionProblem(value: unknown, point?: string): string | undefi
   const allowed = FIELDS[decision as Decision['decision']]
   const unknown = Object.keys(rest).find((key) => !allowed.includes(key))
   if (unknown !== undefined) return `unknown field \`${unknown}\` in a "${decision}" decision`
+  if (point !== undefined && NOT_AT[point]?.includes(decision as Decision['decision'])) {
+    return `"${decision}" has no meaning at ${point}`
+  }
   if (decision === 'mutate' && !Object.hasOwn(rest, 'payload')) return 'a "mutate" decision needs a `payload`'
   if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest.payload)) {
     return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`
+  }
+  if (decision === 'mutate' && point === 'beforeCallAgent' && typeof rest.payload !== 'string') {
+    return `an agent's instruction is mutated with a string, got ${describeValue(rest.payload)}`
+  }
+  if (decision === 'mutate' && point === 'afterLlmCall' && !isPlainObject(rest.payload)) {
+    return `a model reply is mutated with an object of its fields, got ${describeValue(rest.payload)}`
   }
   return fieldProblem(rest)
 }

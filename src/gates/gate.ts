@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
 /** The moments at which a gate may decide. */
@@ -16,6 +17,20 @@ export const GATE_POINTS = [
 
 export type GatePoint = (typeof GATE_POINTS)[number]
 
+/** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
+export interface TreeTotals {
+  readonly steps: number
+  readonly llmCalls: number
+  /** The call that is decided on included. */
+  readonly toolCalls: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** US dollars; 0 while no call had a known price. */
+  readonly costUsd: number
+  /** Milliseconds since the root operation started, time spent parked not included. */
+  readonly durationMs: number
+}
+
 /** What a gate is told. It is the gate's own copy: editing it changes nothing. */
 export interface GateContext {
   readonly point: GatePoint
@@ -31,6 +46,10 @@ export interface GateContext {
   readonly identifier?: string
   readonly apiName?: string
   readonly toolCallId?: string
+  /** The dispatcher's own key of the call, unique within the operation and the same after a resume. */
+  readonly callKey?: string
+  /** `afterToolCall` only: the arguments that were effective. */
+  readonly args?: unknown
   /** Model points only. */
   readonly model?: string
   readonly provider?: string
@@ -42,6 +61,12 @@ export interface GateContext {
   readonly payload: unknown
   /** W3C trace context of the call that is decided on, to hand to a policy service. */
   readonly traceparent?: string
+  readonly totals: TreeTotals
+  /**
+   * Where a gate keeps what it counts, under a key of its own: one map for the whole run tree. Values that JSON can
+   * carry survive a park and resume. Commands and endpoints do not get it.
+   */
+  readonly state: Map<string, unknown>
   /** Aborted at the gate's timeout and when the run is aborted. */
   readonly signal: AbortSignal
 }
@@ -49,7 +74,8 @@ export interface GateContext {
 export interface Gate {
   /** Unique among the gates of one operation. */
   id: string
-  point: GatePoint
+  /** Where it decides; a gate with several points is told which in `ctx.point`. */
+  point: GatePoint | readonly GatePoint[]
   /** Answering nothing means: proceed. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is a valid gate
   decide(ctx: GateContext): Decision | undefined | void | Promise<Decision | undefined | void>
@@ -65,6 +91,15 @@ export interface Gate {
   onFailure?: 'deny' | 'proceed'
   /** Records what would have been decided and enforces nothing. @default false */
   shadow?: boolean
+  /**
+   * Tool points and `beforeCallAgent`: globs over the tool's name and over `identifier/name`; the gate is asked
+   * about no other call. Ignored at points that have no name.
+   */
+  match?: string | readonly string[]
+  /** Where the gate runs. `command` and `http` get a span of their own. @default 'function' */
+  runtime?: 'function' | 'command' | 'http'
+  /** Proves that the gate can start and answers; rejects when not. What `hookspan hooks check` runs. */
+  check?(options: { signal: AbortSignal }): Promise<void>
 }
 
 export const DEFAULT_GATE_TIMEOUT_MS = 5_000
@@ -74,13 +109,15 @@ export const DEFAULT_GATE_PRIORITY = 100
 export function assertGate(gate: unknown): asserts gate is Gate {
   if (typeof gate !== 'object' || gate === null)
     throw invalid(`Expected a gate object, got ${describeValue(gate)}`)
-  const { id, point, decide, priority, timeoutMs, onFailure, shadow } = gate as Record<string, unknown>
+  const { id, point, decide, priority, timeoutMs, onFailure, shadow, match } = gate as Record<string, unknown>
   if (typeof id !== 'string' || id === '') {
     throw invalid(`Expected \`id\` of the gate to be a non-empty string, got ${describeValue(id)}`)
   }
-  if (!GATE_POINTS.includes(point as GatePoint)) {
+  const points = Array.isArray(point) ? point : [point]
+  const stray = points.length === 0 ? point : points.find((one) => !GATE_POINTS.includes(one))
+  if (points.length === 0 || stray !== undefined || point === undefined) {
     throw invalid(
-      `Unknown point ${describeValue(point)} in gate "${id}". Known points: ${GATE_POINTS.join(', ')}`,
+      `Unknown point ${describeValue(stray)} in gate "${id}". Known points: ${GATE_POINTS.join(', ')}`,
     )
   }
   if (typeof decide !== 'function') {
@@ -101,9 +138,39 @@ export function assertGate(gate: unknown): asserts gate is Gate {
       `Expected \`onFailure\` of gate "${id}" to be "deny" or "proceed", got ${describeValue(onFailure)}`,
     )
   }
+  const globs = Array.isArray(match) ? match : match === undefined ? [] : [match]
+  if (
+    globs.some((glob) => typeof glob !== 'string' || glob === '') ||
+    (Array.isArray(match) && !match.length)
+  ) {
+    throw invalid(`Expected \`match\` of gate "${id}" to be globs, got ${describeValue(match)}`)
+  }
   if (shadow !== undefined && typeof shadow !== 'boolean') {
     throw invalid(`Expected \`shadow\` of gate "${id}" to be a boolean, got ${describeValue(shadow)}`)
   }
+}
+
+/** @throws HookspanError `INVALID_GATE` for a malformed gate, and for two of one id. */
+export function assertGates(gates: unknown): asserts gates is Gate[] {
+  if (!Array.isArray(gates)) throw invalid(`Expected a list of gates, got ${describeValue(gates)}`)
+  const ids = new Set<string>()
+  for (const gate of gates) {
+    assertGate(gate)
+    if (ids.has(gate.id)) throw invalid(`Two gates have the id "${gate.id}". Give each gate an id of its own`)
+    ids.add(gate.id)
+  }
+}
+
+export function decidesAt(gate: Gate, point: GatePoint): boolean {
+  return typeof gate.point === 'string' ? gate.point === point : gate.point.includes(point)
+}
+
+/** Whether a gate is asked about this call. */
+export function concerns(gate: Gate, call: { identifier?: string; apiName?: string }): boolean {
+  const { apiName, identifier } = call
+  if (gate.match === undefined || apiName === undefined) return true
+  const globs = typeof gate.match === 'string' ? [gate.match] : gate.match
+  return globs.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`))
 }
 
 function invalid(message: string): HookspanError {

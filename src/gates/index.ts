@@ -1,6 +1,16 @@
-export type { ApprovalAnswer, ApprovalRequest, Approver } from './approver.ts'
+export type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  Approver,
+  ExecutionClaim,
+  ExecutionLedger,
+  ParkedApproval,
+  SettledExecution,
+} from './approver.ts'
 export type { GateRecord } from './chain.ts'
-export type { ApprovalChoice, ApprovalOptions, Decision } from './decision.ts'
-export { deny, mutate, proceed, requireApproval, skip } from './decision.ts'
-export type { Gate, GateContext, GatePoint } from './gate.ts'
+export type { ApprovalChoice, ApprovalOptions, Decision, ReasonCode } from './decision.ts'
+export { DECISION_SCHEMA_VERSION, deny, mutate, proceed, requireApproval, skip } from './decision.ts'
+export type { Gate, GateContext, GatePoint, TreeTotals } from './gate.ts'
 export { GATE_POINTS } from './gate.ts'
+export type { GateFailureCode } from './run-gate.ts'
+export { GateFailure } from './run-gate.ts'

@@ -12,6 +12,17 @@ export type GateAnswer =
 
 class GateTimeout extends Error {}
 
+/** A gate's own word on how it failed: what commands and endpoints throw. */
+export class GateFailure extends Error {
+  override readonly name: string = 'GateFailure'
+  readonly failure: GateFailureCode
+
+  constructor(failure: GateFailureCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.failure = failure
+  }
+}
+
 /** Runs one gate on its own copy of the payload, within its time. Never throws. */
 export async function runGate(
   gate: Gate,
@@ -39,11 +50,16 @@ export async function runGate(
         ])
       : answer
     if (decision === undefined) return { ok: true, decision: { decision: 'proceed' } }
-    const problem = decisionProblem(decision, gate.point)
+    const problem = decisionProblem(decision, ctx.point)
     if (problem !== undefined) return { ok: false, code: 'gate_invalid', message: problem }
     return { ok: true, decision: snapshot(decision as Decision) }
   } catch (error) {
-    const code = error instanceof GateTimeout ? 'gate_timeout' : 'gate_error'
+    const code =
+      error instanceof GateTimeout
+        ? 'gate_timeout'
+        : error instanceof GateFailure
+          ? error.failure
+          : 'gate_error'
     return { ok: false, code, message: errorMessage(error), error }
   } finally {
     clearTimeout(timer)

@@ -27,6 +27,14 @@ export type HookspanErrorCode =
   | 'LIVE_CALL'
   | 'APPROVAL_UNSCRIPTED'
   | 'TRAJECTORY_UNREADABLE'
+  | 'APPROVAL_MISMATCH'
+  | 'APPROVAL_EXPIRED'
+  | 'APPROVAL_NOT_FOUND'
+  | 'APPROVAL_ANSWERED'
+  | 'APPROVAL_NOT_ALLOWED'
+  | 'INVALID_ANSWER'
+  | 'INVALID_SIGNATURE'
+  | 'INVALID_STATE'
 
 /** The one error class of the package. `code` is stable; the message names the value and the mend. */
 export class HookspanError extends Error {

@@ -47,3 +47,13 @@ function sortKeys(value: unknown): unknown {
 export function digestOf(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }
+
+/** Whether a value comes back from JSON as it went in: plain objects, lists, texts, finite numbers, booleans, null. */
+export function canBeJson(value: unknown): boolean {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object') return false
+  if (Array.isArray(value)) return value.every(canBeJson)
+  const prototype = Object.getPrototypeOf(value)
+  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(canBeJson)
+}
