@@ -48,7 +48,6 @@ export type {
   AfterStepEvent,
   AfterToolCallEvent,
   AgentHook,
-  AnyAgentHook,
   AnyHookType,
   BeforeCallAgentEvent,
   BeforeCompactEvent,

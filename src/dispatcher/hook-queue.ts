@@ -1,4 +1,9 @@
-import { DEFAULT_MAX_PENDING, DEFAULT_TIMEOUT_MS, type HookContext } from '../hooks/agent-hook.ts'
+import {
+  DEFAULT_MAX_PENDING,
+  DEFAULT_TIMEOUT_MS,
+  type HookContext,
+  type RunnableHook,
+} from '../hooks/agent-hook.ts'
 import type { AgentHook, HookEvent } from '../hooks/index.ts'
 import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { compileMatch } from './match.ts'
@@ -22,7 +27,7 @@ interface Delivery {
  * queued while it is not.
  */
 export class HookQueue {
-  readonly hook: AgentHook
+  readonly hook: RunnableHook
   readonly #reporter: Reporter
   readonly #owner: QueueOwner
   readonly #timeoutMs: number
@@ -45,9 +50,9 @@ export class HookQueue {
     order: number,
     defaultTimeoutMs = DEFAULT_TIMEOUT_MS,
   ) {
-    this.hook = hook
+    this.hook = hook as RunnableHook
     this.order = order
-    this.matches = compileMatch(hook.match)
+    this.matches = compileMatch(this.hook.match)
     this.#reporter = reporter
     this.#owner = owner
     this.#timeoutMs = hook.timeoutMs ?? defaultTimeoutMs

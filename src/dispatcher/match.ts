@@ -1,8 +1,9 @@
-import type { AgentHook, HookEvent } from '../hooks/index.ts'
+import type { RunnableHook } from '../hooks/agent-hook.ts'
+import type { HookEvent } from '../hooks/index.ts'
 import { matchesGlob } from '../internal/glob.ts'
 
 /** A hook's `match` as a predicate. Patterns are tested against `apiName` and `identifier/apiName`. */
-export function compileMatch(match: AgentHook['match']): ((event: HookEvent) => boolean) | undefined {
+export function compileMatch(match: RunnableHook['match']): ((event: HookEvent) => boolean) | undefined {
   if (match === undefined) return undefined
   if (typeof match === 'function') return match
   const test =

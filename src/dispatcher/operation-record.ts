@@ -60,10 +60,10 @@ export class OperationRecord implements QueueOwner {
     this.#lists = {}
   }
 
-  removeHooks(hooks: readonly AgentHook[]): void {
+  removeHooks(hooks: readonly { readonly id: string }[]): void {
     for (const hook of hooks) {
       const queue = this.#own.get(hook.id)
-      if (queue?.hook !== hook) continue
+      if (queue === undefined || (queue.hook as unknown) !== hook) continue
       queue.remove()
       this.#own.delete(hook.id)
     }

@@ -12,8 +12,21 @@ export interface HookContext {
   readonly signal: AbortSignal
 }
 
-/** One observer of one kind of event. It can never change what the agent does. */
-export interface AgentHook<T extends AnyHookType = AnyHookType> {
+/**
+ * One observer of one kind of event. It can never change what the agent does.
+ *
+ * Without a type argument it is the union over all types, so that in a list of hooks each handler's event has the
+ * type that its `type` says.
+ */
+export type AgentHook<T extends AnyHookType = AnyHookType> = { [K in T]: HookOf<K> }[T]
+
+/** A hook as the dispatcher runs it: what keeps its type and its events together is the registration by type. */
+export interface RunnableHook extends Omit<HookOf<AnyHookType>, 'handler' | 'match'> {
+  handler(event: HookEvent, context: HookContext): unknown
+  match?: string | RegExp | ((event: HookEvent) => boolean)
+}
+
+interface HookOf<T extends AnyHookType> {
   /** Unique within the operation. */
   id: string
   type: T
@@ -44,9 +57,6 @@ export interface AgentHook<T extends AnyHookType = AnyHookType> {
   /** Lower runs first; equal priorities run in the order of registration. @default 100 */
   priority?: number
 }
-
-/** Any hook, for lists that mix types. */
-export type AnyAgentHook = { [T in AnyHookType]: AgentHook<T> }[AnyHookType]
 
 const TOOL_TYPES: ReadonlySet<AnyHookType> = new Set(['beforeToolCall', 'afterToolCall', 'onToolCallError'])
 

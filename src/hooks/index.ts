@@ -1,4 +1,4 @@
-export type { AgentHook, AnyAgentHook, HookContext } from './agent-hook.ts'
+export type { AgentHook, HookContext } from './agent-hook.ts'
 export type {
   AfterCallAgentEvent,
   AfterCompactEvent,
