@@ -20,3 +20,8 @@ export function requirePeer<T>(name: string, neededBy: string, install: readonly
     )
   }
 }
+
+/** Loads a package that an optional peer brings along, wherever the package manager put it. */
+export function requireVia<T>(peer: string, name: string): T {
+  return createRequire(require.resolve(peer))(name) as T
+}

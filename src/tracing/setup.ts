@@ -1,7 +1,7 @@
 import { context, diag, propagation, type TracerProvider, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
-import { requirePeer } from '../internal/require-peer.ts'
+import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } from './export/span-queue.ts'
 import { deliverSpooled, type SerializeSpans, Spool } from './export/spool.ts'
@@ -56,13 +56,17 @@ export interface Tracing extends Plugin {
 
 interface SdkModule {
   NodeSDK: new (options: Record<string, unknown>) => { start(): void; shutdown(): Promise<void> }
-  resources: {
-    resourceFromAttributes(attributes: Record<string, unknown>): unknown
-    envDetector: unknown
-  }
 }
 
-const INSTALL = ['@opentelemetry/api', '@opentelemetry/sdk-node', '@opentelemetry/exporter-trace-otlp-http']
+interface ResourcesModule {
+  resourceFromAttributes(attributes: Record<string, unknown>): unknown
+  envDetector: unknown
+}
+
+const SDK = '@opentelemetry/sdk-node'
+const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
+
+const INSTALL = ['@opentelemetry/api', SDK, EXPORTER]
 const DEFAULT_DEADLINE_MS = 5_000
 
 /**
@@ -93,13 +97,13 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   let ending: Promise<void> | undefined
   const end = async (): Promise<void> => {
     exitGuard.remove()
-    await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
-    const { lastError } = queue.stats()
-    spool?.close({ keep: lastError !== undefined })
     // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
     trace.disable()
     context.disable()
     propagation.disable()
+    await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
+    const { lastError } = queue.stats()
+    spool?.close({ keep: lastError !== undefined })
   }
   return {
     ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
@@ -115,7 +119,8 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
 }
 
 function startSdk(queue: SpanQueue, options: StartTracingOptions) {
-  const { NodeSDK, resources } = requirePeer<SdkModule>('@opentelemetry/sdk-node', 'startTracing()', INSTALL)
+  const { NodeSDK } = requirePeer<SdkModule>(SDK, 'startTracing()', INSTALL)
+  const resources = requireVia<ResourcesModule>(SDK, '@opentelemetry/resources')
   const serviceName = options.serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
   const sdk = new NodeSDK({
     serviceName,
@@ -132,10 +137,9 @@ function startSdk(queue: SpanQueue, options: StartTracingOptions) {
 }
 
 function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
-  const name = '@opentelemetry/exporter-trace-otlp-http'
   const { OTLPTraceExporter } = requirePeer<{
     OTLPTraceExporter: new (config: Record<string, unknown>) => SpanExporter
-  }>(name, 'startTracing()', INSTALL)
+  }>(EXPORTER, 'startTracing()', INSTALL)
   return new OTLPTraceExporter({
     url,
     ...(options.headers && { headers: options.headers }),
@@ -144,9 +148,9 @@ function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
 }
 
 function openSpool(folder: string): Spool {
-  const { JsonTraceSerializer } = requirePeer<{
+  const { JsonTraceSerializer } = requireVia<{
     JsonTraceSerializer: { serializeRequest(spans: unknown[]): Uint8Array | undefined }
-  }>('@opentelemetry/otlp-transformer', 'startTracing({ spoolDir })', INSTALL)
+  }>(EXPORTER, '@opentelemetry/otlp-transformer')
   const decoder = new TextDecoder()
   const serialize: SerializeSpans = (spans) => decoder.decode(JsonTraceSerializer.serializeRequest(spans))
   try {

@@ -148,7 +148,7 @@ describe('the span tree', () => {
           id: 'm',
           type: 'beforeToolCall',
           match: 'mocked',
-          handler: (e) => (e as never as { mock: (r: object) => void }).mock({ content: 'm' }),
+          handler: (event) => event.mock({ content: 'm' }),
         },
       ],
     })

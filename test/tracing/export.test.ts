@@ -1,0 +1,209 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { trace } from '@opentelemetry/api'
+import { HookDispatcher } from 'hookspan'
+import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+
+type Collector = Awaited<ReturnType<typeof startCollector>>
+
+const FAST = { delayMs: 20, requestTimeoutMs: 300 }
+
+describe('startTracing', () => {
+  let collector: Collector
+  let tracing: Tracing | undefined
+  let troubles: string[]
+  beforeEach(async () => {
+    collector = await startCollector()
+    troubles = []
+  })
+  afterEach(async () => {
+    await tracing?.shutdown({ timeoutMs: 1_000 })
+    tracing = undefined
+    await collector.stop()
+  })
+
+  function start(options: StartTracingOptions = {}) {
+    const queue = { ...FAST, onTrouble: (message: string) => troubles.push(message), ...options.queue }
+    tracing = startTracing({ serviceName: 'test', endpoint: collector.url, ...options, queue })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tracing)
+    return { tracing, dispatcher }
+  }
+
+  async function runAgent(dispatcher: HookDispatcher, name: string) {
+    const op = dispatcher.startOperation({ agentName: name })
+    const outcome = await op.step((step) => step.toolCall({ apiName: 't', args: {} }, () => 'fine'))
+    await op.complete()
+    return outcome
+  }
+
+  it('delivers a run over OTLP/HTTP', async () => {
+    const { dispatcher, tracing } = start({ headers: { 'x-key': 'k' } })
+    await runAgent(dispatcher, 'a')
+    await tracing.forceFlush()
+    expect(collector.names().sort()).toEqual(['execute_tool t', 'invoke_agent a', 'step 0'])
+    expect(collector.requests[0]?.headers['x-key']).toBe('k')
+    expect(tracing.stats()).toEqual({ queued: 0, exported: 3, dropped: 0 })
+  })
+
+  it('loses nothing while the collector is away, and says so once', async () => {
+    const { dispatcher, tracing } = start()
+    await collector.stop()
+    for (let i = 0; i < 20; i++) await runAgent(dispatcher, `away-${i}`)
+    await new Promise((resolve) => setTimeout(resolve, 900))
+    expect(tracing.stats()).toMatchObject({ queued: 60, dropped: 0, lastError: expect.any(String) })
+    collector = await startCollector(collector.port)
+    await collector.until(() => collector.spans.length === 60, 20_000)
+    expect(troubles).toEqual([
+      expect.stringMatching(/Spans cannot be delivered: .*kept in memory/),
+      'Spans are delivered again.',
+    ])
+  }, 30_000)
+
+  it.each([
+    [503, /cannot be delivered/],
+    [401, /refuses the credentials \(401\): check its headers/],
+    [404, /no OTLP endpoint there \(404\): check the URL/],
+  ])('keeps spans that are answered with %d', async (status, trouble) => {
+    const { dispatcher, tracing } = start({ queue: { ...FAST, requestTimeoutMs: 200 } })
+    collector.answerWith(status)
+    await runAgent(dispatcher, 'a')
+    await tracing.forceFlush()
+    expect(tracing.stats()).toMatchObject({ queued: 3, dropped: 0 })
+    expect(troubles[0]).toMatch(trouble)
+    collector.answerWith(200)
+    await tracing.forceFlush()
+    expect(tracing.stats()).toMatchObject({ queued: 0, exported: 3, dropped: 0 })
+  })
+
+  it.each([400, 413])(
+    'gives up the one span that is answered with %d, not its neighbours',
+    async (status) => {
+      const { dispatcher, tracing } = start()
+      collector.answerWith((spans) => (spans.some((span) => span.name.includes('poison')) ? status : 200))
+      await Promise.all(['a', 'b', 'poison', 'c'].map((name) => runAgent(dispatcher, name)))
+      await tracing.forceFlush()
+      expect(tracing.stats()).toMatchObject({ queued: 0, exported: 11, dropped: 1 })
+      expect(
+        collector
+          .names()
+          .filter((name) => name.startsWith('invoke_agent'))
+          .sort(),
+      ).toEqual(['invoke_agent a', 'invoke_agent b', 'invoke_agent c'])
+      expect(troubles[0]).toMatch(/was dropped/)
+    },
+  )
+
+  it('does not wait for a collector that never answers', async () => {
+    const { dispatcher, tracing } = start()
+    collector.answerWith('hang')
+    const startedAt = performance.now()
+    expect(await runAgent(dispatcher, 'a')).toMatchObject({ state: 'completed', result: 'fine' })
+    expect(performance.now() - startedAt).toBeLessThan(500)
+    await tracing.shutdown({ timeoutMs: 300 })
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+  })
+
+  it('drops the oldest spans when the queue is full, and counts them', async () => {
+    const { dispatcher, tracing } = start({ queue: { ...FAST, delayMs: 60_000, maxQueueSpans: 6 } })
+    for (const name of ['a', 'b', 'c']) await runAgent(dispatcher, name)
+    expect(tracing.stats()).toMatchObject({ queued: 6, dropped: 3 })
+    await tracing.forceFlush()
+    expect(collector.names()).not.toContain('invoke_agent a')
+    expect(collector.names()).toContain('invoke_agent c')
+  })
+
+  it('can be started again after its end, and refuses a second SDK before', async () => {
+    const { tracing: first } = start()
+    expect(() => startTracing({ endpoint: collector.url })).toThrow(/already running.*traceHooks\(\)/)
+    await first.shutdown()
+    const { dispatcher, tracing: second } = start()
+    await runAgent(dispatcher, 'again')
+    await second.forceFlush()
+    expect(collector.names()).toContain('invoke_agent again')
+    expect(trace.getTracer('x').startSpan('y').isRecording()).toBe(true)
+  })
+
+  it.each(['localhost:4318', 'ftp://x', 'nonsense'])(
+    'refuses the endpoint %j and says what is expected',
+    (endpoint) => {
+      expect(() => startTracing({ endpoint })).toThrow(/http\(s\) URL such as "http:\/\/localhost:4318", got/)
+    },
+  )
+})
+
+describe('a process that ends', () => {
+  let collector: Collector
+  let folder: string
+  let child: ChildProcess | undefined
+  beforeEach(async () => {
+    collector = await startCollector()
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-spool-'))
+  })
+  afterEach(async () => {
+    child?.kill('SIGKILL')
+    await collector.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function startChild(...args: string[]) {
+    const script = fileURLToPath(new URL('processes/run-and-wait.ts', import.meta.url))
+    child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout as NodeJS.ReadableStream, 'data')
+    return child
+  }
+
+  it('delivers its spans when it has nothing left to do', async () => {
+    const process = await startChild(collector.url, '-', 'end')
+    const [code] = await once(process, 'exit')
+    expect(code).toBe(0)
+    expect(collector.names().sort()).toEqual([
+      'execute_tool endless',
+      'execute_tool first',
+      'invoke_agent victim',
+      'step 0',
+      'step 1',
+    ])
+  })
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'ends its open runs as interrupted and delivers them at %s',
+    async (signal) => {
+      const process = await startChild(collector.url, '-')
+      process.kill(signal)
+      const [code, by] = await once(process, 'exit')
+      expect([code, by]).toEqual([null, signal])
+      const run = collector.spans.find((span) => span.name === 'invoke_agent victim')
+      expect(run?.attributes['hookspan.operation.reason']).toBe('interrupted')
+      expect(collector.names()).toContain('execute_tool endless')
+    },
+  )
+
+  it('loses nothing to SIGKILL: the next process delivers the spans, open ones as interrupted', async () => {
+    const process = await startChild('http://127.0.0.1:1', folder)
+    process.kill('SIGKILL')
+    await once(process, 'exit')
+    expect(readdirSync(folder)).toHaveLength(1)
+    const tracing = startTracing({ endpoint: collector.url, spoolDir: folder, flushOnExit: false })
+    await collector.until(() => collector.spans.length >= 5)
+    await tracing.shutdown()
+    const states = Object.fromEntries(
+      collector.spans.map((span) => [span.name, span.attributes['hookspan.span.state'] ?? 'ended']),
+    )
+    expect(states).toEqual({
+      'invoke_agent victim': 'interrupted',
+      'step 0': 'ended',
+      'execute_tool first': 'ended',
+      'step 1': 'interrupted',
+      'execute_tool endless': 'interrupted',
+    })
+    expect(new Set(collector.spans.map((span) => span.traceId)).size).toBe(1)
+    await collector.until(() => readdirSync(folder).length === 0)
+  })
+})

@@ -1,0 +1,27 @@
+/** A process with a run that is in the middle of a tool call. Args: endpoint, spool folder or `-`. */
+import { HookDispatcher } from '../../../src/index.ts'
+import { startTracing } from '../../../src/tracing/index.ts'
+
+const [endpoint = '', spool = '-', how = 'wait'] = process.argv.slice(2)
+const tracing = startTracing({
+  serviceName: 'child',
+  endpoint,
+  ...(spool !== '-' && { spoolDir: spool }),
+  queue: { delayMs: 60_000, onTrouble: () => {} },
+})
+const dispatcher = new HookDispatcher()
+dispatcher.use(tracing)
+const op = dispatcher.startOperation({ operationId: 'killed-run', agentName: 'victim' })
+await op.step((step) => step.toolCall({ apiName: 'first', args: {} }, () => 'ok'))
+const open = op.step((step) =>
+  step.toolCall({ apiName: 'endless', args: {} }, async () => {
+    process.stdout.write('running\n')
+    if (how === 'end') return
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+  }),
+)
+if (how === 'end') {
+  await open
+  await op.complete()
+  // Neither shutdown() nor forceFlush(): the process just has nothing left to do.
+}
