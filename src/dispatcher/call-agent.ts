@@ -21,6 +21,7 @@ interface ChildResult {
   readonly operationId?: unknown
   readonly threadId?: unknown
   readonly status?: unknown
+  readonly reason?: unknown
   readonly content?: unknown
   readonly usage?: unknown
 }
@@ -149,11 +150,15 @@ function readChild(result: unknown): {
   const child: ChildResult = typeof result === 'object' && result !== null ? result : {}
   const usage = child.usage as TokenUsage | undefined
   return {
-    success: child.status === undefined || child.status === 'done' || child.status === 'completed',
+    success: isSuccess(child.reason ?? child.status),
     ...(typeof child.operationId === 'string' && { subOperationId: child.operationId }),
     ...(typeof child.threadId === 'string' && { threadId: child.threadId }),
     ...(typeof child.content === 'string' && { content: child.content }),
     ...(typeof result === 'string' && { content: result }),
     ...(typeof usage?.inputTokens === 'number' && { usage }),
   }
+}
+
+function isSuccess(ending: unknown): boolean {
+  return ending === undefined || ending === 'done' || ending === 'completed'
 }

@@ -1,0 +1,135 @@
+import type { Operation } from '../dispatcher/index.ts'
+import { currentCalls } from '../dispatcher/step.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { safeStringify } from '../internal/json.ts'
+import { callModel, type ModelAccess } from './call-model.ts'
+import { tokenCounter } from './tokenizer.ts'
+import type { Agent, AgentMessage, Compaction } from './types.ts'
+
+const DEFAULT_KEEP = 6
+
+const INSTRUCTIONS =
+  'You are given the older part of a conversation between a user, an assistant and its tools. Write a summary that ' +
+  'lets the assistant go on without it: what the user wants, what was found out (names, ids, numbers, exactly), ' +
+  'what was done, what was decided, and what is still open. Answer with the summary alone.'
+
+/** Tokens that the APIs add to each message. */
+const TOKENS_PER_MESSAGE = 4
+
+/** Keeps a conversation below the agent's threshold. */
+export class Compactor {
+  readonly #agent: Agent
+  readonly #compaction: Compaction
+  readonly #access: ModelAccess
+  readonly #countText: (text: string) => number
+  readonly #toolTokens: number
+  /** Messages never change, so each is counted once. */
+  readonly #counted = new WeakMap<AgentMessage, number>()
+
+  constructor(agent: Agent, compaction: Compaction, access: ModelAccess) {
+    this.#agent = agent
+    this.#compaction = compaction
+    this.#access = access
+    this.#countText = compaction.countTokens ?? tokenCounter(agent.model)
+    const { tools } = access
+    this.#toolTokens = tools.length === 0 ? 0 : this.#countText(safeStringify(tools))
+  }
+
+  /**
+   * The messages to send: the same list, or a shorter one that begins with a summary. A compaction that fails or
+   * is denied changes nothing; its hooks and its span tell.
+   */
+  async compactWhenDue(op: Operation, messages: readonly AgentMessage[]): Promise<readonly AgentMessage[]> {
+    const tokenCount = this.#count(messages)
+    if (tokenCount < this.#compaction.thresholdTokens) return messages
+    const parts = this.#part(messages)
+    if (parts === undefined) return messages
+    try {
+      const { context } = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
+        const summary = await this.#summarise(parts.old)
+        const told = this.#access.api.userMessage(`Summary of the conversation until here:\n\n${summary}`)
+        const context = [...parts.head, told, ...parts.young]
+        const messagesAfter = context.length
+        return {
+          context,
+          summary,
+          messagesAfter,
+          tokensAfter: this.#count(context),
+          groupId: `cmp_${crypto.randomUUID()}`,
+        }
+      })
+      return context
+    } catch (error) {
+      if (op.signal?.aborted) throw error
+      return messages
+    }
+  }
+
+  /** Instructions, what is to be summarised, what stays. Undefined when there is nothing worth summarising. */
+  #part(messages: readonly AgentMessage[]) {
+    const { api } = this.#access
+    const headLength = messages.findIndex((message) => !api.isInstructions(message))
+    const { keepMessages = DEFAULT_KEEP } = this.#compaction
+    if (headLength < 0) return undefined
+    let cut = messages.length - keepMessages
+    while (cut > headLength && !api.startsTurn(messages[cut] ?? {}, messages[cut - 1])) cut--
+    if (cut - headLength < 2) return undefined
+    return {
+      head: messages.slice(0, headLength),
+      old: messages.slice(headLength, cut),
+      young: messages.slice(cut),
+    }
+  }
+
+  async #summarise(old: readonly AgentMessage[]): Promise<string> {
+    const { model = this.#agent.model, instructions = INSTRUCTIONS } = this.#compaction
+    const { name, api } = this.#agent
+    const calls = currentCalls()
+    if (calls === undefined) throw new Error('The run ended before the compaction.')
+    const summariser: Agent = { name, model, instructions, ...(api && { api }) }
+    const messages = this.#access.api.open(summariser, [], old.map(asText).join('\n\n'))
+    const { content } = await callModel({ ...this.#access, agent: summariser, tools: [] }, calls, messages)
+    if (content.trim() === '') throw new Error(`Model "${model}" answered with an empty summary.`)
+    return content
+  }
+
+  #count(messages: readonly AgentMessage[]): number {
+    let tokens = this.#toolTokens
+    for (const message of messages) {
+      let count = this.#counted.get(message)
+      if (count === undefined) {
+        count = this.#countText(asText(message)) + TOKENS_PER_MESSAGE
+        this.#counted.set(message, count)
+      }
+      tokens += count
+    }
+    return tokens
+  }
+}
+
+/** A message as the model that summarises reads it: its role and text; what is not text, as JSON. */
+function asText(message: AgentMessage): string {
+  const { role, type, content, ...rest } = message
+  const text =
+    typeof content === 'string'
+      ? content
+      : content === undefined || content === null
+        ? ''
+        : safeStringify(content)
+  const others = Object.keys(rest).length > 0 ? ` ${safeStringify(rest)}` : ''
+  return `${role ?? type ?? 'message'}: ${text}${others}`
+}
+
+/** @throws HookspanError `INVALID_OPTION` naming the field and its value. */
+export function assertCompaction(agent: Agent): void {
+  const { compaction, name } = agent
+  if (compaction === undefined) return
+  const { thresholdTokens, keepMessages = DEFAULT_KEEP } = compaction
+  if (!(thresholdTokens >= 1) || !Number.isInteger(keepMessages) || keepMessages < 1) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Agent "${name}": expected \`compaction.thresholdTokens\` >= 1 and a whole \`keepMessages\` >= 1, ` +
+        `got ${thresholdTokens} and ${keepMessages}.`,
+    )
+  }
+}

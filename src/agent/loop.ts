@@ -1,0 +1,75 @@
+import type { Operation, Step } from '../dispatcher/index.ts'
+import type { CompletionReason } from '../hooks/index.ts'
+import { callModel, type ModelAccess } from './call-model.ts'
+import type { Compactor } from './compaction.ts'
+import type { ModelToolCall } from './model-api.ts'
+import type { Toolbox } from './tools.ts'
+import type { AgentMessage } from './types.ts'
+
+const DEFAULT_MAX_STEPS = 50
+
+/** Where a run stands. Plain JSON; its lists are replaced, never changed, so whoever was given one may keep it. */
+export interface LoopState {
+  /** The whole conversation. */
+  messages: readonly AgentMessage[]
+  /** What the model is sent of it: the same, or a summary of its older part and the rest. */
+  context: readonly AgentMessage[]
+  /** The model's last word. */
+  content: string
+  /** Calls that the model asked for and that have no result yet. */
+  pending: readonly ModelToolCall[]
+  /** Turns that are complete. */
+  steps: number
+}
+
+export interface LoopParts {
+  readonly op: Operation
+  readonly access: ModelAccess
+  readonly toolbox: Toolbox
+  readonly compactor: Compactor | undefined
+  readonly state: LoopState
+}
+
+/** Takes turns until the model asks for no more tools, or something ends the run. */
+export async function runLoop(parts: LoopParts): Promise<CompletionReason> {
+  const { op, access, compactor, state } = parts
+  const { agent, spending } = access
+  const { maxSteps = DEFAULT_MAX_STEPS } = agent
+  for (;;) {
+    if (op.signal?.aborted) return 'interrupted'
+    if (op.stopRequested) return 'denied'
+    if (state.steps >= maxSteps) return 'max_steps'
+    if (spending.exhausted()) return 'cost_limit'
+    if (compactor !== undefined) {
+      state.context = await compactor.compactWhenDue(op, state.context)
+      if (op.stopRequested) return 'denied'
+    }
+    const goesOn = await op.step((step) => takeTurn(parts, step))
+    if (!goesOn && !op.stopRequested) return 'done'
+  }
+}
+
+/** One turn: the model speaks, and the tools it asks for run at once. Whether there is a next one. */
+async function takeTurn({ access, toolbox, state }: LoopParts, step: Step): Promise<boolean> {
+  if (state.pending.length === 0) {
+    const turn = await callModel(access, step, state.context)
+    append(state, turn.messages)
+    state.content = turn.content
+    state.pending = turn.toolCalls
+  }
+  const asked = state.pending
+  const told = await Promise.all(asked.map((call) => toolbox.call(step, call)))
+  append(
+    state,
+    asked.map((call, index) => access.api.toolResult(call, told[index] ?? '')),
+  )
+  state.pending = []
+  state.steps++
+  step.report({ shouldContinue: asked.length > 0 })
+  return asked.length > 0
+}
+
+function append(state: LoopState, messages: readonly AgentMessage[]): void {
+  state.messages = [...state.messages, ...messages]
+  state.context = [...state.context, ...messages]
+}

@@ -1,0 +1,49 @@
+import type { ParentOperation } from '../dispatcher/index.ts'
+import { currentCalls } from '../dispatcher/step.ts'
+import { errorMessage } from '../internal/errors.ts'
+import type { Agent, AgentRun, AgentTool } from './types.ts'
+
+/** How deep agents may call agents, so that one that calls itself comes to an end. */
+const MAX_DEPTH = 16
+
+const PARAMETERS = {
+  type: 'object',
+  properties: { instruction: { type: 'string', description: 'What the agent is asked to do, whole.' } },
+  required: ['instruction'],
+  additionalProperties: false,
+}
+
+export type RunChild = (agent: Agent, instruction: string, parent: ParentOperation) => Promise<AgentRun>
+
+/** A sub-agent, as a tool: gates, approvals and mocks of tools hold for it, too. */
+export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
+  const { name, description } = agent
+  return {
+    name,
+    description: description ?? `Hands a task to the agent "${name}".`,
+    parameters: PARAMETERS,
+    source: 'agent',
+    execute: async ({ instruction }) => {
+      if (typeof instruction !== 'string') {
+        throw new Error(`Agent "${name}" needs an \`instruction\`: a text that says what it is to do.`)
+      }
+      // The place in the operation is this tool's call, so that the child's run becomes its child in the trace.
+      const calls = currentCalls()
+      if (calls === undefined) throw new Error(`The run ended before agent "${name}" was called.`)
+      const run = await calls.callAgent({ agentName: name, instruction }, (parent, called) => {
+        if (parent.agentPath.length >= MAX_DEPTH) {
+          throw new Error(`Agents call agents ${MAX_DEPTH} deep: ${parent.agentPath.join(' > ')}.`)
+        }
+        return runChild(agent, called.instruction, parent)
+      })
+      if (run.reason === 'done') return run.content
+      throw new Error(unfinished(name, run))
+    },
+  }
+}
+
+function unfinished(name: string, { reason, error, content }: AgentRun): string {
+  const why = error === undefined ? '' : `: ${errorMessage(error)}`
+  const last = content === '' ? '' : ` It said last: ${content}`
+  return `Agent "${name}" did not finish (${reason})${why}.${last}`
+}
