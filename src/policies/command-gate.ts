@@ -1,0 +1,129 @@
+import type { Gate, GatePoint } from '../gates/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import { invocationOf, probe, readDecision } from './invocation.ts'
+import { runCommand } from './run-command.ts'
+
+/** What all gates that run elsewhere share. */
+export interface RemoteGateOptions {
+  /** Unique among the gates of one operation. */
+  id: string
+  point: GatePoint | readonly GatePoint[]
+  /** Globs over tool names, at points that have one. */
+  match?: string | readonly string[]
+  /** @default 100 */
+  priority?: number
+  /** Milliseconds to answer; past it the command is killed or the request aborted. @default 5_000 */
+  timeoutMs?: number
+  /** @default 'deny' */
+  onFailure?: 'deny' | 'proceed'
+  /** @default false */
+  shadow?: boolean
+  /** Bytes that go out and that are read back, each. @default 1_048_576 */
+  maxBodyBytes?: number
+}
+
+export interface CommandGateOptions extends RemoteGateOptions {
+  /** A program, started without a shell: a path, or a name that is looked for on the PATH. */
+  command: string
+  args?: readonly string[]
+  /** Added to the environment of the command. */
+  env?: Readonly<Record<string, string>>
+  /** Hands on the whole environment of this process, secrets included, and not only PATH, HOME and locale. @default false */
+  inheritEnv?: boolean
+  /** @default the process's working folder */
+  cwd?: string
+}
+
+export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+
+/** What a program needs to run at all. Everything else may be a secret. */
+const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT']
+
+/**
+ * A gate that is a program: it reads the question as JSON on its standard input, writes one decision as JSON to its
+ * standard output and ends with exit code 0. Everything else is a failure and denies, unless `onFailure` says else.
+ *
+ * `TRACEPARENT` is in its environment, so that what it traces joins the run's trace.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * dispatcher.use({ name: 'policy', gates: [commandGate({ id: 'opa', point: 'beforeToolCall', command: './check.sh' })] })
+ */
+export function commandGate(options: CommandGateOptions): Gate {
+  const { id, point, command, args = [], env = {}, cwd, inheritEnv = false } = options
+  const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
+  assertText(id, 'command', command)
+  if (command === '' || /^\s|\s$/.test(command)) {
+    throw invalid(`Expected \`command\` of gate "${id}" to be a program, got ${describeValue(command)}.`)
+  }
+  if (!Array.isArray(args))
+    throw invalid(`Expected \`args\` of gate "${id}" to be a list, got ${describeValue(args)}.`)
+  for (const arg of args) assertText(id, 'args', arg)
+  for (const [name, value] of Object.entries(env)) {
+    assertText(id, `env.${name}`, value)
+    if (name === '' || name.includes('='))
+      throw invalid(`\`env\` of gate "${id}" has the name ${describeValue(name)}.`)
+  }
+  if (cwd !== undefined) assertText(id, 'cwd', cwd)
+  const decide: Gate['decide'] = async (ctx) => {
+    const output = await runCommand({
+      command,
+      args,
+      cwd,
+      env: environment(env, inheritEnv, ctx.traceparent),
+      stdin: invocationOf(id, ctx, maxBytes),
+      signal: ctx.signal,
+      maxOutputBytes: maxBytes,
+    })
+    return readDecision(output, ctx.point, 'its standard output')
+  }
+  return {
+    ...sharedOf(options),
+    runtime: 'command',
+    decide,
+    async check({ signal }) {
+      await decide(probe(firstPoint(point), signal))
+    },
+  }
+}
+
+/** The fields of a gate, out of the options of one that runs elsewhere. */
+export function sharedOf(options: RemoteGateOptions): Omit<Gate, 'decide'> {
+  const { id, point, match, priority, timeoutMs, onFailure, shadow } = options
+  return {
+    id,
+    point,
+    ...(match !== undefined && { match }),
+    ...(priority !== undefined && { priority }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(onFailure !== undefined && { onFailure }),
+    ...(shadow !== undefined && { shadow }),
+  }
+}
+
+export function firstPoint(point: GatePoint | readonly GatePoint[]): GatePoint {
+  return (typeof point === 'string' ? point : point[0]) as GatePoint
+}
+
+function environment(
+  own: Readonly<Record<string, string>>,
+  inherit: boolean,
+  traceparent: string | undefined,
+): Record<string, string> {
+  const passed = inherit ? Object.keys(process.env) : PASSED_ON
+  const env: Record<string, string> = {}
+  for (const name of passed) {
+    const value = process.env[name]
+    if (value !== undefined) env[name] = value
+  }
+  return { ...env, ...(traceparent !== undefined && { TRACEPARENT: traceparent }), ...own }
+}
+
+function assertText(id: string, name: string, value: unknown): asserts value is string {
+  if (typeof value === 'string' && !value.includes('\0')) return
+  throw invalid(`Expected \`${name}\` of gate "${id}" to be a text, got ${describeValue(value)}.`)
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', message)
+}

@@ -1,0 +1,68 @@
+import { decisionProblem } from '../gates/decision.ts'
+import type { Decision, GateContext, GatePoint } from '../gates/index.ts'
+import { DECISION_SCHEMA_VERSION, GateFailure } from '../gates/index.ts'
+import { errorMessage } from '../internal/errors.ts'
+import { parseHostileJson } from '../internal/hostile-json.ts'
+import { safeStringify } from '../internal/json.ts'
+
+/** What a command reads on its standard input, and what an endpoint is posted. */
+export interface GateInvocation extends Omit<GateContext, 'state' | 'signal'> {
+  readonly schemaVersion: string
+  readonly gateId: string
+  /** True when nothing is decided and the gate is only to prove that it answers. */
+  readonly probe?: true
+}
+
+/** @throws GateFailure for more than `maxBytes`. */
+export function invocationOf(gateId: string, ctx: GateContext, maxBytes: number): string {
+  const { state: _state, signal: _signal, ...rest } = ctx
+  const text = safeStringify({
+    schemaVersion: DECISION_SCHEMA_VERSION,
+    gateId,
+    ...rest,
+  } satisfies GateInvocation)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxBytes) {
+    throw new GateFailure('gate_error', `what it is to decide on has ${bytes} bytes, more than ${maxBytes}`)
+  }
+  return text
+}
+
+/** @throws GateFailure `gate_invalid`. */
+export function readDecision(text: string, point: GatePoint, from: string): Decision {
+  let value: unknown
+  try {
+    value = parseHostileJson(text)
+  } catch (error) {
+    throw new GateFailure('gate_invalid', `${from}: ${errorMessage(error)}`)
+  }
+  const problem = decisionProblem(value, point)
+  if (problem !== undefined) throw new GateFailure('gate_invalid', `${from}: ${problem}`)
+  return value as Decision
+}
+
+/** A question that is about nothing, to see whether a gate answers. */
+export function probe(point: GatePoint, signal: AbortSignal): GateContext & { probe: true } {
+  const totals = {
+    steps: 0,
+    llmCalls: 0,
+    toolCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    costUsd: 0,
+    durationMs: 0,
+  }
+  const payload = point === 'beforeCallAgent' ? 'probe' : {}
+  return {
+    point,
+    operationId: 'probe',
+    rootOperationId: 'probe',
+    identifier: 'hookspan',
+    apiName: 'probe',
+    payload,
+    probe: true,
+    totals,
+    state: new Map(),
+    signal,
+  }
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { GateFailure } from '../gates/index.ts'
+
+export interface CommandOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string | undefined
+  readonly stdin: string
+  /** Kills the command's whole process group. */
+  readonly signal: AbortSignal
+  /** Bytes of standard output that are read at most. */
+  readonly maxOutputBytes: number
+}
+
+/** Groups that run, so that none outlives this process when it ends by itself. */
+const running = new Set<ChildProcess>()
+let watching = false
+
+/**
+ * Runs a command without a shell, in a process group of its own, and gives what it wrote to standard output.
+ *
+ * @throws GateFailure in one line: not found, not executable, exit code, killed, too much output.
+ */
+export function runCommand(options: CommandOptions): Promise<string> {
+  const { command, args, env, cwd, signal, maxOutputBytes } = options
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const fail = (message: string) => reject(new GateFailure('gate_error', message))
+  if (signal.aborted) {
+    fail('it was aborted before it started')
+    return promise
+  }
+  let child: ChildProcess
+  try {
+    child = spawn(command, [...args], { cwd, env: { ...env }, detached: true, shell: false, stdio: 'pipe' })
+  } catch (error) {
+    fail(notStarted(command, cwd, error as NodeJS.ErrnoException))
+    return promise
+  }
+  watch(child)
+  const output: Buffer[] = []
+  let bytes = 0
+  let complaint = ''
+  const onAbort = () => killGroup(child)
+  signal.addEventListener('abort', onAbort, { once: true })
+  child.on('error', (error: NodeJS.ErrnoException) => fail(notStarted(command, cwd, error)))
+  child.stdout?.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= maxOutputBytes) return void output.push(chunk)
+    fail(`it wrote more than ${maxOutputBytes} bytes to standard output`)
+    killGroup(child)
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    if (complaint.length < 2_000) complaint += chunk.toString()
+  })
+  // A command need not read what it is told: its exit code and its answer say whether that was well.
+  child.stdin?.on('error', () => {})
+  // What it left running would keep the pipes open: whatever belongs to the command ends with it.
+  child.on('exit', () => killGroup(child))
+  child.on('close', (code, killedBy) => {
+    running.delete(child)
+    signal.removeEventListener('abort', onAbort)
+    if (killedBy !== null) fail(`it was killed by ${killedBy}`)
+    else if (code !== 0) fail(`it ended with exit code ${code}${said(complaint)}`)
+    else resolve(Buffer.concat(output).toString())
+  })
+  child.stdin?.end(options.stdin)
+  return promise
+}
+
+function said(complaint: string): string {
+  const line = complaint.trim().split('\n').at(-1)?.trim().slice(0, 200) ?? ''
+  return line === '' ? '' : `: ${line}`
+}
+
+function notStarted(command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT' && cwd !== undefined && !isFolder(cwd))
+    return `its folder ${cwd} does not exist`
+  if (error.code === 'ENOENT') return `the command ${command} was not found`
+  if (error.code === 'EACCES') return `the command ${command} is not executable`
+  return `the command ${command} could not be started: ${error.message}`
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function watch(child: ChildProcess): void {
+  running.add(child)
+  if (watching) return
+  watching = true
+  process.on('exit', () => {
+    for (const one of running) killGroup(one)
+  })
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // Everything of the group has ended.
+  }
+}
