@@ -21,7 +21,7 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'test/*.test.ts',
-            'test/{core,agent,tracing,cli,types,viewer,gates,policies,approval}/**/*.test.ts',
+            'test/{core,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
         },
       },

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { allowScriptedPort } from '../live/network-guard.ts'
 import { Script } from './script.ts'
 import type { ScriptOptions, ScriptReport } from './types.ts'
 
@@ -31,7 +32,9 @@ export async function startScriptedServer(options: ScriptOptions): Promise<Scrip
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  const disallow = allowScriptedPort(port)
   const close = async () => {
+    disallow()
     server.closeAllConnections()
     if (server.listening) await new Promise((resolve) => server.close(resolve))
   }

@@ -1,0 +1,74 @@
+import { describeValue } from '../errors.ts'
+import { checkJsonSchema } from './json-schema.ts'
+
+/** One place at which a value does not fit a schema. */
+export interface SchemaProblem {
+  readonly path: readonly (string | number)[]
+  /** What is expected there. */
+  readonly message: string
+  readonly value: unknown
+}
+
+/** https://standardschema.dev, as far as it is needed here. */
+interface StandardSchema {
+  readonly '~standard': {
+    validate(value: unknown): StandardResult | Promise<StandardResult>
+  }
+}
+
+interface StandardResult {
+  readonly issues?: readonly {
+    readonly message: string
+    readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[]
+  }[]
+}
+
+/**
+ * Where `value` does not fit; empty when it does. Takes a JSON Schema or a Standard Schema (zod, valibot, ArkType).
+ * A promise only when the Standard Schema validates asynchronously.
+ *
+ * @throws TypeError when the definition is neither.
+ */
+export function checkSchema(definition: unknown, value: unknown): SchemaProblem[] | Promise<SchemaProblem[]> {
+  if (isStandardSchema(definition)) {
+    const result = definition['~standard'].validate(value)
+    return result instanceof Promise ? result.then((r) => readIssues(r, value)) : readIssues(result, value)
+  }
+  return checkJsonSchema(definition, value)
+}
+
+export function isStandardSchema(value: unknown): value is StandardSchema {
+  const type = typeof value
+  if ((type !== 'object' && type !== 'function') || value === null) return false
+  const standard = (value as Partial<StandardSchema>)['~standard']
+  return typeof standard?.validate === 'function'
+}
+
+function readIssues({ issues = [] }: StandardResult, value: unknown): SchemaProblem[] {
+  return issues.map(({ message, path = [] }) => {
+    const keys = path.map((part) => {
+      const key = typeof part === 'object' ? part.key : part
+      return typeof key === 'symbol' ? String(key) : key
+    })
+    return { path: keys, message, value: keys.reduce<unknown>(read, value) }
+  })
+}
+
+function read(value: unknown, key: string | number): unknown {
+  return typeof value === 'object' && value !== null
+    ? (value as Record<string | number, unknown>)[key]
+    : undefined
+}
+
+/** `args.city: expected a string, got 7`, one line per problem. */
+export function formatProblems(problems: readonly SchemaProblem[], root: string): string {
+  return problems
+    .map(({ path, message, value }) => {
+      const at = path.reduce<string>(
+        (text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${part}`),
+        root,
+      )
+      return `${at}: ${message}, got ${describeValue(value)}`
+    })
+    .join('\n')
+}

@@ -1,0 +1,111 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkJsonSchema } from './json-schema.ts'
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+
+const leaf = fc.oneof(
+  fc.constant({}),
+  fc.boolean(),
+  fc
+    .constantFrom('string', 'number', 'integer', 'boolean', 'null', 'object', 'array')
+    .map((type) => ({ type })),
+  fc.constantFrom(['string', 'null'], ['number', 'object']).map((type) => ({ type })),
+  fc.record(
+    { minimum: fc.integer({ min: -2, max: 2 }), exclusiveMaximum: fc.integer({ min: -1, max: 4 }) },
+    { requiredKeys: [] },
+  ),
+  fc.record(
+    { minLength: fc.nat(2), maxLength: fc.nat(3), pattern: fc.constantFrom('^a', 'b$', '.') },
+    { requiredKeys: [] },
+  ),
+  fc.record({ enum: fc.array(fc.constantFrom<unknown>('a', 1, null, { a: 1 }, [1]), { minLength: 1 }) }),
+  fc.constantFrom<unknown>('a', 1, null, { a: 1 }).map((value) => ({ const: value })),
+  fc.constantFrom(2, 0.5).map((multipleOf) => ({ multipleOf })),
+)
+
+const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
+  const list = fc.array(tie('schema'), { minLength: 1, maxLength: 3 })
+  const properties = fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('schema'), { maxKeys: 3, noNullPrototype: true })
+  return {
+    schema: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      leaf,
+      fc.record(
+        {
+          properties,
+          required: fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
+          additionalProperties: tie('schema'),
+          minProperties: fc.nat(2),
+          propertyNames: fc.constant({ maxLength: 1 }),
+          dependentRequired: fc.constant({ a: ['b'] }),
+        },
+        { requiredKeys: [] },
+      ),
+      fc.record(
+        {
+          items: tie('schema'),
+          prefixItems: list,
+          minItems: fc.nat(2),
+          uniqueItems: fc.boolean(),
+        },
+        { requiredKeys: [] },
+      ),
+      // Apart from prefixItems: ajv takes the empty list for one that contains anything when both are there.
+      fc.record({ items: tie('schema'), contains: tie('schema') }),
+      list.map((anyOf) => ({ anyOf })),
+      list.map((oneOf) => ({ oneOf })),
+      list.map((allOf) => ({ allOf })),
+      fc.tuple(tie('schema')).map(([not]) => ({ not })),
+      fc.tuple(tie('schema'), tie('schema'), tie('schema')).map(([a, b, c]) => ({ if: a, then: b, else: c })),
+    ),
+  }
+})
+
+const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom<unknown>(null, true, false, 'a', 'ab', 'b', '', '👋', 0, 1, -1, 2.5, 3),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom('a', 'b', 'c', 'dd'), tie('value'), { maxKeys: 3, noNullPrototype: true }),
+  ),
+}))
+
+describe('checkJsonSchema', () => {
+  it('agrees with ajv on what fits', { timeout: 30_000 }, () => {
+    fc.assert(
+      fc.property(schema, value, (definition, data) => {
+        const expected = ajv.validate(definition as object, data)
+        expect(checkJsonSchema(definition, data).length === 0).toBe(expected)
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it('follows references, and says which cannot be followed', () => {
+    const tree = {
+      $ref: '#/$defs/node',
+      $defs: {
+        node: { type: 'object', properties: { child: { $ref: '#/$defs/node' }, tag: { $ref: '#name' } } },
+        n: { $anchor: 'name', type: 'string' },
+      },
+    }
+    expect(checkJsonSchema(tree, { child: { child: { tag: 7 } } })).toEqual([
+      { path: ['child', 'child', 'tag'], message: 'expected string', value: 7 },
+    ])
+    expect(() => checkJsonSchema({ $ref: '#/nowhere' }, 1)).toThrow('leads nowhere')
+    expect(() => checkJsonSchema({ $ref: '#' }, 1)).toThrow('goes round in a circle')
+    expect(() => checkJsonSchema({ type: 'text' }, 1)).toThrow('unknown type')
+    expect(() => checkJsonSchema('text', 1)).toThrow('Expected a JSON Schema')
+  })
+
+  it('tells of the alternative that came nearest', () => {
+    const either = {
+      anyOf: [{ type: 'string' }, { type: 'object', properties: { city: { type: 'string' } } }],
+    }
+    expect(checkJsonSchema(either, { city: 7 })).toEqual([
+      { path: ['city'], message: 'expected string', value: 7 },
+    ])
+  })
+})

@@ -1,0 +1,294 @@
+import { describeValue } from '../errors.ts'
+import { canonicalJson } from '../json.ts'
+import type { SchemaProblem } from './check-schema.ts'
+
+type Schema = boolean | Record<string, unknown>
+type Path = readonly (string | number)[]
+
+interface Place {
+  readonly root: Schema
+  readonly path: Path
+  /** References that led here without going deeper into the value, to find those that go round in circles. */
+  readonly refs: readonly string[]
+}
+
+/**
+ * Checks a value against a JSON Schema as tools use it: every keyword of draft 2020-12 that tests values, `$ref`
+ * within the schema (`#`, `#/...`, `$anchor`), and `nullable`. As the standard says, `format` and unknown keywords
+ * test nothing. Not here: `$dynamicRef`, `unevaluated*`, references to other documents (these throw).
+ *
+ * @throws TypeError when the schema is no JSON Schema or cannot be followed.
+ */
+export function checkJsonSchema(schema: unknown, value: unknown): SchemaProblem[] {
+  if (typeof schema !== 'boolean' && !isObject(schema)) {
+    throw new TypeError(`Expected a JSON Schema or a Standard Schema, got ${describeValue(schema)}`)
+  }
+  return check(schema, value, { root: schema, path: [], refs: [] })
+}
+
+function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
+  if (schema === true) return []
+  if (schema === false) return [problem(place, 'expected nothing here', value)]
+  if (schema.nullable === true && value === null) return []
+  const wrongType = checkType(schema, value, place)
+  if (wrongType.length > 0) return wrongType
+  return [
+    ...checkRef(schema, value, place),
+    ...checkCombined(schema, value, place),
+    ...(typeof value === 'number' ? checkNumber(schema, value, place) : []),
+    ...(typeof value === 'string' ? checkString(schema, value, place) : []),
+    ...(Array.isArray(value) ? checkList(schema, value, place) : []),
+    ...(isObject(value) ? checkObject(schema, value, place) : []),
+  ]
+}
+
+function checkRef({ $ref }: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
+  if (typeof $ref !== 'string') return []
+  if (place.refs.includes($ref)) throw new TypeError(`The schema's $ref "${$ref}" goes round in a circle`)
+  return check(resolve($ref, place.root), value, { ...place, refs: [...place.refs, $ref] })
+}
+
+function resolve(ref: string, root: Schema): Schema {
+  const pointer = ref.startsWith('#') ? decodeURIComponent(ref.slice(1)) : undefined
+  if (pointer === '') return root
+  let found: unknown
+  if (pointer?.startsWith('/')) {
+    found = root
+    for (const part of pointer.slice(1).split('/')) {
+      const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+      found = isObject(found) || Array.isArray(found) ? (found as Record<string, unknown>)[key] : undefined
+    }
+  } else if (pointer !== undefined) found = findAnchor(root, pointer)
+  if (typeof found === 'boolean' || isObject(found)) return found
+  throw new TypeError(`The schema's $ref "${ref}" leads nowhere`)
+}
+
+function findAnchor(value: unknown, anchor: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  if ((value as Record<string, unknown>).$anchor === anchor) return value
+  for (const item of Object.values(value)) {
+    const found = findAnchor(item, anchor)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function checkType(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
+  const { type, enum: options } = schema
+  const types = type === undefined ? [] : Array.isArray(type) ? type : [type]
+  if (types.length > 0 && !types.some((name) => hasType(value, name))) {
+    return [problem(place, `expected ${types.join(' or ')}`, value)]
+  }
+  if (Array.isArray(options) && !options.some((option) => same(option, value))) {
+    return [
+      problem(place, `expected one of ${options.map((option) => JSON.stringify(option)).join(', ')}`, value),
+    ]
+  }
+  if (Object.hasOwn(schema, 'const') && !same(schema.const, value)) {
+    return [problem(place, `expected ${JSON.stringify(schema.const)}`, value)]
+  }
+  return []
+}
+
+function hasType(value: unknown, type: unknown): boolean {
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isObject(value)
+    case 'integer':
+      return Number.isInteger(value)
+    case 'number':
+      return typeof value === 'number' && Number.isFinite(value)
+    case 'string':
+    case 'boolean':
+      return typeof value === type
+    default:
+      throw new TypeError(`The schema has the unknown type ${describeValue(type)}`)
+  }
+}
+
+function checkCombined(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
+  const found: SchemaProblem[] = []
+  const { allOf, anyOf, oneOf } = schema
+  for (const each of asSchemas(allOf)) found.push(...check(each, value, place))
+  if (Array.isArray(anyOf)) {
+    const tries = asSchemas(anyOf).map((each) => check(each, value, place))
+    if (!tries.some((problems) => problems.length === 0)) found.push(closest(tries, place, value, 'anyOf'))
+  }
+  if (Array.isArray(oneOf)) {
+    const tries = asSchemas(oneOf).map((each) => check(each, value, place))
+    const fitting = tries.filter((problems) => problems.length === 0).length
+    if (fitting === 0) found.push(closest(tries, place, value, 'oneOf'))
+    else if (fitting > 1)
+      found.push(problem(place, `expected to fit one of \`oneOf\`, fits ${fitting}`, value))
+  }
+  if (isSchema(schema.not) && check(schema.not, value, place).length === 0) {
+    found.push(problem(place, `expected anything but ${JSON.stringify(schema.not)}`, value))
+  }
+  if (isSchema(schema.if)) {
+    const branch = check(schema.if, value, place).length === 0 ? schema.then : schema.else
+    if (isSchema(branch)) found.push(...check(branch, value, place))
+  }
+  return found
+}
+
+/** Of several schemas that do not fit, the one that comes nearest says why. */
+function closest(tries: SchemaProblem[][], place: Place, value: unknown, keyword: string): SchemaProblem {
+  const [nearest] = tries.toSorted(
+    (a, b) => (b[0]?.path.length ?? 0) - (a[0]?.path.length ?? 0) || a.length - b.length,
+  )
+  return nearest?.[0] ?? problem(place, `expected to fit one of \`${keyword}\``, value)
+}
+
+function checkNumber(schema: Record<string, unknown>, value: number, place: Place): SchemaProblem[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
+  const rules: [unknown, (bound: number) => boolean, string][] = [
+    [minimum, (bound) => value >= bound, '>='],
+    [maximum, (bound) => value <= bound, '<='],
+    [exclusiveMinimum, (bound) => value > bound, '>'],
+    [exclusiveMaximum, (bound) => value < bound, '<'],
+    [multipleOf, (bound) => Math.abs(value / bound - Math.round(value / bound)) < 1e-9, 'a multiple of'],
+  ]
+  return broken(rules, 'a number', value, place)
+}
+
+function checkString(schema: Record<string, unknown>, value: string, place: Place): SchemaProblem[] {
+  const { minLength, maxLength, pattern } = schema
+  const length = typeof minLength === 'number' || typeof maxLength === 'number' ? [...value].length : 0
+  const found = broken(
+    [
+      [minLength, (bound) => length >= bound, 'of a length >='],
+      [maxLength, (bound) => length <= bound, 'of a length <='],
+    ],
+    'a string',
+    value,
+    place,
+  )
+  if (typeof pattern === 'string' && !new RegExp(pattern, 'u').test(value)) {
+    found.push(problem(place, `expected a string that matches ${pattern}`, value))
+  }
+  return found
+}
+
+function checkList(schema: Record<string, unknown>, value: unknown[], place: Place): SchemaProblem[] {
+  const { minItems, maxItems, uniqueItems, contains, minContains = 1, maxContains } = schema
+  const found = broken(
+    [
+      [minItems, (bound) => value.length >= bound, 'of a length >='],
+      [maxItems, (bound) => value.length <= bound, 'of a length <='],
+    ],
+    'a list',
+    value,
+    place,
+  )
+  // The lists of `items` before draft 2020-12 are today's `prefixItems`.
+  const prefix = Array.isArray(schema.items) ? asSchemas(schema.items) : asSchemas(schema.prefixItems)
+  const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items
+  for (const [index, item] of value.entries()) {
+    const each = prefix[index] ?? rest
+    if (isSchema(each)) found.push(...check(each, item, deeper(place, index)))
+  }
+  if (uniqueItems === true && new Set(value.map(canonicalJson)).size < value.length) {
+    found.push(problem(place, 'expected a list without repeated items', value))
+  }
+  if (isSchema(contains)) {
+    const count = value.filter(
+      (item, index) => check(contains, item, deeper(place, index)).length === 0,
+    ).length
+    if (count < Number(minContains) || (typeof maxContains === 'number' && count > maxContains)) {
+      found.push(problem(place, `expected a list that contains ${JSON.stringify(contains)}`, value))
+    }
+  }
+  return found
+}
+
+function checkObject(
+  schema: Record<string, unknown>,
+  value: Record<string, unknown>,
+  place: Place,
+): SchemaProblem[] {
+  const { required, properties, patternProperties, additionalProperties, propertyNames } = schema
+  const { minProperties, maxProperties, dependentRequired, dependentSchemas } = schema
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
+  const has = (key: string) => Object.hasOwn(value, key) && value[key] !== undefined
+  const found = broken(
+    [
+      [minProperties, (bound) => keys.length >= bound, 'with a number of properties >='],
+      [maxProperties, (bound) => keys.length <= bound, 'with a number of properties <='],
+    ],
+    'an object',
+    value,
+    place,
+  )
+  const needed = asList(required).map(String)
+  for (const [key, more] of entries(dependentRequired)) if (has(key)) needed.push(...asList(more).map(String))
+  for (const key of new Set(needed)) {
+    if (!has(key)) found.push(problem(deeper(place, key), 'is required', undefined))
+  }
+  const patterns = entries(patternProperties).map(
+    ([source, each]) => [new RegExp(source, 'u'), each] as const,
+  )
+  for (const key of keys) {
+    const at = deeper(place, key)
+    const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+    const fitting = patterns.filter(([pattern]) => pattern.test(key)).map(([, each]) => each)
+    if (isSchema(own)) found.push(...check(own, value[key], at))
+    for (const each of fitting) if (isSchema(each)) found.push(...check(each, value[key], at))
+    if (own === undefined && fitting.length === 0) {
+      if (additionalProperties === false)
+        found.push(problem(at, 'is not a property of the schema', value[key]))
+      else if (isSchema(additionalProperties)) found.push(...check(additionalProperties, value[key], at))
+    }
+    if (isSchema(propertyNames)) found.push(...check(propertyNames, key, at))
+  }
+  for (const [key, each] of entries(dependentSchemas)) {
+    if (has(key) && isSchema(each)) found.push(...check(each, value, place))
+  }
+  return found
+}
+
+function broken(
+  rules: [unknown, (bound: number) => boolean, string][],
+  noun: string,
+  value: unknown,
+  place: Place,
+): SchemaProblem[] {
+  return rules
+    .filter(([bound, holds]) => typeof bound === 'number' && !holds(bound))
+    .map(([bound, , sign]) => problem(place, `expected ${noun} ${sign} ${bound}`, value))
+}
+
+function problem({ path }: Place, message: string, value: unknown): SchemaProblem {
+  return { path, message, value }
+}
+
+function deeper(place: Place, key: string | number): Place {
+  return { root: place.root, path: [...place.path, key], refs: [] }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'boolean' || isObject(value)
+}
+
+function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function asSchemas(value: unknown): Schema[] {
+  return asList(value).filter(isSchema)
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : []
+}

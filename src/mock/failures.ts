@@ -1,0 +1,45 @@
+import { HookspanError } from '../internal/errors.ts'
+
+/** What went wrong in a test, until the test is told of it. */
+export class Failures {
+  readonly #failures: HookspanError[] = []
+  readonly #told = new Set<HookspanError>()
+
+  get all(): readonly HookspanError[] {
+    return this.#failures
+  }
+
+  /** Remembers the failure, and gives it back to be thrown. */
+  add(failure: HookspanError): HookspanError {
+    this.#failures.push(failure)
+    return failure
+  }
+
+  /** @throws HookspanError when there is any failure, here or in `more`. */
+  throwAll(subject: string, more: readonly HookspanError[] = []): void {
+    const failures = [...this.#failures, ...more]
+    for (const failure of this.#failures) this.#told.add(failure)
+    throwTogether(subject, failures)
+  }
+
+  /** The same for what no test was told yet. */
+  throwUntold(subject: string, more: readonly HookspanError[] = []): void {
+    const untold = this.#failures.filter((failure) => !this.#told.has(failure))
+    for (const failure of untold) this.#told.add(failure)
+    throwTogether(subject, [...untold, ...more])
+  }
+}
+
+function throwTogether(subject: string, failures: readonly HookspanError[]): void {
+  const [first, ...rest] = failures
+  if (first === undefined) return
+  if (rest.length === 0) throw new HookspanError(first.code, first.message, { cause: first })
+  const list = failures.map(({ message }, index) => `${index + 1}) ${message.replaceAll('\n', '\n   ')}`)
+  throw new HookspanError(
+    'MOCKS_FAILED',
+    `${failures.length} failures of the ${subject}:\n\n${list.join('\n\n')}`,
+    {
+      cause: new AggregateError(failures),
+    },
+  )
+}

@@ -1,0 +1,31 @@
+export { MockDatabase, MockTable, mockDatabase, type RowChange } from './database.ts'
+export { type LiveCallGuard, type NoLiveCallsOptions, noLiveCalls } from './live/no-live-calls.ts'
+export { match } from './match/index.ts'
+export type { Matcher } from './match/matcher.ts'
+export {
+  type MockCoverage,
+  MockTools,
+  type MockToolsCall,
+  type MockToolsOptions,
+  mockTools,
+} from './mock-tools.ts'
+export type { StreamEnd } from './rules/answer.ts'
+export type { MockedCall } from './rules/definition.ts'
+export { MockRule, mock } from './rules/mock-rule.ts'
+export {
+  type Respond,
+  type RespondInfo,
+  ScriptError,
+  type ScriptedError,
+  type ScriptedFetch,
+  type ScriptedRequest,
+  type ScriptedServer,
+  type ScriptedStep,
+  type ScriptedToolCall,
+  type ScriptedUsage,
+  type ScriptOptions,
+  type ScriptReport,
+  scriptedFetch,
+  startScriptedServer,
+} from './scripted-server/index.ts'
+export type { ToolDeclaration } from './tool-catalog.ts'

@@ -1,0 +1,84 @@
+import dgram from 'node:dgram'
+import net from 'node:net'
+
+/** Where a connection is to go. */
+export interface Destination {
+  readonly host: string
+  readonly port: number | undefined
+}
+
+/** The reason for which a connection is refused; undefined lets it through. */
+export type NetworkGuard = (destination: Destination) => Error | undefined
+
+const guards = new Set<NetworkGuard>()
+/** Ports of scripted servers of this process: reaching them is no live call. */
+const scriptedPorts = new Set<number>()
+
+export function allowScriptedPort(port: number): () => void {
+  scriptedPorts.add(port)
+  return () => scriptedPorts.delete(port)
+}
+
+/**
+ * Asks the guard about every TCP connection and every UDP packet of this process. Below `fetch`, `http` and
+ * drivers, because all of them end here; replaced once, whatever the number of guards.
+ */
+export function addNetworkGuard(guard: NetworkGuard): () => void {
+  if (guards.size === 0) patch()
+  guards.add(guard)
+  return () => {
+    if (guards.delete(guard) && guards.size === 0) restore?.()
+  }
+}
+
+let restore: (() => void) | undefined
+
+function patch(): void {
+  const { connect } = net.Socket.prototype
+  const { send } = dgram.Socket.prototype
+  net.Socket.prototype.connect = function (this: net.Socket, ...args: unknown[]) {
+    const destination = readDestination(args)
+    const refusal = destination && refuse(destination)
+    if (refusal === undefined) return (connect as (...args: unknown[]) => net.Socket).apply(this, args)
+    process.nextTick(() => this.destroy(refusal))
+    return this
+  } as typeof connect
+  dgram.Socket.prototype.send = function (this: dgram.Socket, ...args: unknown[]) {
+    const port = args.slice(1).find((arg) => typeof arg === 'number')
+    const host = args.slice(1).find((arg) => typeof arg === 'string')
+    const refusal = refuse({ host: (host as string) ?? 'localhost', port: port as number | undefined })
+    if (refusal !== undefined) throw refusal
+    return (send as (...args: unknown[]) => void).apply(this, args)
+  } as typeof send
+  restore = () => {
+    net.Socket.prototype.connect = connect
+    dgram.Socket.prototype.send = send
+    restore = undefined
+  }
+}
+
+function refuse(destination: Destination): Error | undefined {
+  const loopback = /^(127\.|localhost$|::1$)/.test(destination.host)
+  if (loopback && destination.port !== undefined && scriptedPorts.has(destination.port)) return undefined
+  let refusal: Error | undefined
+  for (const guard of guards) refusal = guard(destination) ?? refusal
+  return refusal
+}
+
+/** `connect` takes (options), (port, host?), (path), and from `net.connect` a list of these. Paths are no network. */
+function readDestination(args: readonly unknown[]): Destination | undefined {
+  const list = Array.isArray(args[0]) ? args[0] : args
+  const [first, second] = list as unknown[]
+  if (typeof first === 'number')
+    return { host: typeof second === 'string' ? second : 'localhost', port: first }
+  if (typeof first === 'string') {
+    const port = Number(first)
+    return Number.isInteger(port)
+      ? { host: typeof second === 'string' ? second : 'localhost', port }
+      : undefined
+  }
+  if (typeof first !== 'object' || first === null) return undefined
+  const { host, port, path } = first as { host?: string; port?: number | string; path?: string }
+  if (typeof path === 'string') return undefined
+  return { host: host ?? 'localhost', port: port === undefined ? undefined : Number(port) }
+}

@@ -1,0 +1,74 @@
+import { HookspanError } from '../../internal/errors.ts'
+import { matchesGlob } from '../../internal/glob.ts'
+import { addToolGuard, currentModelCall } from '../../internal/live-calls.ts'
+import { Failures } from '../failures.ts'
+import { addNetworkGuard } from './network-guard.ts'
+
+export interface NoLiveCallsOptions {
+  /** What is let through after all. */
+  allow?: {
+    /** `host` or `host:port`; globs. Unix sockets and named pipes are always allowed. */
+    hosts?: readonly string[]
+    /** Tools that may run although nothing mocks them: names, or `identifier/name`; globs. */
+    tools?: readonly string[]
+  }
+}
+
+/** Refuses live calls until it is disposed. */
+export interface LiveCallGuard extends Disposable {
+  /** What was refused, in order. */
+  readonly refused: readonly HookspanError[]
+  /** @throws HookspanError `LIVE_CALL`, or `MOCKS_FAILED` for several, when anything was refused. */
+  assertNone(): void
+  /** Lets live calls through again, without a check. */
+  stop(): void
+}
+
+/**
+ * Refuses every live call of this process: a tool of any dispatcher that nothing stands in for, and every network
+ * connection, so that no model is reached either. Scripted models and servers of this process are let through.
+ * The call fails at once; disposing the guard fails the test, too, for an agent may have swallowed the error.
+ *
+ * @example
+ * using _ = noLiveCalls({ allow: { hosts: ['127.0.0.1:4318'] } })
+ */
+export function noLiveCalls({ allow = {} }: NoLiveCallsOptions = {}): LiveCallGuard {
+  const { hosts = [], tools = [] } = allow
+  const failures = new Failures()
+  const live = (message: string) => failures.add(new HookspanError('LIVE_CALL', message))
+  const undo = [
+    addToolGuard(({ identifier, apiName }) => {
+      const name = `${identifier}/${apiName}`
+      if (tools.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, name))) return
+      throw live(
+        `noLiveCalls(): the real tool "${apiName}" (${identifier}) was about to run. Mock it, or allow it with ` +
+          `\`allow: { tools: [${JSON.stringify(apiName)}] }\`.`,
+      )
+    }),
+    addNetworkGuard(({ host, port }) => {
+      const name = port === undefined ? host : `${host}:${port}`
+      if (hosts.some((glob) => matchesGlob(glob, host) || matchesGlob(glob, name))) return undefined
+      const model = currentModelCall()
+      const who = model === undefined ? 'A connection' : `A call of the model "${model.model}"`
+      const mend = model === undefined ? 'Mock it' : 'Use scriptedModel([...])'
+      return live(
+        `noLiveCalls(): ${who} to ${name} was about to be made. ${mend}, or allow it with ` +
+          `\`allow: { hosts: [${JSON.stringify(name)}] }\`.`,
+      )
+    }),
+  ]
+  const stop = () => {
+    for (const one of undo) one()
+  }
+  return {
+    get refused() {
+      return failures.all
+    },
+    assertNone: () => failures.throwAll('test'),
+    stop,
+    [Symbol.dispose]: () => {
+      stop()
+      failures.throwUntold('test')
+    },
+  }
+}

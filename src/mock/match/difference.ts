@@ -1,0 +1,150 @@
+import { describeValue } from '../../internal/errors.ts'
+import { describeExpected, isMatcher } from './matcher.ts'
+
+export type Path = readonly (string | number)[]
+
+/** `exact`: no property more. `partial`: further properties are allowed, at every depth. */
+export type CompareMode = 'exact' | 'partial'
+
+/** One place in which a value is not what was expected. */
+export type Difference =
+  | { readonly kind: 'missing'; readonly path: Path; readonly expected: string }
+  | { readonly kind: 'unexpected'; readonly path: Path; readonly actual: unknown }
+  | { readonly kind: 'differs'; readonly path: Path; readonly expected: string; readonly actual: unknown }
+
+/** Where `actual` is not as expected; empty when it is. Expectations may hold matchers at any depth. */
+export function differences(
+  expected: unknown,
+  actual: unknown,
+  mode: CompareMode,
+  path: Path = [],
+): Difference[] {
+  if (isMatcher(expected)) {
+    if (holds(() => expected.test(actual))) return []
+    const told = expected.explain?.(actual, path) ?? []
+    return told.length > 0 ? told : [differs(path, expected.describe, actual)]
+  }
+  if (expected instanceof RegExp) {
+    const matches =
+      typeof actual === 'string' &&
+      new RegExp(expected.source, expected.flags.replace(/[gy]/g, '')).test(actual)
+    return matches ? [] : [differs(path, `a string that matches ${expected}`, actual)]
+  }
+  if (isForeignMatcher(expected)) {
+    if (holds(() => expected.asymmetricMatch(actual))) return []
+    return [differs(path, foreignName(expected), actual)]
+  }
+  if (Object.is(expected, actual) || expected === actual) return []
+  if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
+  if (isObject(expected) && isObject(actual) && !Array.isArray(expected) && !Array.isArray(actual)) {
+    if (expected instanceof Date || actual instanceof Date) {
+      return String(expected) === String(actual) ? [] : [differs(path, describeExpected(expected), actual)]
+    }
+    return compareObjects(expected, actual, mode, path)
+  }
+  return [differs(path, describeExpected(expected), actual)]
+}
+
+function compareLists(
+  expected: readonly unknown[],
+  actual: readonly unknown[],
+  mode: CompareMode,
+  path: Path,
+): Difference[] {
+  const found: Difference[] = []
+  for (let i = 0; i < Math.max(expected.length, actual.length); i++) {
+    const at = [...path, i]
+    if (i >= actual.length) found.push({ kind: 'missing', path: at, expected: describeExpected(expected[i]) })
+    else if (i >= expected.length) found.push({ kind: 'unexpected', path: at, actual: actual[i] })
+    else found.push(...differences(expected[i], actual[i], mode, at))
+  }
+  return found
+}
+
+function compareObjects(
+  expected: Record<string, unknown>,
+  actual: Record<string, unknown>,
+  mode: CompareMode,
+  path: Path,
+): Difference[] {
+  const found: Difference[] = []
+  for (const key of Object.keys(expected)) {
+    const want = expected[key]
+    const at = [...path, key]
+    // What JSON leaves out is the same as what is not there.
+    if (actual[key] === undefined && !Object.hasOwn(actual, key)) {
+      if (want === undefined || (isMatcher(want) && want.matchesAbsent)) continue
+      found.push({ kind: 'missing', path: at, expected: describeExpected(want) })
+    } else found.push(...differences(want, actual[key], mode, at))
+  }
+  if (mode === 'partial') return found
+  for (const key of Object.keys(actual)) {
+    if (!Object.hasOwn(expected, key) && actual[key] !== undefined) {
+      found.push({ kind: 'unexpected', path: [...path, key], actual: actual[key] })
+    }
+  }
+  return found
+}
+
+/** `args.items[2].city: expected "Berlin", got "Bonn"`. */
+export function formatDifference(difference: Difference, root = 'args'): string {
+  const at = formatPath(difference.path, root)
+  switch (difference.kind) {
+    case 'missing':
+      return `${at}: expected ${difference.expected}, is missing`
+    case 'unexpected':
+      return `${at}: not expected, got ${showValue(difference.actual)}`
+    case 'differs':
+      return `${at}: expected ${difference.expected}, got ${showValue(difference.actual)}`
+  }
+}
+
+export function formatPath(path: Path, root: string): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(part) ? `${text}.${part}` : `${text}[${JSON.stringify(part)}]`
+  }, root)
+}
+
+const showValue = (value: unknown) =>
+  describeValue(value)
+    .replace(/ \(\w+\)$/, '')
+    .replaceAll('`', '')
+
+function differs(path: Path, expected: string, actual: unknown): Difference {
+  return { kind: 'differs', path, expected, actual }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function holds(test: () => boolean): boolean {
+  try {
+    return test()
+  } catch {
+    return false
+  }
+}
+
+/** The matchers of vitest and jest: `expect.stringContaining('x')`. */
+interface ForeignMatcher {
+  asymmetricMatch(value: unknown): boolean
+}
+
+function isForeignMatcher(value: unknown): value is ForeignMatcher {
+  return isObject(value) && typeof value.asymmetricMatch === 'function'
+}
+
+function foreignName(value: object): string {
+  const { toAsymmetricMatcher } = value as { toAsymmetricMatcher?: () => string }
+  return holdsText(() => toAsymmetricMatcher?.call(value)) ?? String(value)
+}
+
+function holdsText(read: () => string | undefined): string | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

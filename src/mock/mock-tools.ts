@@ -1,0 +1,334 @@
+import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
+import type { HookEvent, ToolMock } from '../hooks/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import { checkSchema, formatProblems, type SchemaProblem } from '../internal/schema/check-schema.ts'
+import { Failures } from './failures.ts'
+import { isForTool } from './rules/address.ts'
+import { type Answer, give } from './rules/answer.ts'
+import { describeCall, explainUnmatched } from './rules/explain.ts'
+import type { MockRule } from './rules/mock-rule.ts'
+import { nearestName } from './rules/nearest-name.ts'
+import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
+import { ToolCatalog, type ToolDeclaration } from './tool-catalog.ts'
+
+export interface MockToolsOptions {
+  /**
+   * What happens to a call that no rule answers. `error`: it fails, the real tool does not run, and the test is
+   * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool.
+   *
+   * @default 'error'
+   */
+  onUnmocked?: 'error' | 'passthrough' | 'warn'
+  /**
+   * The tools that the agents have, with their schemas. Needed only for what cannot be seen: tools in model
+   * requests and schemas that the runtime hands to `toolCall` are known.
+   */
+  tools?: readonly ToolDeclaration[]
+  /** `off`: neither arguments nor results are held to the tool's schemas. @default 'error' */
+  schemas?: 'error' | 'off'
+  /** Which operations are mocked, where several tests share one dispatcher. @default all */
+  appliesTo?: (operation: StandInCall['operation']) => boolean
+}
+
+/** One call that reached the mocks. */
+export interface MockToolsCall {
+  readonly apiName: string
+  readonly identifier: string
+  readonly args: unknown
+  readonly toolCallId: string
+  readonly agentPath: readonly string[]
+  readonly operationId: string
+  readonly stepIndex: number
+  /** `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did. */
+  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused'
+  readonly rule?: string
+}
+
+/** Which tools there were, and what became of their calls. Names, sorted. */
+export interface MockCoverage {
+  /** Declared, offered to a model, or called. */
+  readonly discovered: readonly string[]
+  readonly mocked: readonly string[]
+  /** The real tool ran. */
+  readonly live: readonly string[]
+  readonly refused: readonly string[]
+}
+
+let nextId = 0
+
+/**
+ * Lets rules stand in for the tools of every operation of a dispatcher, until it is disposed. Mocked calls pass
+ * gates and hooks as real ones do, and the real tool is never touched.
+ *
+ * Leaving its `using` block fails the test when a call had no rule, broke a schema, or a rule was not used.
+ *
+ * @throws HookspanError `INVALID_OPTION` for a rule without an answer, or an unknown option.
+ * @example
+ * using mocks = mockTools(dispatcher, [mock('get_weather').returns({ tempC: 7 })])
+ */
+export function mockTools(
+  dispatcher: HookDispatcher,
+  rules: readonly MockRule[] = [],
+  options: MockToolsOptions = {},
+): MockTools {
+  return new MockTools(dispatcher, rules, options)
+}
+
+export class MockTools implements Disposable {
+  readonly #rules: RuleSet
+  readonly #options: MockToolsOptions
+  readonly #onUnmocked: 'error' | 'passthrough' | 'warn'
+  readonly #catalog: ToolCatalog
+  readonly #failures = new Failures()
+  readonly #calls: MockToolsCall[] = []
+  readonly #warned = new Set<string>()
+  readonly #undo: Disposable
+  /** Unused rules that a test was told of. */
+  readonly #told = new Set<ActiveRule>()
+  #disposed = false
+
+  constructor(dispatcher: HookDispatcher, rules: readonly MockRule[], options: MockToolsOptions) {
+    const { onUnmocked = 'error', schemas = 'error' } = options
+    if (!['error', 'passthrough', 'warn'].includes(onUnmocked)) {
+      throw invalid(
+        `Expected \`onUnmocked\` to be "error", "passthrough" or "warn", got ${describeValue(onUnmocked)}`,
+      )
+    }
+    if (!['error', 'off'].includes(schemas)) {
+      throw invalid(`Expected \`schemas\` to be "error" or "off", got ${describeValue(schemas)}`)
+    }
+    if (!Array.isArray(rules)) throw invalid(`Expected a list of rules, got ${describeValue(rules)}`)
+    this.#rules = new RuleSet(rules)
+    this.#options = options
+    this.#onUnmocked = onUnmocked
+    this.#catalog = new ToolCatalog(options.tools)
+    const plugin: Plugin = {
+      name: `mocks:${nextId}`,
+      standIn: (call) => this.#answer(call),
+      hooks: [
+        {
+          id: `hookspan.mocks.${nextId++}`,
+          type: 'beforeLlmCall',
+          handler: (event) => this.#catalog.readRequest(event as HookEvent<'beforeLlmCall'>),
+        },
+      ],
+    }
+    this.#undo = dispatcher.use(plugin)
+  }
+
+  /** Every call that reached the mocks, in order; those of one tool when a name is given. */
+  calls(apiName?: string): readonly MockToolsCall[] {
+    return this.#calls.filter((call) => apiName === undefined || call.apiName === apiName)
+  }
+
+  /** What has gone wrong so far, unused rules not included. */
+  get failures(): readonly HookspanError[] {
+    return this.#failures.all
+  }
+
+  /** Adds rules that are asked before those that are there. */
+  use(...rules: MockRule[]): this {
+    this.#rules.prepend(rules)
+    return this
+  }
+
+  coverage(): MockCoverage {
+    const names = (...kinds: MockToolsCall['answeredBy'][]) =>
+      sorted(this.#calls.filter((call) => kinds.includes(call.answeredBy)).map((call) => call.apiName))
+    return {
+      discovered: sorted([...this.#catalog.names, ...this.#calls.map((call) => call.apiName)]),
+      mocked: names('mock', 'simulated'),
+      live: names('live'),
+      refused: names('refused'),
+    }
+  }
+
+  /**
+   * Fails when a rule was not used, when a rule is for a tool that no agent has, and when any call failed before.
+   *
+   * @throws HookspanError with the code of the failure, or `MOCKS_FAILED` for several.
+   */
+  assertUsed(): void {
+    const unused = this.#unused()
+    for (const { rule } of unused) this.#told.add(rule)
+    this.#failures.throwAll(
+      'mocks',
+      unused.map(({ failure }) => failure),
+    )
+  }
+
+  /** Takes the mocks out. @throws HookspanError for what `assertUsed()` did not tell yet. */
+  [Symbol.dispose](): void {
+    if (this.#disposed) return
+    this.detach()
+    const untold = this.#unused().filter(({ rule }) => !this.#told.has(rule))
+    this.#failures.throwUntold(
+      'mocks',
+      untold.map(({ failure }) => failure),
+    )
+  }
+
+  /** Takes the mocks out without a check. */
+  detach(): void {
+    this.#disposed = true
+    this.#undo[Symbol.dispose]()
+  }
+
+  async #answer(call: StandInCall): Promise<StandInAnswer | undefined> {
+    if (this.#options.appliesTo?.(call.operation) === false) return undefined
+    const checked = this.#checkArguments(call)
+    // Awaited only when there is something to wait for: calls get rules in the order in which they were made.
+    if (checked instanceof Promise) await checked
+    const taken = this.#take(call)
+    if (taken === undefined) return this.#unmocked(call)
+    const { rule, mocked } = taken
+    const answer = rule.definition.answer as Answer
+    const given = await give(answer, mocked, call.onProgress)
+    const { delayMs } = rule.definition
+    if (given.kind === 'live') {
+      this.#note(call, 'live', rule)
+      return undefined
+    }
+    this.#note(call, given.source, rule)
+    await this.#checkResult(call, given.mock, rule)
+    const mock = delayMs > 0 ? { ...given.mock, delayMs: delayMs + (given.mock.delayMs ?? 0) } : given.mock
+    return { mock, source: given.source, rule: String(rule) }
+  }
+
+  #take(call: StandInCall): ReturnType<RuleSet['take']> {
+    try {
+      return this.#rules.take(call)
+    } catch (error) {
+      this.#note(call, 'refused')
+      throw this.#fail(
+        'MOCK_UNMATCHED',
+        `A \`when\` function of "${call.apiName}" threw.\n  called   ${describeCall(call)}`,
+        error,
+      )
+    }
+  }
+
+  #unmocked(call: StandInCall): undefined {
+    if (this.#onUnmocked === 'error') {
+      this.#note(call, 'refused')
+      throw this.#fail(
+        'MOCK_UNMATCHED',
+        `Tool "${call.apiName}" was called, and no mock fits.\n${explainUnmatched(call, this.#rules)}\n` +
+          "Add a mock that fits, or let the real tool run with `onUnmocked: 'passthrough'`.",
+      )
+    }
+    this.#note(call, 'live')
+    if (this.#onUnmocked === 'warn' && !this.#warned.has(call.apiName)) {
+      this.#warned.add(call.apiName)
+      console.warn(
+        `hookspan: the real tool "${call.apiName}" runs, no mock fits.\n${explainUnmatched(call, this.#rules)}`,
+      )
+    }
+    return undefined
+  }
+
+  #checkArguments(call: StandInCall): void | Promise<void> {
+    const { apiName, operation } = call
+    const schema = call.inputSchema ?? this.#catalog.inputSchema(operation.operationId, apiName)
+    if (schema === undefined || this.#options.schemas === 'off') return
+    if (!this.#rules.forTool(call).some(({ definition }) => definition.answer?.kind !== 'live')) return
+    const problems = checkSchema(schema, call.args)
+    if (problems instanceof Promise) return problems.then((found) => this.#refuseArguments(call, found))
+    this.#refuseArguments(call, problems)
+  }
+
+  #refuseArguments(call: StandInCall, problems: readonly SchemaProblem[]): void {
+    if (problems.length === 0) return
+    this.#note(call, 'refused')
+    const places = indent(formatProblems(problems, 'args'))
+    throw this.#fail(
+      'MOCK_ARGUMENTS',
+      `The arguments of "${call.apiName}" break the tool's input schema.\n  called   ${describeCall(call)}\n${places}`,
+    )
+  }
+
+  async #checkResult(call: StandInCall, mock: ToolMock, rule: ActiveRule): Promise<void> {
+    const schema = call.outputSchema ?? this.#catalog.outputSchema(call.apiName)
+    if (schema === undefined || this.#options.schemas === 'off' || 'error' in mock || mock.success === false)
+      return
+    const result = mock.data === undefined ? mock.content : mock.data
+    const problems = await checkSchema(schema, result)
+    if (problems.length === 0) return
+    throw this.#fail(
+      'MOCK_RESULT',
+      `The mocked result of "${call.apiName}" breaks the tool's output schema.\n  rule     ${rule}\n${indent(formatProblems(problems, 'result'))}`,
+    )
+  }
+
+  #unused(): { rule: ActiveRule; failure: HookspanError }[] {
+    const known = new Set([...this.#catalog.names, ...this.#calls.map(({ apiName }) => apiName)])
+    return this.#rules.all.flatMap((rule) => {
+      const unknown = rule.used === 0 && known.size > 0 && !this.#isKnown(rule, known)
+      if (unknown) return [{ rule, failure: unknownTool(rule, known) }]
+      return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, this.#calls) }] : []
+    })
+  }
+
+  #isKnown({ definition }: ActiveRule, known: ReadonlySet<string>): boolean {
+    const { tool } = definition.address
+    if (known.has(tool)) return true
+    // A tool's home is not part of what a model is offered.
+    const bare = {
+      ...definition.address,
+      tool: tool.includes('/') ? tool.slice(tool.lastIndexOf('/') + 1) : tool,
+    }
+    return [...known].some((apiName) => isForTool(bare, { identifier: '', apiName }))
+  }
+
+  #note(call: StandInCall, answeredBy: MockToolsCall['answeredBy'], rule?: ActiveRule): void {
+    const { apiName, identifier, args, toolCallId, agentPath, operation, stepIndex } = call
+    const { operationId } = operation
+    this.#calls.push({
+      ...{ apiName, identifier, args, toolCallId, agentPath, operationId, stepIndex, answeredBy },
+      ...(rule !== undefined && { rule: String(rule) }),
+    })
+  }
+
+  #fail(code: HookspanError['code'], message: string, cause?: unknown): HookspanError {
+    return this.#failures.add(new HookspanError(code, message, cause === undefined ? {} : { cause }))
+  }
+}
+
+function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
+  const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
+  const others = calls.filter(({ apiName, identifier }) =>
+    isForTool(rule.definition.address, { apiName, identifier }),
+  )
+  const seen = others.map(
+    (call) => `\n  called   ${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`,
+  )
+  return new HookspanError(
+    'MOCK_UNUSED',
+    `A mock was not used: ${rule} answered ${rule.used} calls, expected ${wanted}.${
+      others.length === 0 ? '\n  The tool was never called.' : seen.slice(0, 5).join('')
+    }\nRemove it, or mark it with .optional().`,
+  )
+}
+
+function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
+  const { tool } = rule.definition.address
+  const close = nearestName(tool, known)
+  return new HookspanError(
+    'MOCK_UNKNOWN_TOOL',
+    `A mock is for a tool that no agent has: ${rule}.\n  Tools: ${sorted([...known]).join(', ')}.${
+      close === undefined ? '' : `\nDid you mean "${close}"?`
+    }`,
+  )
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...new Set(names)].sort()
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ')
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', `${message}.`)
+}

@@ -1,0 +1,143 @@
+import type { StandInCall } from '../../dispatcher/index.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { type Difference, differences } from '../match/difference.ts'
+import { isForAgent, isForTool } from './address.ts'
+import { limitOf, type MockedCall, type RuleDefinition } from './definition.ts'
+import { describeRule } from './describe-rule.ts'
+import { MockRule } from './mock-rule.ts'
+
+/** A rule in use, with what was used of it. */
+export class ActiveRule {
+  readonly definition: RuleDefinition
+  readonly limit: number
+  /** All uses. */
+  used = 0
+  readonly #usedPerRun = new Map<string, number>()
+
+  constructor(definition: RuleDefinition) {
+    this.definition = definition
+    this.limit = limitOf(definition)
+  }
+
+  usesIn(rootOperationId: string): number {
+    return this.definition.perRun ? (this.#usedPerRun.get(rootOperationId) ?? 0) : this.used
+  }
+
+  isUsedUp(rootOperationId: string): boolean {
+    return this.usesIn(rootOperationId) >= this.limit
+  }
+
+  use(rootOperationId: string): void {
+    this.used++
+    if (this.definition.perRun) {
+      this.#usedPerRun.set(rootOperationId, (this.#usedPerRun.get(rootOperationId) ?? 0) + 1)
+    }
+  }
+
+  /** How many more calls it should have had; with `perRun`, in the run that had the fewest. */
+  get missing(): number {
+    const { optional, perRun } = this.definition
+    if (optional) return 0
+    const wanted = Number.isFinite(this.limit) ? this.limit : 1
+    const counts = perRun ? [...this.#usedPerRun.values()] : [this.used]
+    return Math.max(0, wanted - (counts.length === 0 ? 0 : Math.min(...counts)))
+  }
+
+  /** Why a call with these arguments is not for this rule; empty when it is. */
+  differences(call: MockedCall): Difference[] {
+    return this.definition.conditions.flatMap((condition) => {
+      if (condition.kind === 'args') return differences(condition.expected, call.args, condition.mode)
+      if (condition.test(call.args, call) === true) return []
+      const expected = `${condition.test.name || 'the function of when()'} to be true`
+      return [{ kind: 'differs' as const, path: [], expected, actual: call.args }]
+    })
+  }
+
+  toString(): string {
+    return describeRule(this.definition)
+  }
+}
+
+/** Rules in order, found by the tool's name. */
+export class RuleSet {
+  #rules: ActiveRule[] = []
+  #byName = new Map<string, ActiveRule[]>()
+  #globs: ActiveRule[] = []
+  #order = new Map<ActiveRule, number>()
+
+  /** @throws HookspanError `INVALID_OPTION` for what is no rule, or a rule without an answer. */
+  constructor(rules: readonly MockRule[]) {
+    this.prepend(rules)
+  }
+
+  get all(): readonly ActiveRule[] {
+    return this.#rules
+  }
+
+  /** Rules that are asked before those that are there. */
+  prepend(rules: readonly MockRule[]): void {
+    this.#rules = [...rules.map(activate), ...this.#rules]
+    this.#byName = new Map()
+    this.#globs = []
+    this.#order = new Map(this.#rules.map((rule, index) => [rule, index]))
+    for (const rule of this.#rules) {
+      const { tool, literal } = rule.definition.address
+      if (!literal) this.#globs.push(rule)
+      else this.#byName.set(tool, [...(this.#byName.get(tool) ?? []), rule])
+    }
+  }
+
+  /** The rules for this tool, whoever calls it, in order. */
+  forTool(call: Pick<StandInCall, 'identifier' | 'apiName'>): readonly ActiveRule[] {
+    const named = this.#byName.get(call.apiName) ?? []
+    const homed = this.#byName.get(`${call.identifier}/${call.apiName}`) ?? []
+    const globs = this.#globs.filter((rule) => isForTool(rule.definition.address, call))
+    if (homed.length === 0 && globs.length === 0) return named
+    const order = (rule: ActiveRule) => this.#order.get(rule) ?? 0
+    return [...named, ...homed, ...globs].sort((a, b) => order(a) - order(b))
+  }
+
+  /** The first rule that fits and is not used up; it is used by this. */
+  take(call: StandInCall): { rule: ActiveRule; mocked: MockedCall } | undefined {
+    const { rootOperationId } = call.operation
+    for (const rule of this.forTool(call)) {
+      if (rule.isUsedUp(rootOperationId) || !isForAgent(rule.definition.address, call.agentPath)) continue
+      const mocked = toMockedCall(call, rule.usesIn(rootOperationId))
+      if (rule.differences(mocked).length > 0) continue
+      rule.use(rootOperationId)
+      return { rule, mocked }
+    }
+    return undefined
+  }
+}
+
+function activate(rule: MockRule): ActiveRule {
+  if (!(rule instanceof MockRule)) {
+    throw new HookspanError('INVALID_OPTION', `Expected a rule made by mock(), got ${describeValue(rule)}.`)
+  }
+  const definition = MockRule.definitionOf(rule)
+  if (definition.answer === undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `${describeRule(definition)} has no answer. Add .returns(), .throws(), .calls() or another one.`,
+    )
+  }
+  return new ActiveRule(definition)
+}
+
+export function toMockedCall(call: StandInCall, callNumber: number): MockedCall {
+  const { apiName, identifier, args, toolCallId, operation, agentPath, stepIndex, signal } = call
+  const { operationId, rootOperationId } = operation
+  return {
+    apiName,
+    identifier,
+    args,
+    toolCallId,
+    operationId,
+    rootOperationId,
+    agentPath,
+    stepIndex,
+    callNumber,
+    signal,
+  }
+}

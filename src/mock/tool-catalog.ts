@@ -1,0 +1,75 @@
+import type { HookEvent } from '../hooks/index.ts'
+
+/** A tool as an agent or an MCP server declares it. */
+export interface ToolDeclaration {
+  name: string
+  /** JSON Schema or Standard Schema of the arguments. */
+  inputSchema?: unknown
+  /** The same for the result. */
+  outputSchema?: unknown
+}
+
+/** Which tools there are: those that were declared, and those that model requests offer. */
+export class ToolCatalog {
+  readonly #declared = new Map<string, ToolDeclaration>()
+  /** By operation, because two agents may have different tools of one name. */
+  readonly #offered = new Map<string, Map<string, unknown>>()
+  readonly #names = new Set<string>()
+
+  constructor(declared: readonly ToolDeclaration[] = []) {
+    for (const tool of declared) {
+      this.#declared.set(tool.name, tool)
+      this.#names.add(tool.name)
+    }
+  }
+
+  get names(): ReadonlySet<string> {
+    return this.#names
+  }
+
+  /** The names and schemas that a model is offered, in the shape of any provider. */
+  readRequest({ operationId, request }: HookEvent<'beforeLlmCall'>): void {
+    for (const { name, inputSchema } of toolsOf(request)) {
+      this.#names.add(name)
+      let tools = this.#offered.get(operationId)
+      if (tools === undefined) {
+        tools = new Map()
+        this.#offered.set(operationId, tools)
+      }
+      tools.set(name, inputSchema)
+    }
+  }
+
+  inputSchema(operationId: string, name: string): unknown {
+    return this.#declared.get(name)?.inputSchema ?? this.#offered.get(operationId)?.get(name)
+  }
+
+  outputSchema(name: string): unknown {
+    return this.#declared.get(name)?.outputSchema
+  }
+
+  /** What is known of tool names and their input schemas, the latest of each name. */
+  schemas(): Map<string, unknown> {
+    const all = new Map<string, unknown>()
+    for (const tools of this.#offered.values()) for (const [name, schema] of tools) all.set(name, schema)
+    for (const { name, inputSchema } of this.#declared.values()) {
+      if (inputSchema !== undefined) all.set(name, inputSchema)
+    }
+    return all
+  }
+}
+
+interface Loose {
+  readonly [key: string]: unknown
+}
+
+/** Chat completions nest the function; the responses API, Anthropic and the AI SDK do not. */
+export function toolsOf(request: Loose): ToolDeclaration[] {
+  const { tools } = request
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool: Loose | null) => {
+    const fn = (tool?.function ?? tool) as Loose | undefined
+    if (typeof fn?.name !== 'string') return []
+    return [{ name: fn.name, inputSchema: fn.parameters ?? fn.input_schema ?? fn.inputSchema }]
+  })
+}

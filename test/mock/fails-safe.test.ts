@@ -1,0 +1,303 @@
+import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { HookDispatcher } from 'hookspan'
+import { match, mock, mockTools, noLiveCalls, scriptedFetch, startScriptedServer } from 'hookspan/mock'
+import OpenAI from 'openai'
+import { describe, expect, it, vi } from 'vitest'
+import { errorOf, RealTools, runTools, thrownBy } from './support/run-tools.ts'
+
+const weather = (city: unknown) => ({ apiName: 'get_weather', args: { city } })
+const inputSchema = {
+  type: 'object',
+  properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1 } },
+  required: ['city'],
+  additionalProperties: false,
+}
+
+describe('a call that no rule takes', () => {
+  it('fails, leaves the real tool alone, and shows the nearest rule and how they differ', async () => {
+    const dispatcher = new HookDispatcher()
+    const real = new RealTools()
+    const mocks = mockTools(dispatcher, [
+      mock('get_weather')
+        .when({ city: match.regex(/^Ber/), unit: 'C' })
+        .optional()
+        .returns({}),
+      mock('get_weather').when({ city: /^Ham/ }).optional().returns({}),
+    ])
+    const [outcome] = await runTools(dispatcher, [weather('Paris')], { real })
+    expect(real.ran).toEqual([])
+    expect(errorOf(outcome).message).toBe(
+      [
+        'Tool "get_weather" was called, and no mock fits.',
+        '  called   get_weather({"city":"Paris"})  in support, step 0, call call_0',
+        '  nearest  mock("get_weather").when({ city: /^Ham/ }).returns({})',
+        '           args.city: expected a string that matches /^Ham/, got "Paris"',
+        '  and 1 more for this tool',
+        "Add a mock that fits, or let the real tool run with `onUnmocked: 'passthrough'`.",
+      ].join('\n'),
+    )
+    expect(thrownBy(() => mocks[Symbol.dispose]())).toMatchObject({ code: 'MOCK_UNMATCHED' })
+  })
+
+  it.each([
+    [
+      'a misspelt rule',
+      mock('get_wether').optional().returns(1),
+      'is for "get_wether", not for "get_weather"',
+    ],
+    ['a used up rule', mock('get_weather').once().returns(1), 'is used up: 1 of 1'],
+    [
+      'a rule of another agent',
+      mock('researcher > get_weather').optional().returns(1),
+      'is for calls by researcher, this one is by support',
+    ],
+  ])('names %s', async (_name, rule, message) => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [rule])
+    const outcomes = await runTools(dispatcher, [weather('Paris'), weather('Paris')])
+    expect(errorOf(outcomes[1]).message).toContain(message)
+    mocks.detach()
+  })
+
+  it('fails the test at the end of `using`, even when the agent swallowed the error', async () => {
+    const dispatcher = new HookDispatcher()
+    const test = async () => {
+      using _mocks = mockTools(dispatcher)
+      await runTools(dispatcher, [weather('Paris')])
+    }
+    await expect(test()).rejects.toThrow('Tool "get_weather" was called, and no mock fits.')
+  })
+
+  it('is told once: after assertUsed() the end of `using` is silent', async () => {
+    const dispatcher = new HookDispatcher()
+    using mocks = mockTools(dispatcher, [mock('other').returns(1)])
+    await runTools(dispatcher, [weather('Paris')])
+    const failure = thrownBy(() => mocks.assertUsed())
+    expect(failure.code).toBe('MOCKS_FAILED')
+    expect(failure.message).toMatch(/^2 failures of the mocks:\n\n1\) Tool "get_weather" was called/)
+  })
+
+  it('runs the real tool under passthrough, and says so under warn', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const dispatcher = new HookDispatcher()
+    const real = new RealTools()
+    {
+      using mocks = mockTools(dispatcher, [], { onUnmocked: 'passthrough' })
+      await runTools(dispatcher, [weather('a')], { real })
+      expect(mocks.coverage().live).toEqual(['get_weather'])
+      expect(warn).not.toHaveBeenCalled()
+    }
+    using _mocks = mockTools(dispatcher, [], { onUnmocked: 'warn' })
+    await runTools(dispatcher, [weather('a'), weather('b')], { real })
+    expect(real.ran).toHaveLength(3)
+    expect(warn).toHaveBeenCalledTimes(1)
+    warn.mockRestore()
+  })
+
+  it('may run the real tool by a rule of its own', async () => {
+    const dispatcher = new HookDispatcher()
+    const real = new RealTools()
+    using _mocks = mockTools(dispatcher, [mock('now').passesThrough()])
+    const outcomes = await runTools(dispatcher, [{ apiName: 'now' }, { apiName: 'later' }], { real })
+    expect(real.ran).toEqual(['now'])
+    expect(outcomes.map(({ state }) => state)).toEqual(['completed', 'errored'])
+    expect(() => _mocks.assertUsed()).toThrow('"later"')
+  })
+
+  it('fails when a `when` function throws', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [
+      mock('t')
+        .when(() => {
+          throw new Error('broken')
+        })
+        .optional()
+        .returns(1),
+    ])
+    const [outcome] = await runTools(dispatcher, [{ apiName: 't' }])
+    expect(errorOf(outcome)).toMatchObject({
+      message: expect.stringContaining('threw'),
+      cause: new Error('broken'),
+    })
+    mocks.detach()
+  })
+})
+
+describe('a rule that is not used', () => {
+  it.each([
+    ['never', mock('get_weather').when({ city: 'Rome' }).returns(1), 'answered 0 calls, expected at least 1'],
+    ['too seldom', mock('get_weather').times(3).returns(1), 'answered 1 calls, expected 3'],
+    ['in part of its sequence', mock('get_weather').sequence([1, 2]), 'answered 1 calls, expected 2'],
+  ])('fails the test: %s', async (_name, rule, message) => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [rule, mock('get_weather').optional().returns(0)])
+    await runTools(dispatcher, [weather('Paris')])
+    const failure = thrownBy(() => mocks[Symbol.dispose]())
+    expect(failure.code).toBe('MOCK_UNUSED')
+    expect(failure.message).toContain(message)
+    expect(failure.message).toContain('called   get_weather({"city":"Paris"})')
+  })
+
+  it('is no failure when it is optional', async () => {
+    const dispatcher = new HookDispatcher()
+    using _mocks = mockTools(dispatcher, [mock('t').optional().returns(1)])
+    await runTools(dispatcher, [])
+  })
+})
+
+describe('a rule for a tool that no agent has', () => {
+  it('fails the test, known from what the model is offered', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('get_wether').optional().returns(1)])
+    const operation = dispatcher.startOperation({ agentName: 'support' })
+    const tools = [{ type: 'function', function: { name: 'get_weather', parameters: inputSchema } }]
+    await operation.step((step) => step.llmCall({ model: 'm', request: { messages: [], tools } }, () => ({})))
+    await operation.complete()
+    const failure = thrownBy(() => mocks.assertUsed())
+    expect(failure.code).toBe('MOCK_UNKNOWN_TOOL')
+    expect(failure.message).toContain('Did you mean "get_weather"?')
+  })
+
+  it('fails the test, known from the declared tools', () => {
+    const mocks = mockTools(new HookDispatcher(), [mock('nothing').returns(1)], {
+      tools: [{ name: 'search' }],
+    })
+    expect(thrownBy(() => mocks.assertUsed())).toMatchObject({ code: 'MOCK_UNKNOWN_TOOL' })
+  })
+})
+
+describe("the tool's schemas", () => {
+  const sources = {
+    'of the call': (dispatcher: HookDispatcher) => ({
+      call: { inputSchema },
+      mocks: mockTools(dispatcher, [mock('get_weather').optional().returns({})]),
+    }),
+    declared: (dispatcher: HookDispatcher) => ({
+      call: {},
+      mocks: mockTools(dispatcher, [mock('get_weather').optional().returns({})], {
+        tools: [{ name: 'get_weather', inputSchema }],
+      }),
+    }),
+  }
+
+  it.each(Object.entries(sources))('refuse arguments that break them: schema %s', async (_name, make) => {
+    const dispatcher = new HookDispatcher()
+    const { call, mocks } = make(dispatcher)
+    const args = { days: 0.5, unit: 'C' }
+    const [outcome] = await runTools(dispatcher, [{ ...weather(0), args, ...call }])
+    expect(errorOf(outcome).message).toBe(
+      [
+        'The arguments of "get_weather" break the tool\'s input schema.',
+        '  called   get_weather({"days":0.5,"unit":"C"})  in support, step 0, call call_0',
+        '  args.city: is required, got `undefined`',
+        '  args.days: expected integer, got `0.5` (number)',
+        '  args.unit: is not a property of the schema, got `"C"` (string)',
+      ].join('\n'),
+    )
+    expect(thrownBy(() => mocks.assertUsed())).toMatchObject({ code: 'MOCK_ARGUMENTS' })
+  })
+
+  it('refuse arguments by what the model was offered', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('get_weather').optional().returns({})])
+    const operation = dispatcher.startOperation({ agentName: 'support' })
+    const tools = [{ type: 'function', name: 'get_weather', parameters: inputSchema }]
+    const outcome = await operation.step(async (step) => {
+      await step.llmCall({ model: 'm', request: { input: 'hi', tools } }, () => ({}))
+      return step.toolCall({ apiName: 'get_weather', args: { city: 7 } }, () => 'real')
+    })
+    await operation.complete()
+    expect(errorOf(outcome).message).toContain('args.city: expected string, got `7` (number)')
+    expect(() => mocks[Symbol.dispose]()).toThrow()
+  })
+
+  it('refuse a mocked result that breaks them', async () => {
+    const dispatcher = new HookDispatcher()
+    const outputSchema = { type: 'object', properties: { tempC: { type: 'number' } }, required: ['tempC'] }
+    const mocks = mockTools(dispatcher, [mock('get_weather').returns({ tempC: 'warm' })])
+    const [outcome] = await runTools(dispatcher, [{ ...weather('a'), outputSchema }])
+    expect(errorOf(outcome).message).toContain('result.tempC: expected number, got `"warm"` (string)')
+    expect(thrownBy(() => mocks.assertUsed())).toMatchObject({ code: 'MOCK_RESULT' })
+  })
+
+  it('test nothing when switched off', async () => {
+    const dispatcher = new HookDispatcher()
+    using _mocks = mockTools(dispatcher, [mock('get_weather').returns(1)], { schemas: 'off' })
+    const [outcome] = await runTools(dispatcher, [
+      { ...weather(7), inputSchema, outputSchema: { type: 'string' } },
+    ])
+    expect(outcome?.state).toBe('mocked')
+  })
+})
+
+describe('noLiveCalls()', () => {
+  it('refuses a tool that nothing stands in for, in every dispatcher', async () => {
+    const guard = noLiveCalls({ allow: { tools: ['clock'] } })
+    const real = new RealTools()
+    const outcomes = await runTools(new HookDispatcher(), [{ apiName: 'delete_all' }, { apiName: 'clock' }], {
+      real,
+    })
+    expect(errorOf(outcomes[0]).message).toContain('the real tool "delete_all" (local) was about to run')
+    expect(real.ran).toEqual(['clock'])
+    expect(thrownBy(() => guard[Symbol.dispose]())).toMatchObject({ code: 'LIVE_CALL' })
+    await runTools(new HookDispatcher(), [{ apiName: 'delete_all' }], { real })
+    expect(real.ran).toEqual(['clock', 'delete_all'])
+  })
+
+  it('refuses fetch, http and a model call, and lets mocks and scripted models through', async () => {
+    let reached = 0
+    const server = createServer((_request, response) => {
+      reached++
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const url = `http://127.0.0.1:${port}/v1`
+    const guard = noLiveCalls()
+    try {
+      await expect(fetch(url)).rejects.toMatchObject({ cause: { code: 'LIVE_CALL' } })
+      const [error] = await once(get(url), 'error')
+      expect(error).toMatchObject({ code: 'LIVE_CALL' })
+
+      const dispatcher = new HookDispatcher()
+      const operation = dispatcher.startOperation()
+      const call = (client: OpenAI) =>
+        operation.llmCall({ model: 'gpt-4o', request: {} }, () =>
+          client.chat.completions.create({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] }),
+        )
+      await expect(call(new OpenAI({ apiKey: 'k', baseURL: url, maxRetries: 0 }))).rejects.toThrow(
+        'Connection error',
+      )
+      expect(guard.refused.at(-1)?.message).toContain('A call of the model "gpt-4o" to 127.0.0.1')
+
+      const refused = guard.refused.length
+      const scripted = scriptedFetch({ steps: [{ content: 'hello' }] })
+      await call(new OpenAI({ apiKey: 'k', fetch: scripted }))
+      await using scriptedServer = await startScriptedServer({ steps: [{ content: 'hello' }] })
+      await call(new OpenAI({ apiKey: 'k', baseURL: scriptedServer.baseURL }))
+      using _mocks = mockTools(dispatcher, [mock('t').returns(1)])
+      await operation.toolCall({ apiName: 't', args: {} }, () => 'real')
+      expect(guard.refused).toHaveLength(refused)
+      expect(reached).toBe(0)
+    } finally {
+      guard.stop()
+    }
+    expect((await fetch(url)).status).toBe(200)
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('lets allowed hosts through', async () => {
+    const server = createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    {
+      using _guard = noLiveCalls({ allow: { hosts: [`127.0.0.1:${port}`] } })
+      expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('ok')
+    }
+    server.closeAllConnections()
+    server.close()
+  })
+})
