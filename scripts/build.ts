@@ -2,8 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { buildUi } from './build-ui.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 rmSync(`${root}/dist`, { recursive: true, force: true })
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
 if (existsSync(`${root}/dist/cli/bin.js`)) chmodSync(`${root}/dist/cli/bin.js`, 0o755)
+await buildUi()

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toColumns } from '../model/columns.ts'
 import { buildConversation } from '../model/conversation.ts'
 import { cutSpan } from '../model/cut.ts'
+import { eventLog } from '../model/event-log.ts'
 import { lintRun } from '../model/lint.ts'
 import { type DiffSide, diffRuns } from '../model/run-diff.ts'
 import { receiveTraces } from '../otlp/receive.ts'
@@ -70,6 +71,10 @@ const ROUTES: Route[] = [
   get(/^\/api\/runs\/([0-9a-f]+)\/lint$/, (_request, [id], _query, { store }) => {
     const side = sideOf(store, id!)
     return { json: lintRun(side.rows, side.open) }
+  }),
+  get(/^\/api\/runs\/([0-9a-f]+)\/events$/, (_request, [id], _query, { store }) => {
+    const run = known(store.run(id!))
+    return { json: eventLog(run.rows, store.records(run.summary.traceId)) }
   }),
   get(/^\/api\/diff$/, (_request, _params, query, { store }) => ({
     json: diffRuns(sideOf(store, query.get('a') ?? ''), sideOf(store, query.get('b') ?? '')),

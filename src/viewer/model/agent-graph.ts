@@ -44,7 +44,28 @@ export function buildGraph(root: TreeNode): AgentGraph {
       stack.push({ node, caller })
     }
   }
+  deepen([...edges.values()], nodes)
   return { nodes: [...nodes.values()], edges: [...edges.values()] }
+}
+
+/** Moves each node right of all its callers; recursion between agents would move them for ever and is stopped. */
+function deepen(edges: readonly GraphEdge[], nodes: Map<string, GraphNode>): void {
+  for (let round = 0; round < 12; round++) {
+    let moved = false
+    for (const edge of edges) {
+      const from = nodes.get(edge.from)!
+      const to = nodes.get(edge.to)!
+      if (from === to || to.layer > from.layer || from.layer >= nodes.size || isCaller(edges, to.id, from.id))
+        continue
+      to.layer = from.layer + 1
+      moved = true
+    }
+    if (!moved) return
+  }
+}
+
+function isCaller(edges: readonly GraphEdge[], from: string, to: string): boolean {
+  return edges.some((edge) => edge.from === from && edge.to === to)
 }
 
 function add(
@@ -61,7 +82,8 @@ function add(
   )
     return caller
   const label = row.label || (row.category === 'human' ? 'human' : row.name)
-  const id = `${row.category}:${label}`
+  // Each caller has its own model: the same model under two agents is two conversations.
+  const id = row.category === 'llm' ? `llm:${caller?.id ?? ''}:${label}` : `${row.category}:${label}`
   let node = nodes.get(id)
   if (!node) {
     node = {

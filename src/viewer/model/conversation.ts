@@ -190,6 +190,9 @@ class Scope {
       error: row.errorText,
       items: [],
     }
+    // Where the model called the sub-agent as a tool, that call is answered by this span.
+    const card = this.#cards.find((other) => other.spanId === '' && other.name === row.label)
+    if (card) Object.assign(card, { spanId: row.spanId, state: row.state, durationMs: durationMs(row) })
     this.#items.push(item)
     item.items = scope.read(node)
   }

@@ -98,7 +98,7 @@ function classifyAiSdk(operation: string): SpanCategory {
 export function digestSpan(
   name: string,
   attributes: Attributes,
-  events: readonly Pick<SpanEvent, 'name' | 'attributes'>[],
+  events: readonly SpanEvent[],
   status: { code: number; message: string },
 ): SpanDigest {
   const category = classify(name, attributes)
@@ -153,12 +153,14 @@ function costOf(attributes: Attributes): number {
 function detailOf(
   category: SpanCategory,
   attributes: Attributes,
-  events: readonly Pick<SpanEvent, 'name' | 'attributes'>[],
+  events: readonly SpanEvent[],
   status: { code: number; message: string },
 ): DigestDetail | undefined {
   const detail: DigestDetail = {}
-  const gates = events.filter((event) => event.name === GATE_EVENT).map((event) => gateOf(event.attributes))
-  if (category === 'gate' && readText(attributes, 'gateDecision')) gates.push(gateOf(attributes))
+  const gates = events
+    .filter((event) => event.name === GATE_EVENT)
+    .map((event) => gateOf(event.attributes, event.timeUs))
+  if (category === 'gate' && readText(attributes, 'gateDecision')) gates.push(gateOf(attributes, 0))
   if (gates.length > 0) detail.gates = gates
   if (category === 'compact') {
     detail.compaction = {
@@ -179,8 +181,9 @@ function detailOf(
   return Object.keys(detail).length > 0 ? detail : undefined
 }
 
-function gateOf(attributes: Attributes): GateDecision {
+function gateOf(attributes: Attributes, timeUs: number): GateDecision {
   return {
+    timeUs,
     id: readText(attributes, 'gateId'),
     decision: readText(attributes, 'gateDecision'),
     enforced: readBoolean(attributes, 'gateEnforced') ?? true,

@@ -1,6 +1,7 @@
 /** Two runs side by side: aligned by what they did, with what differs in each pair. */
 import { durationMs } from './conversation.ts'
 import { type Message, messageText, modelCall, textOf, toolCallFacts } from './messages.ts'
+import { rowTitle } from './row-title.ts'
 import type { AttributeValue, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { type DiffLine, diffLines } from './text-diff.ts'
 import { summaryNodes } from './tree-parts.ts'
@@ -84,7 +85,7 @@ function unitsOf(side: DiffSide): DiffUnit[] {
     .map(({ row }) => ({
       spanId: row.spanId,
       category: row.category,
-      label: row.label || row.name,
+      label: rowTitle(row),
       preview: row.preview,
       durationMs: durationMs(row),
       tokens: row.inputTokens + row.outputTokens,

@@ -58,6 +58,8 @@ export interface SpanRecord {
 
 export interface GateDecision {
   id: string
+  /** When it was decided. */
+  timeUs: number
   decision: string
   enforced: boolean
   code?: string

@@ -27,6 +27,7 @@ export function buildTree(rows: readonly SpanRow[]): TreeNode | undefined {
       else standIn(missing, parentId).children.push(node)
     }
   }
+  for (const node of nodes.values()) if (node.row.gates) addGates(node)
   for (const node of missing.values()) spread(node)
   const root = uniteRoots(roots, [...missing.values()])
   layOut(root)
@@ -55,6 +56,32 @@ function uniteRoots(roots: TreeNode[], missing: TreeNode[]): TreeNode {
   const united: TreeNode = { row: emptyRow(TRACE_ROOT, 'trace'), children: [...roots, ...missing], depth: 0 }
   spread(united)
   return united
+}
+
+/** A gate that decided inside the process left an event, not a span; it gets a row all the same. */
+function addGates(node: TreeNode): void {
+  if (node.row.category === 'gate') return
+  const withSpan = new Set(
+    node.children.filter((child) => child.row.category === 'gate').map((child) => child.row.label),
+  )
+  for (const [index, gate] of (node.row.gates ?? []).entries()) {
+    if (withSpan.has(gate.id)) continue
+    const row: SpanRow = {
+      ...emptyRow(`${node.row.spanId}:${index}`, `gate ${gate.id}`),
+      parentSpanId: node.row.spanId,
+      category: 'gate',
+      label: gate.id,
+      gates: [gate],
+      startUs: Math.max(node.row.startUs, gate.timeUs - (gate.durationMs ?? 0) * 1000),
+      endUs: gate.timeUs || node.row.startUs,
+    }
+    node.children.push({ row, children: [], depth: 0 })
+  }
+}
+
+/** The span a row stands for: gates without a span of their own are told by their parent's. */
+export function spanOfRow(rowId: string): string {
+  return rowId.split(':')[0]!
 }
 
 function standIn(missing: Map<string, TreeNode>, spanId: string): TreeNode {

@@ -1,0 +1,69 @@
+/** Numbers and texts as people read them; the page and the command line write them the same way. */
+
+export function formatDuration(ms: number): string {
+  if (!Number.isFinite(ms) || ms < 0) return '–'
+  if (ms === 0) return '0 ms'
+  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`
+  if (ms < 10) return `${ms.toFixed(1)} ms`
+  if (ms < 1000) return `${ms.toFixed(0)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes < 60) return `${minutes} m ${Math.round((ms % 60_000) / 1000)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
+}
+
+export function formatCount(count: number): string {
+  if (count < 10_000) return Math.round(count).toLocaleString('en')
+  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 100_000 ? 1 : 0)}k`
+  return `${(count / 1_000_000).toFixed(1)}M`
+}
+
+export function formatCost(usd: number): string {
+  if (usd === 0) return '–'
+  if (usd < 0.01) return `$${usd.toPrecision(2)}`
+  return `$${usd.toFixed(usd < 1 ? 3 : 2)}`
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KB`
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MB`
+  return `${(bytes / 1024 ** 3).toFixed(1)} GB`
+}
+
+export function formatAgo(ms: number): string {
+  if (ms < 5_000) return 'now'
+  if (ms < 60_000) return `${Math.floor(ms / 1000)} s ago`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ago`
+  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h ago`
+  return `${Math.floor(ms / 86_400_000)} d ago`
+}
+
+const BIDI: Record<string, string> = {
+  '\u061c': 'ALM',
+  '\u200e': 'LRM',
+  '\u200f': 'RLM',
+  '\u202a': 'LRE',
+  '\u202b': 'RLE',
+  '\u202c': 'PDF',
+  '\u202d': 'LRO',
+  '\u202e': 'RLO',
+  '\u2066': 'LRI',
+  '\u2067': 'RLI',
+  '\u2068': 'FSI',
+  '\u2069': 'PDI',
+}
+
+/**
+ * Text from a span with what would act made visible: control characters (terminal escapes among them) as their
+ * pictures, direction overrides by name. Line breaks and tabs stay.
+ */
+export function visibleText(text: string): string {
+  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (char) => {
+    if (char === '\n' || char === '\t') return char
+    if (char === '\r') return ''
+    const code = char.charCodeAt(0)
+    if (code < 0x20) return String.fromCharCode(0x2400 + code)
+    return code === 0x7f ? '␡' : code < 0xa0 ? '�' : `⟦${BIDI[char]}⟧`
+  })
+}

@@ -1,0 +1,226 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { formatBytes } from '../../src/viewer/model/format.ts'
+import { CompareView } from './compare-view.tsx'
+import { useKeys, useLive, useLiveConnection, useLoaded, useSource } from './hooks.ts'
+import { Button } from './parts.tsx'
+import { go, useRoute } from './route.ts'
+import { RunView } from './run-view.tsx'
+import { RunsView } from './runs-view.tsx'
+
+export function App() {
+  const source = useSource()
+  const route = useRoute()
+  const [connected, setConnected] = useState(true)
+  const [problem, setProblem] = useState('')
+  const [help, setHelp] = useState(false)
+  useLiveConnection()
+  useLive((event) => {
+    if (event.type === 'connected' || event.type === 'disconnected') setConnected(event.type === 'connected')
+    if (event.type === 'storage') setProblem(event.error)
+  })
+  useKeys({ '?': () => setHelp(true), t: toggleTheme })
+  useLinks()
+  const drop = useDrop(setProblem)
+  return (
+    <div class={`app ${drop.over ? 'dropping' : ''}`} {...drop.handlers}>
+      <nav class="top" aria-label="Viewer">
+        <a class="brand" href={source.offline ? '#/' : '/'}>
+          <Mark />
+          hookspan
+        </a>
+        <span class={`live ${connected ? '' : 'off'}`} role="status">
+          {source.offline ? 'Saved run' : connected ? 'Live' : 'Viewer not reachable'}
+        </span>
+        <span class="grow" />
+        <StoreSize />
+        <Button icon="keys" title="Keyboard (?)" onClick={() => setHelp(true)} />
+        <Button icon="sun" title="Light or dark (t)" onClick={toggleTheme} />
+      </nav>
+      {problem && (
+        <p class="notice error top-notice" role="alert">
+          {problem}
+          <Button icon="close" title="Dismiss" onClick={() => setProblem('')} />
+        </p>
+      )}
+      {route.page === 'runs' && <RunsView route={route} />}
+      {route.page === 'run' && <RunView route={route} />}
+      {route.page === 'compare' && <CompareView route={route} />}
+      {help && <Help onClose={() => setHelp(false)} />}
+    </div>
+  )
+}
+
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+      <rect x="1" y="3" width="15" height="3.4" rx="1.7" />
+      <rect x="4.500" y="8.300" width="9" height="3.4" rx="1.7" />
+      <rect x="9" y="13.600" width="10" height="3.4" rx="1.7" />
+    </svg>
+  )
+}
+
+function StoreSize() {
+  const source = useSource()
+  const [version, setVersion] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setVersion((before) => before + 1), 10_000)
+    return () => clearInterval(timer)
+  }, [])
+  const { value } = useLoaded(() => source.status(), [version])
+  if (!value || source.offline) return null
+  return (
+    <span class="store hint">
+      {value.spans.toLocaleString('en')} spans, {formatBytes(value.bytes)}
+    </span>
+  )
+}
+
+const KEYS: [string, string][] = [
+  ['/', 'Search'],
+  ['j k', 'Next and previous row'],
+  ['Enter', 'Open'],
+  ['Esc', 'Close, back'],
+  ['h l', 'Fold and unfold'],
+  ['e E', 'Next and previous error'],
+  ['n N', 'Next and previous match'],
+  ['p', 'Critical path'],
+  ['1 to 6', 'Views of a run'],
+  ['x', 'Pick a run to compare'],
+  ['c', 'Compare the two picked'],
+  ['g', 'Group by conversation'],
+  ['d', 'Only differences'],
+  ['t', 'Light or dark'],
+  ['?', 'This list'],
+]
+const QUERIES: [string, string][] = [
+  ['words', 'in any text of any span'],
+  ['agent:support', 'also tool, model, service, status, conversation'],
+  ['cost>0.05', 'also tokens, duration, errors, steps, calls'],
+  ['mocked:yes', 'also waiting, errors'],
+  ['since:2h', 'started lately'],
+  ['-tool:search', 'without'],
+]
+
+function Help({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog
+      ref={dialog}
+      class="help"
+      aria-label="Keyboard and search"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
+      <header>
+        <h2>Keyboard</h2>
+        <Button icon="close" title="Close" onClick={onClose} />
+      </header>
+      <dl>
+        {KEYS.map(([key, what]) => (
+          <div key={key}>
+            <dt>{key.split(' ').map((part) => (part === 'to' ? ' to ' : <kbd key={part}>{part}</kbd>))}</dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <h2>Searching runs</h2>
+      <dl>
+        {QUERIES.map(([term, what]) => (
+          <div key={term}>
+            <dt>
+              <code>{term}</code>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </dialog>
+  )
+}
+
+/** An exported run dropped anywhere on the page is imported and opened. */
+function useDrop(tell: (problem: string) => void) {
+  const source = useSource()
+  const [over, setOver] = useState(false)
+  const take = async (file: File) => {
+    try {
+      if (!source.mayChange)
+        throw new Error('Importing needs the link that `hookspan view` printed: open it once in this tab.')
+      const reply = await source.importTraces(await file.text())
+      if (reply.rejected > 0) tell(`${reply.rejected} spans of ${file.name} were refused: ${reply.reason}`)
+      if (reply.runs[0]) go({ page: 'run', traceId: reply.runs[0], view: 'timeline', spanId: '' })
+    } catch (error) {
+      tell(`Cannot import ${file.name}: ${(error as Error).message}`)
+    }
+  }
+  return {
+    over,
+    handlers: {
+      onDragOver: (event: DragEvent) => {
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        setOver(true)
+      },
+      onDragLeave: (event: DragEvent) => {
+        if (event.relatedTarget === null) setOver(false)
+      },
+      onDrop: (event: DragEvent) => {
+        event.preventDefault()
+        setOver(false)
+        const file = event.dataTransfer?.files[0]
+        if (file) void take(file)
+      },
+    },
+  }
+}
+
+/** Links to our own views change the view, not the document. */
+function useLinks(): void {
+  useEffect(() => {
+    const onClick = (event: MouseEvent) => {
+      const link = (event.target as Element).closest?.('a')
+      if (
+        !link ||
+        event.defaultPrevented ||
+        event.button !== 0 ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.shiftKey
+      )
+        return
+      const href = link.getAttribute('href') ?? ''
+      if (link.hasAttribute('download') || !/^\/(?!api)/.test(href)) return
+      event.preventDefault()
+      history.pushState(null, '', href)
+      dispatchEvent(new PopStateEvent('popstate'))
+    }
+    addEventListener('click', onClick)
+    return () => removeEventListener('click', onClick)
+  }, [])
+}
+
+export function applyTheme(): void {
+  const theme = readTheme()
+  if (theme) document.documentElement.dataset.theme = theme
+}
+
+function toggleTheme(): void {
+  const dark = readTheme() ? readTheme() === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
+  const next = dark ? 'light' : 'dark'
+  document.documentElement.dataset.theme = next
+  try {
+    localStorage.setItem('hookspan-theme', next)
+  } catch {
+    // A file opened from disk may have no storage; the choice then lasts as long as the page.
+  }
+}
+
+function readTheme(): string {
+  try {
+    return localStorage.getItem('hookspan-theme') ?? document.documentElement.dataset.theme ?? ''
+  } catch {
+    return document.documentElement.dataset.theme ?? ''
+  }
+}

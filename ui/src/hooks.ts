@@ -1,0 +1,94 @@
+import { createContext } from 'preact'
+import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import type { LiveEvent, Source } from './source.ts'
+
+export const SourceContext = createContext<Source>(null as never)
+export const useSource = (): Source => useContext(SourceContext)
+
+/** Loads again whenever `keys` change; keeps the old value until the new one is there, so nothing jumps. */
+export function useLoaded<T>(
+  load: () => Promise<T>,
+  keys: readonly unknown[],
+): { value: T | undefined; error: string } {
+  const [state, setState] = useState<{ value: T | undefined; error: string }>({ value: undefined, error: '' })
+  useEffect(() => {
+    let wanted = true
+    load().then(
+      (value) => wanted && setState({ value, error: '' }),
+      (error: Error) => wanted && setState((before) => ({ value: before.value, error: error.message })),
+    )
+    return () => {
+      wanted = false
+    }
+  }, keys)
+  return state
+}
+
+const listeners = new Set<(event: LiveEvent) => void>()
+
+/** The page's one connection; called once, at the top. */
+export function useLiveConnection(): void {
+  const source = useSource()
+  useEffect(
+    () =>
+      source.live((event) => {
+        for (const listener of listeners) listener(event)
+      }),
+    [source],
+  )
+}
+
+/** Listens to what changes; the newest `onEvent` is called. */
+export function useLive(onEvent: (event: LiveEvent) => void): void {
+  const latest = useRef(onEvent)
+  latest.current = onEvent
+  useEffect(() => {
+    const listener = (event: LiveEvent) => latest.current(event)
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+    }
+  }, [])
+}
+
+export type Keys = Record<string, (event: KeyboardEvent) => void>
+
+/** Keys that work wherever the focus is, except while typing. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys)
+  latest.current = keys
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return
+      const target = event.target as HTMLElement
+      const typing = target.matches('input, textarea, select') || target.closest('dialog') !== null
+      if (typing && event.key !== 'Escape') return
+      const handle = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined
+      if (handle) handle(event)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+}
+
+/** The time, in microseconds, again every `everyMs` while `active`. */
+export function useNowUs(active: boolean, everyMs = 500): number {
+  const [now, setNow] = useState(() => Date.now() * 1000)
+  useEffect(() => {
+    if (!active) return
+    const timer = setInterval(() => setNow(Date.now() * 1000), everyMs)
+    return () => clearInterval(timer)
+  }, [active, everyMs])
+  return active ? Math.max(now, 0) : now
+}
+
+export function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches)
+  useEffect(() => {
+    const list = matchMedia(query)
+    const update = () => setMatches(list.matches)
+    list.addEventListener('change', update)
+    return () => list.removeEventListener('change', update)
+  }, [query])
+  return matches
+}

@@ -1,0 +1,67 @@
+/** The page's addresses. Each view and each span has one; in an offline file they live behind the `#`. */
+import { useEffect, useState } from 'preact/hooks'
+
+export type View = 'timeline' | 'tree' | 'conversation' | 'graph' | 'events' | 'lint'
+export const VIEWS: readonly View[] = ['timeline', 'tree', 'conversation', 'graph', 'events', 'lint']
+
+export type Route =
+  | { page: 'runs'; query: string; grouped: boolean }
+  | { page: 'run'; traceId: string; view: View; spanId: string }
+  | { page: 'compare'; a: string; b: string }
+
+const offline = document.getElementById('offline-run') !== null
+export let offlineTraceId = ''
+export const setOfflineTraceId = (traceId: string) => {
+  offlineTraceId = traceId
+}
+
+export function pathOf(route: Route): string {
+  const params = new URLSearchParams()
+  let path = '/'
+  if (route.page === 'runs') {
+    if (route.query) params.set('q', route.query)
+    if (route.grouped) params.set('group', '1')
+  } else if (route.page === 'run') {
+    path = `/run/${route.traceId}`
+    if (route.view !== 'timeline') params.set('view', route.view)
+    if (route.spanId) params.set('span', route.spanId)
+  } else path = `/compare/${route.a}/${route.b}`
+  const search = params.size > 0 ? `?${params}` : ''
+  return `${offline ? '#' : ''}${path}${search}`
+}
+
+function current(): Route {
+  const [path, search] = offline ? location.hash.slice(1).split('?') : [location.pathname, location.search]
+  const params = new URLSearchParams(search ?? '')
+  const view = params.get('view') as View
+  const run = /^\/run\/([0-9a-f]{4,32})$/.exec(path ?? '')
+  const shown = {
+    view: VIEWS.includes(view) ? view : ('timeline' as View),
+    spanId: /^[0-9a-f]{16}$/.exec(params.get('span') ?? '')?.[0] ?? '',
+  }
+  if (offline) return { page: 'run', traceId: offlineTraceId, ...shown }
+  if (run) return { page: 'run', traceId: run[1]!, ...shown }
+  const compare = /^\/compare\/([0-9a-f]{4,32})\/([0-9a-f]{4,32})$/.exec(path ?? '')
+  if (compare) return { page: 'compare', a: compare[1]!, b: compare[2]! }
+  return { page: 'runs', query: params.get('q') ?? '', grouped: params.get('group') === '1' }
+}
+
+/** `replace` for what Back should skip, such as every letter of a search. */
+export function go(route: Route, replace = false): void {
+  history[replace ? 'replaceState' : 'pushState'](null, '', pathOf(route))
+  dispatchEvent(new PopStateEvent('popstate'))
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(current)
+  useEffect(() => {
+    const update = () => setRoute(current())
+    addEventListener('popstate', update)
+    addEventListener('hashchange', update)
+    return () => {
+      removeEventListener('popstate', update)
+      removeEventListener('hashchange', update)
+    }
+  }, [])
+  return route
+}

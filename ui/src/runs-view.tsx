@@ -1,0 +1,332 @@
+/** All runs, newest first. */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { formatAgo, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
+import { Icon } from './icons.tsx'
+import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
+import { go, pathOf, type Route } from './route.ts'
+
+const PAGE = 200
+const CHIPS: [string, string][] = [
+  ['Failed', 'errors>0'],
+  ['Running', 'status:running'],
+  ['Waiting', 'waiting:yes'],
+  ['Mocked', 'mocked:yes'],
+  ['Slow', 'duration>10s'],
+]
+
+export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> }) {
+  const source = useSource()
+  const [limit, setLimit] = useState(PAGE)
+  const [version, setVersion] = useState(0)
+  const [marked, setMarked] = useState<string[]>([])
+  const [selected, setSelected] = useState(-1)
+  const input = useRef<HTMLInputElement>(null)
+  const { value, error } = useLoaded(() => source.runs(route.query, 0, limit), [route.query, limit, version])
+  useLive((event) => {
+    if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
+  })
+  useEffect(() => {
+    if (!value?.indexing) return
+    const timer = setTimeout(() => setVersion((before) => before + 1), 1000)
+    return () => clearTimeout(timer)
+  }, [value])
+  const runs = value?.runs ?? []
+  const nowUs = useNowUs(
+    true,
+    runs.some((run) => run.status === 'running' || run.status === 'waiting') ? 1000 : 10_000,
+  )
+  const search = useCallback((query: string) => go({ ...route, query }, true), [route])
+  const mark = (traceId: string) =>
+    setMarked((before) =>
+      before.includes(traceId) ? before.filter((id) => id !== traceId) : [...before.slice(-1), traceId],
+    )
+  const open = (run: RunSummary | undefined) =>
+    run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })
+  const compare = () => marked.length === 2 && go({ page: 'compare', a: marked[0]!, b: marked[1]! })
+  const move = (by: number) => {
+    const next = Math.max(0, Math.min(runs.length - 1, selected + by))
+    setSelected(next)
+    document.querySelectorAll('.runs tbody tr.run')[next]?.scrollIntoView({ block: 'nearest' })
+  }
+  useKeys({
+    '/': (event) => {
+      event.preventDefault()
+      input.current?.focus()
+    },
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: (event) => {
+      event.preventDefault()
+      move(1)
+    },
+    ArrowUp: (event) => {
+      event.preventDefault()
+      move(-1)
+    },
+    Enter: (event) => {
+      if ((event.target as HTMLElement).closest('a, button')) return
+      open(runs[selected])
+    },
+    x: () => runs[selected] && mark(runs[selected]!.traceId),
+    c: compare,
+    g: () => go({ ...route, grouped: !route.grouped }),
+    Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+  })
+  const groups = useMemo(
+    () => (route.grouped ? groupByConversation(runs) : [{ id: '', runs }]),
+    [runs, route.grouped],
+  )
+
+  return (
+    <main class="runs-page">
+      <div class="toolbar">
+        <label class="search">
+          <Icon name="search" />
+          <span class="sr">Search runs</span>
+          <input
+            ref={input}
+            type="search"
+            value={route.query}
+            placeholder="Search anything, or agent:support cost>0.01 errors>0"
+            onInput={(event) => search(event.currentTarget.value)}
+            spellcheck={false}
+            autocomplete="off"
+          />
+          <kbd>/</kbd>
+        </label>
+        <div class="chips">
+          {CHIPS.map(([label, term]) => {
+            const on = route.query.split(/\s+/).includes(term)
+            return (
+              <button
+                key={term}
+                type="button"
+                class={`chip ${on ? 'on' : ''}`}
+                aria-pressed={on}
+                onClick={() => search(toggleTerm(route.query, term))}
+              >
+                {label}
+              </button>
+            )
+          })}
+          <button
+            type="button"
+            class={`chip ${route.grouped ? 'on' : ''}`}
+            aria-pressed={route.grouped}
+            onClick={() => go({ ...route, grouped: !route.grouped })}
+          >
+            By conversation
+          </button>
+        </div>
+        <p class="count" role="status">
+          {value ? `${value.total.toLocaleString('en')} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
+          {value && value.indexing > 0 && route.query
+            ? `, ${value.indexing.toLocaleString('en')} spans not searched yet`
+            : ''}
+        </p>
+      </div>
+      {error && <p class="notice error">{error}</p>}
+      {value && runs.length === 0 ? (
+        route.query ? (
+          <Empty title="No run matches">
+            <p>
+              Every word must occur in one span. Try fewer words, or{' '}
+              <button type="button" class="more" onClick={() => search('')}>
+                show all runs
+              </button>
+              .
+            </p>
+          </Empty>
+        ) : (
+          <Welcome />
+        )
+      ) : (
+        <div class="table-frame">
+          <table class="runs">
+            <thead>
+              <tr>
+                <th scope="col" class="c-mark">
+                  <span class="sr">Compare</span>
+                </th>
+                <th scope="col" class="c-run">
+                  Run
+                </th>
+                <th scope="col" class="c-status">
+                  Status
+                </th>
+                <th scope="col" class="c-num">
+                  Duration
+                </th>
+                <th scope="col" class="c-num">
+                  Tokens
+                </th>
+                <th scope="col" class="c-num">
+                  Cost
+                </th>
+                <th scope="col" class="c-num c-calls">
+                  Calls
+                </th>
+                <th scope="col" class="c-flags">
+                  Signals
+                </th>
+                <th scope="col" class="c-num c-when">
+                  Started
+                </th>
+              </tr>
+            </thead>
+            {groups.map((group) => (
+              <tbody key={group.id}>
+                {route.grouped && (
+                  <tr class="group">
+                    <th colSpan={9} scope="rowgroup">
+                      {group.id ? <Text>{group.id}</Text> : 'No conversation'}
+                      <span>
+                        {' '}
+                        {group.runs.length} {group.runs.length === 1 ? 'run' : 'runs'},{' '}
+                        {formatCount(
+                          group.runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0),
+                        )}{' '}
+                        tokens
+                      </span>
+                    </th>
+                  </tr>
+                )}
+                {group.runs.map((run) => (
+                  <RunRow
+                    key={run.traceId}
+                    run={run}
+                    nowUs={nowUs}
+                    selected={runs[selected] === run}
+                    marked={marked.includes(run.traceId)}
+                    onMark={() => mark(run.traceId)}
+                  />
+                ))}
+              </tbody>
+            ))}
+          </table>
+          {value && value.total > runs.length && (
+            <Button onClick={() => setLimit((before) => before + PAGE * 5)}>
+              Show more of {value.total.toLocaleString('en')}
+            </Button>
+          )}
+        </div>
+      )}
+      {marked.length > 0 && (
+        <div class="floating" role="status">
+          <span>{marked.length === 1 ? 'Pick one more run to compare' : 'Two runs picked'}</span>
+          <Button kind="primary" icon="compare" onClick={compare} disabled={marked.length !== 2}>
+            Compare
+          </Button>
+          <Button icon="close" title="Drop the selection" onClick={() => setMarked([])} />
+        </div>
+      )}
+    </main>
+  )
+}
+
+function RunRow({
+  run,
+  nowUs,
+  selected,
+  marked,
+  onMark,
+}: {
+  run: RunSummary
+  nowUs: number
+  selected: boolean
+  marked: boolean
+  onMark: () => void
+}) {
+  const open = run.status === 'running' || run.status === 'waiting'
+  const ms = open ? Math.max(run.durationMs, (nowUs - run.startUs) / 1000) : run.durationMs
+  const tokens = run.inputTokens + run.outputTokens
+  return (
+    <tr class={`run ${selected ? 'selected' : ''}`}>
+      <td class="c-mark">
+        <input
+          type="checkbox"
+          checked={marked}
+          onChange={onMark}
+          aria-label={`Compare ${run.title || run.traceId}`}
+        />
+      </td>
+      <td class="c-run">
+        <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })}>
+          <span class="title">
+            <Text>{run.title || 'unnamed'}</Text>
+          </span>
+          {run.service && run.service !== run.title && (
+            <span class="service">
+              <Text>{run.service}</Text>
+            </span>
+          )}
+          <span class="preview">
+            <Text>{run.inputPreview || run.model || ' '}</Text>
+          </span>
+        </a>
+      </td>
+      <td class="c-status">
+        <StatusMark status={run.status} />
+      </td>
+      <td class="c-num">{formatDuration(ms)}</td>
+      <td
+        class="c-num"
+        title={`${run.inputTokens.toLocaleString('en')} in, ${run.outputTokens.toLocaleString('en')} out`}
+      >
+        {tokens ? formatCount(tokens) : '–'}
+      </td>
+      <td class="c-num">{formatCost(run.costUsd)}</td>
+      <td class="c-num c-calls" title={`${run.llmCalls} model calls, ${run.toolCalls} tool calls`}>
+        {run.llmCalls} + {run.toolCalls}
+      </td>
+      <td class="c-flags">
+        {run.waiting > 0 && (
+          <Badge kind="human" title="Approvals waiting">
+            {run.waiting} waiting
+          </Badge>
+        )}
+        {run.errors > 0 && (
+          <Badge kind="error" title="Spans that failed">
+            {run.errors} {run.errors === 1 ? 'error' : 'errors'}
+          </Badge>
+        )}
+        {run.mockedCalls > 0 && (
+          <Badge kind="mocked" title={`${run.mockedCalls} of ${run.toolCalls} tool calls were mocked`}>
+            {Math.round((run.mockedCalls / Math.max(1, run.toolCalls)) * 100)}% mocked
+          </Badge>
+        )}
+      </td>
+      <td class="c-num c-when" title={new Date(run.startUs / 1000).toLocaleString()}>
+        {formatAgo((nowUs - run.startUs) / 1000)}
+      </td>
+    </tr>
+  )
+}
+
+function Welcome() {
+  return (
+    <Empty title="Waiting for the first run">
+      <p>Send OpenTelemetry traces here, from any framework:</p>
+      <pre class="code">OTEL_EXPORTER_OTLP_ENDPOINT={location.origin} node your-agent.js</pre>
+      <p>or, with hookspan, in one line:</p>
+      <pre class="code">{"startTracing({ serviceName: 'my-agent' })"}</pre>
+      <p>An exported run can be dropped onto this page.</p>
+    </Empty>
+  )
+}
+
+function toggleTerm(query: string, term: string): string {
+  const terms = query.split(/\s+/).filter(Boolean)
+  return (terms.includes(term) ? terms.filter((other) => other !== term) : [...terms, term]).join(' ')
+}
+
+function groupByConversation(runs: RunSummary[]): { id: string; runs: RunSummary[] }[] {
+  const groups = new Map<string, RunSummary[]>()
+  for (const run of runs) groups.set(run.conversationId, [...(groups.get(run.conversationId) ?? []), run])
+  const alone = groups.get('') ?? []
+  groups.delete('')
+  const named = [...groups].map(([id, members]) => ({ id, runs: members }))
+  return alone.length > 0 ? [...named, { id: '', runs: alone }] : named
+}

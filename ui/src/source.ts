@@ -1,0 +1,252 @@
+/** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
+import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
+import { buildConversation, type Conversation } from '../../src/viewer/model/conversation.ts'
+import type { CutSpan } from '../../src/viewer/model/cut.ts'
+import { digestSpan } from '../../src/viewer/model/digest.ts'
+import { eventLog, type LogEntry } from '../../src/viewer/model/event-log.ts'
+import { type LintReport, lintRun } from '../../src/viewer/model/lint.ts'
+import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
+import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
+import { summarise } from '../../src/viewer/model/summary.ts'
+import { listOf, plainSpan } from '../../src/viewer/otlp/plain.ts'
+import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
+
+export interface RunData {
+  summary: RunSummary
+  rows: SpanRow[]
+  seq: number
+}
+
+export interface RunPage {
+  runs: RunSummary[]
+  total: number
+  /** Spans that searching cannot find yet. */
+  indexing: number
+}
+
+export interface Status {
+  version: string
+  runs: number
+  spans: number
+  bytes: number
+  storageError: string
+}
+
+export type LiveEvent =
+  | { type: 'changed'; runs: string[] }
+  | { type: 'storage'; error: string }
+  | { type: 'connected' | 'disconnected' }
+
+export interface Source {
+  readonly offline: boolean
+  /** Whether the link with the token was opened: then runs can be imported and removed. */
+  readonly mayChange: boolean
+  status(): Promise<Status>
+  runs(query: string, offset: number, limit: number): Promise<RunPage>
+  run(traceId: string, since: number): Promise<RunData>
+  span(traceId: string, spanId: string, full?: boolean): Promise<CutSpan>
+  conversation(traceId: string): Promise<Conversation>
+  events(traceId: string): Promise<LogEntry[]>
+  lint(traceId: string): Promise<LintReport>
+  diff(a: string, b: string): Promise<RunDiff>
+  search(text: string, traceId: string): Promise<string[]>
+  remove(traceId: string): Promise<void>
+  importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
+  /** Returns how to stop listening. */
+  live(onEvent: (event: LiveEvent) => void): () => void
+}
+
+class OnlineSource implements Source {
+  readonly offline = false
+  readonly #token: string
+
+  constructor(token: string) {
+    this.#token = token
+  }
+
+  get mayChange(): boolean {
+    return this.#token !== ''
+  }
+
+  status = () => this.#get<Status>('/api/status')
+  runs = (query: string, offset: number, limit: number) =>
+    this.#get<RunPage>(`/api/runs?q=${encodeURIComponent(query)}&offset=${offset}&limit=${limit}`)
+  conversation = (traceId: string) => this.#get<Conversation>(`/api/runs/${traceId}/conversation`)
+  events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
+  lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)
+  diff = (a: string, b: string) => this.#get<RunDiff>(`/api/diff?a=${a}&b=${b}`)
+  span = (traceId: string, spanId: string, full = false) =>
+    this.#get<CutSpan>(`/api/runs/${traceId}/spans/${spanId}${full ? '?full=1' : ''}`)
+
+  async run(traceId: string, since: number): Promise<RunData> {
+    const reply = await this.#get<{ summary: RunSummary; seq: number; columns: RowColumns }>(
+      `/api/runs/${traceId}?since=${since}`,
+    )
+    return { summary: reply.summary, seq: reply.seq, rows: fromColumns(reply.columns) }
+  }
+
+  async search(text: string, traceId: string): Promise<string[]> {
+    const reply = await this.#get<{ hits: { spanId: string }[] }>(
+      `/api/search?q=${encodeURIComponent(text)}&run=${traceId}&limit=1000`,
+    )
+    return reply.hits.map((hit) => hit.spanId)
+  }
+
+  async remove(traceId: string): Promise<void> {
+    await this.#ask(`/api/runs/${traceId}`, { method: 'DELETE' })
+  }
+
+  async importTraces(text: string) {
+    const response = await this.#ask('/api/import', { method: 'POST', body: text })
+    return (await response.json()) as { runs: string[]; rejected: number; reason: string }
+  }
+
+  /** Server-sent events by hand: `EventSource` cannot send the token. */
+  live(onEvent: (event: LiveEvent) => void): () => void {
+    const stop = new AbortController()
+    const listen = async () => {
+      while (!stop.signal.aborted) {
+        try {
+          const response = await this.#ask('/api/live', { signal: stop.signal })
+          onEvent({ type: 'connected' })
+          let rest = ''
+          const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+          for (;;) {
+            const { done, value } = await reader.read()
+            if (done) break
+            rest += value
+            const lines = rest.split('\n')
+            rest = lines.pop() ?? ''
+            for (const line of lines)
+              if (line.startsWith('data: ')) onEvent(JSON.parse(line.slice(6)) as LiveEvent)
+          }
+        } catch {
+          // The viewer went away; it is asked again until it is back.
+        }
+        if (stop.signal.aborted) return
+        onEvent({ type: 'disconnected' })
+        await new Promise((resolve) => setTimeout(resolve, 1000))
+      }
+    }
+    void listen()
+    return () => stop.abort()
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    return (await (await this.#ask(path, {})).json()) as T
+  }
+
+  async #ask(path: string, init: RequestInit): Promise<Response> {
+    const headers = this.#token ? { authorization: `Bearer ${this.#token}` } : undefined
+    const response = await fetch(path, { ...init, headers })
+    if (!response.ok) {
+      const reply = (await response.json().catch(() => ({}))) as { error?: string }
+      throw new Error(reply.error ?? `The viewer answered ${response.status}.`)
+    }
+    return response
+  }
+}
+
+class OfflineSource implements Source {
+  readonly offline = true
+  readonly mayChange = false
+  readonly #records = new Map<string, SpanRecord>()
+  readonly #rows: SpanRow[]
+  readonly #summary: RunSummary
+
+  constructor(traces: OtlpTraces) {
+    for (const group of listOf(traces.resourceSpans)) {
+      for (const { scope, spans } of listOf(group.scopeSpans)) {
+        for (const span of listOf(spans))
+          this.#records.set(span.spanId, plainSpan(span, group.resource, scope))
+      }
+    }
+    const records = [...this.#records.values()]
+    this.#rows = records.map(rowOf)
+    const digests = records.map((record) => digestSpan(record.name, record.attributes, [], record.status))
+    this.#summary = summarise({
+      traceId: records[0]?.traceId ?? '',
+      rows: this.#rows,
+      conversationId: digests.map((digest) => digest.conversationId).find(Boolean) ?? '',
+      reason: digests.map((digest) => digest.reason).find(Boolean) ?? '',
+      open: (spanId) => this.#records.get(spanId),
+    })
+  }
+
+  get traceId(): string {
+    return this.#summary.traceId
+  }
+
+  #open = (spanId: string) => this.#records.get(spanId)
+  status = async () => ({ version: '', runs: 1, spans: this.#rows.length, bytes: 0, storageError: '' })
+  runs = async () => ({ runs: [this.#summary], total: 1, indexing: 0 })
+  run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
+  span = async (_traceId: string, spanId: string) => {
+    const span = this.#records.get(spanId)
+    if (!span) throw new Error('No such span in this file.')
+    return { span, cut: {} }
+  }
+  conversation = async () => buildConversation(this.#rows, this.#open)
+  events = async () => eventLog(this.#rows, this.#records.values())
+  lint = async () => lintRun(this.#rows, this.#open)
+  search = async (text: string) => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+    return [...this.#records.values()]
+      .filter((record) => {
+        const all = JSON.stringify(record).toLowerCase()
+        return words.every((word) => all.includes(word))
+      })
+      .map((record) => record.spanId)
+  }
+  diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
+  remove = async () => {}
+  importTraces = async () => Promise.reject(new Error('This file holds one run.'))
+  live = () => () => {}
+}
+
+function rowOf(record: SpanRecord): SpanRow {
+  const digest = digestSpan(record.name, record.attributes, record.events, record.status)
+  const running = digest.started || record.endUs === 0
+  return {
+    spanId: record.spanId,
+    parentSpanId: record.parentSpanId,
+    name: record.name,
+    category: digest.category,
+    startUs: record.startUs,
+    endUs: running ? 0 : record.endUs,
+    state: running ? 'interrupted' : 'ended',
+    error: record.status.code === 2,
+    label: digest.label,
+    service: String(record.resource['service.name'] ?? ''),
+    inputTokens: digest.inputTokens,
+    outputTokens: digest.outputTokens,
+    cachedTokens: digest.cachedTokens,
+    reasoningTokens: digest.reasoningTokens,
+    costUsd: digest.costUsd,
+    outcome: digest.outcome,
+    mocked: digest.mocked,
+    callId: digest.callId,
+    preview: digest.preview,
+    errorText: digest.detail?.errorText ?? '',
+    gates: digest.detail?.gates,
+    compaction: digest.detail?.compaction,
+    human: digest.detail?.human,
+  }
+}
+
+/** The token comes in the link's fragment, which no server sees, and is taken out of the address bar at once. */
+function takeToken(): string {
+  const given = /[#&]token=([\w-]+)/.exec(location.hash)?.[1]
+  if (given) {
+    sessionStorage.setItem('hookspan-token', given)
+    history.replaceState(null, '', location.pathname + location.search)
+  }
+  return sessionStorage.getItem('hookspan-token') ?? ''
+}
+
+export function openSource(): Source & { traceId?: string } {
+  const inside = document.getElementById('offline-run')
+  return inside
+    ? new OfflineSource(JSON.parse(inside.textContent ?? '{}') as OtlpTraces)
+    : new OnlineSource(takeToken())
+}
