@@ -16,7 +16,7 @@ export interface OtlpContext {
 
 /** `google.rpc.Code` for what we answer. */
 const RPC_CODES: Record<number, number> = { 400: 3, 403: 7, 405: 12, 413: 8, 415: 3, 503: 14 }
-const DRAIN_MS = 2_000
+const DRAIN_MS = 5_000
 const MEDIA_TYPES: Record<string, BodyFormat> = {
   'application/x-protobuf': 'protobuf',
   'application/json': 'json',
@@ -80,7 +80,6 @@ function refuse(
   const status = error instanceof HttpError ? error.status : 500
   const message = error instanceof Error ? error.message : String(error)
   if (status === 503) response.setHeader('retry-after', '5')
-  if (!request.complete) response.setHeader('connection', 'close')
   send(response, status, format, statusAnswer(format, RPC_CODES[status] ?? 13, message))
   if (request.complete) return
   // What is left of a refused body is read and thrown away for a moment, so that the sender gets to read the answer.
