@@ -27,7 +27,10 @@ const leaf = fc.oneof(
 
 const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
   const list = fc.array(tie('schema'), { minLength: 1, maxLength: 3 })
-  const properties = fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('schema'), { maxKeys: 3, noNullPrototype: true })
+  const properties = fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('schema'), {
+    maxKeys: 3,
+    noNullPrototype: true,
+  })
   return {
     schema: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
