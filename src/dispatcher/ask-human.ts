@@ -29,7 +29,7 @@ interface Question extends DecideOptions {
 /** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
 export async function askHuman(core: OperationCore, question: Question): Promise<AskResult> {
   const { gate, scopes, waited } = question
-  const approver = core.approver ?? core.host.approver()
+  const approver = core.approver
   if (approver === undefined) {
     const reason = `gate "${gate.id}" requires an approval, and no approver is plugged in`
     return { kind: 'deny', code: 'no_approver', reason, stop: false, gateId: gate.id }
@@ -147,6 +147,11 @@ function allowAlways(core: OperationCore, request: ApprovalRequest): void {
 /** Milliseconds an approver gets to look up the answer to a question that has expired. */
 const READ_MS = 1_000
 
+/** One that a resumed run finds late still has the time to be read: the approver knows when it was given. */
+function readMs({ expiresAt }: ApprovalRequest): number | undefined {
+  return expiresAt === undefined ? undefined : Math.max(expiresAt - Date.now(), READ_MS)
+}
+
 interface Verdict {
   readonly result: AskResult
   readonly action: HumanAction
@@ -165,7 +170,8 @@ async function settle(
 ): Promise<Verdict | 'park'> {
   try {
     if (asked.argsDigest !== request.argsDigest) throw mismatch(asked.argsDigest, request)
-    const answer = await answerOf(approver, asked, runSignal)
+    const limitMs = asked === request ? question.approval.timeoutMs : readMs(asked)
+    const answer = await answerOf(approver, asked, limitMs, runSignal)
     if (answer?.decision !== 'park') return verdictOf(answer, asked, approver)
     if (question.parkable === true) return 'park'
     throw new Error(`the approver parks the run, which is not possible at ${question.point}`)
@@ -209,14 +215,12 @@ function mismatch(digest: string, request: ApprovalRequest): HookspanError {
 async function answerOf(
   approver: Approver,
   request: ApprovalRequest,
+  limitMs: number | undefined,
   runSignal: AbortSignal | undefined,
 ): Promise<ApprovalAnswer | ParkedApproval> {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
   const onRunAbort = () => abort(runSignal?.reason)
-  // One that a resumed run finds late still has the time to be read: the approver knows when it was given.
-  const limitMs =
-    request.expiresAt === undefined ? undefined : Math.max(request.expiresAt - Date.now(), READ_MS)
   const timer =
     limitMs === undefined || limitMs > MAX_TIMER_MS
       ? undefined
@@ -228,7 +232,9 @@ async function answerOf(
       const { signal } = controller
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      Promise.resolve(approver.requestApproval(request, { signal })).then(resolve, reject)
+      // A copy: an approver that edits what it was shown must say so, and cannot slip it in.
+      const shown = { ...request, args: snapshot(request.args) }
+      Promise.resolve(approver.requestApproval(shown, { signal })).then(resolve, reject)
     })
   } finally {
     clearTimeout(timer)

@@ -1,10 +1,10 @@
 import { isRefusal } from '../gates/chain.ts'
 import type { TokenUsage } from '../hooks/index.ts'
+import { untilAborted } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { runWithin } from './current.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 import type { LiveParent, ParentOperation } from './operation-init.ts'
-import { untilAborted } from './tool-call.ts'
 
 export interface CallAgentInit {
   agentName?: string
@@ -29,7 +29,7 @@ interface ChildResult {
 /**
  * One call of another agent, until it has finished. Gives what `fn` gives and throws what it throws.
  *
- * @throws HookspanError `CALL_DENIED` when a gate refused it.
+ * @throws HookspanError `CALL_DENIED` when a gate refused it, `OPERATION_ENDED`, `RUN_DENIED`.
  */
 export async function runCallAgent<R>(
   core: OperationCore,
@@ -40,6 +40,8 @@ export async function runCallAgent<R>(
     options: { signal: AbortSignal | undefined; instruction: string },
   ) => R | PromiseLike<R>,
 ): Promise<R> {
+  if (core.admission !== undefined) await core.admission
+  core.assertRunning()
   const startedAt = performance.now()
   const callKey = core.nextCallKey()
   const { agentName, remote = false } = init
@@ -91,6 +93,8 @@ export async function runCallAgent<R>(
         cause: decided,
       })
     }
+    core.assertRunning()
+    core.signal?.throwIfAborted()
     const parent = parentOf(core, scopes, (id) => {
       subOperationId = id
     })

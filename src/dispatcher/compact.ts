@@ -58,6 +58,7 @@ export async function runCompact<R extends CompactResult>(
         cause: decided,
       })
     }
+    core.assertRunning()
     const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, scopes, fn)
     const after = {
       ...(result?.groupId !== undefined && { groupId: result.groupId }),

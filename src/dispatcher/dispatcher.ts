@@ -1,15 +1,13 @@
-import { assertGates } from '../gates/gate.ts'
-import type { Approver, Gate } from '../gates/index.ts'
-import { assertHook } from '../hooks/agent-hook.ts'
+import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { HookspanError } from '../internal/errors.ts'
 import { type DrainReport, DrainWaiters } from './drain.ts'
+import { EndedOperations } from './ended-operations.ts'
 import { IdleSweeper } from './idle-sweeper.ts'
-import type { Instrument } from './instrument.ts'
 import { Operation } from './operation.ts'
 import type { OperationHost } from './operation-core.ts'
-import type { OperationInit } from './operation-init.ts'
+import { assertOperationId, assertOperationInit, type OperationInit } from './operation-init.ts'
 import { OperationRecord, type RecordHost } from './operation-record.ts'
 import {
   type DispatcherStats,
@@ -18,12 +16,10 @@ import {
   type ResolvedOptions,
   readOptions,
 } from './options.ts'
-import { assertPlugin, type Plugin } from './plugin.ts'
+import type { Plugin } from './plugin.ts'
+import { PluginSet } from './plugin-set.ts'
 import { Reporter } from './report.ts'
-import { askStandIns, type StandIn } from './stand-in.ts'
-
-/** How many ended operations are remembered, so that a late event does not bring one back to life. */
-const REMEMBERED_ENDS = 1_024
+import { askStandIns } from './stand-in.ts'
 
 /**
  * The one place through which every lifecycle event passes.
@@ -34,20 +30,17 @@ const REMEMBERED_ENDS = 1_024
  */
 export class HookDispatcher {
   readonly #records = new Map<string, OperationRecord>()
-  /** Left the map but still deliver what was dispatched before. */
-  readonly #leaving = new Set<OperationRecord>()
+  /** Records with asynchronous handlers at work, those included that have left the map. */
+  readonly #busy = new Set<OperationRecord>()
   readonly #operations = new Map<OperationRecord, Operation>()
-  readonly #recentlyEnded = new Set<string>()
+  readonly #ended = new EndedOperations()
   readonly #options: ResolvedOptions
   readonly #reporter: Reporter
   readonly #sweeper: IdleSweeper
   readonly #drains = new DrainWaiters()
+  readonly #plugins = new PluginSet(() => this.#order++)
   readonly #recordHost: RecordHost
   readonly #operationHost: OperationHost
-  #plugins: readonly Plugin[] = []
-  #instruments: readonly Instrument[] = []
-  #gates: readonly Gate[] = []
-  #globalHooks: { readonly hook: AgentHook; readonly order: number }[] = []
   #order = 0
   #abandoned = 0
 
@@ -58,29 +51,19 @@ export class HookDispatcher {
     this.#sweeper = new IdleSweeper(this.#options.idleTimeoutMs, this.#records, (record) =>
       this.#abandon(record),
     )
-    const dispatcher = this
     this.#recordHost = {
       reporter: this.#reporter,
       mockTimeoutMs: this.#options.mockTimeoutMs,
-      get globalHooks() {
-        return dispatcher.#globalHooks
-      },
-      get instruments() {
-        return dispatcher.#instruments
-      },
+      plugins: this.#plugins,
       nextOrder: () => this.#order++,
+      busy: (record) => this.#busy.add(record),
       settled: (record) => this.#settled(record),
     }
     this.#operationHost = {
       reporter: this.#reporter,
       priceOf: this.#options.priceOf,
       composition: this.#options.composition,
-      get instruments() {
-        return dispatcher.#instruments
-      },
-      gates: () => this.#gates,
-      approver: (): Approver | undefined => this.#plugins.findLast((plugin) => plugin.approver)?.approver,
-      standIns: (): StandIn[] => this.#plugins.flatMap((plugin) => plugin.standIn ?? []),
+      plugins: this.#plugins,
       ended: (record) => this.#release(record, false),
     }
   }
@@ -99,21 +82,8 @@ export class HookDispatcher {
    */
   register(operationId: string, hooks: AgentHook[]): () => void {
     assertOperationId(operationId)
-    if (!Array.isArray(hooks)) {
-      throw new HookspanError('INVALID_HOOK', `Expected a list of hooks, got ${describeValue(hooks)}.`)
-    }
     const known = this.#records.get(operationId)
-    const ids = new Set<string>()
-    for (const hook of hooks) {
-      assertHook(hook)
-      if (ids.has(hook.id) || known?.hookIds().has(hook.id)) {
-        throw new HookspanError(
-          'DUPLICATE_HOOK',
-          `Hook id "${hook.id}" is already registered for operation "${operationId}". Give each hook an id of its own.`,
-        )
-      }
-      ids.add(hook.id)
-    }
+    assertHooks(hooks, `operation "${operationId}"`, known?.hookIds())
     const registered = hooks.slice()
     const record = known ?? this.#createRecord(operationId)
     record.add(registered)
@@ -122,8 +92,8 @@ export class HookDispatcher {
       if (undone) return
       undone = true
       record.removeHooks(registered)
-      if (!record.managed && record.ownHookCount === 0 && this.#plugins.length === 0)
-        this.#release(record, false)
+      if (this.#plugins.size > 0) this.#releaseIfOver(record)
+      else if (!record.managed && record.ownHookCount === 0) this.#release(record, false)
     }
   }
 
@@ -131,30 +101,26 @@ export class HookDispatcher {
   unregister(operationId: string): void {
     const record = this.#records.get(operationId)
     if (record === undefined) return
-    if (record.managed) {
-      for (const queue of [...record.hookIds().values()]) record.removeHooks([queue.hook])
-      return
-    }
-    this.#release(record, false)
+    if (record.managed) record.forgetHooks()
+    else this.#release(record, false)
   }
 
   /**
    * Adds a plugin to every operation, those that run included.
    *
    * @returns takes the plugin out again when disposed; spans that it opened still end.
-   * @throws HookspanError `INVALID_PLUGIN` when it is malformed or in use already.
+   * @throws HookspanError `INVALID_PLUGIN` when it is malformed or in use already, `INVALID_HOOK`, `INVALID_GATE`.
    */
   use(plugin: Plugin): Disposable {
-    assertPlugin(plugin)
-    if (this.#plugins.includes(plugin)) {
-      throw new HookspanError(
-        'INVALID_PLUGIN',
-        `Plugin "${plugin.name}" is already in use. Dispose it first.`,
-      )
-    }
-    this.#setPlugins([...this.#plugins, plugin])
+    this.#plugins.add(plugin)
+    this.#refresh()
     plugin.attached?.(this)
-    return { [Symbol.dispose]: () => this.#setPlugins(this.#plugins.filter((other) => other !== plugin)) }
+    return {
+      [Symbol.dispose]: () => {
+        this.#plugins.remove(plugin)
+        this.#refresh()
+      },
+    }
   }
 
   /** Tells the hooks of an operation and returns at once. Nothing a handler does reaches the caller. */
@@ -164,7 +130,7 @@ export class HookDispatcher {
     const record = this.#records.get(operationId) ?? this.#adopt(operationId, type)
     if (record === undefined) return
     record.emit(type, event)
-    if (type === 'onComplete' && !record.managed && record.ownHookCount === 0) this.#release(record, false)
+    this.#releaseIfOver(record)
   }
 
   /**
@@ -180,15 +146,16 @@ export class HookDispatcher {
     event: EventInit<'beforeToolCall'> | object,
   ): Promise<ToolMock | null> {
     const record = this.#records.get(operationId) ?? this.#adopt(operationId, 'beforeToolCall')
-    const mock = record === undefined ? null : await record.decideMock(event)
-    return mock ?? askStandIns(this.#operationHost.standIns(), operationId, event)
+    const decided = record === undefined ? null : record.decideMock(event)
+    if (record !== undefined) this.#releaseIfOver(record)
+    return (await decided) ?? askStandIns(this.#plugins.standIns, operationId, event)
   }
 
   /** Whether an event of this operation (and type) would reach anybody. */
   hasHooks(operationId: string, type?: AnyHookType): boolean {
     const record = this.#records.get(operationId)
     if (record !== undefined) return record.hasHooks(type)
-    return this.#globalHooks.some(({ hook }) => type === undefined || hook.type === type)
+    return this.#plugins.hooks.some(({ hook }) => type === undefined || hook.type === type)
   }
 
   /**
@@ -203,8 +170,8 @@ export class HookDispatcher {
   stats(): DispatcherStats {
     return {
       operations: this.#records.size,
-      hooks: this.#globalHooks.length + sum(this.#records.values(), (record) => record.ownHookCount),
-      plugins: this.#plugins.length,
+      hooks: this.#plugins.hooks.length + sum(this.#records.values(), (record) => record.ownHookCount),
+      plugins: this.#plugins.size,
       pending: this.#pending(undefined),
       abandoned: this.#abandoned,
       ...this.#reporter.counters,
@@ -214,12 +181,13 @@ export class HookDispatcher {
   /**
    * Starts an operation: the way in which a runtime or an adapter speaks, with every start paired to an end.
    *
-   * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already.
+   * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already; `INVALID_OPTION`,
+   * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init. Then nothing was started.
    */
   startOperation(init: OperationInit = {}): Operation {
+    assertOperationInit(init)
     const operationId = init.operationId ?? init.resume?.operationId ?? `op_${crypto.randomUUID()}`
     assertOperationId(operationId)
-    if (init.gates !== undefined) assertGates(init.gates)
     const existing = this.#records.get(operationId)
     if (existing?.managed) {
       throw new HookspanError(
@@ -227,11 +195,13 @@ export class HookDispatcher {
         `Operation "${operationId}" is already running. Use another id.`,
       )
     }
+    const { hooks = [] } = init
+    assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())
     const record = existing ?? this.#createRecord(operationId)
-    if (init.hooks !== undefined) this.register(operationId, init.hooks)
-    const operation = Operation.start(this.#operationHost, record, init)
-    this.#operations.set(record, operation)
-    return operation
+    record.add(hooks)
+    return Operation.start(this.#operationHost, record, init, (operation) =>
+      this.#operations.set(record, operation),
+    )
   }
 
   /**
@@ -248,6 +218,10 @@ export class HookDispatcher {
   /** The synchronous half of {@link shutdown}, for signal handlers: ends what is open, waits for nothing. */
   interruptAll(): void {
     for (const operation of [...this.#operations.values()].reverse()) operation.interrupt()
+    for (const record of [...this.#records.values()].reverse()) {
+      if (!record.completed) record.emit('onComplete', { reason: 'interrupted' })
+      this.#release(record, false)
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -255,7 +229,7 @@ export class HookDispatcher {
   }
 
   #createRecord(operationId: string): OperationRecord {
-    this.#recentlyEnded.delete(operationId)
+    this.#ended.forget(operationId)
     const record = new OperationRecord(this.#recordHost, { operationId, rootOperationId: operationId })
     this.#records.set(operationId, record)
     this.#sweeper.wake()
@@ -264,33 +238,36 @@ export class HookDispatcher {
 
   /** An operation nobody registered still has the plugins' hooks. */
   #adopt(operationId: string, type: AnyHookType): OperationRecord | undefined {
-    if (this.#globalHooks.length === 0 && this.#instruments.length === 0) return undefined
-    if (this.#recentlyEnded.has(operationId) || !isHookType(type)) return undefined
-    return this.#createRecord(operationId)
+    if (this.#plugins.hooks.length === 0 && this.#plugins.instruments.length === 0) return undefined
+    const end = this.#ended.get(operationId)
+    if ((end !== undefined && end.sequence === undefined) || !isHookType(type)) return undefined
+    const record = this.#createRecord(operationId)
+    if (end?.sequence === undefined) return record
+    // A late event of a run that said `onComplete` itself: told in order, and nothing is kept of it.
+    record.sequence = end.sequence
+    record.completed = true
+    return record
   }
 
-  #release(record: OperationRecord, abandoned: boolean): void {
+  /** An operation that only plugins listen to needs no unregister(): it is over when it is complete. */
+  #releaseIfOver(record: OperationRecord): void {
+    if (!record.completed || record.managed || record.ownHookCount > 0) return
+    this.#release(record, false, record.sequence)
+  }
+
+  /** `sequence`: where late events go on, if they are to be told. */
+  #release(record: OperationRecord, abandoned: boolean, sequence?: number): void {
     const { operationId } = record
     if (this.#records.get(operationId) !== record) return
     this.#records.delete(operationId)
     this.#operations.delete(record)
-    if (record.pending > 0) this.#leaving.add(record)
-    if (this.#plugins.length > 0) this.#remember(operationId)
+    if (this.#plugins.size > 0) this.#ended.remember(operationId, sequence)
     if (!record.managed) this.#tellReleased(operationId, abandoned)
     if (this.#records.size === 0) this.#sweeper.stop()
   }
 
-  #remember(operationId: string): void {
-    this.#recentlyEnded.add(operationId)
-    if (this.#recentlyEnded.size <= REMEMBERED_ENDS) return
-    for (const oldest of this.#recentlyEnded) {
-      this.#recentlyEnded.delete(oldest)
-      return
-    }
-  }
-
   #tellReleased(operationId: string, abandoned: boolean): void {
-    for (const instrument of this.#instruments) {
+    for (const instrument of this.#plugins.instruments) {
       try {
         instrument.onRelease?.(operationId, { abandoned })
       } catch (error) {
@@ -306,41 +283,24 @@ export class HookDispatcher {
       operation.abandon()
       return
     }
-    record.emit('onComplete', { reason: 'interrupted', abandoned: true })
+    if (!record.completed) record.emit('onComplete', { reason: 'interrupted', abandoned: true })
     this.#release(record, true)
   }
 
-  #setPlugins(plugins: readonly Plugin[]): void {
-    const orders = new Map(this.#globalHooks.map(({ hook, order }) => [hook, order]))
-    this.#plugins = plugins
-    this.#gates = plugins.flatMap((plugin) => plugin.gates ?? [])
-    this.#instruments = plugins.flatMap((plugin) => plugin.instrument ?? [])
-    this.#globalHooks = plugins
-      .flatMap((plugin) => plugin.hooks ?? [])
-      .map((hook) => ({ hook, order: orders.get(hook) ?? this.#order++ }))
+  #refresh(): void {
     for (const record of this.#records.values()) record.refreshGlobals()
   }
 
   #pending(operationId: string | undefined): number {
-    const records = [...this.#records.values(), ...this.#leaving]
-    return sum(
-      records.filter((record) => operationId === undefined || record.operationId === operationId),
-      (record) => record.pending,
+    return sum(this.#busy, (record) =>
+      operationId === undefined || record.operationId === operationId ? record.pending : 0,
     )
   }
 
   #settled(record: OperationRecord): void {
-    this.#leaving.delete(record)
+    this.#busy.delete(record)
     this.#drains.check()
   }
-}
-
-function assertOperationId(operationId: unknown): void {
-  if (typeof operationId === 'string' && operationId !== '') return
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`operationId\` to be a non-empty string, got ${describeValue(operationId)}.`,
-  )
 }
 
 function sum<T>(items: Iterable<T>, of: (item: T) => number): number {

@@ -9,6 +9,12 @@ import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { compileMatch } from './match.ts'
 import type { Reporter } from './report.ts'
 
+/** A burst of drops is reported at its end, and when it lasts, every so many milliseconds. */
+const REPORT_BURST_MS = 10_000
+
+/** From how many delivered events on the list of waiting ones is cut, so that it stays as long as what waits. */
+const COMPACT_FROM = 64
+
 /** Told when a queue starts to have work in flight and when it has none left. */
 export interface QueueOwner {
   readonly operationId: string
@@ -37,6 +43,8 @@ export class HookQueue {
   #running = false
   #removed = false
   #droppedInBurst = 0
+  #burstStartedAt = 0
+  #timer: NodeJS.Timeout | undefined
 
   /** Position among all hooks of the dispatcher, to keep equal priorities in the order of registration. */
   readonly order: number
@@ -68,8 +76,9 @@ export class HookQueue {
     if (this.#removed || (this.matches !== undefined && !this.#isMatch(event))) return onSettled?.()
     if (this.#running) return this.#enqueue({ event, onSettled })
     this.#running = true
-    if (this.#invoke(event, onSettled)) this.#finish()
-    else this.#owner.busy(this)
+    if (!this.#invoke(event, onSettled)) return
+    if (this.#pending.length === 0) this.#running = false
+    else this.#finish()
   }
 
   /** Stops delivery at once; what waits is discarded. */
@@ -78,6 +87,7 @@ export class HookQueue {
     const waiting = this.#pending.slice(this.#head)
     this.#pending = []
     this.#head = 0
+    if (this.#droppedInBurst > 0) this.#reportDropped()
     for (const { onSettled } of waiting) onSettled?.()
   }
 
@@ -92,27 +102,45 @@ export class HookQueue {
 
   #enqueue(delivery: Delivery): void {
     this.#pending.push(delivery)
+    // Somebody waits for this one: the process must live until the handler before it is done or timed out.
+    if (delivery.onSettled !== undefined) this.#timer?.ref()
     if (this.#pending.length - this.#head <= this.#maxPending) return
-    const oldest = this.#pending[this.#head]
-    this.#pending[this.#head++] = undefined as never
-    this.#droppedInBurst++
+    const oldest = this.#takeNext()
+    if (this.#droppedInBurst++ === 0) this.#burstStartedAt = performance.now()
     this.#reporter.counters.dropped++
+    this.#reportLongBurst()
     oldest?.onSettled?.()
+  }
+
+  #takeNext(): Delivery | undefined {
+    const next = this.#pending[this.#head]
+    if (next === undefined) return undefined
+    this.#pending[this.#head++] = undefined as never
+    if (this.#head >= COMPACT_FROM && this.#head * 2 >= this.#pending.length) {
+      this.#pending = this.#pending.slice(this.#head)
+      this.#head = 0
+    }
+    return next
   }
 
   /** Delivers what waits, until a handler is asynchronous or nothing is left. */
   #finish(): void {
     for (;;) {
-      const next = this.#pending[this.#head]
+      const next = this.#takeNext()
       if (next === undefined) break
-      this.#pending[this.#head++] = undefined as never
-      if (!this.#invoke(next.event, next.onSettled)) return
+      if (!this.#invoke(next.event, next.onSettled)) return this.#reportLongBurst()
     }
     this.#pending = []
     this.#head = 0
     this.#running = false
     if (this.#droppedInBurst > 0) this.#reportDropped()
     this.#owner.idle(this)
+  }
+
+  /** A handler that hangs, or never catches up, must not hide what it loses. */
+  #reportLongBurst(): void {
+    if (this.#droppedInBurst === 0) return
+    if (performance.now() - this.#burstStartedAt >= REPORT_BURST_MS) this.#reportDropped()
   }
 
   #reportDropped(): void {
@@ -133,19 +161,17 @@ export class HookQueue {
     let result: unknown
     try {
       result = this.hook.handler(event, context)
-      if (!isThenable(result)) {
-        this.#reporter.counters.delivered++
-        if (observed) this.#publish('completed', event, startedAt)
-        onSettled?.()
-        return true
+      if (result !== undefined && isThenable(result)) {
+        this.#follow(result, event, context, startedAt, onSettled)
+        return false
       }
+      this.#reporter.counters.delivered++
+      if (observed) this.#publish('completed', event, startedAt)
     } catch (error) {
       this.#failed(event, error, startedAt)
-      onSettled?.()
-      return true
     }
-    this.#follow(result, event, context, startedAt, onSettled)
-    return false
+    onSettled?.()
+    return true
   }
 
   #follow(
@@ -155,18 +181,20 @@ export class HookQueue {
     startedAt: number,
     onSettled: (() => void) | undefined,
   ): void {
+    this.#owner.busy(this)
     let settled = false
     let timer: NodeJS.Timeout | undefined
     const settle = (tell: () => void) => {
       if (settled) return
       settled = true
       clearTimeout(timer)
+      this.#timer = undefined
       tell()
       onSettled?.()
       this.#finish()
     }
-    // Promise.resolve takes foreign thenables apart safely: a `then` that throws becomes a rejection.
-    Promise.resolve(result).then(
+    // resolve() takes any thenable apart safely: a `then` or a `constructor` that throws becomes a rejection.
+    new Promise((resolve) => resolve(result)).then(
       () =>
         settle(() => {
           this.#reporter.counters.delivered++
@@ -175,22 +203,18 @@ export class HookQueue {
       (error) => settle(() => this.#failed(event, error, startedAt)),
     )
     if (this.#timeoutMs > MAX_TIMER_MS) return
-    timer = setTimeout(
-      () =>
-        settle(() => {
-          this.#publish('timed_out', event, startedAt)
-          const { id, type } = this.hook
-          this.#reporter.failure({
-            kind: 'timed_out',
-            hookId: id,
-            hookType: type,
-            operationId: event.operationId,
-          })
-          context.abort(new DOMException(`Hook "${id}" exceeded ${this.#timeoutMs} ms.`, 'TimeoutError'))
-        }),
-      this.#timeoutMs,
-    )
-    timer.unref()
+    timer = setTimeout(() => settle(() => this.#timedOut(event, context, startedAt)), this.#timeoutMs)
+    this.#timer = timer
+    // Observing keeps no process alive, unless a tool call waits for what the handler mocks.
+    if (onSettled === undefined) timer.unref()
+  }
+
+  #timedOut(event: HookEvent, context: LazyContext, startedAt: number): void {
+    const { id, type } = this.hook
+    const { operationId } = event
+    this.#publish('timed_out', event, startedAt)
+    this.#reporter.failure({ kind: 'timed_out', hookId: id, hookType: type, operationId })
+    context.abort(new DOMException(`Hook "${id}" exceeded ${this.#timeoutMs} ms.`, 'TimeoutError'))
   }
 
   #failed(event: HookEvent, error: unknown, startedAt: number): void {

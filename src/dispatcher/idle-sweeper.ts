@@ -1,8 +1,12 @@
 import type { OperationRecord } from './operation-record.ts'
 
-/** Finds operations in which nothing happened for `idleTimeoutMs`, their descendants included. */
+/**
+ * Finds operations in which nothing happened for `idleTimeoutMs`, their descendants included. Counts the time in
+ * which it ran itself: a laptop that slept, or a frozen serverless process, leaves no operation abandoned.
+ */
 export class IdleSweeper {
   readonly #idleTimeoutMs: number
+  readonly #intervalMs: number
   readonly #records: ReadonlyMap<string, OperationRecord>
   readonly #abandon: (record: OperationRecord) => void
   #timer: NodeJS.Timeout | undefined
@@ -13,6 +17,7 @@ export class IdleSweeper {
     abandon: (record: OperationRecord) => void,
   ) {
     this.#idleTimeoutMs = idleTimeoutMs
+    this.#intervalMs = Math.min(Math.max(idleTimeoutMs / 4, 5), 60_000)
     this.#records = records
     this.#abandon = abandon
   }
@@ -20,8 +25,7 @@ export class IdleSweeper {
   /** Runs while there are operations; the timer never keeps the process alive. */
   wake(): void {
     if (this.#timer !== undefined || this.#idleTimeoutMs === Number.POSITIVE_INFINITY) return
-    const intervalMs = Math.min(Math.max(this.#idleTimeoutMs / 4, 5), 60_000)
-    this.#timer = setInterval(() => this.#sweep(), intervalMs)
+    this.#timer = setInterval(() => this.#sweep(), this.#intervalMs)
     this.#timer.unref()
   }
 
@@ -31,22 +35,22 @@ export class IdleSweeper {
   }
 
   #sweep(): void {
-    const now = Date.now()
+    for (const record of this.#records.values()) record.idleMs += this.#intervalMs
     for (const record of this.#records.values()) {
       if (!record.active) continue
       record.active = false
-      this.#touchWithAncestors(record, now)
+      this.#touchWithAncestors(record)
     }
     for (const record of [...this.#records.values()]) {
-      if (now - record.lastActiveAt >= this.#idleTimeoutMs) this.#abandon(record)
+      if (record.idleMs >= this.#idleTimeoutMs) this.#abandon(record)
     }
     if (this.#records.size === 0) this.stop()
   }
 
-  #touchWithAncestors(record: OperationRecord, now: number): void {
+  #touchWithAncestors(record: OperationRecord): void {
     let current: OperationRecord | undefined = record
-    while (current !== undefined && current.lastActiveAt !== now) {
-      current.lastActiveAt = now
+    while (current !== undefined && current.idleMs > 0) {
+      current.idleMs = 0
       const parentId: string | undefined = current.info.parentOperationId
       current = parentId === undefined ? undefined : this.#records.get(parentId)
     }

@@ -1,14 +1,14 @@
 import type { ChainResult } from '../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import { untilAborted } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { type ModelCallMark, runModelCall } from '../internal/live-calls.ts'
 import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
-import { isStream, watchStream } from '../internal/llm/watch-stream.ts'
+import { isStream, type StreamEnd, watchStream } from '../internal/llm/watch-stream.ts'
 import { type CallSite, type DecideOptions, effectiveRequest, type OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
-import { untilAborted } from './tool-call.ts'
 
 /** A model call that a runtime is about to make. */
 export interface LlmCallInit<R = unknown> {
@@ -50,6 +50,8 @@ export async function runLlmCall<R>(
       `Expected \`model\` to be a non-empty string, got ${describeValue(init.model)}.`,
     )
   }
+  if (core.admission !== undefined) await core.admission
+  core.assertRunning()
   return new LlmCallRun<R>(core, site, init).run(fn)
 }
 
@@ -113,7 +115,9 @@ class LlmCallRun<R> {
     this.#core.emit('beforeLlmCall', { ...this.#told() })
     const standIn = this.#standIn(decided)
     if (standIn !== undefined) return standIn.reply
+    this.#core.assertRunning()
     const { signal } = this.#core
+    signal?.throwIfAborted()
     const { traceparent } = this.#scopes
     const reply = await untilAborted(
       Promise.resolve(
@@ -138,7 +142,7 @@ class LlmCallRun<R> {
   async #gateStream(stream: AsyncIterable<unknown> & R): Promise<R> {
     const { stream: replay, chunks } = await bufferStream(stream)
     const reader = new AnyChunkReader()
-    for (const chunk of chunks) reader.push(chunk)
+    for (const chunk of chunks) this.#push(reader, chunk)
     return this.#gated(replay, reader.read())
   }
 
@@ -182,30 +186,46 @@ class LlmCallRun<R> {
     try {
       return this.#init.read?.(reply) ?? readReply(reply)
     } catch (error) {
-      this.#core.host.reporter.failure({
-        kind: 'failed',
-        hookId: 'llmCall.read',
-        operationId: this.#core.info.operationId,
-        error,
-      })
+      this.#unreadable(error)
       return { response: {} }
     }
+  }
+
+  #push(reader: AnyChunkReader, chunk: unknown): void {
+    try {
+      reader.push(chunk)
+    } catch (error) {
+      this.#unreadable(error)
+    }
+  }
+
+  /** Not understanding a reply is no failure of the call. */
+  #unreadable(error: unknown): void {
+    const { host, info } = this.#core
+    const { operationId } = info
+    host.reporter.failure({ kind: 'failed', hookId: 'llmCall.read', operationId, error })
   }
 
   #watch(stream: AsyncIterable<unknown> & R): R {
     const reader = new AnyChunkReader()
     this.#reader = reader
-    return watchStream(stream, {
-      onChunk: (chunk) => {
-        this.#firstChunkMs ??= performance.now() - this.#startedAt
-        reader.push(chunk)
-      },
-      onEnd: (end) => {
-        if (this.#init.collect !== undefined || !this.#untrack()) return
-        if (end.kind === 'failed') this.#fail(end.error)
-        else this.#succeed(reader.read(), end.kind)
-      },
-    })
+    const onChunk = (chunk: unknown) => {
+      this.#firstChunkMs ??= performance.now() - this.#startedAt
+      this.#push(reader, chunk)
+    }
+    const onEnd = (end: StreamEnd) => {
+      if (this.#init.collect !== undefined || !this.#untrack()) return
+      if (end.kind === 'failed') this.#fail(end.error)
+      else this.#succeed(reader.read(), end.kind)
+    }
+    try {
+      return watchStream(stream, { onChunk, onEnd })
+    } catch (error) {
+      // A frozen stream cannot be watched; its reader gets it all the same.
+      this.#unreadable(error)
+      onEnd({ kind: 'finished' })
+      return stream
+    }
   }
 
   #told() {

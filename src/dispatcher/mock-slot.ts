@@ -14,9 +14,19 @@ export class MockSlot {
 
   readonly mock = (result: ToolMock): void => {
     if (this.#closed !== undefined) throw new HookspanError('MOCK_TOO_LATE', this.#closed)
-    assertToolMock(result)
+    try {
+      assertToolMock(result)
+    } catch (error) {
+      // Whoever mocks does not want the real tool to run: a malformed mock fails the call instead.
+      this.#take({ error })
+      throw error
+    }
+    this.#take(result)
+  }
+
+  #take(mock: ToolMock): void {
     if (this.#mock !== null) return
-    this.#mock = result
+    this.#mock = mock
     this.#onMock?.()
   }
 

@@ -16,26 +16,24 @@ import type {
   RunTotals,
   TokenUsage,
 } from '../hooks/index.ts'
+import { HookspanError } from '../internal/errors.ts'
 import { addOptional, addUsage, NO_USAGE } from '../internal/usage.ts'
 import { askHuman } from './ask-human.ts'
-import type { Activity, Instrument, OperationInfo } from './instrument.ts'
+import type { Activity, OperationInfo } from './instrument.ts'
 import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
 import type { PriceOf } from './options.ts'
+import type { PluginSet } from './plugin-set.ts'
 import type { Reporter } from './report.ts'
 import type { RunTree } from './run-tree.ts'
 import type { Scopes } from './scopes.ts'
-import type { StandIn } from './stand-in.ts'
 
 /** What an operation needs of its dispatcher. */
 export interface OperationHost {
   readonly reporter: Reporter
-  readonly instruments: readonly Instrument[]
+  readonly plugins: PluginSet
   readonly priceOf: PriceOf | undefined
   readonly composition: 'chain' | 'firstDecision'
-  gates(): readonly Gate[]
-  approver(): Approver | undefined
-  standIns(): StandIn[]
   ended(record: OperationRecord): void
 }
 
@@ -87,8 +85,7 @@ export class OperationCore {
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
   readonly inheritedGates: () => readonly Gate[]
-  /** Who is asked when a gate wants an approval, unless it is the dispatcher's. */
-  readonly approver: Approver | undefined
+  readonly #ownApprover: Approver | undefined
   readonly tree: RunTree
   /** Tells this run from another that was started with the same operation id; survives a park. */
   readonly runKey: string
@@ -101,7 +98,11 @@ export class OperationCore {
   readonly #resumable: WaitingCall[] = []
   #nextCall = 0
   #nextQuestion = 0
+  #admitted: Promise<unknown> | undefined
+  #started = false
   nextStepIndex = 0
+  /** True while the last events are told. */
+  ending = false
   ended = false
   steps = 0
   llmCalls = 0
@@ -133,9 +134,46 @@ export class OperationCore {
     this.signal = inherited.signal
     this.agentPath = inherited.agentPath
     this.inheritedGates = inherited.gates
-    this.approver = init.approver ?? inherited.approver
+    this.#ownApprover = init.approver ?? inherited.approver
     this.tree = inherited.tree
     this.runKey = init.resume?.runKey ?? crypto.randomUUID()
+  }
+
+  /** Who is asked when a gate wants an approval. */
+  get approver(): Approver | undefined {
+    return this.#ownApprover ?? this.host.plugins.approver
+  }
+
+  /**
+   * What the first step or call waits for: the `onStart` gates, which decide once. Undefined when they have.
+   * `admit` gives the effective input.
+   */
+  get admission(): Promise<unknown> | undefined {
+    return this.#started || this.ended || this.init.resume !== undefined ? undefined : this.admit()
+  }
+
+  admit(): Promise<unknown> {
+    this.#admitted ??= this.#decideStart()
+    return this.#admitted
+  }
+
+  async #decideStart(): Promise<unknown> {
+    const { scopes, init } = this
+    const decided =
+      init.resume === undefined
+        ? await this.decide('onStart', init.input, { scopes, stepIndex: undefined })
+        : undefined
+    if (isRefusal(decided)) this.stop ??= decided
+    this.#started = true
+    return decided?.kind === 'proceed' ? decided.payload : init.input
+  }
+
+  /** @throws HookspanError `OPERATION_ENDED`, or `RUN_DENIED` once a gate or a human said that the run is to end. */
+  assertRunning(): void {
+    if (this.ended) throw endedError(this.info.operationId)
+    if (this.stop === undefined) return
+    const { code, reason } = this.stop
+    throw new HookspanError('RUN_DENIED', `The run was denied (${code}): ${reason}`, { cause: this.stop })
   }
 
   emit<T extends AnyHookType>(type: T, init: EventInit<T>): void {
@@ -254,7 +292,7 @@ export class OperationCore {
   allGates(): readonly Gate[] {
     const inherited = this.inheritedGates()
     const own = this.init.gates ?? NO_GATES
-    const plugged = this.host.gates()
+    const plugged = this.host.plugins.gates
     if (inherited.length === 0 && own.length === 0) return plugged
     return [...new Set([...inherited, ...own, ...plugged])]
   }
@@ -280,7 +318,7 @@ export class OperationCore {
       around: this.#inScopeOfItsOwn(options),
       onDecision: (record) => this.#decided(record, options),
     })
-    if (isRefusal(result) && result.stop) this.stop = result
+    if (isRefusal(result) && result.stop) this.stop ??= result
     return result
   }
 
@@ -311,6 +349,10 @@ export class OperationCore {
 }
 
 const NO_GATES: readonly Gate[] = []
+
+export function endedError(operationId: string): HookspanError {
+  return new HookspanError('OPERATION_ENDED', `Operation "${operationId}" has ended. Start a new one.`)
+}
 
 /** What a model call asks for, with what the gates changed of it. */
 export function effectiveRequest(result: ChainResult | undefined, request: LlmRequest): LlmRequest {

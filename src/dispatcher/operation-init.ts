@@ -1,5 +1,7 @@
+import { assertGates } from '../gates/gate.ts'
 import type { ApprovalRequest, Approver, Gate, TreeTotals } from '../gates/index.ts'
 import type { AgentHook, TokenUsage } from '../hooks/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
 import type { LlmNote } from './operation-core.ts'
 import type { PriceOf } from './options.ts'
 import type { RunTree } from './run-tree.ts'
@@ -118,4 +120,32 @@ export interface SavedStep {
   readonly last?: LlmNote
   readonly usage?: TokenUsage
   readonly costUsd?: number
+}
+
+/** @throws HookspanError `INVALID_OPTION`, or `INVALID_GATE`: a guard that is misspelt must not be missing. */
+export function assertOperationInit(init: OperationInit): void {
+  const { clock, gates, priceOf, resume, signal } = init
+  if (gates !== undefined) assertGates(gates)
+  for (const [name, value] of Object.entries({ clock, priceOf })) {
+    if (value !== undefined && typeof value !== 'function') throw invalid(name, 'a function', value)
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalid('signal', 'an AbortSignal', signal)
+  }
+  if (resume !== undefined && resume?.version !== 1) {
+    throw invalid('resume', 'what op.park() gave, of version 1', resume)
+  }
+}
+
+/** @throws HookspanError `INVALID_OPTION`. */
+export function assertOperationId(operationId: unknown): void {
+  if (typeof operationId === 'string' && operationId !== '') return
+  throw invalid('operationId', 'a non-empty string', operationId)
+}
+
+function invalid(name: string, expected: string, value: unknown): HookspanError {
+  return new HookspanError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` to be ${expected}, got ${describeValue(value)}.`,
+  )
 }

@@ -1,7 +1,17 @@
-import type { AgentHook, AnyHookType, HookEvent, ToolMock } from '../hooks/index.ts'
+import {
+  type AgentHook,
+  type AnyHookType,
+  EXTENDED_HOOK_TYPES,
+  HOOK_TYPES,
+  type HookEvent,
+  isHookType,
+  type ToolMock,
+} from '../hooks/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
 import { HookQueue, type QueueOwner } from './hook-queue.ts'
-import type { Instrument, OperationInfo } from './instrument.ts'
+import type { OperationInfo } from './instrument.ts'
 import { MockSlot } from './mock-slot.ts'
+import type { PluginSet } from './plugin-set.ts'
 import type { Reporter } from './report.ts'
 import { copyEvent, detach, stampEvent } from './stamp.ts'
 
@@ -9,12 +19,11 @@ import { copyEvent, detach, stampEvent } from './stamp.ts'
 export interface RecordHost {
   readonly reporter: Reporter
   readonly mockTimeoutMs: number
-  /** Hooks of the plugins, with their place in the order of registration. */
-  readonly globalHooks: readonly { readonly hook: AgentHook; readonly order: number }[]
-  /** Instruments that listen to operations driven by `dispatch` alone. */
-  readonly instruments: readonly Instrument[]
+  readonly plugins: PluginSet
   nextOrder(): number
-  /** The record has no work in flight. */
+  /** A handler of the record goes on asynchronously. */
+  busy(record: OperationRecord): void
+  /** The record has no work in flight any more. */
   settled(record: OperationRecord): void
 }
 
@@ -26,21 +35,25 @@ export class OperationRecord implements QueueOwner {
   info: OperationInfo
   /** True once an `Operation` speaks for it, which tells the instruments itself. */
   managed = false
+  /** True once `onComplete` was dispatched. */
+  completed = false
   /** Set by each event, taken back by the sweeper. */
   active = true
-  lastActiveAt: number
+  /** Milliseconds that the sweeper saw pass without an event. */
+  idleMs = 0
   sequence = 0
   clock: () => number = Date.now
   readonly #host: RecordHost
   readonly #own = new Map<string, HookQueue>()
   readonly #global = new Map<AgentHook, HookQueue>()
   readonly #busy = new Set<HookQueue>()
-  #lists: Partial<Record<AnyHookType, readonly HookQueue[]>> = {}
+  readonly #lists = new Map<AnyHookType, readonly HookQueue[]>()
+  /** Events dispatched by a handler while an event is on its way to several hooks: told after that one, in order. */
+  #deferred: (() => void)[] | undefined
 
   constructor(host: RecordHost, info: OperationInfo) {
     this.#host = host
     this.info = info
-    this.lastActiveAt = Date.now()
   }
 
   get operationId(): string {
@@ -57,7 +70,7 @@ export class OperationRecord implements QueueOwner {
 
   add(hooks: readonly AgentHook[]): void {
     for (const hook of hooks) this.#own.set(hook.id, this.#queueFor(hook, this.#host.nextOrder()))
-    this.#lists = {}
+    this.#lists.clear()
   }
 
   removeHooks(hooks: readonly { readonly id: string }[]): void {
@@ -67,45 +80,53 @@ export class OperationRecord implements QueueOwner {
       queue.remove()
       this.#own.delete(hook.id)
     }
-    this.#lists = {}
+    this.#lists.clear()
+  }
+
+  /** Takes the operation's own hooks out; what was dispatched to them before is still delivered. */
+  forgetHooks(): void {
+    this.#own.clear()
+    this.#lists.clear()
   }
 
   /** The plugins changed. Queues of hooks that stay are kept, with what waits in them. */
   refreshGlobals(): void {
-    const current = new Set(this.#host.globalHooks.map(({ hook }) => hook))
+    const current = new Set(this.#host.plugins.hooks.map(({ hook }) => hook))
     for (const [hook, queue] of this.#global) {
       if (current.has(hook)) continue
       queue.remove()
       this.#global.delete(hook)
     }
-    this.#lists = {}
+    this.#lists.clear()
   }
 
   hasHooks(type?: AnyHookType): boolean {
-    if (type !== undefined) return this.#listFor(type).length > 0
-    return this.#own.size > 0 || this.#host.globalHooks.length > 0
+    if (type !== undefined) return isHookType(type) && (this.#listFor(type)?.length ?? 0) > 0
+    return this.#own.size > 0 || this.#host.plugins.hooks.length > 0
   }
 
-  /** Fire and forget. */
+  /** Fire and forget. Never throws. */
   emit(type: AnyHookType, init: object): void {
+    const queues = this.#lists.get(type) ?? this.#listFor(type)
+    if (queues === undefined) return
     const sequence = this.sequence++
     this.active = true
-    const queues = this.#lists[type] ?? this.#listFor(type)
-    if (queues.length === 0 && (this.managed || this.#host.instruments.length === 0)) return
-    this.#host.reporter.counters.dispatched++
-    const event = stampEvent(this.info, type, init, sequence, this.clock())
+    if (type === 'onComplete') this.completed = true
+    if (queues.length === 0 && (this.managed || this.#host.plugins.instruments.length === 0)) return
+    const event = this.#stamp(type, init, sequence)
+    if (event === undefined) return
     if (type === 'beforeToolCall') withMock(event, new MockSlot(NO_CONSUMER))
     this.#deliver(queues, event, undefined)
   }
 
   /** The handlers of `beforeToolCall`, once each, and the mock that one of them may have set. */
   decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
+    const queues = this.#listFor('beforeToolCall') ?? []
     const sequence = this.sequence++
     this.active = true
-    const queues = this.#listFor('beforeToolCall')
-    if (queues.length === 0 && (this.managed || this.#host.instruments.length === 0)) return null
-    this.#host.reporter.counters.dispatched++
-    const event = stampEvent(this.info, 'beforeToolCall', init, sequence, this.clock())
+    if (queues.length === 0 && (this.managed || this.#host.plugins.instruments.length === 0)) return null
+    const event = this.#stamp('beforeToolCall', init, sequence)
+    if (event === undefined) return null
     const slot = new MockSlot(closed)
     withMock(event, slot)
     let waiting = queues.length
@@ -120,36 +141,73 @@ export class OperationRecord implements QueueOwner {
     })
   }
 
-  #deliver(queues: readonly HookQueue[], event: HookEvent, onSettled: (() => void) | undefined): void {
-    if (!this.managed) this.#tellInstruments(event)
-    const last = queues.length - 1
-    if (last < 0) return
-    if (last === 0) return queues[0]?.deliver(detach(event), onSettled)
-    const copies = queues.map((_queue, index) => (index === last ? detach(event) : copyEvent(event)))
-    for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, onSettled)
-  }
-
-  #tellInstruments(event: HookEvent): void {
-    for (const instrument of this.#host.instruments) {
-      try {
-        instrument.onEvent?.(event)
-      } catch (error) {
-        this.#host.reporter.failure({
-          kind: 'instrument',
-          hookId: 'instrument',
-          hookType: event.hookType,
-          operationId: event.operationId,
-          error,
-        })
-      }
+  /** The event, or undefined when what the runtime handed over cannot be read. */
+  #stamp(type: AnyHookType, init: object, sequence: number): HookEvent | undefined {
+    this.#host.reporter.counters.dispatched++
+    try {
+      return stampEvent(this.info, type, init, sequence, this.clock())
+    } catch (error) {
+      this.#refuse(type, error)
+      return undefined
     }
   }
 
-  #listFor(type: AnyHookType): readonly HookQueue[] {
-    const known = this.#lists[type]
+  #refuse(type: AnyHookType, error: unknown): void {
+    const { operationId } = this.info
+    this.#host.reporter.failure({ kind: 'failed', hookId: `dispatch ${type}`, operationId, error })
+  }
+
+  #deliver(queues: readonly HookQueue[], event: HookEvent, onSettled: (() => void) | undefined): void {
+    if (this.#deferred !== undefined) {
+      this.#deferred.push(() => this.#deliverNow(queues, event, onSettled))
+      return
+    }
+    if (queues.length === 1 && (this.managed || this.#host.plugins.instruments.length === 0)) {
+      queues[0]?.deliver(detach(event), onSettled)
+      return
+    }
+    const deferred: (() => void)[] = []
+    this.#deferred = deferred
+    this.#deliverNow(queues, event, onSettled)
+    for (let i = 0; i < deferred.length; i++) deferred[i]?.()
+    this.#deferred = undefined
+  }
+
+  /** The last hook gets the event itself, the others copies made before any of them ran. */
+  #deliverNow(queues: readonly HookQueue[], event: HookEvent, onSettled: (() => void) | undefined): void {
+    const told = !this.managed && this.#tellInstruments(event)
+    const last = queues.length - 1
+    const copies = queues.map((_queue, i) => (i === last && !told ? detach(event) : copyEvent(event)))
+    for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, onSettled)
+  }
+
+  /** Whether there was an instrument, which may keep the event. */
+  #tellInstruments(event: HookEvent): boolean {
+    const { reporter, plugins } = this.#host
+    const { instruments } = plugins
+    for (const instrument of instruments) {
+      try {
+        instrument.onEvent?.(event)
+      } catch (error) {
+        const { hookType, operationId } = event
+        reporter.failure({ kind: 'instrument', hookId: 'instrument', hookType, operationId, error })
+      }
+    }
+    return instruments.length > 0
+  }
+
+  /** Undefined for what is no hook type, which is reported. */
+  #listFor(type: AnyHookType): readonly HookQueue[] | undefined {
+    const known = this.#lists.get(type)
     if (known !== undefined) return known
+    if (!isHookType(type)) {
+      const types = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
+      const message = `Unknown hook type ${describeValue(type)}; the event was not delivered. Known types: ${types}.`
+      this.#refuse(type, new HookspanError('INVALID_EVENT', message))
+      return undefined
+    }
     const list = [...this.#own.values()].filter((queue) => queue.hook.type === type)
-    for (const { hook, order } of this.#host.globalHooks) {
+    for (const { hook, order } of this.#host.plugins.hooks) {
       if (hook.type !== type) continue
       let queue = this.#global.get(hook)
       if (queue === undefined) {
@@ -159,7 +217,7 @@ export class OperationRecord implements QueueOwner {
       list.push(queue)
     }
     list.sort((a, b) => priorityOf(a) - priorityOf(b) || a.order - b.order)
-    this.#lists[type] = list
+    this.#lists.set(type, list)
     return list
   }
 
@@ -176,6 +234,7 @@ export class OperationRecord implements QueueOwner {
   }
 
   busy(queue: HookQueue): void {
+    if (this.#busy.size === 0) this.#host.busy(this)
     this.#busy.add(queue)
   }
 

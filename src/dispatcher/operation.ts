@@ -1,25 +1,16 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { CompletionReason, RunTotals } from '../hooks/index.ts'
-import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
 import { parentOf } from './call-agent.ts'
 import { runAt } from './current.ts'
-import type { OperationInfo } from './instrument.ts'
 import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
 import type { LiveParent, OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
+import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './operation-state.ts'
 import { RunTree } from './run-tree.ts'
 import { Scopes } from './scopes.ts'
 import { CallMaker, Step, StepState } from './step.ts'
-
-const REASONS: readonly CompletionReason[] = [
-  'done',
-  'error',
-  'interrupted',
-  'max_steps',
-  'cost_limit',
-  'denied',
-]
 
 export interface CompleteInit {
   /** @default 'done' */
@@ -46,7 +37,7 @@ function completed(asked: CompleteResult, decided: ChainResult | undefined): Com
   if (!decided.changed) return asked
   const { reason, content } = decided.payload as Partial<CompleteResult>
   return {
-    reason: REASONS.includes(reason as CompletionReason) ? (reason as CompletionReason) : asked.reason,
+    reason: isReason(reason) ? reason : asked.reason,
     ...(content !== undefined && { content: toContent(content) }),
   }
 }
@@ -62,7 +53,7 @@ function completed(asked: CompleteResult, decided: ChainResult | undefined): Com
 export class Operation extends CallMaker {
   readonly #core: OperationCore
   readonly #site: CallSite
-  #ready: Promise<unknown> | undefined
+  #completing: Promise<CompleteResult> | undefined
 
   private constructor(core: OperationCore, site: CallSite) {
     super(core, site)
@@ -71,7 +62,12 @@ export class Operation extends CallMaker {
   }
 
   /** Use `dispatcher.startOperation()`. */
-  static start(host: OperationHost, record: OperationRecord, init: OperationInit): Operation {
+  static start(
+    host: OperationHost,
+    record: OperationRecord,
+    init: OperationInit,
+    created: (operation: Operation) => void,
+  ): Operation {
     const live = (init.parent as Partial<LiveParent> | undefined)?.live
     const info = infoOf(record.operationId, init)
     record.info = info
@@ -82,7 +78,7 @@ export class Operation extends CallMaker {
     const traceparent =
       init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : init.parent?.traceparent)
     const scopes = Scopes.open(
-      host.instruments,
+      host.plugins.instruments,
       {
         kind: 'operation',
         ...(init.input !== undefined && { input: init.input }),
@@ -106,6 +102,7 @@ export class Operation extends CallMaker {
     if (init.resume !== undefined) core.restore(init.resume)
     let callIndex = 0
     const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })
+    created(operation)
     live?.started(info.operationId)
     if (init.resume === undefined) core.emit('onStart', init.input === undefined ? {} : { input: init.input })
     return operation
@@ -160,18 +157,13 @@ export class Operation extends CallMaker {
   /**
    * One turn of the loop. Gives what `fn` gives and throws what it throws; `afterStep` fires either way.
    *
-   * @throws HookspanError `OPERATION_ENDED` after the end, `RUN_DENIED` when an `onStart` gate refused the run or
-   * an `afterStep` gate ended it.
+   * @throws HookspanError `OPERATION_ENDED` after the end, `RUN_DENIED` when an `onStart` gate refused the run, or a
+   * gate or a human said in an earlier step that it is to end.
    */
   async step<R>(fn: (step: Step) => R | PromiseLike<R>, init: { stepType?: string } = {}): Promise<R> {
     const core = this.#core
-    if (core.ended) {
-      throw new HookspanError(
-        'OPERATION_ENDED',
-        `Operation "${this.operationId}" has ended. Start a new one.`,
-      )
-    }
-    await this.admit()
+    if (core.admission !== undefined) await core.admission
+    core.assertRunning()
     const open = core.openStep
     core.openStep = undefined
     const stepIndex = open?.stepIndex ?? core.nextStepIndex++
@@ -204,9 +196,11 @@ export class Operation extends CallMaker {
         core.openStep = state.save(stepType)
         return result
       }
-      const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
+      const decided = core.ended
+        ? undefined
+        : await core.decide('afterStep', state.summary(), { scopes, stepIndex })
+      if (isRefusal(decided)) core.stop ??= decided
       if (untrack()) finish()
-      if (isRefusal(decided)) core.stop = decided
       return result
     } catch (error) {
       if (untrack()) finish({ error })
@@ -215,32 +209,43 @@ export class Operation extends CallMaker {
   }
 
   /**
-   * Ends the run. Whatever is open of it ends first; `onComplete` fires once, further calls do nothing.
+   * Ends the run. Whatever is open of it ends first; `onComplete` fires once, further calls do nothing. A run that
+   * a gate or a human stopped ends as `denied`, also when its runtime calls it done.
    *
    * @returns the outcome after the `beforeComplete` gates: what to tell the caller of the run.
    * @throws HookspanError `INVALID_OPTION` for an unknown reason.
    */
   async complete(init: CompleteInit = {}): Promise<CompleteResult> {
     const { reason = 'done', content } = init
-    if (!REASONS.includes(reason)) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Unknown completion reason ${describeValue(reason)}. Known: ${REASONS.join(', ')}. To wait for a human, use park().`,
-      )
-    }
+    assertReason(reason)
     const core = this.#core
-    const asked: CompleteResult = { reason, ...(content !== undefined && { content }) }
-    if (core.ended) return asked
-    core.closeAll(reason)
+    const stopped = core.stop !== undefined && reason === 'done'
+    const asked: CompleteResult = {
+      reason: stopped ? 'denied' : reason,
+      ...(content !== undefined && { content }),
+    }
+    if (core.ended) return this.#completing ?? asked
+    this.#completing ??= this.#complete(asked)
+    return this.#completing
+  }
+
+  async #complete(asked: CompleteResult): Promise<CompleteResult> {
+    const core = this.#core
+    core.closeAll(asked.reason)
     const decided = await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
     return result
   }
 
-  /** Ends the run as failed: `onError`, then `onComplete` with reason `error`. */
+  /**
+   * Ends the run as failed: `onError`, then `onComplete` with reason `error`. When the error only says that a gate
+   * or a human stopped this run (`RUN_DENIED`), it ends as `denied`.
+   */
   async fail(error: unknown): Promise<void> {
-    this.#end('error', { error })
+    const stopped = error instanceof HookspanError && error.code === 'RUN_DENIED' && this.#core.stop
+    if (stopped) this.#end('denied', {})
+    else this.#end('error', { error })
   }
 
   /** Ends the run at once as `interrupted`: for shutdown. */
@@ -259,40 +264,14 @@ export class Operation extends CallMaker {
    */
   park(init: { waitingFor: string }): ParkedOperation {
     const core = this.#core
-    if (core.ended) {
+    if (core.ended || core.ending) {
       throw new HookspanError(
         'OPERATION_ENDED',
         `Operation "${this.operationId}" has ended and cannot be parked.`,
       )
     }
     core.closeAll('interrupted')
-    const { operationId, rootOperationId, parentOperationId } = core.info
-    const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
-    const { traceparent } = core.scopes
-    const parked: ParkedOperation = {
-      version: 1,
-      operationId,
-      rootOperationId,
-      ...(parentOperationId !== undefined && { parentOperationId }),
-      ...(traceparent !== undefined && { traceparent }),
-      sequence: core.record.sequence,
-      stepIndex: core.nextStepIndex,
-      waitingFor: init.waitingFor,
-      parkedAt: core.record.clock(),
-      totals: {
-        steps,
-        llmCalls,
-        toolCalls,
-        inputTokens: usage.inputTokens,
-        outputTokens: usage.outputTokens,
-        ...(costUsd !== undefined && { costUsd }),
-      },
-      runKey: core.runKey,
-      callCount: core.callCount,
-      ...(core.openStep !== undefined && { openStep: core.openStep }),
-      waiting: [...core.waiting],
-      tree: { sums: core.tree.totals, state: core.tree.savedState() },
-    }
+    const parked = parkedOf(core, init.waitingFor)
     core.ended = true
     core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.host.ended(core.record)
@@ -306,26 +285,17 @@ export class Operation extends CallMaker {
    * @returns the effective input.
    * @throws HookspanError `RUN_DENIED` when a gate refused the run.
    */
-  admit(): Promise<unknown> {
-    const { resume, input } = this.#core.init
-    if (resume !== undefined) return Promise.resolve(input)
-    this.#ready ??= this.#decideStart()
-    return this.#ready
-  }
-
-  async #decideStart(): Promise<unknown> {
-    const { scopes, init } = this.#core
-    const decided = await this.#core.decide('onStart', init.input, { scopes, stepIndex: undefined })
-    if (!isRefusal(decided)) return decided?.kind === 'proceed' ? decided.payload : init.input
-    this.#core.stop = decided
-    throw new HookspanError('RUN_DENIED', `The run was denied (${decided.code}): ${decided.reason}`, {
-      cause: decided,
-    })
+  async admit(): Promise<unknown> {
+    const input = await this.#core.admit()
+    this.#core.assertRunning()
+    return input
   }
 
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
     const core = this.#core
-    if (core.ended) return
+    // A handler of one of the last events may end the run once more.
+    if (core.ended || core.ending) return
+    core.ending = true
     core.closeAll(reason)
     const failed = 'error' in end
     const failure = failed
@@ -345,25 +315,4 @@ export class Operation extends CallMaker {
     core.scopes.end({ ...end, reason, totals }, core.timestamp)
     core.host.ended(core.record)
   }
-}
-
-function infoOf(operationId: string, init: OperationInit): OperationInfo {
-  const { parent, resume, agentName, agentId } = init
-  const userId = init.userId ?? parent?.userId
-  const conversationId = init.conversationId ?? parent?.conversationId
-  const parentOperationId = parent?.operationId ?? resume?.parentOperationId
-  return {
-    operationId,
-    rootOperationId: parent?.rootOperationId ?? resume?.rootOperationId ?? operationId,
-    ...(parentOperationId !== undefined && { parentOperationId }),
-    ...(agentName !== undefined && { agentName }),
-    ...(agentId !== undefined && { agentId }),
-    ...(userId !== undefined && { userId }),
-    ...(conversationId !== undefined && { conversationId }),
-  }
-}
-
-function joinSignals(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
-  if (a === undefined || b === undefined) return a ?? b
-  return AbortSignal.any([a, b])
 }

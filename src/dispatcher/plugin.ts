@@ -1,6 +1,6 @@
 import { assertGates } from '../gates/gate.ts'
 import type { Approver, Gate } from '../gates/index.ts'
-import { assertHook } from '../hooks/agent-hook.ts'
+import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import type { Instrument } from './instrument.ts'
@@ -27,19 +27,25 @@ export function assertPlugin(plugin: unknown): asserts plugin is Plugin {
   if (typeof plugin !== 'object' || plugin === null) {
     throw new HookspanError('INVALID_PLUGIN', `Expected a plugin object, got ${describeValue(plugin)}.`)
   }
-  const { name, hooks, gates, approver, instrument } = plugin as Partial<Plugin>
+  const { name, hooks, gates, approver, instrument, standIn } = plugin as Partial<Plugin>
   if (typeof name !== 'string' || name === '') {
     throw new HookspanError(
       'INVALID_PLUGIN',
       `Expected \`name\` of the plugin to be a non-empty string, got ${describeValue(name)}.`,
     )
   }
-  for (const hook of hooks ?? []) assertHook(hook)
+  if (hooks !== undefined) assertHooks(hooks, `plugin "${name}"`)
   if (gates !== undefined) assertGates(gates)
   if (approver !== undefined && typeof approver.requestApproval !== 'function') {
     throw new HookspanError('INVALID_PLUGIN', `The approver of plugin "${name}" has no requestApproval().`)
   }
   if (instrument !== undefined && typeof instrument.start !== 'function') {
     throw new HookspanError('INVALID_PLUGIN', `The instrument of plugin "${name}" has no start().`)
+  }
+  if (standIn !== undefined && typeof standIn !== 'function') {
+    throw new HookspanError(
+      'INVALID_PLUGIN',
+      `Expected \`standIn\` of plugin "${name}" to be a function, got ${describeValue(standIn)}.`,
+    )
   }
 }

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { GateRecord } from '../gates/chain.ts'
 import type { AnyHookType } from '../hooks/index.ts'
+import { isThenable } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
 /** What is published on `node:diagnostics_channel` `hookspan:hook` for each hook run. */
@@ -70,13 +71,21 @@ export class Reporter {
     if (hookChannel.hasSubscribers) hookChannel.publish(message)
   }
 
+  /** Counts a failure and tells it. Never throws. */
   failure(failure: Omit<HookFailure, 'message'>): void {
     if (failure.kind === 'timed_out') this.counters.timedOut++
     else if (failure.kind !== 'dropped') this.counters.failed++
+    const warn = (error: unknown) =>
+      this.#warnOnce({
+        ...failure,
+        hookId: 'onHookError',
+        message: `onHookError threw: ${errorMessage(error)}.`,
+      })
     try {
-      this.#onHookError({ ...failure, message: sentence(failure) })
+      const told: unknown = this.#onHookError({ ...failure, message: sentence(failure) })
+      if (told !== undefined && isThenable(told)) new Promise((resolve) => resolve(told)).catch(warn)
     } catch (error) {
-      this.#warnOnce({ ...failure, message: `onHookError threw: ${errorMessage(error)}` })
+      warn(error)
     }
   }
 

@@ -1,26 +1,25 @@
-import { type ChainResult, isRefusal, type Refusal } from '../gates/chain.ts'
+import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { ApprovalRequest, ExecutionClaim, ExecutionLedger, SettledExecution } from '../gates/index.ts'
-import type { ToolCallContext, ToolCallOutcome, ToolMock, ToolSource } from '../hooks/index.ts'
-import { delay, isThenable } from '../internal/async.ts'
-import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { toContent } from '../internal/json.ts'
+import type { CompletionReason, ToolCallContext, ToolMock, ToolSource } from '../hooks/index.ts'
+import { delay, isThenable, untilAborted } from '../internal/async.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertToolMayRun } from '../internal/live-calls.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { runWithin } from './current.ts'
 import { assertToolMock } from './mock-slot.ts'
-import type { CallSite, OperationCore } from './operation-core.ts'
+import { type CallSite, endedError, type OperationCore } from './operation-core.ts'
 import type { WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
+import { settleTool } from './settle-tool.ts'
 import {
-  errorContent,
-  erroredOutcome,
-  refusalContent,
-  refusedOutcome,
-  resultOutcome,
-  type ToolOutcome,
-  ToolResult,
-  waitingOutcome,
-} from './tool-outcome.ts'
+  erroredEnding,
+  type MockOrigin,
+  refusedEnding,
+  reportToolEnd,
+  returnedEnding,
+  type ToolEnding,
+} from './tool-ending.ts'
+import { type ToolOutcome, ToolResult, waitingOutcome } from './tool-outcome.ts'
 
 /** A tool call that a runtime is about to make. */
 export interface ToolCallInit<A = unknown> {
@@ -95,19 +94,6 @@ function invalid(name: string, expected: string, value: unknown): HookspanError 
   )
 }
 
-interface Ending<R> {
-  readonly outcome: ToolOutcome<R>
-  readonly content: string
-  readonly success: boolean
-  readonly mocked: boolean
-}
-
-/** What stood in for the tool, and by which of its rules. */
-interface MockOrigin {
-  readonly source: string
-  readonly rule?: string
-}
-
 class ToolCallRun<A, R> {
   readonly #core: OperationCore
   readonly #site: CallSite
@@ -146,33 +132,54 @@ class ToolCallRun<A, R> {
   }
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
-    const ending = await this.#ending(fn)
+    let ending: ToolEnding<R> | { readonly waiting: ApprovalRequest }
+    try {
+      ending = await this.#ending(fn)
+    } catch (error) {
+      // A value so hostile that looking at it throws.
+      ending = erroredEnding<R>(this.#call.toolCallId, error, false)
+    }
     if ('waiting' in ending) return this.#wait(ending.waiting)
     return this.#finish(ending)
   }
 
-  async #ending(fn: ToolFunction<A, R>): Promise<Ending<R> | { readonly waiting: ApprovalRequest }> {
-    if (this.#core.signal?.aborted) return this.#errored(this.#core.signal.reason, false)
+  async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | { readonly waiting: ApprovalRequest }> {
+    const { toolCallId } = this.#call
+    if (this.#core.admission !== undefined) await this.#core.admission
+    const before = this.#cutShort()
+    if (before !== undefined) return before
     const decided = await this.#decide('beforeToolCall', this.#call.args)
     if (isRefusal(decided)) {
       await this.#announce('The call was refused before.')
-      return this.#refused(decided)
+      return refusedEnding<R>(toolCallId, decided)
     }
     if (decided?.kind === 'wait') return { waiting: decided.request }
     if (decided?.kind === 'skip') {
       await this.#announce('The call was answered by a gate before.')
-      return this.#gateResult(this.#returned('skipped', decided.result as R))
+      return this.#gateResult(returnedEnding('skipped', toolCallId, decided.result as R))
     }
     if (decided?.changed) this.#call = { ...this.#call, args: decided.payload }
     this.#approvedBy = decided?.approvedBy
     const mock = await this.#announce()
+    const announced = this.#cutShort()
+    if (announced !== undefined) return announced
     if (mock !== null) {
       this.#noteOrigin({ source: 'event.mock' })
       return this.#mocked(mock)
     }
-    const stoodIn = await this.#standIn()
-    if (stoodIn !== undefined) return stoodIn
+    const instead = (await this.#standIn()) ?? this.#cutShort()
+    if (instead !== undefined) return instead
     return this.#approvedBy === undefined ? this.#real(fn) : this.#once(fn, this.#approvedBy)
+  }
+
+  /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
+  #cutShort(): ToolEnding<R> | undefined {
+    const { ended, info, signal, stop } = this.#core
+    const { toolCallId } = this.#call
+    if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
+    if (ended) return erroredEnding<R>(toolCallId, endedError(info.operationId), false)
+    if (signal?.aborted) return erroredEnding<R>(toolCallId, signal.reason, false)
+    return undefined
   }
 
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
@@ -200,25 +207,35 @@ class ToolCallRun<A, R> {
   }
 
   /** An approved call runs at most once, over processes that end at any moment. */
-  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<Ending<R>> {
-    const ledger = this.#core.approver?.ledger ?? this.#core.host.approver()?.ledger
+  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R>> {
+    const ledger = this.#core.approver?.ledger
     if (ledger === undefined) return this.#real(fn)
     let claim: ExecutionClaim
     try {
       claim = await ledger.claim(requestId)
     } catch (error) {
       const reason = `the approved call could not be claimed: ${errorMessage(error)}`
-      return this.#refused({ kind: 'deny', code: 'approval_error', reason, stop: false })
+      return refusedEnding<R>(this.#call.toolCallId, {
+        kind: 'deny',
+        code: 'approval_error',
+        reason,
+        stop: false,
+      })
     }
     if (claim.state === 'unknown') {
       const reason = 'the process ended while the approved tool was running; it is not run a second time'
-      return this.#refused({ kind: 'deny', code: 'execution_unknown', reason, stop: false })
+      return refusedEnding<R>(this.#call.toolCallId, {
+        kind: 'deny',
+        code: 'execution_unknown',
+        reason,
+        stop: false,
+      })
     }
     if (claim.state === 'done') {
       const { ok, value, error } = claim.result
       return ok
-        ? this.#gateResult(this.#returned('completed', value as R))
-        : this.#errored(new Error(error ?? 'the tool failed'), false)
+        ? this.#gateResult(returnedEnding('completed', this.#call.toolCallId, value as R))
+        : erroredEnding<R>(this.#call.toolCallId, new Error(error ?? 'the tool failed'), false)
     }
     return this.#real(fn, (result) => this.#settle(ledger, requestId, result))
   }
@@ -238,9 +255,9 @@ class ToolCallRun<A, R> {
     return this.#core.record.decideMock({ ...this.#call, ...this.#where() }, closed)
   }
 
-  async #standIn(): Promise<Ending<R> | undefined> {
+  async #standIn(): Promise<ToolEnding<R> | undefined> {
     const { inputSchema, outputSchema, onProgress } = this.#init
-    for (const standIn of this.#core.host.standIns()) {
+    for (const standIn of this.#core.host.plugins.standIns) {
       try {
         const answer = await standIn({
           ...this.#call,
@@ -259,7 +276,7 @@ class ToolCallRun<A, R> {
         this.#noteOrigin(rule === undefined ? { source } : { source, rule })
         return await this.#mocked(answer.mock)
       } catch (error) {
-        return this.#errored(error, true)
+        return erroredEnding<R>(this.#call.toolCallId, error, true)
       }
     }
     return undefined
@@ -270,22 +287,26 @@ class ToolCallRun<A, R> {
     this.#scopes.annotate({ kind: 'mock', ...origin })
   }
 
-  async #mocked(mock: ToolMock): Promise<Ending<R>> {
+  async #mocked(mock: ToolMock): Promise<ToolEnding<R>> {
     try {
       if (mock.delayMs !== undefined && mock.delayMs > 0) await delay(mock.delayMs, this.#core.signal)
     } catch (error) {
-      return this.#errored(error, true)
+      return erroredEnding<R>(this.#call.toolCallId, error, true)
     }
     if ('error' in mock) {
-      return this.#errored(typeof mock.error === 'string' ? new Error(mock.error) : mock.error, true)
+      return erroredEnding<R>(
+        this.#call.toolCallId,
+        typeof mock.error === 'string' ? new Error(mock.error) : mock.error,
+        true,
+      )
     }
-    return this.#gateResult(this.#returned('mocked', new ToolResult(mock) as R))
+    return this.#gateResult(returnedEnding('mocked', this.#call.toolCallId, new ToolResult(mock) as R))
   }
 
   async #real(
     fn: ToolFunction<A, R>,
     settled?: (result: SettledExecution) => Promise<void>,
-  ): Promise<Ending<R>> {
+  ): Promise<ToolEnding<R>> {
     const context: ToolRunContext = {
       signal: this.#core.signal ?? NEVER_ABORTED,
       toolCallId: this.#call.toolCallId,
@@ -296,109 +317,60 @@ class ToolCallRun<A, R> {
       assertToolMayRun(this.#call)
       // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
       const running = runWithin(this.#core, this.#site, this.#scopes, () =>
-        settleTool(fn(this.#call.args as A, context), this.#init.onProgress, context.signal),
+        settleTool(fn(this.#call.args as A, context), (value) => this.#progress(value), this.#core.signal),
       )
       value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R
     } catch (error) {
       await settled?.({ ok: false, error: errorMessage(error) })
-      return this.#errored(error, false)
+      return erroredEnding<R>(this.#call.toolCallId, error, false)
     }
     await settled?.({ ok: true, value })
-    return this.#gateResult(this.#returned('completed', value))
+    return this.#gateResult(returnedEnding('completed', this.#call.toolCallId, value))
   }
 
-  #returned(state: 'completed' | 'mocked' | 'skipped', value: R): Ending<R> {
-    const mocked = state === 'mocked'
-    const { toolCallId } = this.#call
-    if (value instanceof ToolResult) {
-      const { content, success, data } = value
-      return { outcome: resultOutcome(state, data as R, toolCallId, content), content, success, mocked }
+  /** Whoever listens to progress is an observer: what it throws is no failure of the tool. */
+  #progress(value: unknown): void {
+    try {
+      this.#init.onProgress?.(value)
+    } catch (error) {
+      const { operationId } = this.#core.info
+      const { reporter } = this.#core.host
+      reporter.failure({ kind: 'failed', hookId: 'toolCall.onProgress', operationId, error })
     }
-    const outcome = resultOutcome(state, value, toolCallId)
-    return { outcome, content: toContent(value), success: !saysFailure(value), mocked }
   }
 
-  async #gateResult(ending: Ending<R>): Promise<Ending<R>> {
+  async #gateResult(ending: ToolEnding<R>): Promise<ToolEnding<R>> {
     if (!('result' in ending.outcome)) return ending
     const decided = await this.#decide('afterToolCall', ending.outcome.result)
     if (decided === undefined) return ending
-    if (isRefusal(decided)) return this.#refused(decided)
+    if (isRefusal(decided)) return refusedEnding<R>(this.#call.toolCallId, decided)
     if (decided.kind === 'wait') return ending
-    if (decided.kind === 'skip') return this.#returned(ending.outcome.state, decided.result as R)
-    return decided.changed ? this.#returned(ending.outcome.state, decided.payload as R) : ending
+    if (decided.kind === 'skip')
+      return returnedEnding(ending.outcome.state as 'completed', this.#call.toolCallId, decided.result as R)
+    return decided.changed
+      ? returnedEnding(ending.outcome.state as 'completed', this.#call.toolCallId, decided.payload as R)
+      : ending
   }
 
-  #refused(refusal: Refusal): Ending<R> {
-    const outcome = refusedOutcome<R>(refusal, this.#call.toolCallId)
-    return { outcome, content: refusalContent(refusal), success: false, mocked: false }
-  }
-
-  #errored(error: unknown, mocked: boolean): Ending<R> {
-    const outcome = erroredOutcome<R>(error, this.#call.toolCallId)
-    return { outcome, content: errorContent(error), success: false, mocked }
-  }
-
-  async #finish(ending: Ending<R>): Promise<ToolOutcome<R>> {
+  async #finish(ending: ToolEnding<R>): Promise<ToolOutcome<R>> {
     if (!this.#untrack()) return ending.outcome
     if (!this.#announced) await this.#announce('The call was aborted before.')
     this.#report(ending)
     return ending.outcome
   }
 
-  #report({ outcome, content, success, mocked }: Ending<R>): void {
+  #report(ending: ToolEnding<R>): void {
+    const call = { ...this.#call, ...this.#where() }
     const executionTimeMs = performance.now() - this.#startedAt
-    const origin = this.#origin && {
-      mockSource: this.#origin.source,
-      ...(this.#origin.rule !== undefined && { mockRule: this.#origin.rule }),
-    }
-    const refused = 'code' in outcome ? { code: outcome.code, reason: outcome.reason } : undefined
-    if (outcome.state === 'errored') {
-      const { error } = outcome
-      this.#core.emit('onToolCallError', {
-        ...this.#call,
-        ...this.#where(),
-        error,
-        errorType: errorType(error),
-        errorMessage: errorMessage(error),
-        mocked,
-        ...origin,
-        executionTimeMs,
-      })
-    } else {
-      this.#core.emit('afterToolCall', {
-        ...this.#call,
-        ...this.#where(),
-        content,
-        ...('result' in outcome && { result: outcome.result }),
-        success,
-        mocked,
-        ...origin,
-        outcome: outcome.state as ToolCallOutcome,
-        ...refused,
-        executionTimeMs,
-      })
-    }
-    const { timestamp } = this.#core
-    this.#scopes.end(
-      {
-        outcome: outcome.state as ToolCallOutcome,
-        args: this.#call.args,
-        content,
-        success,
-        mocked,
-        ...('result' in outcome && { result: outcome.result }),
-        ...(outcome.state === 'errored' && { error: outcome.error }),
-        ...(refused && { code: refused.code, refusal: refused.reason }),
-      },
-      timestamp,
-    )
+    reportToolEnd(this.#core, this.#scopes, call, ending, { executionTimeMs, origin: this.#origin })
   }
 
   /** The operation ends while the call is in flight. */
-  #cut(reason: string): void {
+  #cut(reason: CompletionReason): void {
     if (!this.#announced) this.#announce('The run ended before.')
     this.#report(
-      this.#errored(
+      erroredEnding<R>(
+        this.#call.toolCallId,
         new DOMException(`The run ended (${reason}) while the tool was running.`, 'AbortError'),
         false,
       ),
@@ -409,55 +381,4 @@ class ToolCallRun<A, R> {
     const { stepIndex } = this.#site
     return stepIndex === undefined ? {} : { stepIndex }
   }
-}
-
-/** The MCP and the plain convention of a result that reports a failure. */
-function saysFailure(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && (value as { isError?: unknown }).isError === true
-}
-
-/** A tool written as an async generator yields progress; its return value, else the last one yielded, is its result. */
-function settleTool(
-  value: unknown,
-  onProgress: ((value: unknown) => void) | undefined,
-  signal: AbortSignal,
-): unknown {
-  return isAsyncGenerator(value) ? readGenerator(value, onProgress, signal) : value
-}
-
-async function readGenerator(
-  generator: AsyncGenerator<unknown, unknown>,
-  onProgress: ((value: unknown) => void) | undefined,
-  signal: AbortSignal,
-): Promise<unknown> {
-  let last: unknown
-  try {
-    for (;;) {
-      const { done, value } = await untilAborted(generator.next(), signal)
-      if (done) return value === undefined ? last : value
-      last = value
-      onProgress?.(value)
-    }
-  } catch (error) {
-    // Not awaited: a generator that hangs in `await` cannot be closed.
-    generator.return(undefined).catch(() => {})
-    throw error
-  }
-}
-
-function isAsyncGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
-  return Object.prototype.toString.call(value) === '[object AsyncGenerator]'
-}
-
-/** The promise, or the signal's reason as soon as it is aborted: a tool that ignores the signal cannot hold the run. */
-export function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined || signal === NEVER_ABORTED) return Promise.resolve(promise)
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-    Promise.resolve(promise)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

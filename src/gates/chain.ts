@@ -141,8 +141,9 @@ export async function runChain(
         const { decision: _name, ...approval } = decision
         const answer = await askHuman(approval, snapshot(current), gate, options)
         if (answer.kind !== 'approve') return answer
+        // Also without an edit: what runs is what was shown, not what became of it while the human thought.
         current = answer.args
-        changed ||= answer.edited
+        changed = true
         edited ||= answer.edited
         if (answer.edited) {
           const refused = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)

@@ -98,6 +98,30 @@ export function assertHook(hook: unknown): asserts hook is AgentHook {
   }
 }
 
+/**
+ * Checks a list of hooks that one operation is to get; `known` are the ids it has already.
+ *
+ * @throws HookspanError `INVALID_HOOK`, or `DUPLICATE_HOOK` when an id is in use in this operation.
+ */
+export function assertHooks(
+  hooks: unknown,
+  owner: string,
+  known?: ReadonlyMap<string, unknown>,
+): asserts hooks is AgentHook[] {
+  if (!Array.isArray(hooks)) throw invalid(`Expected a list of hooks, got ${describeValue(hooks)}`)
+  const ids = new Set<string>()
+  for (const hook of hooks) {
+    assertHook(hook)
+    if (ids.has(hook.id) || known?.has(hook.id)) {
+      throw new HookspanError(
+        'DUPLICATE_HOOK',
+        `Hook id "${hook.id}" is already registered for ${owner}. Give each hook an id of its own.`,
+      )
+    }
+    ids.add(hook.id)
+  }
+}
+
 function assertMatch(id: string, type: AnyHookType, match: unknown): void {
   if (match === undefined || typeof match === 'function') return
   if (!(typeof match === 'string' && match !== '') && !(match instanceof RegExp)) {

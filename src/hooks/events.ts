@@ -123,7 +123,8 @@ export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
   /**
    * Answers the call in the tool's place. The first call wins; later handlers still observe.
    *
-   * @throws HookspanError `MOCK_TOO_LATE` once the call was decided, `MOCK_INVALID` on a malformed result.
+   * @throws HookspanError `MOCK_TOO_LATE` once the call was decided; `MOCK_INVALID` on a malformed result, which also
+   * fails the call, because whoever mocks does not want the real tool to run.
    */
   mock(result: ToolMock): void
 }

@@ -9,6 +9,18 @@ export type StreamEnd =
   | { readonly kind: 'finished' | 'abandoned' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
+type AnyIterator = AsyncIterator<unknown, unknown, unknown>
+
+/** What is touched of a stream. The openai client's Stream makes its iterator and its tee() out of `iterator`. */
+interface Target {
+  iterator?: () => AnyIterator
+  next?: AnyIterator['next']
+  return?: AnyIterator['return']
+  throw?: AnyIterator['throw']
+  controller?: { signal?: unknown }
+  [Symbol.asyncIterator]: () => AnyIterator
+}
+
 /** Whether a reply is a stream whose end is still to come. */
 export function isStream(value: unknown): value is AsyncIterable<unknown> {
   return (
@@ -22,20 +34,31 @@ export function isStream(value: unknown): value is AsyncIterable<unknown> {
  * Watches a stream without standing in its way: the same object comes back, with its `controller`, `tee()` and
  * `toReadableStream()`. The reader sees the same chunks and the same errors at the same time. Chunks that are
  * never read are not seen.
+ *
+ * @throws TypeError when the stream is frozen and cannot be watched; it is untouched then.
  */
 export function watchStream<T extends AsyncIterable<unknown>>(stream: T, watcher: StreamWatcher): T {
-  const target = stream as { iterator?: unknown; controller?: { signal?: unknown } }
+  const target = stream as unknown as Target
   const signal = target.controller?.signal instanceof AbortSignal ? target.controller.signal : undefined
   const watch = new Watch(watcher, signal)
-  // The openai client's Stream makes both its iterator and its tee() out of this one function.
   const key = typeof target.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
-  const original = (target as Record<PropertyKey, unknown>)[key] as () => AsyncIterator<unknown>
-  Object.defineProperty(stream, key, {
-    configurable: true,
-    writable: true,
-    value: () => watch.iterator(original.call(stream)),
-  })
+  const original = target[key] as () => AnyIterator
+  const iterate = () => {
+    const iterator = original.call(stream)
+    // A generator is its own iterator, whose methods are watched below.
+    return (iterator as unknown) === stream ? iterator : watch.iterator(iterator)
+  }
+  setMethods(target, { [key]: iterate, ...(typeof target.next === 'function' && watch.methodsOf(target)) })
   return stream
+}
+
+/** Puts methods on an object as a class would: not enumerable, replaceable. All of them or none. */
+export function setMethods(target: object, methods: Record<PropertyKey, unknown>): void {
+  const entries = Reflect.ownKeys(methods).map((key) => [
+    key,
+    { configurable: true, writable: true, value: methods[key] },
+  ])
+  Object.defineProperties(target, Object.fromEntries(entries))
 }
 
 class Watch {
@@ -61,7 +84,18 @@ class Watch {
     this.#watcher.onEnd(end)
   }
 
-  iterator(inner: AsyncIterator<unknown>): AsyncIterableIterator<unknown> {
+  /** For a stream that is an iterator and may be read by its own `next()`. */
+  methodsOf(target: Target): Pick<Required<AnyIterator>, 'next' | 'return' | 'throw'> {
+    const inner = {
+      next: target.next?.bind(target),
+      return: target.return?.bind(target),
+      throw: target.throw?.bind(target),
+    }
+    const { next, return: end, throw: fail } = this.iterator(inner as AnyIterator)
+    return { next, return: end, throw: fail }
+  }
+
+  iterator(inner: AnyIterator): Required<AnyIterator> & AsyncIterableIterator<unknown> {
     const watch = this
     return {
       async next(...args: [] | [unknown]) {
