@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Runs an example as a user does: by its file, against the built package. */
+async function runExample(name: string, options: { env?: Record<string, string>; input?: string } = {}) {
+  const child = spawn(process.execPath, [`examples/${name}`], {
+    cwd: ROOT,
+    env: { ...process.env, ...options.env },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  child.stdin.end(options.input ?? '')
+  const [code] = await once(child, 'close')
+  expect({ code, output }).toMatchObject({ code: 0 })
+  return output.trim().split('\n')
+}
+
+describe('each example does what the README says', () => {
+  let collector: Awaited<ReturnType<typeof startCollector>>
+  beforeAll(async () => {
+    collector = await startCollector()
+  })
+  afterAll(() => collector.stop())
+
+  it('view-in-jaeger', async () => {
+    const [link] = await runExample('view-in-jaeger.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    })
+    const traceId = /^http:\/\/localhost:16686\/trace\/([0-9a-f]{32})$/.exec(link ?? '')?.[1]
+    expect(
+      collector.spans
+        .filter((span) => span.traceId === traceId)
+        .map((span) => span.name)
+        .sort(),
+    ).toEqual(['execute_tool find_order', 'invoke_agent support', 'step 0'])
+  })
+
+  it('own-loop', async () => {
+    expect(await runExample('own-loop.ts')).toEqual([
+      'model   tool_calls',
+      'tool    get_weather {"city":"Berlin","tempC":7}',
+      'model   stop',
+      'answer  It is 7 °C in Berlin.',
+    ])
+  })
+
+  it('existing-runtime', async () => {
+    expect(await runExample('existing-runtime.ts')).toEqual(['2 search 3 results for hooks', '4 done: done'])
+  })
+
+  it('observe-sub-agents', async () => {
+    expect(await runExample('observe-sub-agents.ts')).toEqual([
+      '-> researcher: Find the release date.',
+      '<- researcher: It was released in March.',
+      'The release was in March.',
+    ])
+  })
+
+  it.each([
+    ['y', 'completed deleted'],
+    ['n', 'rejected {"rejected":true,"code":"rejected","reason":"not today"}'],
+  ])('approve-before-danger, answered %s', async (answer, outcome) => {
+    const output = await runExample('approve-before-danger.ts', { input: `${answer}\n` })
+    expect(output.join('\n')).toContain('Run delete_branch with {"name":"main"}?')
+    expect(output.join('\n')).toContain(outcome)
+  })
+
+  it('two-processes', async () => {
+    const [traceId] = await runExample('two-processes.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    })
+    const spans = collector.spans.filter((span) => span.traceId === traceId)
+    const parentOf = (name: string) => {
+      const span = spans.find((other) => other.name === name)
+      return spans.find((other) => other.spanId === span?.parentSpanId)?.name
+    }
+    expect(spans.map((span) => span.name).sort()).toEqual([
+      'execute_tool count_words',
+      'invoke_agent front',
+      'invoke_agent worker',
+      'invoke_agent worker',
+      'step 0',
+    ])
+    expect(parentOf('execute_tool count_words')).toBe('step 0')
+    expect(parentOf('step 0')).toBe('invoke_agent worker')
+  })
+})
+
+describe('the README', () => {
+  const readme = readFileSync(`${ROOT}/README.md`, 'utf8')
+  const quotes = [...readme.matchAll(/<!-- (examples\/[\w.-]+) -->\n```ts\n([\s\S]*?)```/g)]
+
+  it('quotes examples', () => {
+    expect(quotes.length).toBeGreaterThanOrEqual(6)
+  })
+
+  it.each(quotes.map(([, file, code]) => [file as string, code as string]))(
+    'quotes %s as it is',
+    (file, code) => {
+      const source = readFileSync(`${ROOT}/${file}`, 'utf8')
+      const region = /\/\/ #region readme\n([\s\S]*?)\/\/ #endregion/.exec(source)?.[1]
+      const body = region ?? source.replace(/^\/\*\*[\s\S]*?\*\/\n/, '')
+      expect(code.trim()).toBe(body.trim())
+    },
+  )
+
+  it('has every TypeScript block from an example', () => {
+    expect((readme.match(/```ts\n/g) ?? []).length).toBe(quotes.length)
+  })
+
+  it('leaves no example unmentioned', () => {
+    const files = readdirSync(`${ROOT}/examples`).filter(
+      (name) => name.endsWith('.ts') && !name.includes('worker'),
+    )
+    for (const file of files) expect(readme).toContain(`examples/${file}`)
+  })
+})
