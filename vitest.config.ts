@@ -21,9 +21,14 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'test/*.test.ts',
+            'examples/**/*.test.ts',
             'test/{core,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
         },
+      },
+      {
+        extends: true,
+        test: { name: 'examples', include: ['test/examples/**/*.test.ts'], testTimeout: 60_000 },
       },
       {
         extends: true,

@@ -16,7 +16,7 @@ const bookFlight = {
 
 // #region readme
 it('tells the customer when the flight is sold out', async () => {
-  const { fetch } = scriptedFetch({
+  const fetch = scriptedFetch({
     steps: [
       { toolCalls: [{ name: 'book_flight', arguments: { to: 'Oslo' } }] },
       { content: 'Sorry, the flight to Oslo is sold out.' },

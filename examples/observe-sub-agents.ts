@@ -4,7 +4,7 @@ import { execAgent } from 'hookspan/agent'
 import { scriptedFetch } from 'hookspan/mock'
 import OpenAI from 'openai'
 
-const { fetch } = scriptedFetch({
+const fetch = scriptedFetch({
   steps: [
     {
       toolCalls: [{ id: 'call_1', name: 'researcher', arguments: { instruction: 'Find the release date.' } }],

@@ -4,7 +4,7 @@ import { scriptedFetch } from 'hookspan/mock'
 import OpenAI from 'openai'
 
 // A scripted model, so that this runs without a key. Take it out to talk to the real one.
-const { fetch } = scriptedFetch({
+const fetch = scriptedFetch({
   steps: [
     { toolCalls: [{ id: 'call_1', name: 'get_weather', arguments: { city: 'Berlin' } }] },
     { content: 'It is 7 °C in Berlin.' },

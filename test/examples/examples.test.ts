@@ -21,7 +21,7 @@ async function runExample(name: string, options: { env?: Record<string, string>;
   }
   child.stdin.end(options.input ?? '')
   const [code] = await once(child, 'close')
-  expect({ code, output }).toMatchObject({ code: 0 })
+  expect(code, output).toBe(0)
   return output.trim().split('\n')
 }
 
