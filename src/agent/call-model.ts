@@ -1,5 +1,6 @@
 import type { CallMaker } from '../dispatcher/index.ts'
 import type { ModelServer } from '../internal/llm/provider.ts'
+import { isStream } from '../internal/llm/watch-stream.ts'
 import type { ModelApi, ModelTurn, ToolDefinition } from './model-api.ts'
 import type { Spending } from './spending.ts'
 import type { Agent, AgentMessage, OpenAIClient } from './types.ts'
@@ -17,7 +18,7 @@ export interface ModelAccess {
   newCallId(): string
 }
 
-/** Asks the model what comes next. Streamed replies are read whole within the call, so that gates see all of them. */
+/** Asks the model what comes next, and reads a streamed reply to its end. */
 export async function callModel(
   access: ModelAccess,
   calls: CallMaker,
@@ -30,7 +31,6 @@ export async function callModel(
       ...server,
       model: agent.model,
       request: api.request(agent, messages, access.tools),
-      collect: (stream) => api.collect(stream as AsyncIterable<unknown>, (text) => access.onText(text)),
       standIn: (message) => {
         stoodIn = true
         return api.standIn(message)
@@ -38,7 +38,8 @@ export async function callModel(
     },
     (request, { signal }) => api.send(client, request, { signal }),
   )
-  const turn = api.read(reply, () => access.newCallId())
+  const whole = isStream(reply) ? await api.collect(reply, (text) => access.onText(text)) : reply
+  const turn = api.read(whole, () => access.newCallId())
   if (!turn.metered && !stoodIn) spending.addUnmetered(agent.model)
   return turn
 }

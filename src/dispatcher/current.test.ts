@@ -1,12 +1,4 @@
-import {
-  type Activity,
-  type ActivityScope,
-  type AfterLlmCallEvent,
-  HookDispatcher,
-  type Instrument,
-  type LlmCallErrorEvent,
-} from 'hookspan'
-import { mutate } from 'hookspan/gates'
+import { type Activity, type ActivityScope, HookDispatcher, type Instrument } from 'hookspan'
 import { describe, expect, it } from 'vitest'
 import { currentCalls } from './step.ts'
 
@@ -90,73 +82,5 @@ describe('the current place in an operation', () => {
       await op.complete()
       expect(currentCalls()).toBeUndefined()
     })
-  })
-})
-
-async function* chunks(...texts: string[]) {
-  for (const content of texts) yield { choices: [{ index: 0, delta: { content } }] }
-}
-
-async function collect(stream: unknown) {
-  let content = ''
-  for await (const chunk of stream as ReturnType<typeof chunks>) content += chunk.choices[0]?.delta.content
-  return { content, usage: { inputTokens: 3, outputTokens: 4 } }
-}
-
-describe('a streamed model call that is collected', () => {
-  it('lets afterLlmCall gates decide on the whole reply, and keeps what it used', async () => {
-    const seen: unknown[] = []
-    const op = new HookDispatcher().startOperation({
-      hooks: [{ id: 'h', type: 'afterLlmCall', handler: (e) => void seen.push(e) }],
-      gates: [{ id: 'g', point: 'afterLlmCall', decide: () => mutate({ content: 'changed' }) }],
-    })
-
-    const answer = await op.llmCall<unknown>({ ...call, collect, standIn: (message) => message }, () =>
-      chunks('a', 'b'),
-    )
-
-    expect(answer).toEqual({ content: 'changed' })
-    expect(seen).toMatchObject([
-      {
-        response: { content: 'changed' },
-        usage: { inputTokens: 3 },
-        streamEnd: 'finished',
-        timeToFirstChunkMs: expect.any(Number),
-      },
-    ])
-    expect(op.totals.usage).toEqual({ inputTokens: 3, outputTokens: 4 })
-  })
-
-  it('fails with what reading it throws, and ends as abandoned when the run is aborted', async () => {
-    const ends: string[] = []
-    const controller = new AbortController()
-    const dispatcher = new HookDispatcher()
-    const op = dispatcher.startOperation({ signal: controller.signal })
-    dispatcher.register(op.operationId, [
-      {
-        id: 'a',
-        type: 'afterLlmCall',
-        handler: (e) => void ends.push((e as AfterLlmCallEvent).streamEnd ?? '-'),
-      },
-      {
-        id: 'b',
-        type: 'onLlmCallError',
-        handler: (e) => void ends.push((e as LlmCallErrorEvent).errorMessage),
-      },
-    ])
-    async function* broken() {
-      yield* chunks('a')
-      throw new Error('cut')
-    }
-    async function* endless() {
-      yield* chunks('a')
-      controller.abort(new Error('enough'))
-      await new Promise(() => {})
-    }
-
-    await expect(op.llmCall<unknown>({ ...call, collect }, () => broken())).rejects.toThrow('cut')
-    await expect(op.llmCall<unknown>({ ...call, collect }, () => endless())).rejects.toThrow('enough')
-
-    expect(ends).toEqual(['cut', 'abandoned'])
   })
 })

@@ -21,8 +21,6 @@ export interface LlmCallInit<R = unknown> {
   serverPort?: number
   /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
   read?: (reply: R) => LlmReading
-  /** Reads a streamed reply whole before the call ends, so that the gates decide on it, too. */
-  collect?: (stream: R) => R | PromiseLike<R>
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
   standIn?: (message: LlmResponse) => R
 }
@@ -97,14 +95,10 @@ class LlmCallRun<R> {
     try {
       const reply = await this.#reply(fn)
       if (isStream(reply)) return this.#watch(reply)
-      if (this.#untrack()) this.#succeed(this.#read(reply), this.#reader && 'finished')
+      if (this.#untrack()) this.#succeed(this.#read(reply))
       return reply
     } catch (error) {
-      if (this.#untrack()) {
-        if (this.#reader !== undefined && this.#core.signal?.aborted) {
-          this.#succeed(this.#reader.read(), 'abandoned')
-        } else this.#fail(error)
-      }
+      if (this.#untrack()) this.#fail(error)
       throw error
     }
   }
@@ -126,10 +120,6 @@ class LlmCallRun<R> {
       signal,
     )
     if (!isStream(reply)) return this.#gateReply(reply)
-    const { collect } = this.#init
-    if (collect !== undefined) {
-      return this.#gateReply(await untilAborted(Promise.resolve(collect(this.#watch(reply))), signal))
-    }
     return this.#core.gatesAt('afterLlmCall').length === 0 ? reply : this.#gateStream(reply)
   }
 
@@ -214,7 +204,7 @@ class LlmCallRun<R> {
       this.#push(reader, chunk)
     }
     const onEnd = (end: StreamEnd) => {
-      if (this.#init.collect !== undefined || !this.#untrack()) return
+      if (!this.#untrack()) return
       if (end.kind === 'failed') this.#fail(end.error)
       else this.#succeed(reader.read(), end.kind)
     }
