@@ -1,0 +1,1 @@
+export { type ObserveOptions, observeOpenAI, unobserveOpenAI } from './observe-openai.ts'

@@ -1,0 +1,119 @@
+import type { CallMaker } from '../../dispatcher/index.ts'
+import type { LlmRequest } from '../../hooks/index.ts'
+import type { ModelServer } from '../../internal/llm/provider.ts'
+import { asObject } from '../../internal/llm/reading.ts'
+import { isStream } from '../../internal/llm/watch-stream.ts'
+import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
+import { type ModelApiName, StandIn } from './stand-in.ts'
+
+interface ObservedCallInit {
+  readonly api: ModelApiName
+  readonly server: ModelServer
+  /** Told once the request is about to be made: where in which operation the call belongs. */
+  readonly calls: (request: LlmRequest) => CallMaker
+}
+
+/**
+ * One call of the client, which comes in two halves: `send` asks for the response, `settle` is given what the
+ * client reads from it. Between the two halves it is one model call of an operation.
+ */
+export class ObservedCall {
+  readonly #init: ObservedCallInit
+  readonly #reply = Promise.withResolvers<unknown>()
+  /** What the operation makes of the reply: the same, unless a gate replaced it. */
+  #outcome: Promise<unknown> | undefined
+  #standIn: StandIn | undefined
+  #stream = false
+  #parsing = false
+  #read = false
+  #stoodIn = false
+
+  constructor(init: ObservedCallInit) {
+    this.#init = init
+    // Nobody waits for it where a gate answers before the request is made.
+    this.#reply.promise.catch(() => {})
+  }
+
+  /** Makes the request as a model call: gates first, then the client, in the context of the call's span. */
+  send(
+    options: RequestOptions,
+    request: (options: RequestOptions) => Promise<ResponseProps>,
+  ): Promise<ResponseProps> {
+    const body = asObject(options.body) ?? {}
+    this.#stream = body.stream === true
+    const response = Promise.withResolvers<ResponseProps>()
+    const { api, server } = this.#init
+    const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
+    const outcome = this.#init.calls(body).llmCall<unknown>(
+      {
+        ...server,
+        model,
+        request: body,
+        standIn: (message) => {
+          this.#standIn = new StandIn(api, body, message)
+          return this.#stream ? { response: message } : this.#standIn.body
+        },
+      },
+      (effective, { signal }) => {
+        const changed = effective === body ? options : { ...options, body: effective }
+        request(withSignal(changed, signal)).then(response.resolve, (error: unknown) => {
+          this.#reply.reject(error)
+          response.reject(error)
+        })
+        return this.#reply.promise
+      },
+    )
+    this.#outcome = outcome
+    outcome.then(() => {
+      if (this.#standIn === undefined || this.#read) return
+      this.#stoodIn = true
+      response.resolve(this.#standIn.props(options))
+    }, response.reject)
+    return response.promise
+  }
+
+  /** The caller wants the reply read, not just the response. */
+  parsing(): void {
+    this.#parsing = true
+  }
+
+  /** The client has read the reply, or begun to: a stream is watched from here on. */
+  settle(value: unknown): unknown {
+    const outcome = this.#outcome
+    if (outcome === undefined) {
+      warnOnce(
+        'hookspan: a call of an observed openai client did not pass the place where it is watched, so it makes no ' +
+          'hooks and no spans. Use openai 6 or 7, or update hookspan.',
+      )
+      return value
+    }
+    if (this.#stoodIn || this.#read) return value
+    this.#read = true
+    this.#reply.resolve(value)
+    return outcome.then((reply) => {
+      // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
+      return this.#standIn !== undefined && isStream(value) ? this.#standIn.replaceStream(value) : reply
+    })
+  }
+
+  /** The client could not read the body. */
+  fail(error: unknown): void {
+    this.#reply.reject(error)
+  }
+
+  /** The caller takes the response as it is. JSON is read from a copy; a stream is the caller's own affair. */
+  raw(response: Response): void {
+    if (this.#parsing || this.#read || this.#stoodIn) return
+    this.#read = true
+    if (this.#stream) return this.#reply.resolve({})
+    response
+      .clone()
+      .json()
+      .then(this.#reply.resolve, () => this.#reply.resolve({}))
+  }
+}
+
+function withSignal(options: RequestOptions, signal: AbortSignal | undefined): RequestOptions {
+  if (signal === undefined) return options
+  return { ...options, signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal }
+}

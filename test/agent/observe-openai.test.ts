@@ -1,0 +1,334 @@
+import { type AfterLlmCallEvent, HookDispatcher, type LlmCallErrorEvent } from 'hookspan'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
+import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
+import OpenAI7, { AzureOpenAI as AzureOpenAI7 } from 'openai'
+import OpenAI6, { AzureOpenAI as AzureOpenAI6 } from 'openai-6'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type ScriptedStep, scriptedFetch } from '../../src/mock/scripted-server/index.ts'
+import { activityTree } from '../support/activity-tree.ts'
+
+const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 4, reasoningTokens: 1 }
+const ask = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'hi' }] }
+const calls: ScriptedStep = {
+  toolCalls: [
+    { id: 'a', name: 'search', arguments: { city: 'Berlin' } },
+    { id: 'b', name: 'book', arguments: { id: 7 } },
+  ],
+  toolCallOrder: 'interleaved',
+  usage,
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
+const times = <T>(count: number, ...items: T[]) => Array.from({ length: count }, () => items).flat()
+
+afterEach(() => void vi.restoreAllMocks())
+
+describe.each([
+  ['6', OpenAI6 as unknown as typeof OpenAI7, AzureOpenAI6 as unknown as typeof AzureOpenAI7],
+  ['7', OpenAI7, AzureOpenAI7],
+])('an observed client of openai %s', (_major, OpenAI, AzureOpenAI) => {
+  function observed(...steps: ScriptedStep[]) {
+    const fetch = scriptedFetch({ steps })
+    const tree = activityTree()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tree.plugin)
+    const after: AfterLlmCallEvent[] = []
+    const failed: LlmCallErrorEvent[] = []
+    dispatcher.use({
+      name: 'events',
+      hooks: [
+        { id: 'after', type: 'afterLlmCall', handler: (event) => void after.push(event) },
+        { id: 'failed', type: 'onLlmCallError', handler: (event) => void failed.push(event) },
+      ],
+    })
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher })
+    return { fetch, tree, dispatcher, client, after, failed }
+  }
+
+  it('makes a call below the step that is running', async () => {
+    const { client, dispatcher, tree, after } = observed({ content: 'hello', usage })
+    const op = dispatcher.startOperation({ agentName: 'support' })
+    const reply = await op.step(() => client.chat.completions.create(ask))
+    await op.complete()
+
+    expect(reply.choices[0]?.message.content).toBe('hello')
+    expect(reply._request_id).toMatch(/^req_/)
+    expect(tree.lines()).toEqual(['invoke_agent support', '  step 0', '    chat gpt-4o'])
+    expect(after).toMatchObject([
+      { model: 'gpt-4o', provider: 'openai', request: ask, response: { content: 'hello' }, usage },
+    ])
+  })
+
+  it('puts calls of a tool, of op.run and of parallel operations where they belong', async () => {
+    const { client, dispatcher, tree } = observed({}, {}, {}, {})
+    await Promise.all(
+      ['a', 'b'].map(async (agentName) => {
+        const op = dispatcher.startOperation({ agentName })
+        await op.run(() => client.chat.completions.create(ask))
+        await op.step((step) =>
+          step.toolCall({ apiName: 'search', args: {} }, () => client.chat.completions.create(ask)),
+        )
+        await op.complete()
+      }),
+    )
+    const lines = ['  chat gpt-4o', '  step 0', '    execute_tool search', '      chat gpt-4o']
+    expect(tree.lines()).toEqual(['invoke_agent a', ...lines, 'invoke_agent b', ...lines])
+  })
+
+  it('makes an operation of its own for a call outside of any, or uses the one it was given', async () => {
+    const no = { error: { status: 400, message: 'no' } }
+    const { client, dispatcher, tree, fetch } = observed({ content: 'x' }, { content: 'y' }, no)
+    await client.chat.completions.create(ask)
+    const op = dispatcher.startOperation({ agentName: 'mine' })
+    observeOpenAI(client, { dispatcher, operation: op })
+    await client.chat.completions.create(ask)
+    await op.complete()
+    await expect(client.chat.completions.create(ask)).rejects.toThrow('no')
+    await settled()
+
+    fetch.assertDone()
+    expect(tree.lines()).toEqual([
+      'invoke_agent -',
+      '  chat gpt-4o',
+      'invoke_agent mine',
+      '  chat gpt-4o',
+      'invoke_agent - (error)',
+      '  chat gpt-4o (error)',
+    ])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('counts a call that step.llmCall makes once', async () => {
+    const { client, dispatcher, tree } = observed({})
+    const op = dispatcher.startOperation({})
+    await op.step((step) =>
+      step.llmCall({ model: 'gpt-4o', request: ask }, () => client.chat.completions.create(ask)),
+    )
+    await op.complete()
+    expect(tree.lines().filter((line) => line.includes('chat'))).toHaveLength(1)
+  })
+
+  it('reads a stream: interleaved parallel calls, and the usage of the last chunk', async () => {
+    const { client, tree, after } = observed(calls)
+    const stream = await client.chat.completions.create({
+      ...ask,
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    expect(stream.controller).toBeInstanceOf(AbortController)
+    let chunks = 0
+    for await (const _chunk of stream) chunks++
+    await settled()
+
+    expect(chunks).toBeGreaterThan(4)
+    expect(after).toMatchObject([
+      {
+        streamEnd: 'finished',
+        usage,
+        response: {
+          finishReasons: ['tool_calls'],
+          toolCalls: [
+            { toolCallId: 'a', apiName: 'search', args: { city: 'Berlin' } },
+            { toolCallId: 'b', apiName: 'book', args: { id: 7 } },
+          ],
+        },
+        timeToFirstChunkMs: expect.any(Number),
+      },
+    ])
+    expect(tree.lines()).toEqual(['invoke_agent -', '  chat gpt-4o'])
+  })
+
+  it('leaves parse, stream, withResponse, asResponse and tee as they were', async () => {
+    const json = { content: '{"city":"Berlin"}', usage }
+    const { client, tree, after, fetch } = observed(...times(7, json))
+    const response_format = {
+      type: 'json_schema' as const,
+      json_schema: { name: 'x', strict: true, schema: { type: 'object' } },
+    }
+    const parsed = await client.chat.completions.parse({ ...ask, response_format })
+    expect(parsed.choices[0]?.message.parsed).toEqual({ city: 'Berlin' })
+
+    const runner = client.chat.completions.stream({ ...ask, stream_options: { include_usage: true } })
+    expect((await runner.finalChatCompletion()).choices[0]?.message.content).toBe(json.content)
+
+    const withResponse = await client.chat.completions.create(ask).withResponse()
+    expect(withResponse.response.status).toBe(200)
+    expect(withResponse.request_id).toMatch(/^req_/)
+    expect(withResponse.data.choices[0]?.message.content).toBe(json.content)
+
+    const promise = client.chat.completions.create(ask)
+    expect(promise).toBeInstanceOf(Promise)
+    const response = await promise.asResponse()
+    expect(response).toBeInstanceOf(Response)
+    expect(await response.json()).toMatchObject({ object: 'chat.completion' })
+
+    const [left, right] = (await client.chat.completions.create({ ...ask, stream: true })).tee()
+    const text = async (stream: typeof left) => {
+      let all = ''
+      for await (const chunk of stream) all += chunk.choices[0]?.delta.content ?? ''
+      return all
+    }
+    expect(await Promise.all([text(left), text(right)])).toEqual([json.content, json.content])
+
+    const answer = await client.responses.parse({ model: 'gpt-4o', input: 'hi' })
+    expect(answer.output_text).toBe(json.content)
+
+    const events = client.responses.stream({ model: 'gpt-4o', input: 'hi' })
+    expect((await events.finalResponse()).output_text).toBe(json.content)
+    await settled()
+
+    fetch.assertDone()
+    expect(tree.lines()).toEqual(times(7, 'invoke_agent -', '  chat gpt-4o'))
+    expect(after.map((event) => event.response.content)).toEqual(times(7, json.content))
+  })
+
+  it('is the same client: class, listing, and what is no model call', async () => {
+    const fetch = vi.fn(async () => Response.json({ object: 'list', data: [{ id: 'm', embedding: [1] }] }))
+    const tree = activityTree()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tree.plugin)
+    const plain = new OpenAI({ apiKey: 'k', fetch })
+    const keys = Object.keys(plain)
+    const client = observeOpenAI(plain, { dispatcher })
+
+    expect(client).toBe(plain)
+    expect(client).toBeInstanceOf(OpenAI)
+    expect(Object.keys(client)).toEqual(keys)
+    await client.embeddings.create({ model: 'e', input: 'x', encoding_format: 'float' })
+    await client.models.list()
+    expect(fetch).toHaveBeenCalledTimes(2)
+    expect(tree.lines()).toEqual([])
+    unobserveOpenAI(client)
+    expect(Object.hasOwn(client, 'post')).toBe(false)
+  })
+
+  it('observes what withOptions makes, and Azure', async () => {
+    const { client, tree, after, dispatcher } = observed({})
+    await client.withOptions({ timeout: 1_000 }).chat.completions.create(ask)
+    const paths: string[] = []
+    const fetch = async (url: unknown) => {
+      paths.push(new URL(String(url)).pathname)
+      return Response.json({ choices: [{ message: { content: 'azure' }, finish_reason: 'stop' }] })
+    }
+    const endpoint = 'https://x.openai.azure.com'
+    const azure = new AzureOpenAI({ apiKey: 'k', apiVersion: '2024-10-21', endpoint, deployment: 'd', fetch })
+    await observeOpenAI(azure, { dispatcher }).chat.completions.create(ask)
+    await settled()
+
+    expect(paths).toEqual(['/openai/deployments/d/chat/completions'])
+    expect(after.map((event) => event.response.content)).toEqual([undefined, 'azure'])
+    const llm = tree.all.map(({ activity }) => activity).filter(({ kind }) => kind === 'llm')
+    expect(llm).toMatchObject([
+      { provider: 'openai', serverAddress: 'api.openai.com', serverPort: 443 },
+      { provider: 'azure.ai.openai', serverAddress: 'x.openai.azure.com' },
+    ])
+  })
+
+  it('ends failed calls as failed: HTTP 500 after retries, 429, a broken body, a stream cut midway', async () => {
+    const error = (status: number) => ({ error: { status, message: `is ${status}`, retryAfterMs: 1 } })
+    const { client, tree, failed, fetch } = observed(
+      error(500),
+      error(500),
+      error(429),
+      { content: 'x', cutAfterChunks: 0 },
+      { content: 'one two three four', cutAfterChunks: 2 },
+    )
+    await expect(client.chat.completions.create(ask, { maxRetries: 1 })).rejects.toMatchObject({
+      status: 500,
+    })
+    await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ status: 429 })
+    await expect(client.chat.completions.create(ask)).rejects.toThrow()
+    const stream = await client.chat.completions.create({ ...ask, stream: true })
+    const read = async () => {
+      for await (const _chunk of stream);
+    }
+    await expect(read()).rejects.toThrow()
+    await settled()
+
+    fetch.assertDone()
+    expect(failed.map((event) => event.errorType).slice(0, 2)).toEqual(['500', '429'])
+    expect(failed).toHaveLength(4)
+    expect(tree.lines()).toEqual(times(4, 'invoke_agent - (error)', '  chat gpt-4o (error)'))
+  })
+
+  it('ends an abandoned stream as abandoned: break, abort, never read', async () => {
+    const long = { content: 'one two three four five six' }
+    const { client, tree, dispatcher, after } = observed(long, { ...long, chunkDelayMs: 5 }, long, long)
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    await op.run(async () => {
+      for await (const _chunk of await client.chat.completions.create({ ...ask, stream: true })) break
+      const aborted = await client.chat.completions.create({ ...ask, stream: true })
+      for await (const _chunk of aborted) aborted.controller.abort()
+      const runner = client.chat.completions.stream(ask)
+      for await (const _chunk of runner) break
+      await client.chat.completions.create({ ...ask, stream: true })
+    })
+    await op.complete()
+
+    expect(after.map((event) => event.streamEnd)).toEqual(times(4, 'abandoned'))
+    expect(tree.lines()).toEqual(['invoke_agent a', ...times(4, '  chat gpt-4o (abandoned)')])
+  })
+
+  it('aborts the request with the run', async () => {
+    const { client, dispatcher, tree } = observed({ content: 'x', latencyMs: 10_000 })
+    const controller = new AbortController()
+    const op = dispatcher.startOperation({ agentName: 'a', signal: controller.signal })
+    const call = op.step(() => client.chat.completions.create(ask))
+    setTimeout(() => controller.abort(new Error('enough')), 5)
+    await expect(call).rejects.toThrow('enough')
+    await op.complete({ reason: 'interrupted' })
+    expect(tree.lines()).toEqual(['invoke_agent a', '  step 0 (error)', '    chat gpt-4o (error)'])
+  })
+
+  it('lets gates change the request, stand in for the model and replace its reply', async () => {
+    const { client, dispatcher, fetch, after } = observed(
+      { content: 'real' },
+      ...times(2, { content: 'secret' }),
+    )
+    const run = async (stream: boolean, point: Gate['point'], decide: Gate['decide']) => {
+      const op = dispatcher.startOperation({ gates: [{ id: 'g', point, decide }] })
+      const text = await op.run(async () => {
+        if (stream) return client.chat.completions.stream(ask).finalContent()
+        return (await client.chat.completions.create(ask)).choices[0]?.message.content
+      })
+      await op.complete()
+      return text
+    }
+    expect(await run(false, 'beforeLlmCall', () => mutate({ model: 'gpt-4o-mini' }))).toBe('real')
+    expect(fetch.requests[0]?.body.model).toBe('gpt-4o-mini')
+    for (const stream of [false, true]) {
+      expect(await run(stream, 'beforeLlmCall', () => skip({ content: 'canned' }))).toBe('canned')
+      expect(await run(stream, 'beforeLlmCall', () => deny('not now'))).toBe('not now')
+      expect(await run(stream, 'afterLlmCall', () => mutate({ content: '***' }))).toBe('***')
+    }
+    fetch.assertDone()
+    expect(after).toHaveLength(7)
+  })
+})
+
+describe('observeOpenAI', () => {
+  const dispatcher = new HookDispatcher()
+
+  it('says loudly, once, that a client is of a shape it does not know', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const strange = { chat: {}, getUserAgent: () => 'OpenAI/JS 9.1.0', post() {} }
+    expect(observeOpenAI(strange, { dispatcher })).toBe(strange)
+    observeOpenAI({ ...strange }, { dispatcher })
+    const newer = new OpenAI7({ apiKey: 'k' })
+    Object.assign(newer, { getUserAgent: () => 'OpenAI/JS 8.0.0' })
+    observeOpenAI(newer, { dispatcher })
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([
+      expect.stringMatching(
+        /cannot observe this client \(openai 9\.1\.0\): it has no `makeRequest\(\)`, `with/,
+      ),
+      expect.stringMatching(/knows openai 6 and 7, and this client is 8\.0\.0/),
+    ])
+  })
+
+  it('refuses what is no client, no dispatcher, and a second dispatcher', () => {
+    expect(() => observeOpenAI(null as never, { dispatcher })).toThrow('got `null`')
+    expect(() => observeOpenAI(new OpenAI7({ apiKey: 'k' }), {} as never)).toThrow('needs a `dispatcher`')
+    const client = observeOpenAI(new OpenAI7({ apiKey: 'k' }), { dispatcher })
+    expect(() => observeOpenAI(client, { dispatcher: new HookDispatcher() })).toThrow('observed by another')
+  })
+})
