@@ -258,7 +258,7 @@ class LlmCallRun<R> {
       ...(mocked && { mocked }),
       executionTimeMs: performance.now() - this.#startedAt,
     })
-    this.#scopes.end({ ...shared, request: this.#request }, this.#core.timestamp)
+    this.#scopes.end({ ...shared, ...(mocked && { mocked }), request: this.#request }, this.#core.timestamp)
   }
 
   #fail(error: unknown): void {

@@ -28,4 +28,5 @@ export {
   scriptedFetch,
   startScriptedServer,
 } from './scripted-server/index.ts'
+export { type CallSummary, type RunSummary, summarizeCalls } from './summary.ts'
 export type { ToolDeclaration } from './tool-catalog.ts'

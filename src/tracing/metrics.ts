@@ -58,6 +58,8 @@ export class GenAiMetrics {
     const failed: Attributes = errorType === undefined ? {} : { [OTEL.errorType]: errorType }
     const agent: Attributes = info.agentName === undefined ? {} : { [GEN_AI.agentName]: info.agentName }
     if (activity.kind === 'llm') {
+      // A scripted reply says nothing of a model's latency and tokens.
+      if (end.mocked) return
       const labels: Attributes = {
         [GEN_AI.operationName]: 'chat',
         [GEN_AI.providerName]: activity.provider,

@@ -74,6 +74,7 @@ export const HOOKSPAN = {
   toolCode: 'hookspan.tool.code',
   toolReason: 'hookspan.tool.reason',
   mockSource: 'hookspan.mock.source',
+  mockRule: 'hookspan.mock.rule',
   humanAction: 'hookspan.human.action',
   humanApprover: 'hookspan.human.approver',
   humanReason: 'hookspan.human.rejection_reason',

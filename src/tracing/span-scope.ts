@@ -72,6 +72,7 @@ export class SpanScope implements ActivityScope {
         return
       case 'mock':
         this.span.setAttribute(HOOKSPAN.mockSource, annotation.source)
+        if (annotation.rule !== undefined) this.span.setAttribute(HOOKSPAN.mockRule, annotation.rule)
         return
       case 'retry':
         this.span.addEvent(
