@@ -16,6 +16,7 @@ export class RunTree {
       inputTokens: 0,
       outputTokens: 0,
       costUsd: 0,
+      unpricedCalls: 0,
       durationMs: 0,
     }
     this.state = new Map(Object.entries(restored?.state ?? {}))
@@ -41,6 +42,7 @@ export class RunTree {
       inputTokens: this.#sums.inputTokens + (usage?.inputTokens ?? 0),
       outputTokens: this.#sums.outputTokens + (usage?.outputTokens ?? 0),
       costUsd: this.#sums.costUsd + (costUsd ?? 0),
+      unpricedCalls: this.#sums.unpricedCalls + (usage !== undefined && costUsd === undefined ? 1 : 0),
     }
   }
 

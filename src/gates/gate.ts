@@ -27,6 +27,8 @@ export interface TreeTotals {
   readonly outputTokens: number
   /** US dollars; 0 while no call had a known price. */
   readonly costUsd: number
+  /** Model calls that used tokens whose price is not known. */
+  readonly unpricedCalls: number
   /** Milliseconds since the root operation started, time spent parked not included. */
   readonly durationMs: number
 }

@@ -50,6 +50,7 @@ export function probe(point: GatePoint, signal: AbortSignal): GateContext & { pr
     inputTokens: 0,
     outputTokens: 0,
     costUsd: 0,
+    unpricedCalls: 0,
     durationMs: 0,
   }
   const payload = point === 'beforeCallAgent' ? 'probe' : {}

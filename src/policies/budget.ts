@@ -1,0 +1,102 @@
+import { deny, type Gate, type GateContext, type TreeTotals } from '../gates/index.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { safeStringify } from '../internal/json.ts'
+import { assertKnown, assertLimit, common, memory, type ReadyGateOptions } from './options.ts'
+
+export interface BudgetOptions extends ReadyGateOptions {
+  /**
+   * US dollars. A model call whose price is not known counts as too dear, unless `unknownPrice` says else: give the
+   * dispatcher a `priceOf`.
+   */
+  maxCostUsd?: number
+  /** Input and output tokens together. */
+  maxTokens?: number
+  maxToolCalls?: number
+  maxSteps?: number
+  /** Milliseconds from the start of the root operation; time spent parked is not counted. */
+  maxDurationMs?: number
+  /** What a model call of unknown price means under `maxCostUsd`. @default 'deny' */
+  unknownPrice?: 'deny' | 'proceed'
+  /**
+   * Tokens that a request will need before any comes back; what would pass `maxTokens` is not sent.
+   *
+   * @default a quarter of the request's characters
+   */
+  estimateTokens?: (request: Readonly<Record<string, unknown>>) => number
+  /** Ends the run; `false` only tells the model. @default true */
+  stop?: boolean
+}
+
+const LIMITS = ['maxCostUsd', 'maxTokens', 'maxToolCalls', 'maxSteps', 'maxDurationMs'] as const
+
+/**
+ * Holds a whole run, its sub-agents included, to limits. They are checked before a model, a tool or an agent is called:
+ * what is under way when a limit is reached still ends.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * budget({ maxCostUsd: 0.5, maxToolCalls: 40, maxDurationMs: 600_000 })
+ */
+export function budget(options: BudgetOptions): Gate {
+  const gate = common(options, 'budget')
+  const owner = `gate "${gate.id}"`
+  const known = ['id', 'priority', 'shadow', ...LIMITS, 'unknownPrice', 'estimateTokens', 'stop']
+  assertKnown(options, known, owner)
+  for (const name of LIMITS) assertLimit(options[name], name, owner)
+  if (LIMITS.every((name) => options[name] === undefined)) {
+    throw new HookspanError('INVALID_OPTION', `${owner} has no limit. Give one of ${LIMITS.join(', ')}.`)
+  }
+  const { stop = true } = options
+  return {
+    ...gate,
+    point: ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent'],
+    decide(ctx) {
+      const spent = spentLimit(options, ctx) ?? tooManyCalls(options, gate.id, ctx)
+      if (spent === undefined) return undefined
+      return deny(`the budget of this run is spent: ${spent}`, { code: 'budget_exceeded', stop })
+    },
+  }
+}
+
+function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefined {
+  const { totals } = ctx
+  const { maxCostUsd, maxTokens, maxSteps, maxDurationMs, unknownPrice = 'deny' } = options
+  if (maxCostUsd !== undefined) {
+    if (totals.costUsd >= maxCostUsd) return `$${totals.costUsd.toFixed(4)} of $${maxCostUsd}`
+    if (totals.unpricedCalls > 0 && unknownPrice === 'deny') {
+      return `the price of ${totals.unpricedCalls} model call(s) is not known, so that $${maxCostUsd} cannot be held`
+    }
+  }
+  if (maxTokens !== undefined) {
+    const tokens = tokensOf(totals)
+    if (tokens >= maxTokens) return `${tokens} of ${maxTokens} tokens`
+    if (ctx.point === 'beforeLlmCall') {
+      const request = ctx.payload as Record<string, unknown>
+      const next = (options.estimateTokens ?? estimateTokens)(request)
+      if (tokens + next > maxTokens) return `${tokens} tokens and about ${next} more pass ${maxTokens}`
+    }
+  }
+  if (maxSteps !== undefined && totals.steps > maxSteps) return `${maxSteps} step(s)`
+  if (maxDurationMs !== undefined && totals.durationMs >= maxDurationMs) return `${maxDurationMs} ms`
+  return undefined
+}
+
+/** Counts what it lets through: of several calls at once, the first ones go and the rest do not. */
+function tooManyCalls({ maxToolCalls }: BudgetOptions, id: string, ctx: GateContext): string | undefined {
+  if (maxToolCalls === undefined || ctx.point !== 'beforeToolCall') return undefined
+  const calls = memory<string[]>(ctx.state, `budget:${id}`, () => [])
+  const call = `${ctx.operationId}/${ctx.callKey}`
+  // A resumed call is asked about a second time.
+  if (calls.includes(call)) return undefined
+  if (calls.length >= maxToolCalls) return `${maxToolCalls} tool call(s)`
+  calls.push(call)
+  return undefined
+}
+
+function tokensOf({ inputTokens, outputTokens }: TreeTotals): number {
+  return inputTokens + outputTokens
+}
+
+function estimateTokens(request: Readonly<Record<string, unknown>>): number {
+  return Math.ceil(safeStringify(request).length / 4)
+}

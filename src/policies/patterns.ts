@@ -1,0 +1,51 @@
+import { RE2JS } from 're2js'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+
+/** A pattern that runs in time linear in the text, whatever it is. */
+export interface LinearPattern {
+  readonly source: string
+  test(text: string): boolean
+  replace(text: string, replacement: string): string
+}
+
+/**
+ * Compiles a pattern for the RE2 engine: the syntax of regular expressions less look-around and back-references, which
+ * are what makes one pattern able to stall a process.
+ *
+ * @throws HookspanError `INVALID_OPTION` naming the pattern.
+ */
+export function linearPattern(pattern: unknown, owner: string): LinearPattern {
+  if (!(pattern instanceof RegExp) && !(typeof pattern === 'string' && pattern !== '')) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected a pattern of ${owner} to be a text or a RegExp, got ${describeValue(pattern)}.`,
+    )
+  }
+  const source = typeof pattern === 'string' ? pattern : pattern.source
+  const flags = typeof pattern === 'string' ? 0 : flagsOf(pattern)
+  try {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(source), flags)
+    return {
+      source,
+      test: (text) => compiled.matcher(text).find(),
+      replace: (text, replacement) => {
+        const matcher = compiled.matcher(text)
+        return matcher.find() ? matcher.replaceAll(RE2JS.quoteReplacement(replacement)) : text
+      },
+    }
+  } catch (error) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `The pattern ${describeValue(source)} of ${owner} cannot run in linear time: ${errorMessage(error)}. Look-around and back-references are not available.`,
+      { cause: error },
+    )
+  }
+}
+
+function flagsOf(pattern: RegExp): number {
+  return (
+    (pattern.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) |
+    (pattern.multiline ? RE2JS.MULTILINE : 0) |
+    (pattern.dotAll ? RE2JS.DOTALL : 0)
+  )
+}

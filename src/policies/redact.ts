@@ -1,0 +1,168 @@
+import { type Decision, type Gate, type GateContext, type GatePoint, mutate } from '../gates/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import { assertKnown, common, type ReadyGateOptions } from './options.ts'
+import { linearPattern } from './patterns.ts'
+
+export type RedactKind =
+  | 'email'
+  | 'creditCard'
+  | 'iban'
+  | 'usSsn'
+  | 'ipAddress'
+  | 'apiKey'
+  | 'jwt'
+  | 'privateKey'
+export type RedactPlace = 'modelInput' | 'modelOutput' | 'toolResult' | 'toolArguments'
+
+export interface RedactOptions extends ReadyGateOptions {
+  /** Where. @default ['modelInput', 'modelOutput', 'toolResult'] */
+  in?: readonly RedactPlace[]
+  /** What is known by form. @default all */
+  kinds?: readonly RedactKind[]
+  /** More, by the name that stands in for it. RE2 syntax. */
+  patterns?: Readonly<Record<string, string | RegExp>>
+  /** What stands in; `{name}` is the kind. @default '[{name}]' */
+  replacement?: string
+}
+
+/** Written so that none backtracks: each repetition is bounded or cannot overlap what follows it. */
+const KINDS: Readonly<Record<RedactKind, { pattern: RegExp; valid?: (text: string) => boolean }>> = {
+  privateKey: {
+    pattern: /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{1,10000}-----END [A-Z ]{0,20}PRIVATE KEY-----/g,
+  },
+  jwt: { pattern: /\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,4000}\.[\w-]{8,4000}/g },
+  apiKey: {
+    pattern:
+      /\b(?:sk-[\w-]{16,200}|gh[pousr]_\w{20,200}|github_pat_\w{20,200}|AKIA[0-9A-Z]{16}|xox[abeprs]-[\w-]{10,200}|AIza[\w-]{35}|glpat-[\w-]{20,64})/g,
+  },
+  email: { pattern: /\b[\w.%+-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,180}[a-zA-Z0-9])?\.[a-zA-Z]{2,24}\b/g },
+  iban: { pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b/g, valid: isIban },
+  creditCard: { pattern: /\b\d(?:[ -]?\d){12,18}\b/g, valid: isCard },
+  usSsn: { pattern: /\b\d{3}-\d{2}-\d{4}\b/g },
+  ipAddress: { pattern: /\b(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\b/g },
+}
+
+const POINTS: Readonly<Record<RedactPlace, GatePoint>> = {
+  modelInput: 'beforeLlmCall',
+  modelOutput: 'afterLlmCall',
+  toolResult: 'afterToolCall',
+  toolArguments: 'beforeToolCall',
+}
+
+/** Fields of a model request, of any provider, in which people's words are. */
+const INPUT_FIELDS = [
+  'messages',
+  'input',
+  'system',
+  'instructions',
+  'prompt',
+  'contents',
+  'systemInstruction',
+]
+/** Fields of a reply; the calls it asks for keep their arguments, or the tools would not work. */
+const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal']
+
+/**
+ * Replaces what must not go to a model, or come from one, or out of a tool: by form (mail addresses, card numbers that
+ * check, keys) and by patterns of your own.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * redact({ in: ['toolResult'], kinds: ['email', 'creditCard'], patterns: { 'order number': 'ORD-\\d{6}' } })
+ */
+export function redact(options: RedactOptions = {}): Gate {
+  const gate = common(options, 'redact')
+  const owner = `gate "${gate.id}"`
+  assertKnown(options, ['id', 'priority', 'shadow', 'in', 'kinds', 'patterns', 'replacement'], owner)
+  const places = options.in ?? ['modelInput', 'modelOutput', 'toolResult']
+  assertAmong(places, Object.keys(POINTS), 'in', owner)
+  const kinds = options.kinds ?? (Object.keys(KINDS) as RedactKind[])
+  assertAmong(kinds, Object.keys(KINDS), 'kinds', owner)
+  const clean = cleaner(kinds, options, owner)
+  return {
+    ...gate,
+    point: places.map((place) => POINTS[place]),
+    decide: (ctx) => redacted(ctx, clean),
+  }
+}
+
+type Clean = (text: string) => string
+
+function cleaner(kinds: readonly RedactKind[], options: RedactOptions, owner: string): Clean {
+  const { replacement = '[{name}]' } = options
+  const own = Object.entries(options.patterns ?? {}).map(([name, pattern]) => ({
+    pattern: linearPattern(pattern, owner),
+    standIn: replacement.replaceAll('{name}', name),
+  }))
+  return (text) => {
+    let clean = text
+    for (const { pattern, standIn } of own) clean = pattern.replace(clean, standIn)
+    for (const kind of kinds) {
+      const { pattern, valid } = KINDS[kind]
+      const standIn = replacement.replaceAll('{name}', kind)
+      clean = clean.replace(pattern, (found) => (valid === undefined || valid(found) ? standIn : found))
+    }
+    return clean
+  }
+}
+
+function redacted({ point, payload }: GateContext, clean: Clean): Decision | undefined {
+  if (point === 'beforeLlmCall' || point === 'afterLlmCall') {
+    const whole = payload as Record<string, unknown>
+    const fields = point === 'beforeLlmCall' ? INPUT_FIELDS : OUTPUT_FIELDS
+    const changed: Record<string, unknown> = {}
+    for (const field of fields) {
+      if (whole[field] === undefined) continue
+      const value = cleanDeep(whole[field], clean)
+      if (value !== whole[field]) changed[field] = value
+    }
+    if (Object.keys(changed).length === 0) return undefined
+    return mutate(point === 'beforeLlmCall' ? changed : { ...whole, ...changed })
+  }
+  const value = cleanDeep(payload, clean)
+  return value === payload ? undefined : mutate(value)
+}
+
+/** The same value when nothing in it changes. */
+function cleanDeep(value: unknown, clean: Clean): unknown {
+  if (typeof value === 'string') return clean(value)
+  if (Array.isArray(value)) {
+    const list = value.map((item) => cleanDeep(item, clean))
+    return list.some((item, i) => item !== value[i]) ? list : value
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, cleanDeep(item, clean)] as const)
+  return entries.some(([key, item]) => item !== (value as Record<string, unknown>)[key])
+    ? Object.fromEntries(entries)
+    : value
+}
+
+/** The Luhn check, so that order numbers and timestamps stay. */
+function isCard(text: string): boolean {
+  const digits = text.replace(/\D/g, '')
+  let sum = 0
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i])
+    const doubled = i % 2 === 1 ? digit * 2 : digit
+    sum += doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}
+
+/** ISO 13616: the remainder by 97 is 1. */
+function isIban(text: string): boolean {
+  const plain = text.replaceAll(' ', '')
+  const digits = [...plain.slice(4), ...plain.slice(0, 4)].map((char) => Number.parseInt(char, 36)).join('')
+  let rest = 0
+  for (const digit of digits) rest = (rest * 10 + Number(digit)) % 97
+  return rest === 1
+}
+
+function assertAmong(values: unknown, known: readonly string[], name: string, owner: string): void {
+  if (Array.isArray(values) && values.length > 0 && values.every((value) => known.includes(value))) return
+  const stray = Array.isArray(values) ? values.find((value) => !known.includes(value)) : values
+  throw new HookspanError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` of ${owner} to be a list of ${known.join(', ')}, got ${describeValue(stray)}.`,
+  )
+}

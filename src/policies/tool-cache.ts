@@ -1,0 +1,76 @@
+import { type Gate, type GateContext, skip } from '../gates/index.ts'
+import { digestOf } from '../internal/json.ts'
+import { assertGlobs, assertKnown, assertLimit, common, type ReadyGateOptions } from './options.ts'
+
+export interface ToolCacheOptions extends ReadyGateOptions {
+  /** Globs over the tools whose results may be given again: those that only read. Required. */
+  match: string | readonly string[]
+  /** Milliseconds a result is given again. @default 300_000 */
+  ttlMs?: number
+  /** Results that are held at most; the oldest goes. @default 1_000 */
+  maxEntries?: number
+  /**
+   * `run`: within one run and its sub-agents. `process`: across runs, apart by user and conversation.
+   *
+   * @default 'run'
+   */
+  scope?: 'run' | 'process'
+}
+
+interface Entry {
+  readonly result: unknown
+  readonly expiresAt: number
+}
+
+type Store = Map<string, Entry>
+
+/**
+ * Answers a tool call out of an earlier one with the same arguments. Results that report a failure are not kept.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ */
+export function toolCache(options: ToolCacheOptions): Gate {
+  const gate = common(options, 'tool-cache')
+  const owner = `gate "${gate.id}"`
+  assertKnown(options, ['id', 'priority', 'shadow', 'match', 'ttlMs', 'maxEntries', 'scope'], owner)
+  assertGlobs(typeof options.match === 'string' ? [options.match] : (options.match ?? null), 'match', owner)
+  const { match, ttlMs = 300_000, maxEntries = 1_000, scope = 'run' } = options
+  assertLimit(ttlMs, 'ttlMs', owner, 1)
+  assertLimit(maxEntries, 'maxEntries', owner, 1)
+  // Not in `ctx.state`: results may be large, and are not parked with the run.
+  const perRun = new WeakMap<Map<string, unknown>, Store>()
+  const shared: Store = new Map()
+  const storeOf = ({ state }: GateContext): Store => {
+    if (scope === 'process') return shared
+    const store = perRun.get(state) ?? new Map()
+    perRun.set(state, store)
+    return store
+  }
+  return {
+    ...gate,
+    match,
+    point: ['beforeToolCall', 'afterToolCall'],
+    decide(ctx) {
+      const store = storeOf(ctx)
+      const before = ctx.point === 'beforeToolCall'
+      const key = keyOf(ctx, before ? ctx.payload : ctx.args)
+      const now = Date.now()
+      const found = store.get(key)
+      if (before) return found !== undefined && found.expiresAt > now ? skip(found.result) : undefined
+      if (saysFailure(ctx.payload) || (found !== undefined && found.expiresAt > now)) return undefined
+      store.delete(key)
+      store.set(key, { result: ctx.payload, expiresAt: now + ttlMs })
+      const oldest = store.keys().next()
+      if (store.size > maxEntries && !oldest.done) store.delete(oldest.value)
+      return undefined
+    },
+  }
+}
+
+function keyOf({ identifier, apiName, userId, conversationId, agentId }: GateContext, args: unknown): string {
+  return digestOf([identifier, apiName, userId, conversationId, agentId, args])
+}
+
+function saysFailure(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && (result as { isError?: unknown }).isError === true
+}

@@ -1,0 +1,109 @@
+import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
+import { matchesGlob } from '../internal/glob.ts'
+import { toContent } from '../internal/json.ts'
+import { assertGlobs, assertKnown, common, type ReadyGateOptions } from './options.ts'
+import { type LinearPattern, linearPattern } from './patterns.ts'
+
+export interface ToolPolicyOptions extends ReadyGateOptions {
+  /** Only these tools may be called, where there is a list. Globs over the name and over `identifier/name`. */
+  allow?: readonly string[]
+  /** These tools may not be called, whatever `allow` says. */
+  deny?: readonly string[]
+  /**
+   * Patterns that an argument must not match, by its name: `{ command: ['rm\\s+-rf'] }`. The name is a glob over the
+   * argument's own name and over its path (`options.path`), at any depth; `*` is every value. What is no text is
+   * matched as JSON. RE2 syntax.
+   */
+  denyArguments?: Readonly<Record<string, string | RegExp | readonly (string | RegExp)[]>>
+}
+
+interface ArgumentRule {
+  readonly name: string
+  readonly patterns: readonly LinearPattern[]
+}
+
+/**
+ * Says which tools may be called, and with what: first `deny`, then `denyArguments`, then `allow`. A call that none of
+ * them speaks of is let through.
+ *
+ * @throws HookspanError `INVALID_OPTION`, also for a pattern that cannot run in linear time.
+ * @example
+ * toolPolicy({ deny: ['run_shell'], allow: ['file_*'], denyArguments: { path: ['^/etc/'] } })
+ */
+export function toolPolicy(options: ToolPolicyOptions): Gate {
+  const owner = `gate "${options.id ?? 'tool-policy'}"`
+  assertKnown(options, ['id', 'priority', 'shadow', 'allow', 'deny', 'denyArguments'], owner)
+  const { allow, deny: denied = [] } = options
+  assertGlobs(allow, 'allow', owner)
+  assertGlobs(denied, 'deny', owner)
+  const rules = rulesOf(options.denyArguments ?? {}, owner)
+  return {
+    ...common(options, 'tool-policy'),
+    point: 'beforeToolCall',
+    decide(ctx) {
+      const banned = denied.find((glob) => names(glob, ctx))
+      if (banned !== undefined) {
+        return deny(`the tool ${ctx.apiName} is not allowed here`, { code: 'tool_not_allowed' })
+      }
+      const refused = refusedArgument(rules, ctx.payload)
+      if (refused !== undefined) return refused
+      if (allow !== undefined && !allow.some((glob) => names(glob, ctx))) {
+        return deny(`the tool ${ctx.apiName} is not among those that are allowed`, {
+          code: 'tool_not_allowed',
+        })
+      }
+      return undefined
+    },
+  }
+}
+
+function names(glob: string, { apiName = '', identifier = '' }: GateContext): boolean {
+  return matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`)
+}
+
+function rulesOf(denyArguments: unknown, owner: string): ArgumentRule[] {
+  if (typeof denyArguments !== 'object' || denyArguments === null || Array.isArray(denyArguments)) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected \`denyArguments\` of ${owner} to be patterns by argument name, got ${describeValue(denyArguments)}.`,
+    )
+  }
+  return Object.entries(denyArguments).map(([name, given]) => {
+    const list: unknown[] = Array.isArray(given) ? given : [given]
+    return { name, patterns: list.map((pattern) => linearPattern(pattern, `${owner} for \`${name}\``)) }
+  })
+}
+
+function refusedArgument(rules: readonly ArgumentRule[], args: unknown): Decision | undefined {
+  if (rules.length === 0) return undefined
+  for (const { name, path, text } of valuesOf(args)) {
+    for (const rule of rules) {
+      // Arguments that are no object have no names: every rule is about them.
+      if (path !== '' && !matchesGlob(rule.name, name) && !matchesGlob(rule.name, path)) continue
+      const hit = rule.patterns.find((pattern) => pattern.test(text()))
+      if (hit === undefined) continue
+      return deny(`the argument ${path || 'of the call'} matches the forbidden pattern ${hit.source}`, {
+        code: 'argument_denied',
+      })
+    }
+  }
+  return undefined
+}
+
+interface ArgumentValue {
+  readonly name: string
+  readonly path: string
+  text(): string
+}
+
+/** Every value of the arguments with its name and its path; items of a list have the list's name. */
+function* valuesOf(value: unknown, name = '', path = ''): Generator<ArgumentValue> {
+  const isContainer = typeof value === 'object' && value !== null
+  if (path !== '' || !isContainer) yield { name, path, text: () => toContent(value) }
+  if (!isContainer) return
+  for (const [key, item] of Object.entries(value)) {
+    const own = Array.isArray(value) ? name : key
+    yield* valuesOf(item, own, path === '' ? key : `${path}.${key}`)
+  }
+}

@@ -1,0 +1,291 @@
+import { HookDispatcher } from 'hookspan'
+import { type Gate, mutate } from 'hookspan/gates'
+import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
+import { callTool, gate, spy, start } from '../gates/support.ts'
+
+const reply = (content: string, tokens = 10) => ({
+  id: 'r',
+  model: 'm',
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+  usage: { prompt_tokens: tokens, completion_tokens: tokens, total_tokens: 2 * tokens },
+})
+
+describe('toolPolicy', () => {
+  const policy = toolPolicy({
+    deny: ['run_shell', 'mail/*'],
+    denyArguments: { command: ['rm\\s+-rf', /SHUTDOWN/i], 'options.path': '^/etc/', '*': ['DROP TABLE'] },
+    allow: ['run_*', 'file_*', 'search'],
+  })
+  const cases: [string, string, unknown, string | undefined][] = [
+    ['an allowed tool', 'file_read', { path: 'a' }, undefined],
+    ['a denied tool, although it is allowed, too', 'run_shell', {}, 'tool_not_allowed'],
+    ['a tool that is on no list', 'book_flight', {}, 'tool_not_allowed'],
+    ['a forbidden argument', 'run_command', { command: 'sudo rm  -rf /' }, 'argument_denied'],
+    ['a forbidden argument in any case', 'run_command', { command: 'shutdown now' }, 'argument_denied'],
+    ['the same text in another argument', 'run_command', { note: 'rm -rf' }, undefined],
+    ['a nested argument by its path', 'file_write', { options: { path: '/etc/passwd' } }, 'argument_denied'],
+    ['a nested argument by its name', 'file_write', { deep: [{ command: 'rm -rf' }] }, 'argument_denied'],
+    ['any argument under *', 'search', { a: { b: ['x; DROP TABLE y'] } }, 'argument_denied'],
+    ['an argument that is no text', 'search', { a: { sql: 'DROP TABLE y' } }, 'argument_denied'],
+    ['arguments that are no object', 'search', 'rm -rf /', 'argument_denied'],
+  ]
+  it.each(cases)('decides on %s', async (_name, apiName, args, code) => {
+    const { outcome } = await callTool(start([policy]).op, args, apiName)
+    expect('code' in outcome ? outcome.code : undefined).toBe(code)
+  })
+
+  it('knows a tool by its home, too', async () => {
+    const { op } = start([policy])
+    const outcome = await op.toolCall({ apiName: 'search', identifier: 'mail', args: {} }, () => 1)
+    expect(outcome).toMatchObject({ state: 'denied', code: 'tool_not_allowed' })
+  })
+
+  it('is not stalled by a pattern that stalls other engines', async () => {
+    const stalling = ['^(a+)+$', '^(a|aa)+$', '^(.*a){20}$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$']
+    const { op } = start([toolPolicy({ denyArguments: { text: stalling } })])
+    const startedAt = performance.now()
+    await callTool(op, { text: `${'a'.repeat(20_000)}!${'x'.repeat(20_000)}` })
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+
+  it.each([
+    ['a look-ahead', { denyArguments: { a: '(?=x)' } }, 'cannot run in linear time'],
+    ['a back-reference', { denyArguments: { a: '(a)\\1' } }, 'cannot run in linear time'],
+    ['a misspelt option', { denyArgument: {} }, 'Unknown option `denyArgument`'],
+    ['a list that is none', { deny: 'run_shell' }, 'to be a list'],
+    ['patterns without names', { denyArguments: ['x'] }, 'patterns by argument name'],
+  ])('refuses %s at once', (_name, options, message) => {
+    expect(() => toolPolicy(options as never)).toThrow(message)
+  })
+})
+
+describe('budget', () => {
+  const call = (op: ReturnType<typeof start>['op'], tokens?: number) =>
+    op.llmCall(
+      { model: 'm', request: {}, standIn: (message) => ({ ...reply(message.content ?? ''), denied: true }) },
+      () => reply('x', tokens),
+    )
+
+  it('ends the run once its money is spent', async () => {
+    const { op } = start([budget({ maxCostUsd: 0.5 })], { dispatcher: { priceOf: () => 0.3 } })
+    await call(op)
+    expect(op.stopRequested).toBeUndefined()
+    await call(op)
+    expect(op.stopRequested).toBeUndefined()
+    expect(await call(op)).toHaveProperty('denied')
+    expect(op.stopRequested).toMatchObject({
+      code: 'budget_exceeded',
+      reason: expect.stringContaining('$0.6000 of $0.5'),
+    })
+  })
+
+  it('does not take a price that is not known for nothing', async () => {
+    const { op } = start([budget({ maxCostUsd: 5 })])
+    await call(op)
+    expect(await call(op)).toHaveProperty('denied')
+    const lax = start([budget({ maxCostUsd: 5, unknownPrice: 'proceed' })])
+    await call(lax.op)
+    expect(await call(lax.op)).not.toHaveProperty('denied')
+  })
+
+  it('does not send a request that would pass the token limit', async () => {
+    const { op } = start([budget({ maxTokens: 100 })])
+    await call(op, 40)
+    let sent = false
+    const request = { messages: [{ role: 'user', content: 'x'.repeat(400) }] }
+    const init = { model: 'm', request, standIn: () => reply('') }
+    await op.llmCall(init, () => {
+      sent = true
+      return reply('x')
+    })
+    expect(sent).toBe(false)
+    expect(op.stopRequested?.reason).toContain('80 tokens and about')
+  })
+
+  it('lets exactly as many tool calls through as it says, of those made at once, too', async () => {
+    const { op } = start([budget({ maxToolCalls: 3, stop: false })])
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () => op.toolCall({ apiName: 't', args: {} }, async () => 1)),
+    )
+    expect(outcomes.map((outcome) => outcome.state)).toEqual([
+      'completed',
+      'completed',
+      'completed',
+      'denied',
+      'denied',
+    ])
+  })
+
+  it('counts sub-agents', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'p', gates: [budget({ maxToolCalls: 2 })] })
+    const op = dispatcher.startOperation()
+    await callTool(op)
+    const states = await op.callAgent({ agentName: 'a', instruction: 'i' }, async (parent) => {
+      const child = dispatcher.startOperation({ parent })
+      return [(await callTool(child)).outcome.state, (await callTool(child)).outcome.state]
+    })
+    expect(states).toEqual(['completed', 'denied'])
+  })
+
+  it('limits steps and time', async () => {
+    const steps = start([budget({ maxSteps: 1 })])
+    expect(
+      await steps.op.step(async (step) => (await step.toolCall({ apiName: 't', args: {} }, () => 1)).state),
+    ).toBe('completed')
+    expect(
+      await steps.op.step(async (step) => (await step.toolCall({ apiName: 't', args: {} }, () => 1)).state),
+    ).toBe('denied')
+    const time = start([budget({ maxDurationMs: 5 })])
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    expect((await callTool(time.op)).outcome).toMatchObject({ code: 'budget_exceeded' })
+  })
+
+  it.each([[{}], [{ maxCostUsd: -1 }], [{ maxTokens: Number.NaN }], [{ maxCost: 1 }]])(
+    'refuses %j',
+    (options) => {
+      expect(() => budget(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    },
+  )
+})
+
+describe('loopGuard', () => {
+  it('refuses the fourth equal call, tells the model, and ends a run that does not listen', async () => {
+    const { op } = start([loopGuard({ stopAfter: 2 })])
+    const states = []
+    for (let i = 0; i < 5; i++) states.push((await callTool(op, { b: 1, a: 2 })).outcome.state)
+    expect(states).toEqual(['completed', 'completed', 'completed', 'denied', 'denied'])
+    expect(op.stopRequested).toMatchObject({ code: 'loop_detected' })
+  })
+
+  it('sees a circle of several calls, and the same arguments in another order', async () => {
+    const { op } = start([loopGuard({ maxRepeats: 2 })])
+    const states = []
+    for (const args of [{ a: 1, b: 2 }, { x: 1 }, { b: 2, a: 1 }, { x: 1 }, { a: 1, b: 2 }]) {
+      states.push((await callTool(op, args)).outcome.state)
+    }
+    expect(states).toEqual(['completed', 'completed', 'completed', 'completed', 'denied'])
+  })
+
+  it('lets polling tools and repetitions outside of the window pass', async () => {
+    const { op } = start([loopGuard({ maxRepeats: 1, window: 2, ignore: ['poll_*'] })])
+    for (let i = 0; i < 3; i++) expect((await callTool(op, {}, 'poll_job')).outcome.state).toBe('completed')
+    for (const q of [1, 2, 3, 1]) expect((await callTool(op, { q })).outcome.state).toBe('completed')
+  })
+})
+
+describe('redact', () => {
+  it('cleans what goes to the model, in messages of any shape', async () => {
+    const { op } = start([redact({ in: ['modelInput'] })])
+    let sent: unknown
+    const messages = [
+      { role: 'system', content: 'Write to ann@example.com' },
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'card 4111 1111 1111 1111, order 1234 5678 9012 3456' }],
+      },
+    ]
+    await op.llmCall({ model: 'm', request: { messages, user: 'ann@example.com' } }, (request) => {
+      sent = request
+      return reply('ok')
+    })
+    expect(sent).toEqual({
+      user: 'ann@example.com',
+      messages: [
+        { role: 'system', content: 'Write to [email]' },
+        { role: 'user', content: [{ type: 'text', text: 'card [creditCard], order 1234 5678 9012 3456' }] },
+      ],
+    })
+    expect(messages[0]?.content).toContain('ann@')
+  })
+
+  it('cleans replies and tool results, with patterns of its own', async () => {
+    const { op } = start([redact({ patterns: { order: 'ORD-\\d+' }, replacement: '<{name}>' })])
+    const got = await op.llmCall(
+      { model: 'm', request: {}, standIn: (message) => reply(message.content ?? '') },
+      () => reply('see ORD-77 at 10.0.0.1'),
+    )
+    expect(got.choices[0]?.message.content).toBe('see <order> at <ipAddress>')
+    const outcome = await op.toolCall({ apiName: 't', args: {} }, () => ({
+      rows: [{ mail: 'bob@example.org', n: 1 }],
+    }))
+    expect(outcome).toMatchObject({ result: { rows: [{ mail: '<email>', n: 1 }] } })
+  })
+
+  it.each([
+    ['apiKey', 'key sk-abcdefghijklmnop1234 end'],
+    ['apiKey', 'AKIAABCDEFGHIJKLMNOP'],
+    ['jwt', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r'],
+    ['iban', 'DE89 3704 0044 0532 0130 00'],
+    ['usSsn', '078-05-1120'],
+    ['privateKey', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----'],
+  ])('knows %s by its form', async (kind, text) => {
+    const { outcome } = await callTool(
+      start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
+    )
+    expect((outcome as unknown as { result: string }).result).toContain(`[${kind}]`)
+  })
+
+  it.each(['GB29 3704 0044 0532 0130 00', 'DE00 0000', '1.2.3', '4111 1111 1111 1112', 'a@b'])(
+    'leaves %s',
+    async (text) => {
+      const { outcome } = await callTool(
+        start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
+      )
+      expect(outcome).toMatchObject({ result: text })
+    },
+  )
+
+  it('is not stalled by text made to stall it', async () => {
+    const { op } = start([
+      gate('afterToolCall', () => mutate(`${'a.'.repeat(50_000)}@${'1 '.repeat(50_000)}`)),
+      redact({ in: ['toolResult'] }),
+    ])
+    const startedAt = performance.now()
+    await callTool(op)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+})
+
+describe('toolCache', () => {
+  it('answers equal calls of the run out of the first one', async () => {
+    const { op } = start([toolCache({ match: 'search' })])
+    expect((await callTool(op, { a: 1, b: 2 })).outcome.state).toBe('completed')
+    const again = await callTool(op, { b: 2, a: 1 })
+    expect(again.ran).toEqual([])
+    expect(again.outcome).toMatchObject({ state: 'skipped', result: { found: { a: 1, b: 2 } } })
+    expect((await callTool(op, { a: 2 })).outcome.state).toBe('completed')
+    expect((await callTool(op, { a: 1, b: 2 }, 'write')).outcome.state).toBe('completed')
+  })
+
+  it('forgets what is too old, keeps no failure, and keeps users apart', async () => {
+    const cache = (): Gate => toolCache({ match: '*', ttlMs: 5, scope: 'process' })
+    const { op } = start([cache()])
+    await callTool(op)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    expect((await callTool(op)).outcome.state).toBe('completed')
+    const failing = start([toolCache({ match: '*' })]).op
+    const fail = () => failing.toolCall({ apiName: 't', args: {} }, () => ({ isError: true }))
+    await fail()
+    expect((await fail()).state).toBe('completed')
+    const { dispatcher } = start([toolCache({ match: '*', scope: 'process' })])
+    const ann = dispatcher.startOperation({ userId: 'ann' })
+    const bob = dispatcher.startOperation({ userId: 'bob' })
+    await callTool(ann)
+    expect((await callTool(bob)).outcome.state).toBe('completed')
+    expect((await callTool(dispatcher.startOperation({ userId: 'ann' }))).outcome.state).toBe('skipped')
+  })
+
+  it('asks for the tools it may cache', () => {
+    expect(() => toolCache({} as never)).toThrow('`match`')
+  })
+})
+
+it('requireHuman denies where nobody can be asked, and asks about some calls only', async () => {
+  const last = spy('afterToolCall')
+  const { op } = start([requireHuman({ match: 'delete_*', when: (ctx) => ctx.payload !== 'dry' }), last])
+  expect((await callTool(op, 'real', 'delete_order')).outcome).toMatchObject({ code: 'no_approver' })
+  expect((await callTool(op, 'dry', 'delete_order')).outcome.state).toBe('completed')
+  expect((await callTool(op, 'real', 'search')).outcome.state).toBe('completed')
+})
