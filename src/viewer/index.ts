@@ -1,4 +1,6 @@
 export type { RunStatus, RunSummary, SpanCategory, SpanRecord, SpanRow } from './model/span.ts'
+export { openRunSource, type RunSource, type RunSourceOptions, type RunWithRows } from './run-source.ts'
 export { startViewer, type Viewer, type ViewerOptions } from './server.ts'
+export { defaultDatabaseFile } from './store/open-database.ts'
 export type { RunList, SearchHit } from './store/reader.ts'
 export type { Store } from './store/store.ts'

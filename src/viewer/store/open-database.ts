@@ -32,20 +32,6 @@ export function openDatabase(file: string): DatabaseSync {
   return db
 }
 
-/** For reading beside a running viewer; never creates or changes a file. */
-export function openDatabaseForReading(file: string): DatabaseSync {
-  const db = new DatabaseSync(file, { readOnly: true })
-  db.exec('PRAGMA busy_timeout = 2000; PRAGMA query_only = 1;')
-  const version = versionOf(db)
-  if (version !== SCHEMA_VERSION) {
-    db.close()
-    throw new Error(
-      `Cannot read ${file}: it was written by another version (${version}) of the viewer, this one reads ${SCHEMA_VERSION}.`,
-    )
-  }
-  return db
-}
-
 function setAsideOtherVersion(file: string): void {
   if (!existsSync(file)) return
   const db = new DatabaseSync(file)

@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import { runsText } from '../../viewer/text/runs-text.ts'
+import {
+  printJson,
+  type SourceFlags,
+  terminalPaint,
+  terminalWidth,
+  withRuns,
+  withSourceFlags,
+} from './run-source-flags.ts'
+
+export function registerRuns(program: Command): void {
+  withSourceFlags(
+    program
+      .command('runs')
+      .description('list runs, newest first')
+      .argument(
+        '[query...]',
+        'words in any span, or agent:NAME, tool:NAME, status:error, cost>0.01, since:2h',
+      )
+      .option('-n, --limit <count>', 'how many at most', '20'),
+  ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
+    await withRuns(flags, async (source) => {
+      const list = await source.listRuns(query.join(' '), Math.max(1, Math.trunc(Number(flags.limit)) || 20))
+      if (flags.json) printJson(list)
+      else if (list.runs.length === 0)
+        console.log(query.length > 0 ? 'No run matches.' : `No runs in ${source.from} yet.`)
+      else {
+        console.log(
+          runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
+        )
+        if (list.total > list.runs.length)
+          console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
+      }
+    })
+  })
+}

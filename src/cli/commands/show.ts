@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { conversationText, showText, spansForJson } from '../../viewer/text/show-text.ts'
+import {
+  findRun,
+  printJson,
+  type SourceFlags,
+  terminalPaint,
+  terminalWidth,
+  withRuns,
+  withSourceFlags,
+} from './run-source-flags.ts'
+
+export function registerShow(program: Command): void {
+  withSourceFlags(
+    program
+      .command('show')
+      .description('show one run as a tree, as a conversation, or one of its spans')
+      .argument('[run]', 'id of the run, the beginning of one, or latest', 'latest')
+      .option('-c, --conversation', 'as the chat it was')
+      .option('-s, --span <id>', 'one span, whole, as JSON'),
+  ).action(async (given: string, flags: SourceFlags & { conversation?: boolean; span?: string }) => {
+    await withRuns(flags, async (source) => {
+      const run = await findRun(source, given)
+      const { traceId } = run.summary
+      if (flags.span) {
+        const span = await source.span(traceId, flags.span)
+        if (!span) throw new Error(`No span "${flags.span}" in run ${traceId}.`)
+        printJson(span)
+        return
+      }
+      const conversation = flags.conversation ? await source.conversation(traceId) : undefined
+      if (flags.json)
+        printJson({
+          run: run.summary,
+          spans: spansForJson(run.rows),
+          ...(conversation ? { conversation: conversation.items } : {}),
+        })
+      else if (conversation) console.log(conversationText(conversation, terminalPaint()))
+      else
+        console.log(
+          showText(run.summary, run.rows, {
+            paint: terminalPaint(),
+            width: terminalWidth(),
+            nowMs: Date.now(),
+          }),
+        )
+    })
+  })
+}

@@ -1,0 +1,146 @@
+/** Runs for the command line: from the viewer that runs, or, when none does, from the file it left. */
+import { existsSync } from 'node:fs'
+import { fromColumns, type RowColumns } from './model/columns.ts'
+import { buildConversation, type Conversation } from './model/conversation.ts'
+import { diffRuns, type RunDiff } from './model/run-diff.ts'
+import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
+import { defaultDatabaseFile } from './store/open-database.ts'
+import type { RunList } from './store/reader.ts'
+import { Store } from './store/store.ts'
+
+export interface RunSourceOptions {
+  /** Reads this file instead of asking a viewer. */
+  db?: string
+  /**
+   * Where a viewer may be running.
+   *
+   * @default 'http://127.0.0.1:4318'
+   */
+  url?: string
+}
+
+export interface RunWithRows {
+  summary: RunSummary
+  rows: SpanRow[]
+  /** Ask with it for what changed since. */
+  seq: number
+}
+
+export interface RunSource {
+  /** What is read, for people. */
+  readonly from: string
+  listRuns(query: string, limit: number): Promise<RunList>
+  /** `undefined` when there is no such run. `traceId` may be the beginning of one. */
+  run(traceId: string, sinceSeq?: number): Promise<RunWithRows | undefined>
+  span(traceId: string, spanId: string): Promise<SpanRecord | undefined>
+  conversation(traceId: string): Promise<Conversation | undefined>
+  diff(a: string, b: string): Promise<RunDiff | undefined>
+  close(): void
+}
+
+/** @throws when neither a viewer nor its file can be found, saying how to start one. */
+export async function openRunSource(options: RunSourceOptions = {}): Promise<RunSource> {
+  if (options.db) return new FileSource(options.db)
+  const url = (options.url ?? 'http://127.0.0.1:4318').replace(/\/$/, '')
+  if (await isViewer(url)) return new ViewerSource(url)
+  if (options.url)
+    throw new Error(
+      `No hookspan viewer answers at ${url}. Start one with \`hookspan view\`, or leave --url out.`,
+    )
+  return new FileSource(defaultDatabaseFile())
+}
+
+async function isViewer(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/v1/hookspan`, { signal: AbortSignal.timeout(1000) })
+    return ((await response.json()) as { name?: unknown }).name === 'hookspan-viewer'
+  } catch {
+    return false
+  }
+}
+
+class ViewerSource implements RunSource {
+  readonly from: string
+
+  constructor(url: string) {
+    this.from = url
+  }
+
+  async listRuns(query: string, limit: number): Promise<RunList> {
+    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}`))!
+  }
+
+  async run(traceId: string, sinceSeq = 0): Promise<RunWithRows | undefined> {
+    const reply = await this.#get<{ summary: RunSummary; seq: number; columns: RowColumns }>(
+      `/api/runs/${plain(traceId)}?since=${sinceSeq}`,
+    )
+    return reply && { summary: reply.summary, seq: reply.seq, rows: fromColumns(reply.columns) }
+  }
+
+  async span(traceId: string, spanId: string): Promise<SpanRecord | undefined> {
+    return (
+      await this.#get<{ span: SpanRecord }>(`/api/runs/${plain(traceId)}/spans/${plain(spanId)}?full=1`)
+    )?.span
+  }
+
+  conversation(traceId: string): Promise<Conversation | undefined> {
+    return this.#get(`/api/runs/${plain(traceId)}/conversation`)
+  }
+
+  diff(a: string, b: string): Promise<RunDiff | undefined> {
+    return this.#get(`/api/diff?a=${plain(a)}&b=${plain(b)}`)
+  }
+
+  close(): void {}
+
+  async #get<T>(path: string): Promise<T | undefined> {
+    const response = await fetch(this.from + path)
+    if (response.status === 404) return undefined
+    if (!response.ok) throw new Error(`The viewer answered ${response.status}: ${await response.text()}`)
+    return (await response.json()) as T
+  }
+}
+
+class FileSource implements RunSource {
+  readonly from: string
+  readonly #store: Store
+
+  constructor(file: string) {
+    if (!existsSync(file)) {
+      throw new Error(
+        `No viewer is running and ${file} is not there. Start one with \`hookspan view\`, then run your agent.`,
+      )
+    }
+    this.from = file
+    this.#store = new Store({ file })
+  }
+
+  listRuns = async (query: string, limit: number) => this.#store.listRuns(query, { limit, offset: 0 })
+  run = async (traceId: string, sinceSeq = 0) => this.#store.run(traceId, sinceSeq)
+  span = async (traceId: string, spanId: string) => this.#store.span(traceId, spanId)
+
+  async conversation(traceId: string): Promise<Conversation | undefined> {
+    const side = this.#side(traceId)
+    return side && buildConversation(side.rows, side.open)
+  }
+
+  async diff(a: string, b: string): Promise<RunDiff | undefined> {
+    const sideA = this.#side(a)
+    const sideB = this.#side(b)
+    return sideA && sideB && diffRuns(sideA, sideB)
+  }
+
+  close(): void {
+    this.#store.close()
+  }
+
+  #side(traceId: string) {
+    const run = this.#store.run(traceId)
+    return run && { ...run, open: (spanId: string) => this.#store.span(run.summary.traceId, spanId) }
+  }
+}
+
+/** What is no id asks for nothing rather than for another address. */
+function plain(id: string): string {
+  return /^[0-9a-f]{1,32}$/i.test(id) ? id.toLowerCase() : '0'.repeat(32)
+}

@@ -1,0 +1,47 @@
+import { formatCost, formatCount, formatDuration, visibleText } from '../model/format.ts'
+import type { DiffUnit, RunDiff } from '../model/run-diff.ts'
+import type { RunSummary } from '../model/span.ts'
+import type { Paint } from './paint.ts'
+
+/** Two runs as one aligned list; what is the same is one line, what differs says how. */
+export function diffText(diff: RunDiff, paint: Paint): string {
+  const lines = [
+    `${paint.style('red', '- A')} ${side(diff.a, paint)}`,
+    `${paint.style('green', '+ B')} ${side(diff.b, paint)}`,
+    `${diff.same} the same, ${diff.changed} changed, ${diff.removed} only in A, ${diff.added} only in B`,
+    '',
+  ]
+  for (const row of diff.rows) {
+    if (row.kind === 'added') lines.push(paint.style('green', `+ ${unit(row.b!, paint)}`))
+    else if (row.kind === 'removed') lines.push(paint.style('red', `- ${unit(row.a!, paint)}`))
+    else
+      lines.push(
+        row.kind === 'same'
+          ? paint.style('dim', `  ${unit(row.a!, paint)}`)
+          : paint.style('yellow', `~ ${unit(row.a!, paint)}`),
+      )
+    for (const change of row.changes) {
+      lines.push(`    ${change.what}:`)
+      for (const line of change.lines) {
+        const text = visibleText(line.text.slice(0, 400)).replaceAll('\t', '  ')
+        lines.push(
+          line.kind === 'added'
+            ? paint.style('green', `    + ${text}`)
+            : line.kind === 'removed'
+              ? paint.style('red', `    - ${text}`)
+              : paint.style('dim', `      ${text}`),
+        )
+      }
+    }
+  }
+  return lines.join('\n')
+}
+
+function side(run: RunSummary, paint: Paint): string {
+  return `${run.traceId.slice(0, 8)} ${paint.safe(run.title, 40)}  ${run.status}, ${formatDuration(run.durationMs)}, ${formatCount(run.inputTokens + run.outputTokens)} tokens, ${formatCost(run.costUsd)}, ${run.llmCalls}+${run.toolCalls} calls`
+}
+
+function unit(of: DiffUnit, paint: Paint): string {
+  const preview = of.category === 'tool' ? `(${paint.safe(of.preview, 80)})` : ''
+  return `${of.category} ${paint.safe(of.label, 40)}${preview}  ${formatDuration(of.durationMs)}${of.mocked ? ' mocked' : ''}${of.error ? ' failed' : ''}`
+}

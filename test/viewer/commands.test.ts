@@ -1,0 +1,214 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
+import { id, otlp, post } from './support.ts'
+
+const BIN = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
+const OTHER = 'b'.repeat(32)
+const folder = mkdtempSync(join(tmpdir(), 'hookspan-commands-'))
+let viewer: Viewer
+
+beforeAll(async () => {
+  viewer = await startViewer({ port: 0, db: join(folder, 'traces.db') })
+  await post(viewer, sampleRun())
+  await post(
+    viewer,
+    sampleRun({
+      traceId: OTHER,
+      atMs: -60_000,
+      edit: (spans) =>
+        spans
+          .filter((span) => span.name !== 'compact_context')
+          .map((span) =>
+            span.name === 'execute_tool cancel_booking'
+              ? {
+                  ...span,
+                  attributes: { ...span.attributes, 'gen_ai.tool.call.arguments': '{"booking":"LX-1180"}' },
+                }
+              : span,
+          ),
+    }),
+  )
+})
+afterAll(async () => {
+  await viewer.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Ended {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+async function run(...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', COLUMNS: '120', HOOKSPAN_HOME: folder },
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => (stdout += chunk))
+  child.stderr.on('data', (chunk) => (stderr += chunk))
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, stdout, stderr }
+}
+
+describe('hookspan runs', () => {
+  it('lists runs, newest first, and narrows them', async () => {
+    const { stdout, code } = await run('runs', '--url', viewer.url)
+    expect(code).toBe(0)
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      expect.stringMatching(/^RUN +STATUS +AGENT +TIME +TOKENS +COST +CALLS +STARTED +INPUT$/),
+      expect.stringMatching(
+        /^5a3b1e77 +ok +support +21\.4 s +8,411 +\$0\.023 +6\+5 .+\[1 error, 1\/5 mocked\] Hi, I am Mei Sato/,
+      ),
+      expect.stringMatching(/^bbbbbbbb +ok/),
+    ])
+    expect((await run('runs', '--url', viewer.url, 'LX-1180', 'tool:cancel*', '--json')).stdout).toContain(
+      OTHER,
+    )
+    expect((await run('runs', '--url', viewer.url, 'nowhere')).stdout).toBe('No run matches.\n')
+  })
+})
+
+describe('hookspan show', () => {
+  it('shows a run as a tree with everything that happened', async () => {
+    const { stdout } = await run('show', '5a3b', '--url', viewer.url)
+    expect(stdout).toContain(
+      '21.4 s, 8,100 → 311 tokens (41% cached), $0.023, 6 model calls, 5 tool calls (1 mocked), 1 errors',
+    )
+    const lines = stdout
+      .split('\n')
+      .slice(5)
+      .map((line) => line.slice(13))
+    expect(lines.slice(0, 6)).toEqual([
+      '◆ support',
+      '  · step 0',
+      '    ▸ gpt-4o 1,180 → 46 $0.0034',
+      '    ⚙ search_bookings mocked {"customer":"Mei Sato"}',
+      '      ⛨ tool-policy proceed',
+      '  · step 1',
+    ])
+    expect(lines).toContain('    ⚙ drop_table denied {"sql":"DROP TABLE bookings"}')
+    expect(lines).toContain('      ☺ Approval approve')
+    expect(lines).toContain('  ⇊ Compaction 14.2k → 1,900 tokens')
+    expect(lines).toContain('        ⚙ fetch_page connect ECONNREFUSED rules.example:443')
+    expect(lines).toContain('    ⛨ budget-service shadow: deny')
+  })
+
+  it('shows the conversation, and JSON for programs', async () => {
+    const chat = (await run('show', 'latest', '-c', '--url', viewer.url)).stdout
+    expect(chat).toContain('user\n  Hi, I am Mei Sato.')
+    expect(chat).toContain('☺ approve by ines after 5.40 s')
+    const json = JSON.parse((await run('show', SAMPLE_TRACE, '--json', '--url', viewer.url)).stdout)
+    expect(json.run).toMatchObject({ traceId: SAMPLE_TRACE, agent: 'support', toolCalls: 5, mockedCalls: 1 })
+    expect(json.spans[0]).toMatchObject({
+      depth: 0,
+      name: 'invoke_agent support',
+      durationMs: 21_400,
+      state: 'ended',
+    })
+    const span = JSON.parse((await run('show', SAMPLE_TRACE, '--span', id(4), '--url', viewer.url)).stdout)
+    expect(span.attributes['gen_ai.tool.name']).toBe('search_bookings')
+  })
+
+  it('never lets a span write to the terminal', async () => {
+    const traceId = 'c0ffee'.padEnd(32, '0')
+    const hostile = '\u001b[2J\u001b]0;owned\u0007\u202Eevil\r\nfake line'
+    await post(
+      viewer,
+      otlp([
+        {
+          traceId,
+          spanId: id(1),
+          name: hostile,
+          error: hostile,
+          attributes: {
+            'gen_ai.operation.name': 'execute_tool',
+            'gen_ai.tool.name': hostile,
+            'gen_ai.tool.call.arguments': hostile,
+            'gen_ai.tool.call.result': hostile,
+          },
+        },
+      ]),
+    )
+    for (const args of [['runs'], ['show', 'c0ffee'], ['show', 'c0ffee', '-c'], ['diff', 'c0ffee', '5a3b']]) {
+      const { stdout, code } = await run(...args, '--url', viewer.url)
+      expect(code).toBe(0)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may reach the terminal
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    }
+  })
+
+  it('says what to do when there is no such run, no viewer and no file', async () => {
+    expect(await run('show', 'dddd', '--url', viewer.url)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('`hookspan runs` lists them'),
+    })
+    expect(await run('runs', '--url', 'http://127.0.0.1:9')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Start one with `hookspan view`'),
+    })
+    expect(await run('runs', '--db', join(folder, 'none.db'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('none.db is not there'),
+    })
+  })
+})
+
+describe('hookspan diff', () => {
+  it('aligns two runs and says how they differ', async () => {
+    const { stdout } = await run('diff', OTHER, SAMPLE_TRACE, '--url', viewer.url)
+    expect(stdout).toContain('13 the same, 1 changed, 0 only in A, 1 only in B')
+    expect(stdout).toContain('+ compact Compaction')
+    expect(stdout).toContain('~ tool cancel_booking({"booking":"LX-1180"})')
+    expect(stdout).toContain('    -   "booking": "LX-1180"')
+    expect(
+      JSON.parse((await run('diff', OTHER, 'latest', '--json', '--url', viewer.url)).stdout),
+    ).toMatchObject({ changed: expect.any(Number) })
+  })
+})
+
+describe('hookspan view and tail', () => {
+  it('is ready within a second, keeps its promises on stdout and stops on SIGTERM', async () => {
+    const db = join(folder, 'own.db')
+    const begun = performance.now()
+    const child = spawn(process.execPath, [BIN, 'view', '--port', '0', '--db', db, '--no-open'])
+    let stdout = ''
+    child.stdout.on('data', (chunk) => (stdout += chunk))
+    await expect.poll(() => stdout, { timeout: 5000, interval: 10 }).toContain('kept in')
+    const readyMs = performance.now() - begun
+    const url = /send traces to +(\S+)/.exec(stdout)![1]!
+    expect(stdout).toMatch(/^hookspan viewer {2}http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{32}\n/)
+    const tail = spawn(process.execPath, [BIN, 'tail', '--json', '--url', url])
+    let lines = ''
+    tail.stdout.on('data', (chunk) => (lines += chunk))
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    await post({ url } as Viewer, sampleRun())
+    await expect.poll(() => lines.trim().split('\n').length, { timeout: 5000 }).toBe(22)
+    expect(JSON.parse(lines.split('\n')[0]!)).toMatchObject({
+      traceId: SAMPLE_TRACE,
+      name: 'invoke_agent support',
+    })
+    tail.kill()
+    child.kill('SIGTERM')
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+    expect(existsSync(db)).toBe(true)
+    const offline = await run('runs', '--db', db)
+    expect(offline.stdout).toContain('support')
+    // On a machine that does other things too; alone it takes a quarter of that.
+    expect(readyMs).toBeLessThan(2500)
+  }, 20_000)
+
+  it('refuses wrong numbers by name', async () => {
+    expect(await run('view', '--port', 'x', '--memory', '--no-open')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Expected --port to be a number from 0 to 65535, got `x`.'),
+    })
+  })
+})
