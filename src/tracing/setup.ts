@@ -5,6 +5,7 @@ import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } from './export/span-queue.ts'
 import { deliverSpooled, type SerializeSpans, Spool } from './export/spool.ts'
+import { tcpProbe } from './export/tcp-probe.ts'
 import type { SpanExporter } from './export/types.ts'
 import { ViewerLink } from './export/viewer-link.ts'
 import type { TraceHooksOptions } from './options.ts'
@@ -24,6 +25,8 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'> {
   headers?: Record<string, string>
   /** Put on every span's resource. */
   resourceAttributes?: Record<string, string | number | boolean>
+  /** Sends metrics, too: to `/v1/metrics` beside the traces route. Jaeger takes none. @default false */
+  metrics?: boolean
   /** OpenTelemetry instrumentations, for example of undici, so that a tool's own calls are spans too. */
   instrumentations?: unknown[]
   /**
@@ -87,8 +90,9 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   if (options.exporter === undefined) sinks.push(new ViewerLink(exporter, tracesUrl))
   if (spool !== undefined) sinks.push(spool)
   const onTrouble = options.queue?.onTrouble ?? ((message: string) => console.warn(`[hookspan] ${message}`))
-  const queue = new SpanQueue(exporter, { ...options.queue, onTrouble }, sinks)
-  const sdk = startSdk(queue, options)
+  const probe = options.exporter === undefined ? tcpProbe(tracesUrl) : undefined
+  const queue = new SpanQueue(exporter, { ...options.queue, onTrouble }, sinks, probe)
+  const sdk = startSdk(queue, options, tracesUrl)
   if (options.spoolDir !== undefined)
     void deliverSpooled(options.spoolDir, poster(tracesUrl, options.headers))
 
@@ -118,7 +122,7 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   }
 }
 
-function startSdk(queue: SpanQueue, options: StartTracingOptions) {
+function startSdk(queue: SpanQueue, options: StartTracingOptions, tracesUrl: string) {
   const { NodeSDK } = requirePeer<SdkModule>(SDK, 'startTracing()', INSTALL)
   const resources = requireVia<ResourcesModule>(SDK, '@opentelemetry/resources')
   const serviceName = options.serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
@@ -128,12 +132,28 @@ function startSdk(queue: SpanQueue, options: StartTracingOptions) {
     idGenerator: operationIdGenerator(),
     instrumentations: options.instrumentations ?? [],
     resourceDetectors: [resources.envDetector],
+    // Unsaid, the SDK sends metrics and logs to localhost:4318, and holds the process while nobody answers there.
+    metricReaders: options.metrics ? [metricReader(tracesUrl, options.headers)] : [],
+    logRecordProcessors: [],
     ...(options.resourceAttributes && {
       resource: resources.resourceFromAttributes(options.resourceAttributes),
     }),
   })
   sdk.start()
   return sdk
+}
+
+function metricReader(tracesUrl: string, headers: Record<string, string> | undefined): unknown {
+  const { PeriodicExportingMetricReader } = requireVia<{
+    PeriodicExportingMetricReader: new (options: Record<string, unknown>) => unknown
+  }>(SDK, '@opentelemetry/sdk-metrics')
+  const { OTLPMetricExporter } = requireVia<{
+    OTLPMetricExporter: new (options: Record<string, unknown>) => unknown
+  }>(SDK, '@opentelemetry/exporter-metrics-otlp-http')
+  const url = tracesUrl.replace(/\/v1\/traces(\/?)$/, '/v1/metrics$1')
+  return new PeriodicExportingMetricReader({
+    exporter: new OTLPMetricExporter({ url, ...(headers && { headers }) }),
+  })
 }
 
 function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
@@ -143,7 +163,7 @@ function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
   return new OTLPTraceExporter({
     url,
     ...(options.headers && { headers: options.headers }),
-    timeoutMillis: options.queue?.requestTimeoutMs ?? 10_000,
+    timeoutMillis: options.queue?.requestTimeoutMs ?? 5_000,
   })
 }
 

@@ -130,6 +130,24 @@ describe('startTracing', () => {
     expect(trace.getTracer('x').startSpan('y').isRecording()).toBe(true)
   })
 
+  it('ends at once when nobody listens', async () => {
+    const { dispatcher, tracing } = start({ endpoint: 'http://127.0.0.1:9', queue: {} })
+    await runAgent(dispatcher, 'a')
+    const startedAt = performance.now()
+    await tracing.shutdown()
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(tracing.stats()).toMatchObject({ queued: 0, exported: 0, dropped: 3 })
+  })
+
+  it('ends at once when everything was delivered', async () => {
+    const { dispatcher, tracing } = start()
+    await runAgent(dispatcher, 'a')
+    const startedAt = performance.now()
+    await tracing.shutdown()
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(collector.spans).toHaveLength(3)
+  })
+
   it.each(['localhost:4318', 'ftp://x', 'nonsense'])(
     'refuses the endpoint %j and says what is expected',
     (endpoint) => {

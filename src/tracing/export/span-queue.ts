@@ -10,11 +10,14 @@ export interface SpanQueueOptions {
   maxBatchChars?: number
   /** Milliseconds between a span's end and its sending. @default 1_000 */
   delayMs?: number
-  /** Milliseconds one request may take, the exporter's own retries included. @default 10_000 */
+  /** Milliseconds one request may take, the exporter's own retries included. @default 5_000 */
   requestTimeoutMs?: number
   /** Told, once per outage, that sending fails, and when it works again. */
   onTrouble?: (message: string) => void
 }
+
+/** Says quickly that nobody listens, before a batch is handed to the exporter. */
+export type Probe = () => Promise<Error | undefined>
 
 export interface ExportStats {
   /** Spans that wait to be sent. */
@@ -46,6 +49,9 @@ export class SpanQueue implements SpanProcessor {
   readonly #exporter: SpanExporter
   readonly #options: Required<Omit<SpanQueueOptions, 'onTrouble'>> & Pick<SpanQueueOptions, 'onTrouble'>
   readonly #sinks: readonly SpanSink[]
+  readonly #probe: Probe | undefined
+  /** Somebody answered the last time. */
+  #healthy = false
   #queue: ReadableSpan[] = []
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
@@ -57,15 +63,21 @@ export class SpanQueue implements SpanProcessor {
   #lastError: string | undefined
   #closed = false
 
-  constructor(exporter: SpanExporter, options: SpanQueueOptions = {}, sinks: readonly SpanSink[] = []) {
+  constructor(
+    exporter: SpanExporter,
+    options: SpanQueueOptions = {},
+    sinks: readonly SpanSink[] = [],
+    probe?: Probe,
+  ) {
     this.#exporter = exporter
+    this.#probe = probe
     this.#sinks = sinks
     this.#options = {
       maxQueueSpans: 50_000,
       maxBatchSpans: 512,
       maxBatchChars: 2_000_000,
       delayMs: 1_000,
-      requestTimeoutMs: 10_000,
+      requestTimeoutMs: 5_000,
       ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
     }
   }
@@ -143,7 +155,9 @@ export class SpanQueue implements SpanProcessor {
     const batch = this.#nextBatch()
     if (batch.length === 0) return false
     await batch[0]?.resource.waitForAsyncAttributes?.()
-    const result = await this.#export(batch)
+    const away = this.#healthy ? undefined : await this.#probe?.()
+    const result = away === undefined ? await this.#export(batch) : { code: 1, error: away }
+    this.#healthy = result.code === SUCCESS
     if (result.code === SUCCESS) {
       this.#sent(batch.length)
       return true

@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { idsOfOperation } from 'hookspan/tracing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const SDKS = {
+  '3.x': [
+    '@opentelemetry/api@1.10',
+    '@opentelemetry/sdk-node@0.301',
+    '@opentelemetry/exporter-trace-otlp-http@0.301',
+  ],
+  '2.x': [
+    '@opentelemetry/api@1.9',
+    '@opentelemetry/sdk-node@0.223',
+    '@opentelemetry/exporter-trace-otlp-http@0.223',
+  ],
+}
+
+describe.each(Object.entries(SDKS))('OpenTelemetry SDK %s', (_version, packages) => {
+  let folder: string
+  let collector: Awaited<ReturnType<typeof startCollector>>
+  beforeAll(async () => {
+    collector = await startCollector()
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-sdk-'))
+    writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+    const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT })
+    await run('npm', ['install', '--no-audit', '--no-fund', `./${stdout.trim()}`, ...packages], {
+      cwd: folder,
+    })
+    copyFileSync(join(ROOT, 'test/package/fixtures/traced-run.mjs'), join(folder, 'traced-run.mjs'))
+  })
+  afterAll(async () => {
+    await collector.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('delivers the same spans', async () => {
+    const { stdout, stderr } = await run(process.execPath, ['traced-run.mjs', collector.url], { cwd: folder })
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout)).toEqual({ queued: 0, exported: 5, dropped: 0 })
+    const span = (name: string) => collector.spans.find((other) => other.name === name)
+    const { traceId, spanId } = idsOfOperation('same-everywhere')
+    expect(span('invoke_agent a')).toMatchObject({ traceId, spanId })
+    expect(span('invoke_agent a')?.parentSpanId ?? '').toBe('')
+    expect(span('step 0')?.parentSpanId).toBe(spanId)
+    for (const name of ['chat m', 'execute_tool t', 'execute_tool bad']) {
+      expect(span(name)?.parentSpanId).toBe(span('step 0')?.spanId)
+    }
+    expect(span('execute_tool t')?.attributes['gen_ai.tool.call.arguments']).toBe(
+      '{"deep":{"list":[1,"two",null]}}',
+    )
+    expect(span('execute_tool bad')?.attributes['error.type']).toBe('TypeError')
+    expect(span('chat m')?.attributes['gen_ai.response.finish_reasons']).toEqual({
+      values: [{ stringValue: 'stop' }],
+    })
+  })
+})
