@@ -10,7 +10,7 @@ import type {
   ParkedApproval,
 } from '../gates/index.ts'
 import type { HumanAction } from '../hooks/index.ts'
-import { MAX_TIMER_MS } from '../internal/async.ts'
+import { delay, MAX_TIMER_MS } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
 import { snapshot } from '../internal/snapshot.ts'
@@ -177,6 +177,8 @@ async function settle(
     throw new Error(`the approver parks the run, which is not possible at ${question.point}`)
   } catch (error) {
     if (error instanceof Expired) {
+      const late = await lastWord(approver, asked)
+      if (late !== undefined) return late
       const reason = `nobody answered within ${question.approval.timeoutMs} ms`
       return {
         result: { kind: 'deny', code: 'approval_timeout', reason, stop: false },
@@ -196,6 +198,15 @@ async function settle(
       reason,
       error,
     }
+  }
+}
+
+async function lastWord(approver: Approver, request: ApprovalRequest): Promise<Verdict | undefined> {
+  try {
+    const answer = await Promise.race([approver.lookup?.(request), delay(READ_MS)])
+    return answer ? verdictOf(answer, request, approver) : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -84,6 +84,11 @@ export interface Approver {
     request: ApprovalRequest,
     options: { signal: AbortSignal },
   ): Promise<ApprovalAnswer | ParkedApproval>
+  /**
+   * Asked once when the time is over: an answer that was given just in time still counts, and from then on none is
+   * taken. Absent, or nothing: nobody answered.
+   */
+  lookup?(request: ApprovalRequest): Promise<ApprovalAnswer | undefined>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
 }

@@ -1,0 +1,400 @@
+import type { Plugin } from '../dispatcher/index.ts'
+import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
+import { delay } from '../internal/async.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { assertHarmless } from '../internal/hostile-json.ts'
+import { digestOf } from '../internal/json.ts'
+import type { AuditEvent, AuditLog } from './audit-log.ts'
+import { memoryStore } from './memory-store.ts'
+import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
+
+/** Tells people of requests, and takes their answers where it has a way to. */
+export interface ApprovalChannel {
+  readonly name: string
+  /** A request is new. What it throws is reported and keeps nobody waiting. */
+  requested?(request: ApprovalRequest): void | Promise<void>
+  /** A request was answered, has expired or was cancelled. */
+  closed?(record: ApprovalRecord): void | Promise<void>
+  /** Begins to take answers; gives how to stop. */
+  open?(approvals: Approvals): Promise<() => void | Promise<void>>
+}
+
+export interface ApprovalsOptions {
+  /** @default memoryStore() */
+  store?: ApprovalStore
+  /**
+   * `wait`: the run waits in this process. `park`: the tool call ends as `waiting`, and the run is to be parked; the
+   * answer is found when it is resumed.
+   *
+   * @default 'wait'
+   */
+  mode?: 'wait' | 'park'
+  /** Milliseconds to wait before parking. @default 0 */
+  parkAfterMs?: number
+  /** Milliseconds until a request expires that brings no limit of its own. @default 86_400_000 */
+  defaultTimeoutMs?: number
+  channels?: readonly ApprovalChannel[]
+  audit?: AuditLog
+  /** Milliseconds between looks into a store that cannot tell. @default 200 */
+  pollMs?: number
+  /** Told what a channel or the audit log threw. @default console.warn */
+  onError?: (error: unknown, where: string) => void
+}
+
+/** The plugin, and the other side of it: what humans' tools call. */
+export interface Approvals extends Plugin {
+  readonly approver: Approver
+  readonly store: ApprovalStore
+  list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
+  get(id: string): Promise<ApprovalRecord | undefined>
+  /**
+   * Answers a request. The first answer counts.
+   *
+   * @throws HookspanError `APPROVAL_NOT_FOUND`, `APPROVAL_ANSWERED`, `APPROVAL_EXPIRED`, `APPROVAL_MISMATCH` when
+   * `argsDigest` is not the request's, `APPROVAL_NOT_ALLOWED` when this approver or this decision is not among those
+   * asked for, `INVALID_ANSWER`.
+   */
+  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
+  /** Writes a refused attempt to the audit log. */
+  noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void>
+  /** Resolves once the channels take answers. */
+  ready(): Promise<void>
+  /** Stops the channels and lets go of the store. */
+  close(): Promise<void>
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Lets humans decide: plug it into a dispatcher, and every `requireApproval` becomes a request in the store.
+ *
+ * @example
+ * const approvals = createApprovals({ store: sqliteStore({ path: 'approvals.db' }) })
+ * dispatcher.use(approvals)
+ * const server = await serveApprovals({ approvals, token: process.env.APPROVAL_TOKEN })
+ */
+export function createApprovals(options: ApprovalsOptions = {}): Approvals {
+  return new ApprovalDesk(options)
+}
+
+class ApprovalDesk implements Approvals {
+  readonly name = 'approvals'
+  readonly store: ApprovalStore
+  readonly approver: Approver
+  readonly #options: ApprovalsOptions
+  readonly #channels: readonly ApprovalChannel[]
+  readonly #waiters = new Map<string, Set<() => void>>()
+  #stops: (() => void | Promise<void>)[] = []
+  #opening: Promise<void> | undefined
+
+  constructor(options: ApprovalsOptions) {
+    for (const name of ['parkAfterMs', 'defaultTimeoutMs', 'pollMs'] as const) {
+      const value = options[name]
+      if (value === undefined || (typeof value === 'number' && value >= 0)) continue
+      throw invalid(`Expected \`${name}\` to be a number of milliseconds, got ${describeValue(value)}.`)
+    }
+    if (options.mode !== undefined && options.mode !== 'wait' && options.mode !== 'park') {
+      throw invalid(`Expected \`mode\` to be "wait" or "park", got ${describeValue(options.mode)}.`)
+    }
+    this.#options = options
+    this.store = options.store ?? memoryStore()
+    this.#channels = options.channels ?? []
+    this.approver = {
+      requestApproval: (request, { signal }) => this.#ask(request, signal),
+      lookup: (request) => this.#atExpiry(request),
+      ledger: {
+        claim: async (id) => {
+          const claim = await this.store.claim(id)
+          await this.#audit({ event: 'claimed', requestId: id, state: claim.state })
+          return claim
+        },
+        settle: async (id, result) => {
+          await this.store.settle(id, result)
+          await this.#audit({ event: 'settled', requestId: id, ok: result.ok })
+        },
+      },
+    }
+  }
+
+  list(filter?: ApprovalFilter): Promise<ApprovalRecord[]> {
+    return this.store.list(filter)
+  }
+
+  get(id: string): Promise<ApprovalRecord | undefined> {
+    return this.store.get(id)
+  }
+
+  async respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+    try {
+      return await this.#respond(id, answer)
+    } catch (error) {
+      if (error instanceof HookspanError) {
+        const { code } = error
+        await this.noteRefused({
+          requestId: id,
+          code,
+          ...(answer?.approver && { approver: answer.approver }),
+        })
+      }
+      throw error
+    }
+  }
+
+  async #respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+    const known = await this.store.get(id)
+    if (known === undefined) {
+      throw new HookspanError('APPROVAL_NOT_FOUND', `There is no approval request ${describeValue(id)}.`)
+    }
+    const now = Date.now()
+    const clean = checkedAnswer(known, answer)
+    if (!isOpen(known, now)) throw closedError(known, now)
+    const result = await this.store.answer(id, clean, now)
+    if (result === undefined || !result.closed) throw closedError(result?.record ?? known, now)
+    const { approver, decision, reason } = clean
+    const { argsDigest } = known.request
+    await this.#audit({
+      event: 'answered',
+      requestId: id,
+      decision,
+      argsDigest,
+      ...(clean.args !== undefined && { editedDigest: digestOf(clean.args) }),
+      ...(approver !== undefined && { approver }),
+      ...(reason !== undefined && { reason }),
+    })
+    this.#wake(id)
+    this.#tellClosed(result.record)
+    return result.record
+  }
+
+  noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void> {
+    return this.#audit({ ...details, event: 'refused' })
+  }
+
+  ready(): Promise<void> {
+    this.#opening ??= this.#open()
+    return this.#opening
+  }
+
+  async close(): Promise<void> {
+    const stops = this.#stops
+    this.#stops = []
+    for (const stop of stops) await stop()
+    await this.store.dispose?.()
+  }
+
+  async #open(): Promise<void> {
+    const watching = await this.store.watch?.((id) => this.#wake(id))
+    if (watching !== undefined) this.#stops.push(watching)
+    for (const channel of this.#channels) {
+      const stop = await channel.open?.(this)
+      if (stop !== undefined) this.#stops.push(stop)
+    }
+  }
+
+  async #ask(given: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | ParkedApproval> {
+    await this.ready()
+    const { defaultTimeoutMs = DAY_MS, mode = 'wait', parkAfterMs = 0 } = this.#options
+    const request: ApprovalRequest =
+      given.expiresAt !== undefined || defaultTimeoutMs === Number.POSITIVE_INFINITY
+        ? given
+        : { ...given, expiresAt: given.requestedAt + defaultTimeoutMs }
+    const known = await this.store.get(request.id)
+    const record = known ?? (await this.store.add(request))
+    if (record.request.argsDigest !== request.argsDigest) {
+      const { argsDigest } = record.request
+      await this.noteRefused({ requestId: request.id, code: 'APPROVAL_MISMATCH' })
+      throw new HookspanError(
+        'APPROVAL_MISMATCH',
+        `the request was about other arguments: digest ${argsDigest}, now ${request.argsDigest}`,
+      )
+    }
+    if (known === undefined) await this.#announce(request)
+    return this.#answerOf(record.request, mode === 'park' ? parkAfterMs : undefined, signal)
+  }
+
+  async #announce(request: ApprovalRequest): Promise<void> {
+    const { id, operationId, apiName, argsDigest } = request
+    await this.#audit({ event: 'requested', requestId: id, operationId, apiName, argsDigest })
+    for (const channel of this.#channels) {
+      this.#safely(`channel ${channel.name}`, () => channel.requested?.(request))
+    }
+  }
+
+  /** Waits for the answer; for `parkAfterMs` at most where the run is to be parked. */
+  async #answerOf(
+    request: ApprovalRequest,
+    parkAfterMs: number | undefined,
+    signal: AbortSignal,
+  ): Promise<ApprovalAnswer | ParkedApproval> {
+    const { pollMs = 200 } = this.#options
+    const askedAt = Date.now()
+    for (;;) {
+      const now = Date.now()
+      const record = await this.store.get(request.id)
+      if (record === undefined) {
+        throw new HookspanError('APPROVAL_NOT_FOUND', `the request ${request.id} is gone`)
+      }
+      if (record.status === 'answered') return record.answer as ApprovalAnswer
+      if (record.status !== 'pending') throw closedError(record, now)
+      if (!isOpen(record, now)) return this.#expire(request, now)
+      if (signal.aborted) {
+        await this.#closed(request.id, 'cancelled', now)
+        throw signal.reason
+      }
+      if (parkAfterMs !== undefined && now - askedAt >= parkAfterMs) return { decision: 'park' }
+      const patience = Math.min(
+        pollMs,
+        (request.expiresAt ?? Number.POSITIVE_INFINITY) - now + 1,
+        parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - (now - askedAt)),
+      )
+      await this.#change(request.id, patience, signal)
+    }
+  }
+
+  /** Until the request may have changed. */
+  async #change(id: string, patienceMs: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiters = this.#waiters.get(id) ?? new Set()
+    this.#waiters.set(id, waiters.add(resolve))
+    const timer = new AbortController()
+    const either = AbortSignal.any([signal, timer.signal])
+    await Promise.race([promise, delay(patienceMs, either).catch(() => {})])
+    timer.abort()
+    waiters.delete(resolve)
+    if (waiters.size === 0) this.#waiters.delete(id)
+  }
+
+  #wake(id: string): void {
+    for (const resolve of this.#waiters.get(id) ?? []) resolve()
+  }
+
+  async #expire(request: ApprovalRequest, now: number): Promise<ApprovalAnswer> {
+    const record = await this.#closed(request.id, 'expired', now)
+    if (record?.status === 'answered') return record.answer as ApprovalAnswer
+    throw closedError(record ?? { request, status: 'expired' }, now)
+  }
+
+  /** The last word at the moment of expiry: an answer that was taken in time counts, and none is taken after. */
+  async #atExpiry(request: ApprovalRequest): Promise<ApprovalAnswer | undefined> {
+    const record = await this.#closed(request.id, 'expired', Date.now())
+    return record?.status === 'answered' ? record.answer : undefined
+  }
+
+  async #closed(
+    id: string,
+    status: 'expired' | 'cancelled',
+    now: number,
+  ): Promise<ApprovalRecord | undefined> {
+    const result = await this.store.close(id, status, now)
+    if (result?.closed) {
+      await this.#audit({ event: status, requestId: id })
+      this.#tellClosed(result.record)
+    }
+    return result?.record
+  }
+
+  #tellClosed(record: ApprovalRecord): void {
+    for (const channel of this.#channels) {
+      this.#safely(`channel ${channel.name}`, () => channel.closed?.(record))
+    }
+  }
+
+  /** An audit log that cannot be written is a failure of the approval, not a nuisance: the caller hears of it. */
+  async #audit(event: AuditEvent): Promise<void> {
+    await this.#options.audit?.append(event)
+  }
+
+  #safely(where: string, run: () => unknown): void {
+    const report = (error: unknown) => {
+      const tell =
+        this.#options.onError ?? ((failure) => console.warn(`[hookspan] ${where}: ${errorMessage(failure)}`))
+      tell(error, where)
+    }
+    try {
+      Promise.resolve(run()).catch(report)
+    } catch (error) {
+      report(error)
+    }
+  }
+}
+
+const CHOICES = ['approve', 'edit', 'reject']
+const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
+
+/** The fields of an answer, each checked; nothing else is kept. */
+function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+    throw badAnswer(`expected an object, got ${describeValue(answer)}`)
+  }
+  const fields = answer as Record<string, unknown>
+  const unknown = Object.keys(fields).find((key) => !ANSWER_FIELDS.includes(key))
+  if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
+  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = fields
+  if (!CHOICES.includes(decision as string)) {
+    throw badAnswer(
+      `expected \`decision\` to be one of ${CHOICES.join(', ')}, got ${describeValue(decision)}`,
+    )
+  }
+  for (const [name, value] of Object.entries({ approver, reason, argsDigest })) {
+    if (value === undefined || (typeof value === 'string' && value.length <= 4_000)) continue
+    throw badAnswer(`expected \`${name}\` to be a short text, got ${describeValue(value)}`)
+  }
+  for (const [name, value] of Object.entries({ stop, alwaysAllow })) {
+    if (value === undefined || typeof value === 'boolean') continue
+    throw badAnswer(`expected \`${name}\` to be a boolean, got ${describeValue(value)}`)
+  }
+  if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
+    throw new HookspanError(
+      'APPROVAL_MISMATCH',
+      `The answer is for other arguments: digest ${argsDigest}, expected ${request.argsDigest}. Look at the request again.`,
+    )
+  }
+  if (!request.allow.includes(decision as 'approve')) {
+    throw notAllowed(`"${decision}" is not among the allowed answers: ${request.allow.join(', ')}`)
+  }
+  const { approvers = [] } = request
+  if (approvers.length > 0 && !(typeof approver === 'string' && approvers.includes(approver))) {
+    throw notAllowed(
+      `${describeValue(approver)} is not among the approvers that are asked: ${approvers.join(', ')}`,
+    )
+  }
+  if ((decision === 'edit') !== (args !== undefined)) {
+    throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
+  }
+  if (args !== undefined) {
+    try {
+      assertHarmless(args)
+    } catch (error) {
+      throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
+    }
+  }
+  return fields as unknown as ApprovalAnswer
+}
+
+function closedError(record: ApprovalRecord, now: number): HookspanError {
+  const { request, status, answer } = record
+  if (status === 'answered') {
+    const by = answer?.approver === undefined ? '' : ` by ${answer.approver}`
+    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was answered already${by}.`)
+  }
+  if (status === 'cancelled') {
+    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was cancelled: its run has ended.`)
+  }
+  const late = now - (request.expiresAt ?? now)
+  return new HookspanError(
+    'APPROVAL_EXPIRED',
+    `nobody answered in time: request "${request.id}" expired ${late} ms ago`,
+  )
+}
+
+function badAnswer(why: string): HookspanError {
+  return new HookspanError('INVALID_ANSWER', `The answer is not valid: ${why}.`)
+}
+
+function notAllowed(why: string): HookspanError {
+  return new HookspanError('APPROVAL_NOT_ALLOWED', `The answer is not allowed: ${why}.`)
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', message)
+}

@@ -1,0 +1,22 @@
+export { verifySignature } from '../internal/signature.ts'
+export {
+  type AuditEntry,
+  type AuditEvent,
+  type AuditLog,
+  type AuditOptions,
+  type AuditReport,
+  auditLog,
+  verifyAudit,
+} from './audit-log.ts'
+export {
+  type ApprovalChannel,
+  type Approvals,
+  type ApprovalsOptions,
+  createApprovals,
+} from './create-approvals.ts'
+export { memoryStore } from './memory-store.ts'
+export { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes } from './routes.ts'
+export { type ApprovalServer, type ServeApprovalsOptions, serveApprovals } from './serve-approvals.ts'
+export { sqliteStore } from './sqlite-store.ts'
+export type { ApprovalFilter, ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+export { webhookChannel } from './webhook-channel.ts'

@@ -1,0 +1,224 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { ApprovalAnswer } from '../gates/index.ts'
+import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
+import { parseHostileJson } from '../internal/hostile-json.ts'
+import { RateLimiter } from '../internal/rate-limiter.ts'
+import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
+import type { Approvals } from './create-approvals.ts'
+import type { ApprovalFilter, ApprovalStatus } from './store.ts'
+
+export interface ApprovalRoutesOptions {
+  approvals: Approvals
+  /** Bearer token of somebody whose name is told by the answer's `approver`. At least 16 characters. */
+  token?: string
+  /** Bearer tokens by the name of their owner, who is the approver then, whatever the answer says. */
+  tokens?: Readonly<Record<string, string>>
+  /** Takes signed answers, too (see `verifySignature`), without a bearer token. */
+  webhookSecret?: string
+  /** @default '/hitl' */
+  basePath?: string
+  /** Lets anybody who reaches the server read the requests, with their arguments. @default false */
+  openForReading?: boolean
+  /** Requests a minute by one token, and refused ones in all. @default 120 */
+  perMinute?: number
+}
+
+/** Answers a request, or undefined for a path that is not its own. */
+export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
+
+const MAX_BODY_BYTES = 262_144
+
+const STATUS: Partial<Record<HookspanErrorCode, number>> = {
+  APPROVAL_NOT_FOUND: 404,
+  APPROVAL_ANSWERED: 409,
+  APPROVAL_MISMATCH: 409,
+  APPROVAL_EXPIRED: 410,
+  APPROVAL_NOT_ALLOWED: 403,
+  INVALID_ANSWER: 422,
+}
+
+/**
+ * Routes for any server that speaks `Request` and `Response`:
+ *
+ * - `GET /hitl/approvals?status=pending`, `GET /hitl/approvals/{id}`
+ * - `POST /hitl/approvals/{id}/respond` with `{ decision, reason?, args?, argsDigest, approver? }`
+ *
+ * @throws HookspanError `INVALID_OPTION` where nobody could ever answer, or a token is too short.
+ */
+export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
+  const { approvals, webhookSecret, basePath = '/hitl', openForReading = false, perMinute = 120 } = options
+  const owners = ownersOf(options)
+  const limiter = new RateLimiter(perMinute)
+  const replay = new ReplayGuard()
+  const root = `${basePath.replace(/\/$/, '')}/approvals`
+
+  async function answer(request: Request): Promise<Response | undefined> {
+    const { pathname, searchParams } = new URL(request.url)
+    if (pathname !== root && !pathname.startsWith(`${root}/`)) return undefined
+    const [, id, action, ...rest] = pathname.slice(root.length).split('/')
+    const responds = action === 'respond' && rest.length === 0 && id
+    if (action !== undefined && !responds) return problem(404, 'There is no such route.')
+    const method = responds ? 'POST' : 'GET'
+    if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
+    const body = responds ? await readBody(request) : ''
+    if (body === undefined) return problem(413, `The body is larger than ${MAX_BODY_BYTES} bytes.`)
+    const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
+    if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
+    const waitMs = limiter.take(caller?.key ?? 'anonymous')
+    if (waitMs > 0) return tooMany(waitMs)
+    if (!responds) {
+      const found = id
+        ? await approvals.get(decodeURIComponent(id))
+        : await approvals.list(filterOf(searchParams))
+      return found === undefined ? problem(404, 'There is no such request.') : json(200, found)
+    }
+    return respond(approvals, decodeURIComponent(id as string), request, body, caller?.name)
+  }
+
+  async function refuse(id: string | undefined, changes: boolean): Promise<Response> {
+    const waitMs = limiter.take('refused')
+    if (changes && waitMs === 0) await approvals.noteRefused({ requestId: id ?? '', code: 'UNAUTHORIZED' })
+    return waitMs > 0
+      ? tooMany(waitMs)
+      : problem(401, 'A valid bearer token is required.', { 'www-authenticate': 'Bearer realm="hookspan"' })
+  }
+
+  return async (request) => {
+    try {
+      return await answer(request)
+    } catch (error) {
+      return problemOf(error)
+    }
+  }
+}
+
+async function respond(
+  approvals: Approvals,
+  id: string,
+  request: Request,
+  body: string,
+  name: string | undefined,
+): Promise<Response> {
+  if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
+    return problem(415, 'The body must be application/json.')
+  }
+  let given: unknown
+  try {
+    given = parseHostileJson(body)
+  } catch (error) {
+    return problem(400, `The body is refused: ${errorMessage(error)}.`)
+  }
+  const answer = name === undefined ? given : { ...(given as object), approver: name }
+  return json(200, await approvals.respond(id, answer as ApprovalAnswer))
+}
+
+interface Owner {
+  /** Undefined: the answer says who. */
+  readonly name: string | undefined
+  readonly digest: Buffer
+  readonly key: string
+}
+
+function ownersOf({ token, tokens = {}, webhookSecret, openForReading }: ApprovalRoutesOptions): Owner[] {
+  if (webhookSecret !== undefined) assertSecret(webhookSecret, 'the approval routes')
+  const named = Object.entries(tokens).map(([name, secret]) => ownerOf(name, secret))
+  const owners = token === undefined ? named : [...named, ownerOf(undefined, token)]
+  if (owners.length === 0 && webhookSecret === undefined && !openForReading) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'The approval routes need a `token`, `tokens` or a `webhookSecret`.',
+    )
+  }
+  return owners
+}
+
+function ownerOf(name: string | undefined, token: unknown): Owner {
+  if (typeof token !== 'string' || token.length < 16) {
+    const owner = name === undefined ? 'the approval routes' : `approver "${name}"`
+    throw new HookspanError('INVALID_OPTION', `The token of ${owner} must have at least 16 characters.`)
+  }
+  return { name, digest: digest(token), key: `token:${name ?? ''}` }
+}
+
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function whoIs(
+  request: Request,
+  body: string,
+  owners: readonly Owner[],
+  webhookSecret: string | undefined,
+  replay: ReplayGuard,
+): { name: string | undefined; key: string } | undefined {
+  const given = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  if (given !== undefined) {
+    const seen = digest(given)
+    let found: Owner | undefined
+    // No early exit: how long it takes tells nothing about whose token was near.
+    for (const owner of owners) if (timingSafeEqual(owner.digest, seen)) found = owner
+    return found
+  }
+  if (webhookSecret === undefined || request.headers.get(SIGNATURE_HEADERS.signature) === null)
+    return undefined
+  try {
+    verifySignature({ secret: webhookSecret, headers: request.headers, body, replay })
+    return { name: undefined, key: 'webhook' }
+  } catch {
+    return undefined
+  }
+}
+
+async function readBody(request: Request): Promise<string | undefined> {
+  if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return undefined
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const STATUSES: readonly string[] = ['pending', 'answered', 'expired', 'cancelled']
+
+function filterOf(params: URLSearchParams): ApprovalFilter {
+  const status = params.get('status')
+  const root = params.get('rootOperationId')
+  if (status !== null && !STATUSES.includes(status)) {
+    throw new HookspanError('INVALID_ANSWER', `Unknown status "${status}". Known: ${STATUSES.join(', ')}.`)
+  }
+  return {
+    ...(status !== null && { status: status as ApprovalStatus }),
+    ...(root !== null && { rootOperationId: root }),
+  }
+}
+
+function tooMany(waitMs: number): Response {
+  const seconds = String(Math.ceil(waitMs / 1_000))
+  return problem(429, 'Too many requests.', { 'retry-after': seconds })
+}
+
+function problemOf(error: unknown): Response {
+  if (error instanceof URIError) return problem(400, 'The path is not valid.')
+  const status = error instanceof HookspanError ? STATUS[error.code] : undefined
+  if (status === undefined) return problem(500, 'The approval store failed.')
+  return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })
+}
+
+function problem(status: number, message: string, headers: Record<string, string> = {}): Response {
+  return json(status, { error: `HTTP_${status}`, message }, headers)
+}
+
+function json(status: number, value: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+  })
+}

@@ -1,0 +1,73 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes } from './routes.ts'
+
+export interface ServeApprovalsOptions extends ApprovalRoutesOptions {
+  /** 0 takes a free one. @default 0 */
+  port?: number
+  /** Loopback unless told. @default '127.0.0.1' */
+  host?: string
+  /** Names by which the server may be asked for, beside loopback's and `host`. */
+  allowedHosts?: readonly string[]
+}
+
+export interface ApprovalServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/**
+ * Serves the approval routes by themselves. `Host` is checked, so that a page of another site cannot reach them by a
+ * name of its own.
+ *
+ * @throws what `approvalRoutes` throws, and the error of a port that is taken.
+ */
+export async function serveApprovals(options: ServeApprovalsOptions): Promise<ApprovalServer> {
+  const { port = 0, host = '127.0.0.1', allowedHosts = [] } = options
+  const routes = approvalRoutes(options)
+  await options.approvals.ready()
+  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+    serve(routes, hosts, request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const { port: taken } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function serve(
+  routes: ApprovalRoutes,
+  hosts: ReadonlySet<string>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
+  if (!hosts.has(name)) {
+    response.writeHead(421, { 'content-type': 'text/plain' }).end('This server does not answer to that name.')
+    return
+  }
+  const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
+  const asked = new Request(new URL(request.url ?? '/', `http://${name}`), {
+    method: request.method ?? 'GET',
+    headers: Object.entries(request.headers).flatMap(([key, value]) =>
+      typeof value === 'string' ? [[key, value] as [string, string]] : [],
+    ),
+    ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
+  } as RequestInit)
+  const answer = (await routes(asked)) ?? new Response('Not found', { status: 404 })
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  response.end(await answer.text())
+  // What was not read of a refused body would block the connection for the next request.
+  if (hasBody && !request.complete) request.destroy()
+}

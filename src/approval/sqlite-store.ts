@@ -1,0 +1,137 @@
+import { mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import { safeStringify } from '../internal/json.ts'
+import { notAnswered } from './memory-store.ts'
+import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS hookspan_approvals (
+    id TEXT PRIMARY KEY,
+    root_operation_id TEXT NOT NULL,
+    requested_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    status TEXT NOT NULL DEFAULT 'pending',
+    closed_at INTEGER,
+    request TEXT NOT NULL,
+    answer TEXT,
+    execution TEXT,
+    result TEXT
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS hookspan_approvals_status ON hookspan_approvals (status, requested_at);`
+
+interface Row {
+  readonly request: string
+  readonly status: ApprovalStatus
+  readonly answer: string | null
+  readonly closed_at: number | null
+  readonly execution: 'claimed' | 'settled' | null
+  readonly result: string | null
+}
+
+/**
+ * Keeps requests in a file, for all processes of one machine: the embedded default. What it said is on the disk.
+ *
+ * @param options.path the file; its folder is made. Its owner alone may read it.
+ */
+export function sqliteStore(options: { path: string }): ApprovalStore {
+  const db = open(options.path)
+  const row = (id: string) =>
+    db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
+  const closed = (id: string, changes: number | bigint): ClosedRecord | undefined => {
+    const found = row(id)
+    return found && { record: recordOf(found), closed: Number(changes) > 0 }
+  }
+  return {
+    async add(request) {
+      db.prepare(
+        `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
+         VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      ).run(
+        request.id,
+        request.rootOperationId,
+        Math.round(request.requestedAt),
+        request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
+        safeStringify(request),
+      )
+      return recordOf(row(request.id) as Row)
+    },
+    async get(id) {
+      const found = row(id)
+      return found && recordOf(found)
+    },
+    async list({ status, rootOperationId, limit = 100 } = {}) {
+      const rows = db
+        .prepare(
+          `SELECT * FROM hookspan_approvals WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR root_operation_id = ?2)
+           ORDER BY requested_at, id LIMIT ?3`,
+        )
+        .all(status ?? null, rootOperationId ?? null, limit)
+      return (rows as unknown as Row[]).map(recordOf)
+    },
+    async answer(id, answer: ApprovalAnswer, now) {
+      const { changes } = db
+        .prepare(
+          `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?
+           WHERE id = ? AND status = 'pending' AND (expires_at IS NULL OR expires_at >= ?)`,
+        )
+        .run(safeStringify(answer), Math.round(now), id, Math.round(now))
+      return closed(id, changes)
+    },
+    async close(id, status, now) {
+      const { changes } = db
+        .prepare(
+          `UPDATE hookspan_approvals SET status = ?, closed_at = ? WHERE id = ? AND status = 'pending'`,
+        )
+        .run(status, Math.round(now), id)
+      return closed(id, changes)
+    },
+    async claim(id): Promise<ExecutionClaim> {
+      const { changes } = db
+        .prepare(
+          `UPDATE hookspan_approvals SET execution = 'claimed'
+           WHERE id = ? AND status = 'answered' AND execution IS NULL`,
+        )
+        .run(id)
+      if (Number(changes) > 0) return { state: 'run' }
+      const found = row(id)
+      if (found?.status !== 'answered') throw notAnswered(id)
+      if (found.result === null) return { state: 'unknown' }
+      return { state: 'done', result: JSON.parse(found.result) as SettledExecution }
+    },
+    async settle(id, result) {
+      const { changes } = db
+        .prepare(
+          `UPDATE hookspan_approvals SET execution = 'settled', result = ? WHERE id = ? AND execution = 'claimed'`,
+        )
+        .run(safeStringify(result), id)
+      if (Number(changes) === 0) throw notAnswered(id)
+    },
+    async dispose() {
+      db.close()
+    },
+  }
+}
+
+function open(path: string): DatabaseSync {
+  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // Loaded late: programs without approvals need no SQLite.
+  const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
+  const db = new sqlite.DatabaseSync(path)
+  // FULL: an answer that was taken is on the disk, whatever happens to the machine.
+  db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+  db.exec(SCHEMA)
+  return db
+}
+
+function recordOf({ request, status, answer, closed_at, execution }: Row): ApprovalRecord {
+  return {
+    request: JSON.parse(request) as ApprovalRequest,
+    status,
+    ...(answer !== null && { answer: JSON.parse(answer) as ApprovalAnswer }),
+    ...(closed_at !== null && { closedAt: closed_at }),
+    ...(execution !== null && { execution }),
+  }
+}

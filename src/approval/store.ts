@@ -1,0 +1,54 @@
+import type { ApprovalAnswer, ApprovalRequest, ExecutionLedger } from '../gates/index.ts'
+
+export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
+
+/** A request and what became of it. Plain JSON. */
+export interface ApprovalRecord {
+  readonly request: ApprovalRequest
+  readonly status: ApprovalStatus
+  readonly answer?: ApprovalAnswer
+  /** When the status left `pending`, in epoch milliseconds. */
+  readonly closedAt?: number
+  /** Whether the approved call has begun to run, and whether it was told how it ended. */
+  readonly execution?: 'claimed' | 'settled'
+}
+
+export interface ApprovalFilter {
+  readonly status?: ApprovalStatus
+  readonly rootOperationId?: string
+  /** @default 100 */
+  readonly limit?: number
+}
+
+/**
+ * Where requests are kept. Each method is atomic, over all processes that use the store: of two answers one is taken,
+ * of two claims one may run.
+ */
+export interface ApprovalStore extends ExecutionLedger {
+  /** Keeps a request. One that is kept already stays as it is. Gives what is kept. */
+  add(request: ApprovalRequest): Promise<ApprovalRecord>
+  get(id: string): Promise<ApprovalRecord | undefined>
+  /** The oldest first. */
+  list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
+  /**
+   * Takes an answer where the request is still pending and has not expired by `now`, else leaves it. Gives the record
+   * and whether this very call closed it; undefined for an unknown id.
+   */
+  answer(id: string, answer: ApprovalAnswer, now: number): Promise<ClosedRecord | undefined>
+  /** Closes a pending request without an answer. */
+  close(id: string, status: 'expired' | 'cancelled', now: number): Promise<ClosedRecord | undefined>
+  /** Calls back when a request was answered or closed, soon after; may miss some. Gives how to stop. */
+  watch?(onClosed: (id: string) => void): Promise<() => void>
+  /** Lets go of files and connections. */
+  dispose?(): Promise<void>
+}
+
+export interface ClosedRecord {
+  readonly record: ApprovalRecord
+  readonly closed: boolean
+}
+
+/** Whether a request may still be answered at `now`. */
+export function isOpen({ status, request }: ApprovalRecord, now: number): boolean {
+  return status === 'pending' && (request.expiresAt === undefined || now <= request.expiresAt)
+}

@@ -1,0 +1,300 @@
+import type { HookDispatcher } from 'hookspan'
+import { auditLog, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { deny } from 'hookspan/gates'
+import { requireHuman } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
+import { answer, desk, folder, pending } from './support.ts'
+
+describe('waiting for a human', () => {
+  it('runs the tool once it is approved, and says who did', async () => {
+    const { approvals, call, ran, events } = desk({ ask: { instructions: 'look twice', timeoutMs: 5_000 } })
+    const outcome = call()
+    const asked = await pending(approvals)
+    expect(asked).toMatchObject({
+      operationId: 'op',
+      toolCallId: 't1',
+      identifier: 'local',
+      apiName: 'delete_order',
+      args: { id: 1 },
+      instructions: 'look twice',
+      argsDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      expiresAt: asked.requestedAt + 5_000,
+    })
+    await approvals.respond(asked.id, { decision: 'approve', approver: 'ann', argsDigest: asked.argsDigest })
+    expect(await outcome).toMatchObject({ state: 'completed', result: 'deleted' })
+    expect(ran).toEqual([{ id: 1 }])
+    expect(events).toMatchObject([
+      { hookType: 'beforeHumanIntervention', pendingTools: [{ apiName: 'delete_order' }] },
+      { hookType: 'afterHumanIntervention', action: 'approve', approver: 'ann', toolCallIds: ['t1'] },
+    ])
+  })
+
+  it('runs the edited arguments', async () => {
+    const { approvals, call, ran, events } = desk()
+    const outcome = call()
+    await answer(approvals, { decision: 'edit', args: { id: 2 } })
+    await outcome
+    expect(ran).toEqual([{ id: 2 }])
+    expect(events[1]).toMatchObject({ action: 'edit' })
+  })
+
+  it('does not let an edit past a gate that decided before', async () => {
+    const { approvals, dispatcher, call, ran } = desk()
+    dispatcher.use({
+      name: 'early',
+      gates: [
+        {
+          id: 'no-9',
+          point: 'beforeToolCall',
+          priority: 1,
+          decide: ({ payload }) => ((payload as { id: number }).id === 9 ? deny('not 9') : undefined),
+        },
+      ],
+    })
+    const outcome = call()
+    await answer(approvals, { decision: 'edit', args: { id: 9 } })
+    expect(await outcome).toMatchObject({ state: 'denied', reason: 'not 9' })
+    expect(ran).toEqual([])
+  })
+
+  it('tells the model that a human said no, and why', async () => {
+    const { approvals, call, ran, events, op } = desk()
+    const outcome = call()
+    await answer(approvals, { decision: 'reject', reason: 'the customer changed her mind', approver: 'bob' })
+    const settled = await outcome
+    expect(settled).toMatchObject({
+      state: 'rejected',
+      code: 'rejected',
+      reason: 'the customer changed her mind',
+    })
+    expect(JSON.parse(settled.toToolMessage().content)).toMatchObject({ rejected: true })
+    expect(events[1]).toMatchObject({
+      action: 'rejectAndContinue',
+      rejectionReason: 'the customer changed her mind',
+    })
+    expect(op.stopRequested).toBeUndefined()
+    expect(ran).toEqual([])
+  })
+
+  it('ends the run when the human says so', async () => {
+    const { approvals, call, events, op } = desk()
+    const outcome = call()
+    await answer(approvals, { decision: 'reject', stop: true })
+    expect(await outcome).toMatchObject({ state: 'rejected', stop: true })
+    expect(events.map((event) => event.hookType)).toContain('onStopByHumanIntervention')
+    expect(op.stopRequested).toMatchObject({ code: 'rejected' })
+  })
+
+  it('denies when nobody answers in time, and takes no answer after that', async () => {
+    const { approvals, call, events } = desk({ ask: { timeoutMs: 300 } })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_timeout' })
+    expect(events[1]).toMatchObject({ action: 'timeout' })
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toMatchObject({
+      code: 'APPROVAL_EXPIRED',
+    })
+    expect((await approvals.get(id))?.status).toBe('expired')
+  })
+
+  it('counts an answer that was given in time and read late', async () => {
+    const { approvals, call } = desk({ ask: { timeoutMs: 400 }, pollMs: 10_000 })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    // Past the desk, as another process does it.
+    await approvals.store.answer(id, { decision: 'approve' }, Date.now())
+    expect((await outcome).state).toBe('completed')
+  })
+
+  it('cancels the request when the run is aborted', async () => {
+    const controller = new AbortController()
+    const { approvals, dispatcher } = desk()
+    const op = dispatcher.startOperation({ signal: controller.signal })
+    const outcome = op.toolCall({ apiName: 't', args: {} }, () => 1)
+    const { id } = await pending(approvals)
+    controller.abort(new Error('stop'))
+    expect((await outcome).state).toBe('denied')
+    await expect.poll(async () => (await approvals.get(id))?.status).toBe('cancelled')
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toMatchObject({
+      code: 'APPROVAL_ANSWERED',
+    })
+  })
+
+  it('settles each call of a batch by itself', async () => {
+    const { approvals, call } = desk()
+    const outcomes = Promise.all([1, 2, 3].map((id) => call({ id }, 'delete_order', 'same-id')))
+    await expect.poll(async () => (await approvals.list()).length).toBe(3)
+    const asked = (await approvals.list()).map((record) => record.request)
+    const by = (id: number) => asked.find((one) => (one.args as { id: number }).id === id)?.id as string
+    await approvals.respond(by(3), { decision: 'approve' })
+    await approvals.respond(by(1), { decision: 'reject' })
+    await approvals.respond(by(2), { decision: 'edit', args: { id: 20 } })
+    expect((await outcomes).map((outcome) => outcome.state)).toEqual(['rejected', 'completed', 'completed'])
+  })
+
+  it('asks no more about the tool for the rest of the run once it is always allowed', async () => {
+    const { approvals, call, op, dispatcher } = desk()
+    const first = call()
+    await answer(approvals, { decision: 'approve', alwaysAllow: true })
+    await first
+    expect((await call({ id: 7 })).state).toBe('completed')
+    const nested = await op.callAgent({ agentName: 'a', instruction: 'i' }, (parent) =>
+      dispatcher.startOperation({ parent }).toolCall({ apiName: 'delete_order', args: {} }, () => 1),
+    )
+    expect(nested.state).toBe('completed')
+    expect(await approvals.list()).toHaveLength(1)
+    const other = call({}, 'send_mail')
+    await answer(approvals, { decision: 'reject' })
+    expect((await other).state).toBe('rejected')
+  })
+
+  it('shows the requests of nested agents at the root', async () => {
+    const { approvals, op, dispatcher } = desk()
+    const done = op.callAgent({ agentName: 'helper', instruction: 'i' }, (parent) =>
+      dispatcher
+        .startOperation({ parent, agentName: 'helper' })
+        .toolCall({ apiName: 'delete_order', args: {} }, () => 1),
+    )
+    const asked = await pending(approvals)
+    expect(asked).toMatchObject({ agentName: 'helper', rootOperationId: 'op' })
+    expect(await approvals.list({ rootOperationId: 'op' })).toHaveLength(1)
+    await approvals.respond(asked.id, { decision: 'approve' })
+    expect((await done).state).toBe('completed')
+  })
+
+  it('asks about whatever a gate decides on', async () => {
+    const { approvals, dispatcher } = desk()
+    dispatcher.use({
+      name: 'llm',
+      gates: [requireHuman({ id: 'llm', point: ['beforeLlmCall', 'afterStep'] })],
+    })
+    const op = dispatcher.startOperation()
+    const run = op.step((step) => step.llmCall({ model: 'm', request: { messages: [] } }, () => ({ ok: 1 })))
+    expect(await pending(approvals)).toMatchObject({
+      point: 'beforeLlmCall',
+      apiName: 'm',
+      args: { messages: [] },
+    })
+    await answer(approvals, { decision: 'approve' })
+    expect(await pending(approvals)).toMatchObject({ point: 'afterStep' })
+    await answer(approvals, { decision: 'reject', reason: 'enough' })
+    expect(await run).toEqual({ ok: 1 })
+    expect(op.stopRequested).toMatchObject({ code: 'rejected', reason: 'enough' })
+  })
+})
+
+describe('answers', () => {
+  it('are refused for an unknown request, other arguments, a wrong approver or a decision that is not allowed', async () => {
+    const { approvals, call } = desk({ ask: { approvers: ['ann'], allow: ['approve', 'reject'] } })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const fails = async (target: string, given: object, code: string) =>
+      expect(approvals.respond(target, given as never)).rejects.toMatchObject({ code })
+    await fails('apr_none', { decision: 'approve' }, 'APPROVAL_NOT_FOUND')
+    await fails(id, { decision: 'approve', approver: 'ann', argsDigest: 'f'.repeat(64) }, 'APPROVAL_MISMATCH')
+    await fails(id, { decision: 'approve', approver: 'bob' }, 'APPROVAL_NOT_ALLOWED')
+    await fails(id, { decision: 'approve' }, 'APPROVAL_NOT_ALLOWED')
+    await fails(id, { decision: 'edit', approver: 'ann', args: {} }, 'APPROVAL_NOT_ALLOWED')
+    await fails(id, { decision: 'yes', approver: 'ann' }, 'INVALID_ANSWER')
+    await fails(id, { decision: 'approve', approver: 'ann', args: {} }, 'INVALID_ANSWER')
+    await fails(id, { decision: 'approve', approver: 'ann', force: true }, 'INVALID_ANSWER')
+    await approvals.respond(id, { decision: 'approve', approver: 'ann' })
+    await fails(id, { decision: 'reject', approver: 'ann' }, 'APPROVAL_ANSWERED')
+    expect((await outcome).state).toBe('completed')
+  })
+
+  it('are written to the audit log with whatever was refused', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const { approvals, call } = desk({ audit: auditLog({ path }) })
+    const outcome = call()
+    const { id } = await pending(approvals)
+    await expect(approvals.respond(id, { decision: 'approve', argsDigest: 'x' })).rejects.toThrow()
+    await approvals.respond(id, { decision: 'approve', approver: 'ann' })
+    await outcome
+    expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
+  })
+})
+
+it('never lets the same approval run a tool twice', async () => {
+  const store = sqliteStore({ path: `${folder()}/a.db` })
+  const { approvals, call, ran } = desk({ store })
+  const outcome = call()
+  const { id } = await pending(approvals)
+  await approvals.respond(id, { decision: 'approve' })
+  await outcome
+  expect(await store.claim(id)).toMatchObject({ state: 'done', result: { ok: true, value: 'deleted' } })
+  expect(ran).toHaveLength(1)
+})
+
+it('parks, and finds the answer when the operation is resumed elsewhere, with each hook fired once', async () => {
+  const path = `${folder()}/a.db`
+  const events: string[] = []
+  const ran: unknown[] = []
+  const processOf = () => {
+    const parts = desk({ store: sqliteStore({ path }), mode: 'park' })
+    return parts.dispatcher
+  }
+  const hooks = [
+    'beforeStep',
+    'afterStep',
+    'beforeToolCall',
+    'afterToolCall',
+    'beforeHumanIntervention',
+    'afterHumanIntervention',
+    'onStart',
+    'onComplete',
+  ] as const
+  const watch = hooks.map((type) => ({ id: `w-${type}`, type, handler: () => void events.push(type) }))
+  const toolCall = { toolCallId: 't', apiName: 'delete_order', args: { id: 1 } }
+  const tool = (args: unknown) => {
+    ran.push(args)
+    return 'deleted'
+  }
+  const first = processOf().startOperation({ operationId: 'run', hooks: watch })
+  const other = first.step(async (step) => {
+    await step.toolCall({ ...toolCall, toolCallId: 'x', apiName: 'other' }, tool)
+    return step.toolCall(toolCall, tool)
+  })
+  expect((await other).state).toBe('waiting')
+  const parked = JSON.parse(JSON.stringify(first.park({ waitingFor: 'human' })))
+  expect(parked.waiting).toHaveLength(2)
+  expect(ran).toEqual([])
+  const store = sqliteStore({ path })
+  const [one, two] = (await store.list()).map((record) => record.request)
+  await store.answer(one?.id as string, { decision: 'approve' }, Date.now())
+  await store.answer(two?.id as string, { decision: 'reject', reason: 'no' }, Date.now())
+  const second = processOf().startOperation({ resume: parked, hooks: watch })
+  const outcomes = await second.step(async (step) => [
+    await step.toolCall({ ...toolCall, toolCallId: 'x', apiName: 'other' }, tool),
+    await step.toolCall(toolCall, tool),
+  ])
+  await second.complete()
+  expect(outcomes.map((outcome) => outcome.state)).toEqual(['completed', 'rejected'])
+  expect(ran).toEqual([{ id: 1 }])
+  const count = (type: string) => events.filter((event) => event === type).length
+  expect(hooks.map((type) => [type, count(type)])).toEqual([
+    ['beforeStep', 1],
+    ['afterStep', 1],
+    ['beforeToolCall', 2],
+    ['afterToolCall', 2],
+    ['beforeHumanIntervention', 2],
+    ['afterHumanIntervention', 2],
+    ['onStart', 1],
+    ['onComplete', 1],
+  ])
+})
+
+it('refuses an answer for a call that changed while the run was parked', async () => {
+  const path = `${folder()}/a.db`
+  const dispatcherOf = () => desk({ store: sqliteStore({ path }), mode: 'park' }).dispatcher as HookDispatcher
+  const call = { toolCallId: 't', apiName: 'pay', args: { amount: 1 } }
+  const first = dispatcherOf().startOperation({ operationId: 'run' })
+  await first.step((step) => step.toolCall(call, () => 1))
+  const parked = first.park({ waitingFor: 'human' })
+  const store = sqliteStore({ path })
+  const [record] = await store.list()
+  await store.answer(record?.request.id as string, { decision: 'approve' }, Date.now())
+  const second = dispatcherOf().startOperation({ resume: parked })
+  const outcome = await second.step((step) => step.toolCall({ ...call, args: { amount: 1_000 } }, () => 1))
+  expect(outcome).toMatchObject({ state: 'denied', code: 'approval_mismatch' })
+})

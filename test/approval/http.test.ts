@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  type ApprovalRoutesOptions,
+  approvalRoutes,
+  createApprovals,
+  serveApprovals,
+  verifySignature,
+  webhookChannel,
+} from 'hookspan/approval'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { desk, folder, pending, request } from './support.ts'
+
+const TOKEN = 'a bearer token that is long'
+const SECRET = 'a secret of some length'
+
+async function routes(options: Partial<ApprovalRoutesOptions> = {}) {
+  const approvals = createApprovals()
+  await approvals.store.add(request('apr_1'))
+  const handle = approvalRoutes({ approvals, token: TOKEN, ...options })
+  const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await handle(
+      new Request(`http://host${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    )
+    return { status: response?.status, headers: response?.headers, body: await response?.json() }
+  }
+  return { approvals, handle, ask }
+}
+const RESPOND = '/hitl/approvals/apr_1/respond'
+
+describe('approvalRoutes', () => {
+  it('lists requests, shows one, and takes its answer', async () => {
+    const { ask } = await routes()
+    expect(await ask('GET', '/hitl/approvals?status=pending')).toMatchObject({
+      status: 200,
+      body: [{ status: 'pending', request: { id: 'apr_1', apiName: 'delete_order' } }],
+    })
+    expect(await ask('GET', '/hitl/approvals/apr_1')).toMatchObject({
+      status: 200,
+      body: { status: 'pending' },
+    })
+    const answer = { decision: 'approve', approver: 'ann', argsDigest: 'd'.repeat(64) }
+    expect(await ask('POST', RESPOND, answer)).toMatchObject({
+      status: 200,
+      body: { status: 'answered', answer: { decision: 'approve', approver: 'ann' } },
+    })
+  })
+
+  const refused: [string, string, string, unknown, Record<string, string>, number][] = [
+    ['without a token', 'POST', RESPOND, { decision: 'approve' }, { authorization: '' }, 401],
+    ['with a wrong token', 'POST', RESPOND, { decision: 'approve' }, { authorization: 'Bearer wrong' }, 401],
+    ['with the token in another scheme', 'POST', RESPOND, {}, { authorization: `Basic ${TOKEN}` }, 401],
+    ['without a token for reading', 'GET', '/hitl/approvals', undefined, { authorization: '' }, 401],
+    ['for an unknown request', 'POST', '/hitl/approvals/nope/respond', { decision: 'approve' }, {}, 404],
+    ['on an unknown route', 'POST', '/hitl/approvals/apr_1/delete', {}, {}, 404],
+    ['with a wrong method', 'GET', RESPOND, undefined, {}, 405],
+    ['with no JSON', 'POST', RESPOND, 'decision=approve', {}, 400],
+    ['with a form', 'POST', RESPOND, '{}', { 'content-type': 'text/plain' }, 415],
+    ['with an unknown decision', 'POST', RESPOND, { decision: 'yes' }, {}, 422],
+    ['with an unknown field', 'POST', RESPOND, { decision: 'approve', admin: true }, {}, 422],
+    ['for other arguments', 'POST', RESPOND, { decision: 'approve', argsDigest: 'e' }, {}, 409],
+    ['with a body that is too large', 'POST', RESPOND, `"${'x'.repeat(300_000)}"`, {}, 413],
+    [
+      'with a key that pollutes',
+      'POST',
+      RESPOND,
+      '{"decision":"edit","args":{"__proto__":{"a":1}}}',
+      {},
+      400,
+    ],
+    ['with a broken path', 'GET', '/hitl/approvals/%E0%A4%A', undefined, {}, 400],
+  ]
+  it.each(refused)('refuses %s', async (_name, method, path, body, headers, status) => {
+    const { ask, approvals } = await routes()
+    expect(await ask(method, path, body, headers)).toMatchObject({
+      status,
+      body: { message: expect.any(String) },
+    })
+    expect((await approvals.get('apr_1'))?.status).toBe('pending')
+  })
+
+  it('takes the first answer only', async () => {
+    const { ask } = await routes()
+    await ask('POST', RESPOND, { decision: 'approve' })
+    expect(await ask('POST', RESPOND, { decision: 'reject' })).toMatchObject({
+      status: 409,
+      body: { error: 'APPROVAL_ANSWERED' },
+    })
+  })
+
+  it('takes the owner of a token for the approver, whatever the answer says', async () => {
+    const { ask, approvals } = await routes({ tokens: { ann: 'the token that ann holds' } })
+    await ask(
+      'POST',
+      RESPOND,
+      { decision: 'approve', approver: 'boss' },
+      { authorization: 'Bearer the token that ann holds' },
+    )
+    expect((await approvals.get('apr_1'))?.answer?.approver).toBe('ann')
+  })
+
+  it('takes a signed answer once', async () => {
+    const { ask, approvals } = await routes({ webhookSecret: SECRET })
+    const body = JSON.stringify({ decision: 'reject', approver: 'slack:ann' })
+    const now = new Date()
+    const sign = (secret: string) => ({
+      authorization: '',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': new Webhook(secret, { format: 'raw' }).sign('msg_1', now, body),
+    })
+    expect((await ask('POST', RESPOND, body, sign('another secret'))).status).toBe(401)
+    expect((await ask('POST', RESPOND, body, sign(SECRET))).status).toBe(200)
+    expect((await approvals.get('apr_1'))?.answer).toMatchObject({ approver: 'slack:ann' })
+    expect((await ask('POST', RESPOND, body, sign(SECRET))).status).toBe(401)
+  })
+
+  it('limits how often one may try', async () => {
+    const { ask } = await routes({ perMinute: 3 })
+    const statuses = []
+    for (let i = 0; i < 5; i++)
+      statuses.push((await ask('GET', '/hitl/approvals', undefined, { authorization: '' })).status)
+    expect(statuses).toEqual([401, 401, 401, 429, 429])
+    const good = await ask('GET', '/hitl/approvals')
+    expect(good.status).toBe(200)
+    for (let i = 0; i < 3; i++) await ask('GET', '/hitl/approvals')
+    const last = await ask('GET', '/hitl/approvals')
+    expect([last.status, last.headers?.get('retry-after')]).toEqual([429, '20'])
+  })
+
+  it('leaves other paths to other routes', async () => {
+    const { handle } = await routes()
+    expect(await handle(new Request('http://host/other'))).toBeUndefined()
+    expect(await handle(new Request('http://host/hitl/approvalsX'))).toBeUndefined()
+  })
+
+  it('does not start where nobody could answer, or with a token that can be guessed', () => {
+    const approvals = createApprovals()
+    expect(() => approvalRoutes({ approvals })).toThrow('need a `token`')
+    expect(() => approvalRoutes({ approvals, token: 'short' })).toThrow('at least 16 characters')
+    expect(() => approvalRoutes({ approvals, tokens: { ann: '' } })).toThrow('at least 16 characters')
+  })
+})
+
+describe('serveApprovals', () => {
+  it('lets a run go on that waits in the process', async () => {
+    const { approvals, call } = desk()
+    const server = await serveApprovals({ approvals, token: TOKEN })
+    onTestFinished(() => server.close())
+    const outcome = call()
+    const { id, argsDigest } = await pending(approvals)
+    const response = await fetch(`${server.url}/hitl/approvals/${id}/respond`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ decision: 'edit', args: { id: 5 }, approver: 'ann', argsDigest }),
+    })
+    expect(response.status).toBe(200)
+    expect(await outcome).toMatchObject({ state: 'completed' })
+  })
+
+  it('does not answer to a name that is not its own', async () => {
+    const server = await serveApprovals({ approvals: createApprovals(), token: TOKEN })
+    onTestFinished(() => server.close())
+    const { status } = await raw(server.url, 'GET', '/hitl/approvals', {
+      host: 'evil.example',
+      authorization: `Bearer ${TOKEN}`,
+    })
+    expect(status).toBe(421)
+  })
+
+  it('refuses a body that never ends', async () => {
+    const server = await serveApprovals({ approvals: createApprovals(), token: TOKEN })
+    onTestFinished(() => server.close())
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const { status } = await raw(server.url, 'POST', RESPOND, headers, 'x'.repeat(400_000))
+    expect([413, undefined]).toContain(status)
+  })
+})
+
+it('webhookChannel tells of requests and of what became of them, signed, and again after a failure', async () => {
+  const got: { type: string; id: string }[] = []
+  let failures = 2
+  const server = createServer(async (incoming, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    if (failures-- > 0) return void response.writeHead(503).end()
+    const { id } = verifySignature({ secret: SECRET, headers: incoming.headers, body })
+    got.push({ type: (JSON.parse(body) as { type: string }).type, id })
+    response.writeHead(204).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const channel = webhookChannel({ url, secret: SECRET, allowPrivateAddresses: true, baseDelayMs: 5 })
+  const { approvals, call } = desk({ channels: [channel] })
+  const outcome = call()
+  const { id } = await pending(approvals)
+  await expect.poll(() => got).toHaveLength(1)
+  await approvals.respond(id, { decision: 'approve' })
+  await outcome
+  await expect
+    .poll(() => got)
+    .toEqual([
+      { type: 'approval.requested', id: `${id}.requested` },
+      { type: 'approval.closed', id: `${id}.closed` },
+    ])
+})
+
+it('webhookChannel keeps what could not be delivered', async () => {
+  const deadLetterPath = `${folder()}/dead.jsonl`
+  const channel = webhookChannel({
+    url: 'http://127.0.0.1:9/',
+    allowPrivateAddresses: true,
+    maxAttempts: 2,
+    baseDelayMs: 1,
+    deadLetterPath,
+  })
+  await channel.requested?.(request('apr_1'))
+  expect(JSON.parse(readFileSync(deadLetterPath, 'utf8'))).toMatchObject({
+    id: 'apr_1.requested',
+    attempts: 2,
+    why: expect.stringContaining('ECONNREFUSED'),
+  })
+})
+
+async function raw(url: string, method: string, path: string, headers: Record<string, string>, body = '') {
+  const { request: send } = await import('node:http')
+  return new Promise<{ status: number | undefined }>((resolve) => {
+    const outgoing = send(new URL(path, url), { method, headers }, (response) => {
+      response.resume()
+      resolve({ status: response.statusCode })
+    })
+    outgoing.on('error', () => resolve({ status: undefined }))
+    outgoing.end(body)
+  })
+}

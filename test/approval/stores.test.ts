@@ -1,0 +1,76 @@
+import { type ApprovalStore, memoryStore, sqliteStore } from 'hookspan/approval'
+import { describe, expect, it } from 'vitest'
+import { folder, request } from './support.ts'
+
+const STORES: [string, () => ApprovalStore][] = [
+  ['memoryStore', () => memoryStore()],
+  ['sqliteStore', () => sqliteStore({ path: `${folder()}/deep/approvals.db` })],
+]
+
+describe.each(STORES)('%s', (_name, make) => {
+  it('keeps the first of two requests of one id', async () => {
+    const store = make()
+    await store.add(request('a', { args: 1 }))
+    expect((await store.add(request('a', { args: 2 }))).request.args).toBe(1)
+    expect(await store.list()).toHaveLength(1)
+  })
+
+  it('lists by status and by run, the oldest first', async () => {
+    const store = make()
+    await store.add(request('b', { requestedAt: 2, rootOperationId: 'r' }))
+    await store.add(request('a', { requestedAt: 3 }))
+    await store.add(request('c', { requestedAt: 4, rootOperationId: 'r' }))
+    await store.answer('b', { decision: 'approve' }, 5)
+    const ids = async (filter?: Parameters<ApprovalStore['list']>[0]) =>
+      (await store.list(filter)).map((record) => record.request.id)
+    expect(await ids()).toEqual(['b', 'a', 'c'])
+    expect(await ids({ status: 'pending' })).toEqual(['a', 'c'])
+    expect(await ids({ rootOperationId: 'r' })).toEqual(['b', 'c'])
+    expect(await ids({ limit: 1 })).toEqual(['b'])
+  })
+
+  it('takes one of several answers that come at once', async () => {
+    const store = make()
+    await store.add(request('a'))
+    const results = await Promise.all(
+      ['ann', 'bob', 'cy'].map((approver) =>
+        store.answer('a', { decision: 'approve', approver }, Date.now()),
+      ),
+    )
+    expect(results.filter((result) => result?.closed)).toHaveLength(1)
+    expect(await store.answer('none', { decision: 'approve' }, 1)).toBeUndefined()
+  })
+
+  it('takes no answer after the expiry, and no close after an answer', async () => {
+    const store = make()
+    await store.add(request('late', { expiresAt: 100 }))
+    expect(await store.answer('late', { decision: 'approve' }, 101)).toMatchObject({ closed: false })
+    await store.add(request('a'))
+    await store.answer('a', { decision: 'reject', reason: 'no' }, 1)
+    expect(await store.close('a', 'expired', 2)).toMatchObject({
+      closed: false,
+      record: { status: 'answered', answer: { reason: 'no' } },
+    })
+  })
+
+  it('lets an approved call run once, and gives its result again', async () => {
+    const store = make()
+    await store.add(request('a'))
+    await expect(store.claim('a')).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' })
+    await store.answer('a', { decision: 'approve' }, 1)
+    const claims = await Promise.all([store.claim('a'), store.claim('a'), store.claim('a')])
+    expect(claims.map((claim) => claim.state).sort()).toEqual(['run', 'unknown', 'unknown'])
+    await store.settle('a', { ok: true, value: { n: 1 } })
+    expect(await store.claim('a')).toEqual({ state: 'done', result: { ok: true, value: { n: 1 } } })
+    expect(await store.get('a')).toMatchObject({ execution: 'settled' })
+  })
+})
+
+it('sqliteStore gives another process what it was told', async () => {
+  const path = `${folder()}/approvals.db`
+  const one = sqliteStore({ path })
+  await one.add(request('a'))
+  const other = sqliteStore({ path })
+  await other.answer('a', { decision: 'approve', approver: 'ann' }, 1)
+  expect(await one.get('a')).toMatchObject({ status: 'answered', answer: { approver: 'ann' } })
+})

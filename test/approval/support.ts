@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
+import {
+  type ApprovalRecord,
+  type Approvals,
+  type ApprovalsOptions,
+  createApprovals,
+} from 'hookspan/approval'
+import type { ApprovalAnswer, ApprovalOptions, ApprovalRequest } from 'hookspan/gates'
+import { requireHuman } from 'hookspan/policies'
+import { expect, onTestFinished } from 'vitest'
+
+export function folder(): string {
+  const path = mkdtempSync(`${tmpdir()}/hookspan-approval-`)
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+export function request(id: string, more: Partial<ApprovalRequest> = {}): ApprovalRequest {
+  return {
+    id,
+    operationId: 'op',
+    rootOperationId: 'op',
+    toolCallId: 't',
+    callKey: 'call-0',
+    gateId: 'human',
+    point: 'beforeToolCall',
+    identifier: 'local',
+    apiName: 'delete_order',
+    args: { id: 1 },
+    argsDigest: 'd'.repeat(64),
+    requestedAt: Date.now(),
+    allow: ['approve', 'edit', 'reject'],
+    ...more,
+  }
+}
+
+/** A run whose tool calls need a human. */
+export function desk(options: ApprovalsOptions & { ask?: ApprovalOptions } = {}) {
+  const { ask, ...rest } = options
+  const approvals = createApprovals({ pollMs: 10, ...rest })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'human', gates: [requireHuman(ask ?? {})] })
+  const op = dispatcher.startOperation({ operationId: 'op' })
+  const events: HookEvent[] = []
+  for (const type of [
+    'beforeHumanIntervention',
+    'afterHumanIntervention',
+    'onStopByHumanIntervention',
+  ] as const) {
+    dispatcher.register('op', [{ id: type, type, handler: (event: HookEvent) => void events.push(event) }])
+  }
+  const ran: unknown[] = []
+  const call = (args: unknown = { id: 1 }, apiName = 'delete_order', toolCallId = 't1') =>
+    op.toolCall({ apiName, args, toolCallId }, (given) => {
+      ran.push(given)
+      return 'deleted'
+    })
+  return { approvals, dispatcher, op: op as Operation, events, ran, call }
+}
+
+/** The request that is pending, as soon as there is one. */
+export async function pending(approvals: Approvals): Promise<ApprovalRequest> {
+  let found: ApprovalRecord | undefined
+  await expect
+    .poll(async () => {
+      found = (await approvals.list({ status: 'pending' }))[0]
+      return found
+    })
+    .toBeDefined()
+  return (found as ApprovalRecord).request
+}
+
+export async function answer(approvals: Approvals, given: ApprovalAnswer): Promise<void> {
+  await approvals.respond((await pending(approvals)).id, given)
+}
