@@ -1,4 +1,5 @@
 /** Two runs side by side. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { DiffRow, DiffUnit } from '../../src/viewer/model/run-diff.ts'
@@ -126,9 +127,9 @@ const KIND_WORDS: Record<DiffRow['kind'], string> = {
 function CompareRow({ row, a, b }: { row: DiffRow; a: RunSummary; b: RunSummary }) {
   const heads = (
     <>
-      <Unit unit={row.a} run={a} />
+      <Unit unit={row.a} run={a} linked={row.changes.length === 0} />
       <span class={`kind kind-${row.kind}`}>{KIND_WORDS[row.kind]}</span>
-      <Unit unit={row.b} run={b} other={row.a} />
+      <Unit unit={row.b} run={b} other={row.a} linked={row.changes.length === 0} />
     </>
   )
   if (row.changes.length === 0)
@@ -141,6 +142,18 @@ function CompareRow({ row, a, b }: { row: DiffRow; a: RunSummary; b: RunSummary 
     <li class={`pair pair-${row.kind}`}>
       <details>
         <summary class="heads">{heads}</summary>
+        <p class="unit-links">
+          {row.a && (
+            <UnitLink unit={row.a} run={a}>
+              Open in A
+            </UnitLink>
+          )}
+          {row.b && (
+            <UnitLink unit={row.b} run={b}>
+              Open in B
+            </UnitLink>
+          )}
+        </p>
         {row.changes.map((change, index) => (
           <div key={index} class="change">
             <h3>{change.what}</h3>
@@ -160,22 +173,39 @@ function CompareRow({ row, a, b }: { row: DiffRow; a: RunSummary; b: RunSummary 
   )
 }
 
+function UnitLink({ unit, run, children }: { unit: DiffUnit; run: RunSummary; children: ComponentChildren }) {
+  return (
+    <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: unit.spanId })}>
+      {children}
+    </a>
+  )
+}
+
 function Unit({
   unit,
   run,
   other,
+  linked,
 }: {
   unit: DiffUnit | undefined
   run: RunSummary
   other?: DiffUnit | undefined
+  /** Not inside what itself can be clicked; there the links stand below. */
+  linked: boolean
 }) {
   if (!unit) return <div class="unit none" />
   return (
     <div class={`unit cat-${unit.category} ${unit.error ? 'bad' : ''}`}>
       <Icon name={unit.category} />
-      <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: unit.spanId })}>
-        <Text>{unit.label}</Text>
-      </a>
+      {linked ? (
+        <UnitLink unit={unit} run={run}>
+          <Text>{unit.label}</Text>
+        </UnitLink>
+      ) : (
+        <span class="label">
+          <Text>{unit.label}</Text>
+        </span>
+      )}
       {unit.mocked && <Badge kind="mocked">mocked</Badge>}
       {unit.error && <Badge kind="error">error</Badge>}
       <span class="hint preview">

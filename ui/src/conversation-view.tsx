@@ -34,6 +34,7 @@ export function ConversationView({ traceId, version, selected, onSelect }: Props
     )
   return (
     <div class="conversation" tabIndex={0} role="region" aria-label="Conversation">
+      <h2 class="sr">Conversation</h2>
       {!value.hasContent && (
         <p class="notice">
           Messages were not captured, so only what happened is shown. With hookspan,{' '}

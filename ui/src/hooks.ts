@@ -61,7 +61,8 @@ export function useKeys(keys: Keys): void {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return
       const target = event.target as HTMLElement
-      const typing = target.matches('input, textarea, select') || target.closest('dialog') !== null
+      const typing =
+        target.matches('input:not([type="checkbox"]), textarea, select') || target.closest('dialog') !== null
       if (typing && event.key !== 'Escape') return
       const handle = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined
       if (handle) handle(event)

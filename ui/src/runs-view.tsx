@@ -81,6 +81,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
 
   return (
     <main class="runs-page">
+      <h1 class="sr">Runs</h1>
       <div class="toolbar">
         <label class="search">
           <Icon name="search" />

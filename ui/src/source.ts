@@ -168,7 +168,7 @@ class OfflineSource implements Source {
       traceId: records[0]?.traceId ?? '',
       rows: this.#rows,
       conversationId: digests.map((digest) => digest.conversationId).find(Boolean) ?? '',
-      reason: digests.map((digest) => digest.reason).find(Boolean) ?? '',
+      reasons: new Map(digests.map((digest, at) => [records[at]!.spanId, digest.reason])),
       open: (spanId) => this.#records.get(spanId),
     })
   }

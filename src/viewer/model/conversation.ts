@@ -383,17 +383,10 @@ function piece(type: Piece['type'], text: string): Piece {
 }
 
 function firstWords(message: Message): string {
-  const text =
-    messageText(message) ||
-    message.parts
-      .map((part) =>
-        part.type === 'tool_call'
-          ? `${part.name}(…)`
-          : part.type === 'tool_result'
-            ? textOf(part.result)
-            : '',
-      )
-      .join(' ')
+  const calls = message.parts.map((part) =>
+    part.type === 'tool_call' ? `${part.name}(…)` : part.type === 'tool_result' ? textOf(part.result) : '',
+  )
+  const text = messageText(message) || calls.filter(Boolean).join(' ')
   return `${message.role}: ${text.replace(/\s+/g, ' ').slice(0, 120)}`
 }
 

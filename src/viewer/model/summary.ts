@@ -11,12 +11,13 @@ export interface SummaryInput {
   traceId: string
   rows: readonly SpanRow[]
   conversationId: string
-  reason: string
+  /** Why operations ended, by span. */
+  reasons: ReadonlyMap<string, string>
   /** Opens one span, for the input shown in the list. */
   open: (spanId: string) => SpanRecord | undefined
 }
 
-export function summarise({ traceId, rows, conversationId, reason, open }: SummaryInput): RunSummary {
+export function summarise({ traceId, rows, conversationId, reasons, open }: SummaryInput): RunSummary {
   const root = buildTree(rows)
   const nodes = root ? flatten(root) : []
   const agents = nodes.filter((node) => node.row.category === 'agent')
@@ -37,7 +38,7 @@ export function summarise({ traceId, rows, conversationId, reason, open }: Summa
     model: calls[0]?.row.label ?? '',
     conversationId,
     status: statusOf(nodes),
-    reason,
+    reason: reasonOf(agents, reasons),
     inputPreview: inputPreview(nodes, open),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
@@ -57,6 +58,13 @@ export function summarise({ traceId, rows, conversationId, reason, open }: Summa
     tools: distinct(tools.map((node) => node.row.label)),
     models: distinct(calls.map((node) => node.row.label)),
   }
+}
+
+/** Of the main agent; when it was resumed, of its last part. What its sub-agents ended for does not count. */
+function reasonOf(agents: readonly TreeNode[], reasons: ReadonlyMap<string, string>): string {
+  const depth = Math.min(...agents.map((node) => node.depth))
+  const main = agents.filter((node) => node.depth === depth)
+  return main.map((node) => reasons.get(node.row.spanId) ?? '').findLast(Boolean) ?? ''
 }
 
 function statusOf(nodes: readonly TreeNode[]): RunStatus {

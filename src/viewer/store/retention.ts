@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 export interface RetentionOptions {
-  /** Runs that started longer ago are removed. In milliseconds. */
+  /** Runs that last got a span longer ago are removed, in milliseconds: a recording sent today is new today. */
   maxAgeMs?: number
   /** When the store is larger, the oldest runs are removed until it is a tenth below. In bytes. */
   maxBytes?: number
@@ -9,7 +9,7 @@ export interface RetentionOptions {
 
 export function sweep(db: DatabaseSync, options: RetentionOptions, nowMs: number): number {
   let removed = 0
-  const oldest = db.prepare('SELECT id FROM run ORDER BY start_us LIMIT 50')
+  const oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
   if (options.maxAgeMs !== undefined && Number.isFinite(options.maxAgeMs)) {
     const old = db
       .prepare('SELECT id FROM run WHERE start_us < ?')

@@ -163,15 +163,14 @@ export class Store {
     const { rows } = this.#reader.rows(run, nowMs)
     const said = this.#db
       .prepare(
-        `SELECT max(conversation_id) AS conversation, (SELECT reason FROM span WHERE run = ?1 AND reason <> '' ORDER BY start_us LIMIT 1) AS reason
-         FROM span WHERE run = ?1`,
+        "SELECT span_id, conversation_id, reason FROM span WHERE run = ? AND (conversation_id <> '' OR reason <> '')",
       )
-      .get(run.id) as { conversation: string | null; reason: string | null }
+      .all(run.id) as { span_id: string; conversation_id: string; reason: string }[]
     const summary = summarise({
       traceId: run.traceId,
       rows,
-      conversationId: said.conversation ?? '',
-      reason: said.reason ?? '',
+      conversationId: said.map((row) => row.conversation_id).find(Boolean) ?? '',
+      reasons: new Map(said.map((row) => [row.span_id, row.reason])),
       open: (spanId) => this.#reader.span(run, spanId),
     })
     this.#saveSummary(run.id, summary)

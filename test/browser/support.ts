@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+export const SHOTS = fileURLToPath(new URL('../../.cache/screenshots/', import.meta.url))
+
+const CANDIDATES = [
+  process.env.CHROMIUM_BIN,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+export async function launch(): Promise<Browser> {
+  const executablePath = CANDIDATES.find((path) => path && existsSync(path))
+  if (!executablePath)
+    throw new Error(
+      'These tests need Chromium: `apt-get install chromium`, or set CHROMIUM_BIN to a browser.',
+    )
+  mkdirSync(SHOTS, { recursive: true })
+  const quiet = [
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ]
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', ...quiet] })
+}
+
+/** What went wrong in the page: errors, refused resources, violations of the policy. Empty when all is well. */
+export function watch(page: Page): string[] {
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning')
+      problems.push(`console: ${message.text()}`)
+  })
+  page.on('requestfailed', (request) => {
+    if (!request.url().includes('/api/live') && request.failure()?.errorText !== 'net::ERR_ABORTED')
+      problems.push(`request: ${request.url()}`)
+  })
+  return problems
+}
+
+/** What a careful look at a screenshot would find: wider than the window, text cut with no way to read it, overlaps, nothing there. */
+export function findFlaws(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const flaws: string[] = []
+    const root = document.documentElement
+    if (root.scrollWidth > root.clientWidth + 1)
+      flaws.push(`the page is ${root.scrollWidth - root.clientWidth} px wider than the window`)
+    const name = (element: Element) =>
+      `${element.tagName.toLowerCase()}.${element.getAttribute('class') ?? ''} "${(element.textContent ?? '').trim().slice(0, 40)}"`
+    const visible = (element: Element) => {
+      const box = element.getBoundingClientRect()
+      return (
+        box.width > 0 &&
+        box.height > 0 &&
+        element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+      )
+    }
+    // What is short by nature is never cut; long texts may end in an ellipsis.
+    for (const element of document.querySelectorAll(
+      'button, .badge:not(.badge-error), .status, .fact dd, .fact dt, th, .c-num, .c-n, h2, h3, .chip, .tabs button, .legend li',
+    )) {
+      if (
+        !visible(element) ||
+        element.closest('.sr, .help, .node, .run-title, .event-line, .side, .panel-title')
+      )
+        continue
+      if (
+        element.matches('button') &&
+        element.scrollWidth > element.clientWidth + 2 &&
+        !element.closest('.conversation')
+      )
+        flaws.push(`cut: ${name(element)}`)
+      else if (
+        !element.matches('button') &&
+        element.scrollWidth > element.clientWidth + 2 &&
+        getComputedStyle(element).overflow !== 'visible'
+      )
+        flaws.push(`cut: ${name(element)}`)
+    }
+    // Neighbours in one row do not cover each other.
+    for (const row of document.querySelectorAll(
+      '.toolbar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .name, .top, .heads, .legend, tr.run',
+    )) {
+      if (!visible(row)) continue
+      const boxes = [...row.children]
+        .filter(visible)
+        .map((child) => ({ child, box: child.getBoundingClientRect() }))
+      for (const [index, one] of boxes.entries()) {
+        for (const other of boxes.slice(index + 1)) {
+          const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left)
+          const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top)
+          if (across > 2 && down > 2) flaws.push(`overlap: ${name(one.child)} and ${name(other.child)}`)
+        }
+      }
+    }
+    for (const pane of document.querySelectorAll(
+      'main, .view, .panel-body, .timeline-rows, .conversation, .graph, .events, .lint, .compare-rows',
+    )) {
+      if (visible(pane) && (pane.textContent ?? '').trim().length < 10) flaws.push(`empty: ${name(pane)}`)
+    }
+    return flaws
+  })
+}
