@@ -142,7 +142,8 @@ class ChunkCollector {
     const choice = asList(choices)
       .map(asObject)
       .find((item) => (asCount(item?.index) ?? 0) === 0)
-    this.#finish = asText(choice?.finish_reason) ?? this.#finish
+    // Some compatible servers say '' for a reason of no name.
+    this.#finish = asText(choice?.finish_reason) || this.#finish || asText(choice?.finish_reason)
     const { tool_calls, role: _role, ...delta } = asObject(choice?.delta) ?? {}
     for (const [key, piece] of Object.entries(delta)) this.#append(key, piece)
     for (const item of asList(tool_calls)) this.#call(asObject(item) ?? {})
@@ -156,14 +157,15 @@ class ChunkCollector {
     if (key === 'content' && typeof piece === 'string' && piece !== '') this.#onText(piece)
   }
 
-  #call(part: Loose): void {
-    const index = asCount(part.index) ?? 0
-    const fn = asObject(part.function)
+  /** Beside the known fields, what compatible servers add and want back, like Gemini's `extra_content`. */
+  #call({ index: position, id, type: _type, function: piece, ...added }: Loose): void {
+    const index = asCount(position) ?? 0
+    const fn = asObject(piece)
     const call = this.#calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
-    call.id ||= asText(part.id) ?? ''
+    call.id ||= asText(id) ?? ''
     call.function.name ||= asText(fn?.name) ?? ''
     call.function.arguments += asText(fn?.arguments) ?? ''
-    this.#calls.set(index, call)
+    this.#calls.set(index, Object.assign(call, added))
   }
 
   /** @throws when the stream ended before the reply did: half a reply must not be taken for a whole one. */

@@ -23,7 +23,7 @@ export function readChatCompletion(reply: Loose): LlmReading {
   return withUsage(chatUsage(reply.usage), {
     id: asText(reply.id),
     model: asText(reply.model),
-    finishReasons: choices.flatMap((choice) => asText(choice.finish_reason) ?? []),
+    finishReasons: choices.flatMap((choice) => asText(choice.finish_reason) || []),
     content: asText(message.content),
     reasoning: asText(message.reasoning_content) ?? asText(message.reasoning),
     refusal: asText(message.refusal),
@@ -83,7 +83,7 @@ export class ChatChunkReader implements ChunkReader {
       const choice = asObject(item)
       const index = asCount(choice?.index) ?? 0
       const reason = asText(choice?.finish_reason)
-      if (reason !== undefined) this.#finish.set(index, reason)
+      if (reason) this.#finish.set(index, reason)
       if (index === 0) this.#delta(asObject(choice?.delta) ?? {})
     }
   }
