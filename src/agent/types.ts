@@ -14,6 +14,9 @@ export interface ToolContext {
   readonly traceparent: string | undefined
 }
 
+/** Written as a method, so that a tool of narrower arguments fits into a list of tools. */
+type ApprovalPredicate<A> = { decide(args: A): boolean | Promise<boolean> }['decide']
+
 export interface AgentTool<A = Record<string, unknown>> {
   /** Letters, digits, `_` and `-`, at most 64; unique among the tools and sub-agents of the agent. */
   name: string
@@ -27,7 +30,7 @@ export interface AgentTool<A = Record<string, unknown>> {
    */
   execute(args: A, context: ToolContext): unknown
   /** Whether a human is asked first. A predicate that throws denies the call. @default false */
-  needsApproval?: boolean | ((args: A) => boolean | Promise<boolean>)
+  needsApproval?: boolean | ApprovalPredicate<A>
   /** How the human is asked: time limit, instructions, who may answer. */
   approval?: ApprovalOptions
   /** Where the tool lives: the name of an MCP server, a plugin's id. @default 'local' */
@@ -92,8 +95,8 @@ export interface Agent {
 
 /** One message, or item, of a conversation, in the shape of the API that the agent speaks. */
 export interface AgentMessage {
-  readonly role?: string
-  readonly type?: string
+  readonly role?: string | null
+  readonly type?: string | null
   readonly content?: unknown
 }
 

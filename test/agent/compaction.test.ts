@@ -39,7 +39,7 @@ describe.each(['chat', 'responses'] as const)('compaction over %s', (api) => {
   it('replaces the older part by a summary of the model, and never parts a call from its result', async () => {
     const { client, fetch } = scripted([
       looks('door', 'window'),
-      looks('roof'),
+      looks('roof', 'cellar'),
       { content: 'They saw a door, a window and a roof.', usage },
       { content: 'All seen.', usage },
     ])
@@ -59,8 +59,8 @@ describe.each(['chat', 'responses'] as const)('compaction over %s', (api) => {
     const shape = context.map((message) => (message as AgentMessage).type ?? (message as AgentMessage).role)
     expect(shape).toEqual(
       api === 'chat'
-        ? ['system', 'user', 'assistant', 'tool']
-        : ['user', 'function_call', 'function_call_output'],
+        ? ['system', 'user', 'assistant', 'tool', 'tool']
+        : ['user', 'function_call', 'function_call', 'function_call_output', 'function_call_output'],
     )
     expect(tree.lines()).toEqual([
       'invoke_agent a',
@@ -70,6 +70,7 @@ describe.each(['chat', 'responses'] as const)('compaction over %s', (api) => {
       '    execute_tool look',
       '  step 1',
       '    chat gpt-4o',
+      '    execute_tool look',
       '    execute_tool look',
       '  compact',
       '    chat gpt-4o',

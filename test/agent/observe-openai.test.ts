@@ -182,6 +182,28 @@ describe.each([
     expect(after.map((event) => event.response.content)).toEqual(times(7, json.content))
   })
 
+  it('makes each model call of runTools one call', async () => {
+    const { client, tree, dispatcher } = observed(
+      { toolCalls: [{ id: 'a', name: 'search', arguments: {} }] },
+      { content: 'found' },
+    )
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    const runner = op.run(() =>
+      client.chat.completions.runTools({
+        ...ask,
+        tools: [
+          {
+            type: 'function',
+            function: { name: 'search', description: '', parameters: {}, function: () => 'x' },
+          },
+        ],
+      }),
+    )
+    expect(await runner.finalContent()).toBe('found')
+    await op.complete()
+    expect(tree.lines()).toEqual(['invoke_agent a', '  chat gpt-4o', '  chat gpt-4o'])
+  })
+
   it('is the same client: class, listing, and what is no model call', async () => {
     const fetch = vi.fn(async () => Response.json({ object: 'list', data: [{ id: 'm', embedding: [1] }] }))
     const tree = activityTree()

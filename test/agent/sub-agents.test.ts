@@ -13,7 +13,7 @@ const researcher: Agent = {
 const boss: Agent = {
   name: 'boss',
   model: 'gpt-4o',
-  tools: [{ name: 'search', execute: () => 'own' }],
+  tools: [{ name: 'search', execute: () => 'own', needsApproval: true }],
   subAgents: [researcher],
 }
 
@@ -67,7 +67,7 @@ describe('a sub-agent', () => {
       '  step 1',
       '    chat gpt-4o',
     ])
-    // The tool of the same name that the caller has needs no approval; the sub-agent's does.
+    // Once: the caller's tool of the same name needs an approval, too, but it is not the one that is called.
     expect(asked).toEqual(['researcher search'])
     expect(texts.join('')).toContain('researcher: ')
     expect(of('beforeToolCall')[0]).toMatchObject({
