@@ -1,4 +1,5 @@
 export { MockDatabase, MockTable, mockDatabase, type RowChange } from './database.ts'
+export { type EventLog, recordEvents } from './event-log.ts'
 export { type LiveCallGuard, type NoLiveCallsOptions, noLiveCalls } from './live/no-live-calls.ts'
 export { match } from './match/index.ts'
 export type { Matcher } from './match/matcher.ts'
@@ -30,3 +31,22 @@ export {
 } from './scripted-server/index.ts'
 export { type CallSummary, type RunSummary, summarizeCalls } from './summary.ts'
 export type { ToolDeclaration } from './tool-catalog.ts'
+export {
+  type AlignedCall,
+  type ArgsMode,
+  type ArgsPredicate,
+  type ExpectedCall,
+  type ExpectedSpan,
+  type HumanQuestion,
+  matchSpans,
+  matchTrajectory,
+  type ReadableTrajectory,
+  readQuestions,
+  readTrajectory,
+  type SpansResult,
+  type TrajectoryCall,
+  type TrajectoryMode,
+  type TrajectoryOptions,
+  type TrajectoryOutcome,
+  type TrajectoryResult,
+} from './trajectory/index.ts'

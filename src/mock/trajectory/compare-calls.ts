@@ -1,0 +1,57 @@
+import { describeValue } from '../../internal/errors.ts'
+import { matchesGlob } from '../../internal/glob.ts'
+import { differences, formatDifference } from '../match/difference.ts'
+import type { ArgsMode, ArgsPredicate, ExpectedCall, TrajectoryCall, TrajectoryOptions } from './types.ts'
+
+export type Expectation = Exclude<ExpectedCall, string>
+
+export function toExpectation(expected: ExpectedCall): Expectation {
+  return typeof expected === 'string' ? { name: expected } : expected
+}
+
+export interface Comparison {
+  /** 1: as expected; 0: another tool. */
+  readonly similarity: number
+  readonly differences: readonly string[]
+}
+
+/** How much of what is expected a call is: name and agent decide, arguments, result and outcome grade. */
+export function compareCalls(
+  expected: Expectation,
+  actual: TrajectoryCall,
+  options: TrajectoryOptions,
+): Comparison {
+  if (!matchesGlob(expected.name, actual.name) && expected.name !== `${actual.identifier}/${actual.name}`)
+    return NOTHING
+  if (expected.agent !== undefined && expected.agent !== actual.agent) return NOTHING
+  const found = [...compareArgs(expected, actual, options)]
+  if ('result' in expected) {
+    const result = differences(expected.result, actual.result, 'partial')
+    found.push(...result.map((difference) => formatDifference(difference, 'result')))
+  }
+  if (expected.outcome !== undefined && expected.outcome !== actual.outcome) {
+    found.push(`outcome: expected ${expected.outcome}, got ${actual.outcome}`)
+  }
+  if (found.length === 0) return { similarity: 1, differences: [] }
+  // Half for the right tool, the other half for the share of what is as expected of it.
+  const leaves = Math.max(found.length, countLeaves(expected.args) + ('result' in expected ? 1 : 0) + 1)
+  return { similarity: 0.5 + 0.5 * (1 - found.length / leaves) * 0.99, differences: found }
+}
+
+const NOTHING: Comparison = { similarity: 0, differences: [] }
+
+function compareArgs(expected: Expectation, actual: TrajectoryCall, options: TrajectoryOptions): string[] {
+  const mode: ArgsMode | ArgsPredicate =
+    expected.argsMode ?? options.argsByTool?.[actual.name] ?? options.args ?? 'exact'
+  if (typeof mode === 'function') {
+    if (mode(actual.args as never, expected.args) === true) return []
+    return [`args: expected to pass ${mode.name || 'the predicate'}, got ${describeValue(actual.args)}`]
+  }
+  if (mode === 'ignore' || !('args' in expected)) return []
+  return differences(expected.args, actual.args, mode).map((difference) => formatDifference(difference))
+}
+
+function countLeaves(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce<number>((sum, item) => sum + countLeaves(item), 0)
+}

@@ -1,0 +1,121 @@
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { matchesGlob } from '../../internal/glob.ts'
+import { differences, formatDifference } from '../match/difference.ts'
+import { bestAssignment } from './assignment.ts'
+import { type PlainSpan, readSpans } from './spans.ts'
+
+/** A span as a test expects it. A text is a glob over its name. */
+export type ExpectedSpan =
+  | string
+  | {
+      /** A glob, or an expression. */
+      readonly name?: string | RegExp
+      /** At least these; values may be matchers. */
+      readonly attributes?: Readonly<Record<string, unknown>>
+      readonly kind?: 'internal' | 'client' | 'server' | 'producer' | 'consumer'
+      /** Whether its status is ERROR. */
+      readonly failed?: boolean
+      /** Name of the span right above it: a glob. */
+      readonly parent?: string
+      /** Name of any span above it: a glob. */
+      readonly under?: string
+    }
+
+export interface SpansResult {
+  readonly pass: boolean
+  readonly report: string
+}
+
+/**
+ * Whether a trace has these spans, each expectation by a span of its own; further spans are allowed.
+ *
+ * @throws HookspanError `TRAJECTORY_UNREADABLE` for what is no spans.
+ */
+export function matchSpans(source: object, expected: readonly ExpectedSpan[]): SpansResult {
+  const spans = Array.isArray(source) && source.length === 0 ? [] : readSpans(unwrap(source))
+  if (spans === undefined) {
+    throw new HookspanError(
+      'TRAJECTORY_UNREADABLE',
+      `Expected spans, OTLP or Jaeger JSON, got ${describeValue(source)}.`,
+    )
+  }
+  const byId = new Map(spans.map((span) => [span.spanId, span]))
+  const wanted = expected.map((one) => (typeof one === 'string' ? { name: one } : one))
+  const problems = wanted.map((one) => spans.map((span) => compare(one, span, byId)))
+  const assigned = bestAssignment(problems.map((row) => row.map(({ length }) => (length === 0 ? 1 : 0))))
+  const lines = wanted.map((one, row) => {
+    const at = assigned[row] ?? -1
+    if (at >= 0) return `= ${spans[at]?.name}`
+    const rows = problems[row] ?? []
+    const nearest = rows.reduce(
+      (best, found, index) => (found.length < (rows[best]?.length ?? 0) ? index : best),
+      0,
+    )
+    const hint = rows[nearest]?.map((problem) => `\n    ${problem}`).join('') ?? ''
+    return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${spans[nearest].name}${hint}` : ''}`
+  })
+  const pass = assigned.every((column) => column >= 0)
+  const tree = pass
+    ? []
+    : ['Spans:', ...spans.map((span) => `  ${'  '.repeat(depth(span, byId))}${span.name}`)]
+  return { pass, report: [`Spans ${pass ? 'are' : 'are not'} as expected`, ...lines, ...tree].join('\n') }
+}
+
+function unwrap(source: object): unknown {
+  const { spans } = source as { spans?: unknown }
+  return Array.isArray(spans) && spans.length === 0 ? { data: [] } : source
+}
+
+function compare(
+  { name, attributes, kind, failed, parent, under }: Exclude<ExpectedSpan, string>,
+  span: PlainSpan,
+  byId: ReadonlyMap<string, PlainSpan>,
+): string[] {
+  const above = ancestors(span, byId)
+  const found: string[] = []
+  if (
+    name !== undefined &&
+    !(typeof name === 'string' ? matchesGlob(name, span.name) : name.test(span.name))
+  ) {
+    found.push(`name: expected ${name}, got ${span.name}`)
+  }
+  if (attributes !== undefined) {
+    found.push(
+      ...differences(attributes, span.attributes, 'partial').map((one) =>
+        formatDifference(one, 'attributes'),
+      ),
+    )
+  }
+  if (kind !== undefined && kind !== span.kind) found.push(`kind: expected ${kind}, got ${span.kind}`)
+  if (failed !== undefined && failed !== span.failed)
+    found.push(`failed: expected ${failed}, got ${span.failed}`)
+  if (parent !== undefined && !matchesGlob(parent, above[0]?.name ?? '')) {
+    found.push(`parent: expected ${parent}, got ${above[0]?.name ?? 'none'}`)
+  }
+  if (under !== undefined && !above.some((one) => matchesGlob(under, one.name))) {
+    found.push(`under: expected ${under}, got ${above.map((one) => one.name).join(' < ') || 'none'}`)
+  }
+  return found
+}
+
+function ancestors(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): PlainSpan[] {
+  const found: PlainSpan[] = []
+  for (
+    let at = byId.get(span.parentId ?? '');
+    at !== undefined && !found.includes(at);
+    at = byId.get(at.parentId ?? '')
+  ) {
+    found.push(at)
+  }
+  return found
+}
+
+function depth(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): number {
+  return ancestors(span, byId).length
+}
+
+function describeSpan({ name, attributes, parent, under }: Exclude<ExpectedSpan, string>): string {
+  const where = parent ? ` below ${parent}` : under ? ` under ${under}` : ''
+  const what = attributes ? ` with ${Object.keys(attributes).join(', ')}` : ''
+  return `${name ?? 'any span'}${what}${where}`
+}

@@ -1,0 +1,204 @@
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { matchesGlob } from '../../internal/glob.ts'
+import { bestAlignment, bestAssignment } from './assignment.ts'
+import { type Comparison, compareCalls, type Expectation, toExpectation } from './compare-calls.ts'
+import { assignInOrder, type Precedence, readPrecedences } from './precedence.ts'
+import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
+import { formatReport } from './report.ts'
+import type {
+  AlignedCall,
+  ExpectedCall,
+  TrajectoryCall,
+  TrajectoryMode,
+  TrajectoryOptions,
+  TrajectoryResult,
+} from './types.ts'
+
+const MODES: readonly TrajectoryMode[] = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
+
+/**
+ * Holds the tool calls of a run against those that are expected. Pairs them by the best assignment, or the best
+ * alignment where the order counts, so that the score is as high as it can be and the report as short.
+ *
+ * @param source an `AgentRun`, events, spans, OTLP or Jaeger JSON, chat messages, or calls.
+ * @throws HookspanError `INVALID_OPTION`, or `TRAJECTORY_UNREADABLE` for a source that is none of these.
+ */
+export function matchTrajectory(
+  source: ReadableTrajectory,
+  expected: readonly ExpectedCall[],
+  options: TrajectoryOptions = {},
+): TrajectoryResult {
+  const { mode = 'strict', minScore = 1 } = options
+  if (!MODES.includes(mode)) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected \`mode\` to be one of ${MODES.join(', ')}, got ${describeValue(mode)}.`,
+    )
+  }
+  if (!Array.isArray(expected)) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected a list of expected calls, got ${describeValue(expected)}.`,
+    )
+  }
+  const actual = readTrajectory(source)
+  const wanted = expected.map(toExpectation)
+  const precedences = readPrecedences(wanted)
+  const compared = wanted.map((one) => actual.map((call) => compareCalls(one, call, options)))
+  const assigned = assign(compared, actual.length, mode, precedences)
+  const alignment = align(wanted, actual, compared, assigned, mode)
+  const problems = [
+    ...orderProblems(wanted, assigned, precedences),
+    ...forbiddenProblems(actual, options),
+    ...maximumProblems(actual, options),
+  ]
+  const score = scoreOf(compared, assigned, actual.length, mode) * orderShare(assigned, precedences)
+  const followed = alignment.every((line) => line.kind === 'match' || (line.kind === 'extra' && line.allowed))
+  const complete = mode === 'subset' ? followedSubset(alignment) : followed
+  const pass = (complete || (minScore < 1 && score >= minScore)) && problems.length === 0
+  const result = { pass, score, alignment, problems }
+  return { ...result, report: formatReport(result, wanted, actual, { mode, minScore }) }
+}
+
+type Compared = readonly (readonly Comparison[])[]
+
+function assign(
+  compared: Compared,
+  actualCount: number,
+  mode: TrajectoryMode,
+  precedences: readonly Precedence[],
+): number[] {
+  const weights = compared.map((row) => row.map(({ similarity }) => similarity))
+  if (mode === 'strict' || mode === 'subsequence') return bestAlignment(weights, actualCount)
+  const best = bestAssignment(weights)
+  if (orderShare(best, precedences) === 1) return best
+  const isMatch = (expected: number, actual: number) => weights[expected]?.[actual] === 1
+  return assignInOrder(isMatch, compared.length, actualCount, precedences) ?? best
+}
+
+function align(
+  wanted: readonly Expectation[],
+  actual: readonly TrajectoryCall[],
+  compared: Compared,
+  assigned: readonly number[],
+  mode: TrajectoryMode,
+): AlignedCall[] {
+  const ordered = mode === 'strict' || mode === 'subsequence'
+  const expectedOf = new Map(assigned.flatMap((column, row) => (column >= 0 ? [[column, row] as const] : [])))
+  const moved = ordered ? findMoved(compared, assigned, expectedOf) : new Map<number, number>()
+  const allowed = mode === 'subsequence' || mode === 'superset'
+  const lines: AlignedCall[] = []
+  let next = 0
+  const flush = (until: number) => {
+    for (; next < until; next++) {
+      if (assigned[next] === -1 && !moved.has(next)) lines.push({ kind: 'missing', expected: next })
+    }
+  }
+  const movedTo = new Map([...moved].map(([row, column]) => [column, row]))
+  for (const column of actual.keys()) {
+    const row = expectedOf.get(column)
+    if (row !== undefined) {
+      if (ordered) flush(row)
+      const { similarity, differences } = (compared[row] as readonly Comparison[])[column] as Comparison
+      lines.push(
+        similarity === 1
+          ? { kind: 'match', expected: row, actual: column }
+          : { kind: 'differs', expected: row, actual: column, similarity, differences },
+      )
+      continue
+    }
+    const from = movedTo.get(column)
+    if (from !== undefined) lines.push({ kind: 'moved', expected: from, actual: column })
+    else lines.push({ kind: 'extra', actual: column, allowed })
+  }
+  flush(wanted.length)
+  return lines
+}
+
+/** Calls that are there, at another place. */
+function findMoved(
+  compared: Compared,
+  assigned: readonly number[],
+  expectedOf: ReadonlyMap<number, number>,
+): Map<number, number> {
+  const moved = new Map<number, number>()
+  const taken = new Set<number>(expectedOf.keys())
+  for (const [row, column] of assigned.entries()) {
+    if (column !== -1) continue
+    const at =
+      compared[row]?.findIndex(({ similarity }, index) => similarity === 1 && !taken.has(index)) ?? -1
+    if (at === -1) continue
+    moved.set(row, at)
+    taken.add(at)
+  }
+  return moved
+}
+
+function followedSubset(alignment: readonly AlignedCall[]): boolean {
+  return alignment.every((line) => line.kind === 'match' || line.kind === 'missing')
+}
+
+function scoreOf(
+  compared: Compared,
+  assigned: readonly number[],
+  actualCount: number,
+  mode: TrajectoryMode,
+): number {
+  const expectedCount = compared.length
+  const sum = assigned.reduce(
+    (total, column, row) => total + (column < 0 ? 0 : (compared[row]?.[column]?.similarity ?? 0)),
+    0,
+  )
+  const most =
+    mode === 'subset'
+      ? actualCount
+      : mode === 'subsequence' || mode === 'superset'
+        ? expectedCount
+        : Math.max(expectedCount, actualCount)
+  return most === 0 ? 1 : sum / most
+}
+
+function isBroken(assigned: readonly number[], { index, after }: Precedence): boolean {
+  const [later, earlier] = [assigned[index] ?? -1, assigned[after] ?? -1]
+  return later >= 0 && earlier >= 0 && later < earlier
+}
+
+function orderShare(assigned: readonly number[], precedences: readonly Precedence[]): number {
+  if (precedences.length === 0) return 1
+  return precedences.filter((precedence) => !isBroken(assigned, precedence)).length / precedences.length
+}
+
+function orderProblems(
+  wanted: readonly Expectation[],
+  assigned: readonly number[],
+  precedences: readonly Precedence[],
+): string[] {
+  const label = (index: number) => wanted[index]?.id ?? wanted[index]?.name
+  return precedences
+    .filter((precedence) => isBroken(assigned, precedence))
+    .map(
+      ({ index, after }) =>
+        `wrong order: "${label(index)}" was called before "${label(after)}", expected after it`,
+    )
+}
+
+function forbiddenProblems(
+  actual: readonly TrajectoryCall[],
+  { forbidden = [] }: TrajectoryOptions,
+): string[] {
+  return actual.flatMap((call, index) =>
+    forbidden.some((glob) => matchesGlob(glob, call.name))
+      ? [`forbidden call: "${call.name}" was called (call ${index + 1})`]
+      : [],
+  )
+}
+
+function maximumProblems(actual: readonly TrajectoryCall[], { maxCalls }: TrajectoryOptions): string[] {
+  if (maxCalls === undefined) return []
+  const limits = typeof maxCalls === 'number' ? { '*': maxCalls } : maxCalls
+  return Object.entries(limits).flatMap(([glob, most]) => {
+    const count = actual.filter(({ name }) => matchesGlob(glob, name)).length
+    const what = glob === '*' ? 'calls' : `calls of "${glob}"`
+    return count > most ? [`too many calls: ${count} ${what}, at most ${most} allowed`] : []
+  })
+}

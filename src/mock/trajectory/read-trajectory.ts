@@ -1,0 +1,64 @@
+import type { HookEvent } from '../../hooks/index.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { callsOfEvents } from './event-calls.ts'
+import { callsOfMessages } from './message-calls.ts'
+import { callsOfSpans } from './span-calls.ts'
+import { readSpans } from './spans.ts'
+import type { TrajectoryCall } from './types.ts'
+
+/**
+ * What tool calls can be read from: an `AgentRun`, hook events, spans (of the OpenTelemetry SDK, OTLP JSON, Jaeger's
+ * JSON), chat messages, calls, or an object with `events`.
+ */
+export type ReadableTrajectory = object
+
+/** @throws HookspanError `TRAJECTORY_UNREADABLE`. */
+export function readTrajectory(source: ReadableTrajectory): TrajectoryCall[] {
+  const read = tryRead(source)
+  if (read !== undefined) return read
+  throw new HookspanError(
+    'TRAJECTORY_UNREADABLE',
+    `Expected an AgentRun, hook events, spans, OTLP or Jaeger JSON, chat messages or calls, got ${describeValue(source)}.`,
+  )
+}
+
+function tryRead(source: unknown): TrajectoryCall[] | undefined {
+  if (typeof source !== 'object' || source === null) return undefined
+  if (Array.isArray(source)) return readList(source)
+  const { messages, events } = source as { messages?: unknown; events?: unknown }
+  if (Array.isArray(events)) return tryRead(events)
+  if (Array.isArray(messages)) return callsOfMessages(messages)
+  const spans = readSpans(source)
+  return spans && callsOfSpans(spans)
+}
+
+function readList(list: readonly unknown[]): TrajectoryCall[] | undefined {
+  if (list.length === 0) return []
+  const every = (test: (item: Record<string, unknown>) => boolean) =>
+    list.every((item) => typeof item === 'object' && item !== null && test(item as Record<string, unknown>))
+  if (isEvents(list)) return callsOfEvents(list)
+  const spans = readSpans(list)
+  if (spans !== undefined) return callsOfSpans(spans)
+  if (every((item) => typeof item.apiName === 'string')) {
+    return (list as readonly { apiName: string; args: unknown }[]).map(({ apiName, args, ...more }) => ({
+      ...more,
+      name: apiName,
+      args,
+      outcome: 'unknown',
+    }))
+  }
+  if (every((item) => typeof item.name === 'string' && !('role' in item) && !('type' in item))) {
+    return (list as readonly TrajectoryCall[]).map((call) => ({
+      ...call,
+      args: call.args,
+      outcome: call.outcome ?? 'unknown',
+    }))
+  }
+  return every((item) => 'role' in item || 'type' in item) ? callsOfMessages(list) : undefined
+}
+
+export function isEvents(source: unknown): source is readonly HookEvent[] {
+  return (
+    Array.isArray(source) && source.length > 0 && source.every((item) => typeof item?.hookType === 'string')
+  )
+}

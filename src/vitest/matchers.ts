@@ -1,0 +1,147 @@
+import type { HumanAction } from '../hooks/index.ts'
+import { matchesGlob } from '../internal/glob.ts'
+import {
+  type ExpectedCall,
+  type ExpectedSpan,
+  matchSpans,
+  matchTrajectory,
+  type ReadableTrajectory,
+  readQuestions,
+  readTrajectory,
+  type TrajectoryCall,
+  type TrajectoryOptions,
+  type TrajectoryOutcome,
+} from '../mock/index.ts'
+import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
+import { eventsOf } from '../mock/trajectory/humans.ts'
+
+interface MatcherResult {
+  pass: boolean
+  message: () => string
+}
+
+export interface CalledToolOptions extends Pick<TrajectoryOptions, 'args'> {
+  /** Exactly so many fitting calls. @default at least 1 */
+  times?: number
+  /** May hold matchers; compared partially. */
+  result?: unknown
+  outcome?: TrajectoryOutcome
+  agent?: string
+}
+
+export interface DeniedOptions {
+  /** `policy_denied`, `no_approver`, `rejected`, ... */
+  code?: string
+  /** A part of the reason. */
+  reason?: string | RegExp
+}
+
+export interface AskedHumanOptions {
+  action?: HumanAction
+  approver?: string
+  times?: number
+}
+
+/** Custom matchers of vitest; `hookspan/vitest` adds them to `expect` when it is imported. */
+export const matchers = {
+  toMatchTrajectory(
+    received: ReadableTrajectory,
+    expected: readonly ExpectedCall[],
+    options: TrajectoryOptions = {},
+  ): MatcherResult {
+    const { pass, report } = matchTrajectory(received, expected, options)
+    return { pass, message: () => report }
+  },
+
+  toHaveCalledTool(
+    received: ReadableTrajectory,
+    name: string,
+    args?: unknown,
+    options: CalledToolOptions = {},
+  ): MatcherResult {
+    const { times, args: mode = 'partial', ...more } = options
+    const calls = readTrajectory(received)
+    const expected = { name, ...(args !== undefined && { args }), ...more }
+    const closest: string[] = []
+    const fitting = calls.filter((call) => {
+      const { pass, report } = matchTrajectory([call], [expected], { args: mode })
+      if (!pass && matchesGlob(name, call.name)) closest.push(report.split('\n').slice(1).join('\n'))
+      return pass
+    })
+    const pass = times === undefined ? fitting.length > 0 : fitting.length === times
+    const wanted = times === undefined ? 'a call' : `${times} calls`
+    return {
+      pass,
+      message: () =>
+        [
+          `Expected ${pass ? 'no' : wanted} of "${name}"${args === undefined ? '' : ' with these arguments'}, found ${fitting.length}.`,
+          ...(pass
+            ? fitting.map(showCall)
+            : closest.length > 0
+              ? closest
+              : ['Calls:', ...calls.map(showCall)]),
+        ].join('\n'),
+    }
+  },
+
+  toHaveSpans(received: object, expected: readonly ExpectedSpan[]): MatcherResult {
+    const { pass, report } = matchSpans(received, expected)
+    return { pass, message: () => report }
+  },
+
+  toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
+    const events = eventsOf(received)
+    const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
+    const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
+    const fitting = refused.filter(
+      (call) =>
+        matchesGlob(name, call.name) &&
+        (options.code === undefined || options.code === call.code) &&
+        fitsText(options.reason, call.reason ?? ''),
+    )
+    const pass = fitting.length > 0
+    return {
+      pass,
+      message: () =>
+        [
+          `Expected ${pass ? 'no' : 'a'} denied call of "${name}"${options.code ? ` with code ${options.code}` : ''}, found ${fitting.length}.`,
+          'Denied:',
+          ...refused.map(showCall),
+        ].join('\n'),
+    }
+  },
+
+  toHaveAskedHuman(received: ReadableTrajectory, name = '*', options: AskedHumanOptions = {}): MatcherResult {
+    const questions = readQuestions(received)
+    const { action, approver, times } = options
+    const fitting = questions.filter(
+      (question) =>
+        question.tools.some((tool) => matchesGlob(name, tool)) &&
+        (action === undefined || action === question.action) &&
+        (approver === undefined || approver === question.approver),
+    )
+    const pass = times === undefined ? fitting.length > 0 : fitting.length === times
+    return {
+      pass,
+      message: () =>
+        [
+          `Expected ${pass ? 'nobody' : 'a human'} to be asked about "${name}"${action ? ` and to answer ${action}` : ''}, found ${fitting.length}.`,
+          'Asked:',
+          ...questions.map(
+            (one) =>
+              `  ${one.tools.join(', ')}: ${one.action ?? 'no answer'}${one.reason ? ` (${one.reason})` : ''}`,
+          ),
+        ].join('\n'),
+    }
+  },
+}
+
+function fitsText(expected: string | RegExp | undefined, actual: string): boolean {
+  if (expected === undefined) return true
+  return typeof expected === 'string' ? actual.includes(expected) : expected.test(actual)
+}
+
+function showCall({ name, args, outcome, code, reason }: TrajectoryCall): string {
+  const why = code === undefined ? '' : `: ${code}${reason ? `, ${reason}` : ''}`
+  return `  ${name}(${JSON.stringify(args) ?? ''}) [${outcome}${why}]`
+}
