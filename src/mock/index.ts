@@ -1,5 +1,7 @@
 export { MockDatabase, MockTable, mockDatabase, type RowChange } from './database.ts'
 export { type EventLog, recordEvents } from './event-log.ts'
+export { HumanAnswer, human } from './humans/human-answer.ts'
+export { ScriptedApprovals, scriptedApprovals } from './humans/scripted-approvals.ts'
 export { type LiveCallGuard, type NoLiveCallsOptions, noLiveCalls } from './live/no-live-calls.ts'
 export { match } from './match/index.ts'
 export type { Matcher } from './match/matcher.ts'
@@ -13,6 +15,16 @@ export {
 export type { StreamEnd } from './rules/answer.ts'
 export type { MockedCall } from './rules/definition.ts'
 export { MockRule, mock } from './rules/mock-rule.ts'
+export {
+  callTool,
+  callTools,
+  type ExpectedRequest,
+  type ModelStep,
+  type ScriptedClientOptions,
+  ScriptedModel,
+  type ScriptedModelOptions,
+  scriptedModel,
+} from './scripted-model.ts'
 export {
   type Respond,
   type RespondInfo,

@@ -47,10 +47,9 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
     const at = assigned[row] ?? -1
     if (at >= 0) return `= ${spans[at]?.name}`
     const rows = problems[row] ?? []
-    const nearest = rows.reduce(
-      (best, found, index) => (found.length < (rows[best]?.length ?? 0) ? index : best),
-      0,
-    )
+    const far = (index: number) =>
+      (rows[index]?.length ?? 0) + (rows[index]?.[0]?.startsWith('name:') ? 100 : 0)
+    const nearest = rows.reduce((best, _, index) => (far(index) < far(best) ? index : best), 0)
     const hint = rows[nearest]?.map((problem) => `\n    ${problem}`).join('') ?? ''
     return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${spans[nearest].name}${hint}` : ''}`
   })

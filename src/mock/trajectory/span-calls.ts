@@ -15,7 +15,14 @@ const ARGS = [
   ...['tool_arguments', 'traceloop.entity.input'],
 ]
 const RESULT = [
-  ...['gen_ai.tool.call.result', 'ai.toolCall.result', 'gen_ai.output', 'output.value', 'tool_response'],
+  ...[
+    'gen_ai.tool.call.result',
+    'ai.toolCall.result',
+    'gen_ai.output',
+    'genai.output',
+    'output.value',
+    'tool_response',
+  ],
   'traceloop.entity.output',
 ]
 const CALL_ID = ['gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id']

@@ -1,0 +1,1 @@
+export { formatCoverage, MockCoverageReporter } from './coverage-reporter.ts'

@@ -1,0 +1,81 @@
+import { expect as baseExpect, test as baseTest } from 'vitest'
+import type { HookDispatcher } from '../dispatcher/index.ts'
+import type { MockTools, ScriptedApprovals } from '../mock/index.ts'
+import { matchers } from './matchers.ts'
+import { type RepeatedRun, type RepeatReport, repeatRuns } from './repeat.ts'
+import { joinFailures, type ModelFixture, TestKit, type TestTrace } from './test-kit.ts'
+
+baseExpect.extend(matchers)
+
+/** What a test may ask for by name. */
+export interface HookspanFixtures {
+  /** A dispatcher of the test's own. Give it to the agent. */
+  dispatcher: HookDispatcher
+  /** Strict mocks of the dispatcher's tools: add rules with `mocks.use(mock('search').returns(...))`. */
+  mocks: MockTools
+  /** Makes scripted models: `model(['hello'])`. */
+  model: ModelFixture
+  /** Scripted humans: `humans.add(human('refund').approves())`. */
+  humans: ScriptedApprovals
+  /** What happened: events, spans, and a tree to print. */
+  trace: TestTrace
+  /** Runs the same several times and counts how often it passes. */
+  repeat: (
+    runs: number,
+    fn: (run: RepeatedRun) => unknown,
+    options?: { concurrency?: number },
+  ) => Promise<RepeatReport>
+}
+
+/** Where the reporter finds what a test mocked. */
+export const META_KEY = 'hookspan'
+
+type Use<T> = (value: T) => Promise<void>
+type Context = { kit: TestKit; task: { name: string; meta: object; result?: { state?: string } } }
+
+/**
+ * vitest's `test` with fixtures of hookspan. Each test has its own, also under `test.concurrent`; at its end it
+ * fails when a mock, a step of a model, or a scripted human was not used, or a call had no mock. The trace of a
+ * failed test is printed, and saved in `.hookspan/failed-tests` (`HOOKSPAN_TRACE_DIR`).
+ *
+ * @example
+ * test('tells the weather', async ({ dispatcher, mocks, model }) => {
+ *   mocks.use(mock('get_weather').returns({ tempC: 7 }))
+ *   const client = model([callTool('get_weather', { city: 'Berlin' }), 'It is 7 °C.'])
+ *   const run = await execAgent({ agent, prompt: 'How warm is it?', client, dispatcher })
+ *   expect(run).toHaveCalledTool('get_weather', { city: 'Berlin' })
+ * })
+ */
+export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
+  kit: async ({ task }: Pick<Context, 'task'>, use: Use<TestKit>) => {
+    const kit = new TestKit()
+    await use(kit)
+    const failures = await kit.finish()
+    if (kit.coverage !== undefined) Object.assign(task.meta, { [META_KEY]: kit.coverage })
+    if (failures.length > 0 || task.result?.state === 'fail') showTrace(kit, fullName(task))
+    if (failures.length > 0) throw joinFailures(failures)
+  },
+  dispatcher: async ({ kit }: Context, use: Use<HookDispatcher>) => use(kit.dispatcher),
+  mocks: async ({ kit }: Context, use: Use<MockTools>) => use(kit.mocks),
+  model: async ({ kit }: Context, use: Use<ModelFixture>) => use(kit.model),
+  humans: async ({ kit }: Context, use: Use<ScriptedApprovals>) => use(kit.humans),
+  trace: async ({ kit }: Context, use: Use<TestTrace>) => use(kit.trace),
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures it depends on
+  repeat: async ({}, use: Use<HookspanFixtures['repeat']>) => use(repeatRuns),
+})
+
+export const it = test
+export const expect = baseExpect
+
+function fullName(task: Context['task']): string {
+  const names: string[] = []
+  for (let at: { name?: string; suite?: object } | undefined = task; at !== undefined; at = at.suite) {
+    if (at.name) names.unshift(at.name)
+  }
+  return names.join(' > ')
+}
+
+function showTrace(kit: TestKit, name: string): void {
+  if (kit.trace.spans.length === 0) return
+  console.error(`Trace of the failed test "${name}" (saved as ${kit.save(name)}):\n${kit.trace.tree()}`)
+}

@@ -1,0 +1,107 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HookDispatcher } from '../dispatcher/index.ts'
+import type { HookEvent } from '../hooks/index.ts'
+import {
+  type EventLog,
+  type MockCoverage,
+  type MockTools,
+  type ModelStep,
+  mockTools,
+  recordEvents,
+  type ScriptedApprovals,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  scriptedApprovals,
+  scriptedModel,
+} from '../mock/index.ts'
+import { type RecordedSpan, TraceTree } from './trace-tree.ts'
+
+/** What happened in the test's dispatcher. */
+export interface TestTrace {
+  readonly events: readonly HookEvent[]
+  readonly spans: readonly RecordedSpan[]
+  /** One line a span. */
+  tree(): string
+  /** OTLP JSON. */
+  toJSON(): object
+}
+
+export type ModelFixture = (steps: readonly ModelStep[], options?: ScriptedModelOptions) => ScriptedModel
+
+/** Everything one test, or one of several runs in a test, needs; nothing is shared with another one. */
+export class TestKit {
+  readonly dispatcher = new HookDispatcher()
+  readonly trace: TestTrace
+  readonly #log: EventLog
+  readonly #models: ScriptedModel[] = []
+  #mocks: MockTools | undefined
+  #humans: ScriptedApprovals | undefined
+
+  constructor() {
+    const tree = new TraceTree()
+    this.dispatcher.use({ name: 'hookspan/vitest', instrument: tree })
+    this.#log = recordEvents(this.dispatcher)
+    const { events } = this.#log
+    this.trace = {
+      events,
+      get spans() {
+        return tree.spans
+      },
+      tree: () => tree.toString(),
+      toJSON: () => tree.toJSON(),
+    }
+  }
+
+  /** Strict mocks without a rule yet: from now on a call that no rule answers fails the test. */
+  get mocks(): MockTools {
+    this.#mocks ??= mockTools(this.dispatcher)
+    return this.#mocks
+  }
+
+  get humans(): ScriptedApprovals {
+    this.#humans ??= scriptedApprovals(this.dispatcher)
+    return this.#humans
+  }
+
+  readonly model: ModelFixture = (steps, options) => {
+    const model = scriptedModel(steps, options)
+    this.#models.push(model)
+    return model
+  }
+
+  get coverage(): MockCoverage | undefined {
+    return this.#mocks?.coverage()
+  }
+
+  /** Cleans up, and gives everything that was not as the test says. */
+  async finish(): Promise<Error[]> {
+    const failures = [this.#mocks, this.#humans, ...this.#models].flatMap((part) => {
+      try {
+        part?.[Symbol.dispose]()
+        return []
+      } catch (error) {
+        return [error as Error]
+      }
+    })
+    await this.dispatcher.shutdown({ timeoutMs: 1_000 })
+    this.#log[Symbol.dispose]()
+    return failures
+  }
+
+  /** Writes the trace beside those of other failed tests. @returns the file's path. */
+  save(testName: string): string {
+    const folder = process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests')
+    mkdirSync(folder, { recursive: true })
+    const slug = testName.replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 120)
+    const path = join(folder, `${slug}.json`)
+    writeFileSync(path, `${JSON.stringify(this.trace.toJSON(), null, 2)}\n`)
+    return path
+  }
+}
+
+export function joinFailures(failures: readonly Error[]): Error {
+  const [first, ...rest] = failures
+  if (first !== undefined && rest.length === 0) return first
+  return new AggregateError(failures, failures.map(({ message }) => message).join('\n\n'))
+}

@@ -1,0 +1,234 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { HookDispatcher } from 'hookspan'
+import { execAgent } from 'hookspan/agent'
+import { deny, requireApproval } from 'hookspan/gates'
+import {
+  callTools,
+  human,
+  mock,
+  mockTools,
+  readTrajectory,
+  recordEvents,
+  scriptedApprovals,
+  scriptedModel,
+} from 'hookspan/mock'
+import { traceHooks } from 'hookspan/tracing'
+import { expect } from 'hookspan/vitest'
+import { beforeAll, describe, it } from 'vitest'
+import { recordingsFolder } from '../support/recordings-folder.ts'
+
+const tool = (name: string) => ({ name, parameters: { type: 'object' }, execute: () => 'real' })
+
+/** A run with a mocked, a failing, a denied and an approved call, in all the forms in which one can look at it. */
+async function run(api: 'chat' | 'responses') {
+  const exporter = new InMemorySpanExporter()
+  const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(traceHooks({ tracer: provider.getTracer('test'), captureContent: true }))
+  dispatcher.use({
+    name: 'policy',
+    gates: [
+      {
+        id: 'policy',
+        point: 'beforeToolCall',
+        decide: ({ apiName }) =>
+          apiName === 'drop'
+            ? deny('no drops', { code: 'policy_denied' })
+            : apiName === 'refund'
+              ? requireApproval({})
+              : undefined,
+      },
+    ],
+  })
+  const log = recordEvents(dispatcher)
+  using _mocks = mockTools(dispatcher, [
+    mock('search').returns({ hits: 2 }),
+    mock('flaky').throws(new Error('down')),
+    mock('refund').returns('refunded'),
+  ])
+  using _humans = scriptedApprovals(dispatcher, [human('refund').by('anna').edits({ amount: 5 })])
+  using client = scriptedModel([
+    callTools(['search', { q: 'x' }], ['flaky', {}], ['drop', { table: 't' }], ['refund', { amount: 50 }]),
+    'done',
+  ])
+  const agent = { name: 'support', model: 'm', api, tools: ['search', 'flaky', 'drop', 'refund'].map(tool) }
+  const agentRun = await execAgent({ agent, prompt: 'go', dispatcher, client })
+  await dispatcher.drain()
+  const spans = exporter.getFinishedSpans()
+  return { agentRun, log, spans, otlp: toOtlp(spans), jaeger: toJaeger(spans) }
+}
+
+type Spans = ReturnType<InMemorySpanExporter['getFinishedSpans']>
+
+function toOtlp(spans: Spans) {
+  const value = (v: unknown): object =>
+    typeof v === 'string'
+      ? { stringValue: v }
+      : typeof v === 'boolean'
+        ? { boolValue: v }
+        : Array.isArray(v)
+          ? { arrayValue: { values: v.map(value) } }
+          : Number.isInteger(v)
+            ? { intValue: String(v) }
+            : { doubleValue: v }
+  return {
+    resourceSpans: [
+      {
+        scopeSpans: [
+          {
+            spans: spans.map((span) => ({
+              name: span.name,
+              kind: span.kind + 1,
+              traceId: span.spanContext().traceId,
+              spanId: span.spanContext().spanId,
+              parentSpanId: span.parentSpanContext?.spanId ?? '',
+              startTimeUnixNano: `${span.startTime[0]}${String(span.startTime[1]).padStart(9, '0')}`,
+              status: span.status.code === 2 ? { code: 'STATUS_CODE_ERROR' } : {},
+              attributes: Object.entries(span.attributes).map(([key, v]) => ({ key, value: value(v) })),
+            })),
+          },
+        ],
+      },
+    ],
+  }
+}
+
+function toJaeger(spans: Spans) {
+  return {
+    data: [
+      {
+        traceID: spans[0]?.spanContext().traceId,
+        spans: spans.map((span) => ({
+          operationName: span.name,
+          traceID: span.spanContext().traceId,
+          spanID: span.spanContext().spanId,
+          references: span.parentSpanContext
+            ? [{ refType: 'CHILD_OF', spanID: span.parentSpanContext.spanId }]
+            : [],
+          startTime: span.startTime[0] * 1e6 + Math.floor(span.startTime[1] / 1e3),
+          tags: [
+            ...Object.entries(span.attributes).map(([key, value]) => ({
+              key,
+              type: typeof value,
+              value: Array.isArray(value) ? JSON.stringify(value) : value,
+            })),
+            { key: 'span.kind', value: ['internal', 'server', 'client'][span.kind] },
+            ...(span.status.code === 2 ? [{ key: 'otel.status_code', value: 'ERROR' }] : []),
+          ],
+        })),
+        processes: {},
+      },
+    ],
+  }
+}
+
+describe.each(['chat', 'responses'] as const)('a run on the %s API', (api) => {
+  let seen: Awaited<ReturnType<typeof run>>
+  beforeAll(async () => {
+    seen = await run(api)
+  })
+  const sources = ['agentRun', 'log', 'spans', 'otlp', 'jaeger'] as const
+
+  it.each(sources)('is asserted on as %s', (form) => {
+    const source = seen[form]
+    expect(source).toMatchTrajectory(
+      [
+        { name: 'search', args: { q: 'x' }, result: { hits: 2 } },
+        { name: 'flaky', outcome: 'errored' },
+        { name: 'drop', outcome: 'denied', args: { table: 't' } },
+        'refund',
+      ],
+      { mode: 'unordered', forbidden: ['delete_*'] },
+    )
+    expect(source).toHaveCalledTool('search', { q: 'x' }, { times: 1 })
+    expect(source).not.toHaveCalledTool('search', { q: 'y' })
+    expect(source).toHaveBeenDenied('drop', { code: 'policy_denied', reason: 'no drops' })
+    expect(source).not.toHaveBeenDenied('search')
+    expect(source).toHaveAskedHuman('refund', { action: 'edit', approver: 'anna', times: 1 })
+    expect(source).not.toHaveAskedHuman('search')
+  })
+
+  it.each(['spans', 'otlp', 'jaeger'] as const)('has its spans in %s', (form) => {
+    expect(seen[form]).toHaveSpans([
+      'invoke_agent support',
+      { name: 'chat *', kind: 'client', parent: 'step 0' },
+      { name: 'execute_tool *', attributes: { 'hookspan.tool.outcome': 'denied' }, under: 'invoke_agent *' },
+      { name: /^execute_tool fl/, failed: true },
+      { name: 'human_intervention', parent: 'execute_tool refund' },
+    ])
+    expect(seen[form]).not.toHaveSpans(['execute_tool search', 'execute_tool search'])
+  })
+
+  it('knows the agent of each call, where the source tells', () => {
+    expect(readTrajectory(seen.spans).map(({ agent }) => agent)).toEqual(Array(4).fill('support'))
+    expect(readTrajectory(seen.log).map(({ agent }) => agent)).toEqual(Array(4).fill('support'))
+  })
+})
+
+describe('a matcher that fails', () => {
+  it('says what was found instead', async () => {
+    const { log, agentRun, spans } = await run('chat')
+    expect(() => expect(log).toHaveCalledTool('search', { q: 'y' })).toThrow(
+      /Expected a call of "search" with these arguments, found 0[\s\S]*args\.q: expected "y", got "x"/,
+    )
+    expect(() => expect(agentRun).toHaveCalledTool('serch')).toThrow(
+      /Calls:\n {2}search\({"q":"x"}\) \[completed\]/,
+    )
+    expect(() => expect(log).toHaveBeenDenied('search')).toThrow(
+      /Denied:\n {2}drop\({"table":"t"}\) \[denied: policy_denied, no drops\]/,
+    )
+    expect(() => expect(log).toHaveAskedHuman('refund', { action: 'reject' })).toThrow(
+      /Asked:\n {2}refund: edit/,
+    )
+    expect(() => expect(spans).toHaveSpans([{ name: 'execute_tool drop', failed: true }])).toThrow(
+      /failed: expected true, got false[\s\S]*Spans:\n {2}invoke_agent support\n {4}step 0/,
+    )
+    expect(() => expect({ messages: [] }).toHaveAskedHuman()).toThrow(
+      'Only events and spans tell whether a human was asked',
+    )
+    expect(() => expect({ nothing: 1 }).toMatchTrajectory([])).toThrow(
+      'Expected an AgentRun, hook events, spans',
+    )
+  })
+})
+
+const data = recordingsFolder()
+describe.skipIf(data === undefined)('real traces of other frameworks', () => {
+  const folder = join(data ?? '', 'any-agent-otel')
+  const files =
+    data === undefined
+      ? []
+      : ['AGNO', 'LANGCHAIN', 'SMOLAGENTS', 'TINYAGENT'].flatMap((framework) =>
+          readdirSync(join(folder, framework)).map((file) => join(folder, framework, file)),
+        )
+
+  it('are read: as many calls as the traces have tool spans', () => {
+    let calls = 0
+    let withoutArgs = 0
+    for (const file of files) {
+      const trace = JSON.parse(readFileSync(file, 'utf8')) as { spans: { name: string }[] }
+      const toolSpans = trace.spans.filter(({ name }) => name.startsWith('execute_tool '))
+      const trajectory = readTrajectory(trace)
+      expect(trajectory.map(({ name }) => `execute_tool ${name}`).sort()).toEqual(
+        toolSpans.map(({ name }) => name).sort(),
+      )
+      withoutArgs += trajectory.filter(({ args }) => typeof args !== 'object').length
+      calls += trajectory.length
+    }
+    expect(files.length).toBeGreaterThan(50)
+    expect(calls).toBeGreaterThan(200)
+    // Two spans of an old version name no arguments.
+    expect(withoutArgs).toBe(2)
+  })
+
+  it('are asserted on', () => {
+    const file = files.find((name) => name.includes('21_a3') || name.includes('AGNO/21'))
+    const trace = JSON.parse(readFileSync(file as string, 'utf8'))
+    expect(trace).toMatchTrajectory([
+      { name: 'get_current_time', args: { timezone: 'America/New_York' } },
+      { name: 'write_file', args: { text: '2025' } },
+    ])
+  })
+})

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { readTrajectory } from 'hookspan/mock'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+interface InnerTest {
+  title: string
+  status: string
+  failureMessages: string[]
+}
+
+let folder: string
+let tests: Map<string, InnerTest>
+let output: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'hookspan-vitest-'))
+  const report = join(folder, 'report.json')
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    INNER_REPORT: report,
+    HOOKSPAN_TRACE_DIR: join(folder, 'traces'),
+  }
+  // The inner vitest must not take itself for a worker of this one.
+  for (const name of Object.keys(env)) if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name]
+  const args = [vitest, 'run', '--config', 'test/vitest/inner/vitest.config.ts']
+  const run = promisify(execFile)(process.execPath, args, { cwd: root, env })
+  const { stdout, stderr } = await run.catch((error: { stdout: string; stderr: string }) => error)
+  output = `${stdout}\n${stderr}`
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as {
+    testResults: { assertionResults: InnerTest[] }[]
+  }
+  tests = new Map(
+    testResults.flatMap(({ assertionResults }) => assertionResults.map((one) => [one.title, one] as const)),
+  )
+}, 60_000)
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const MISTAKES: [string, RegExp][] = [
+  ['bad: a call without a mock, swallowed by the agent', /Tool "get_weather" was called, and no mock fits/],
+  [
+    'bad: a mock that is not used',
+    /A mock was not used: mock\("get_weather"\)\.returns\(1\) answered 0 calls/,
+  ],
+  ['bad: a mock for a tool that no agent has', /tool that no agent has[\s\S]*Did you mean "get_weather"\?/],
+  ['bad: arguments that break the schema', /break the tool's input schema[\s\S]*args\.city: is required/],
+  ['bad: a result that breaks the schema', /breaks the tool's output schema[\s\S]*expected number/],
+  ['bad: a step of the model that is not asked for', /steps\[1\] was never asked for: "never said"/],
+  ['bad: a request that the model does not expect', /all 1 steps are used/],
+  [
+    'bad: a human nobody scripted is asked',
+    /A human was asked, and no scripted answer fits[\s\S]*get_weather\(\{"city":"Berlin"\}\)/,
+  ],
+  ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
+  ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
+  ['bad: concurrent, and only this one', /Tool "get_weather" was called, and no mock fits/],
+]
+
+describe('a test with the fixtures of hookspan/vitest', () => {
+  it.each(MISTAKES)('fails: %s', (title, message) => {
+    expect(tests.get(title)?.status).toBe('failed')
+    expect(tests.get(title)?.failureMessages.join('\n')).toMatch(message)
+  })
+
+  it('passes when nothing is wrong with it, whatever goes on beside it', () => {
+    const wrong = [...tests.values()].filter(
+      ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
+    )
+    expect(wrong).toEqual([])
+    expect(tests.size).toBe(MISTAKES.length + 12)
+  })
+
+  it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {
+    expect(output).toContain('Trace of the failed test "')
+    expect(output).toMatch(/invoke_agent weather {2}\[done, \d+ ms\]\n {2}step 0/)
+    expect(output).toMatch(
+      /execute_tool get_weather\(\{"city":"Berlin"\}\) ! Tool "get_weather" was called, and no mock fits/,
+    )
+    const files = readdirSync(join(folder, 'traces'))
+    const file = files.find((name) => name.includes('an-assertion-on-the-trajectory')) as string
+    const otlp = JSON.parse(readFileSync(join(folder, 'traces', file), 'utf8'))
+    expect(readTrajectory(otlp)).toMatchObject([
+      { name: 'get_weather', args: { city: 'Berlin' }, agent: 'weather', outcome: 'mocked' },
+    ])
+    expect(files.some((name) => name.includes('everything-is-used'))).toBe(false)
+  })
+
+  it('reports the mock coverage', () => {
+    expect(output).toMatch(
+      /Mock coverage: 2 of 2 tools mocked, 0 live, in \d+ tests\n {2}mocked {3}get_weather, t\n {2}refused {2}get_weather/,
+    )
+  })
+})

@@ -1,0 +1,145 @@
+/** Tests that fail on purpose: fixtures.test.ts runs them in a vitest of their own and looks at which fail, and how. */
+
+import { execAgent } from 'hookspan/agent'
+import { requireApproval } from 'hookspan/gates'
+import { callTool, human, mock } from 'hookspan/mock'
+import { expect, test } from 'hookspan/vitest'
+
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const agent = {
+  name: 'weather',
+  model: 'scripted',
+  tools: [
+    {
+      name: 'get_weather',
+      parameters,
+      execute: () => {
+        throw new Error('the real tool ran')
+      },
+    },
+  ],
+}
+const ask = callTool('get_weather', { city: 'Berlin' })
+const prompt = 'How warm is it?'
+
+test('ok: everything is used', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').returns({ tempC: 7 }))
+  const run = await execAgent({ agent, prompt, dispatcher, client: model([ask, '7 °C']) })
+  expect(run).toHaveCalledTool('get_weather', { city: 'Berlin' })
+  expect(run.content).toBe('7 °C')
+})
+
+test('bad: a call without a mock, swallowed by the agent', async ({ dispatcher, mocks, model }) => {
+  expect(mocks.calls()).toEqual([])
+  const run = await execAgent({ agent, prompt, dispatcher, client: model([ask, 'sorry']) })
+  expect(run.content).toBe('sorry')
+})
+
+test('bad: a mock that is not used', async ({ mocks }) => {
+  mocks.use(mock('get_weather').returns(1))
+})
+
+test('bad: a mock for a tool that no agent has', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_wether').returns(1))
+  await execAgent({ agent, prompt, dispatcher, client: model(['hello']) })
+})
+
+test('bad: arguments that break the schema', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').returns(1))
+  await execAgent({
+    agent,
+    prompt,
+    dispatcher,
+    client: model([callTool('get_weather', { town: 1 }), 'done']),
+  })
+})
+
+test('bad: a result that breaks the schema', async ({ dispatcher, mocks }) => {
+  mocks.use(mock('t').returns('text'))
+  const operation = dispatcher.startOperation()
+  await operation.toolCall({ apiName: 't', args: {}, outputSchema: { type: 'number' } }, () => 1)
+  await operation.complete()
+})
+
+test('bad: a step of the model that is not asked for', async ({ dispatcher, model }) => {
+  await execAgent({ agent, prompt, dispatcher, client: model(['hello', 'never said']) })
+})
+
+test('bad: a request that the model does not expect', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').returns(1))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask]) })
+})
+
+const gated = (dispatcher: import('hookspan').HookDispatcher) =>
+  dispatcher.use({
+    name: 'gate',
+    gates: [{ id: 'ask', point: 'beforeToolCall', decide: () => requireApproval({ timeoutMs: 1_000 }) }],
+  })
+
+test('bad: a human nobody scripted is asked', async ({ dispatcher, mocks, model, humans }) => {
+  gated(dispatcher)
+  mocks.use(mock('get_weather').optional().returns(1))
+  humans.add()
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
+})
+
+test('bad: a human who is not asked', async ({ humans }) => {
+  humans.add(human('get_weather').approves())
+})
+
+test('ok: a human approves', async ({ dispatcher, mocks, model, humans, trace }) => {
+  gated(dispatcher)
+  mocks.use(mock('get_weather').returns(1))
+  humans.add(human('get_weather').approves())
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
+  expect(trace).toHaveAskedHuman('get_weather', { action: 'approve' })
+  expect(trace).not.toHaveBeenDenied()
+})
+
+test('bad: an assertion on the trajectory', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('get_weather').returns(1))
+  const run = await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
+  expect(run).toMatchTrajectory(['get_weather', 'book_flight'])
+})
+
+test.concurrent.for(Array.from({ length: 8 }, (_, index) => index))(
+  'ok: concurrent %i',
+  async (index, { dispatcher, mocks, model }) => {
+    mocks.use(
+      mock('get_weather')
+        .delays(index % 3)
+        .returns(index),
+    )
+    const run = await execAgent({ agent, prompt, dispatcher, client: model([ask, `answer ${index}`]) })
+    expect(run.content).toBe(`answer ${index}`)
+    expect(mocks.calls()).toHaveLength(1)
+  },
+)
+
+test.concurrent('bad: concurrent, and only this one', async ({ dispatcher, mocks, model }) => {
+  mocks.use(mock('other').optional().returns(1))
+  await execAgent({ agent, prompt, dispatcher, client: model([ask, 'done']) })
+})
+
+test('ok: several runs, some of which fail', async ({ repeat }) => {
+  const report = await repeat(8, async ({ index, dispatcher, mocks, model }) => {
+    mocks.use(mock('get_weather').returns(1))
+    const client = model(index % 4 === 3 ? ['I will not call a tool'] : [ask, 'done'])
+    await execAgent({ agent, prompt, dispatcher, client })
+  })
+  expect(report.passed).toBe(6)
+  expect(report.failures.map(({ index }) => index)).toEqual([3, 7])
+  expect(report.failures[0]?.error.message).toContain('A mock was not used')
+  expect(report.passHat(1)).toBeCloseTo(0.75)
+  expect(report.passHat(2)).toBeCloseTo(30 / 56)
+  expect(report.passHat(8)).toBe(0)
+})
+
+test('ok: without mocks the real tool runs', async ({ dispatcher, model, trace }) => {
+  const real = {
+    ...agent,
+    tools: [{ ...agent.tools[0], name: 'get_weather', parameters, execute: () => 'sunny' }],
+  }
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'done']) })
+  expect(trace).toMatchTrajectory([{ name: 'get_weather', args: { city: 'Berlin' }, result: 'sunny' }])
+})
