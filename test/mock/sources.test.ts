@@ -209,11 +209,13 @@ describe.skipIf(data === undefined)('real traces of other frameworks', () => {
     let withoutArgs = 0
     for (const file of files) {
       const trace = JSON.parse(readFileSync(file, 'utf8')) as {
-        spans: { attributes: Record<string, string> }[]
+        spans: { name: string; attributes: Record<string, string> }[]
       }
-      const tools = trace.spans.flatMap(({ attributes }) =>
-        'gen_ai.tool.name' in attributes ? [attributes['gen_ai.tool.name']] : [],
-      )
+      const tools = trace.spans.flatMap(({ name, attributes }) => {
+        const openInference =
+          attributes['openinference.span.kind'] === 'TOOL' ? (attributes['tool.name'] ?? name) : undefined
+        return attributes['gen_ai.tool.name'] ?? openInference ?? []
+      })
       const trajectory = readTrajectory(trace)
       expect(trajectory.map(({ name }) => name).sort()).toEqual(tools.sort())
       withoutArgs += trajectory.filter(({ args }) => typeof args !== 'object').length
