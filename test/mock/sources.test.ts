@@ -218,7 +218,7 @@ describe.skipIf(data === undefined)('real traces of other frameworks', () => {
       })
       const trajectory = readTrajectory(trace)
       expect(trajectory.map(({ name }) => name).sort()).toEqual(tools.sort())
-      withoutArgs += trajectory.filter(({ args }) => typeof args !== 'object').length
+      withoutArgs += trajectory.filter(({ args }) => args === undefined).length
       calls += trajectory.length
     }
     expect(files.length).toBeGreaterThan(50)
