@@ -13,7 +13,7 @@ import type { OperationInfo } from './instrument.ts'
 import { MockSlot } from './mock-slot.ts'
 import type { PluginSet } from './plugin-set.ts'
 import type { Reporter } from './report.ts'
-import { copyEvent, detach, stampEvent } from './stamp.ts'
+import { type Detach, detachOf, stampEvent } from './stamp.ts'
 
 /** What a record needs of its dispatcher. */
 export interface RecordHost {
@@ -25,6 +25,12 @@ export interface RecordHost {
   busy(record: OperationRecord): void
   /** The record has no work in flight any more. */
   settled(record: OperationRecord): void
+}
+
+/** Who hears the events of one type, in order, and what of each event must be copied for them. */
+interface Audience {
+  readonly queues: readonly HookQueue[]
+  readonly detach: Detach | undefined
 }
 
 const NO_CONSUMER =
@@ -47,9 +53,10 @@ export class OperationRecord implements QueueOwner {
   readonly #own = new Map<string, HookQueue>()
   readonly #global = new Map<AgentHook, HookQueue>()
   readonly #busy = new Set<HookQueue>()
-  readonly #lists = new Map<AnyHookType, readonly HookQueue[]>()
+  readonly #audiences = new Map<AnyHookType, Audience>()
   /** Events dispatched by a handler while an event is on its way to several hooks: told after that one, in order. */
   #deferred: (() => void)[] | undefined
+  #delivering = false
 
   constructor(host: RecordHost, info: OperationInfo) {
     this.#host = host
@@ -70,7 +77,7 @@ export class OperationRecord implements QueueOwner {
 
   add(hooks: readonly AgentHook[]): void {
     for (const hook of hooks) this.#own.set(hook.id, this.#queueFor(hook, this.#host.nextOrder()))
-    this.#lists.clear()
+    this.#audiences.clear()
   }
 
   removeHooks(hooks: readonly { readonly id: string }[]): void {
@@ -80,13 +87,13 @@ export class OperationRecord implements QueueOwner {
       queue.remove()
       this.#own.delete(hook.id)
     }
-    this.#lists.clear()
+    this.#audiences.clear()
   }
 
   /** Takes the operation's own hooks out; what was dispatched to them before is still delivered. */
   forgetHooks(): void {
     this.#own.clear()
-    this.#lists.clear()
+    this.#audiences.clear()
   }
 
   /** The plugins changed. Queues of hooks that stay are kept, with what waits in them. */
@@ -97,41 +104,42 @@ export class OperationRecord implements QueueOwner {
       queue.remove()
       this.#global.delete(hook)
     }
-    this.#lists.clear()
+    this.#audiences.clear()
   }
 
   hasHooks(type?: AnyHookType): boolean {
-    if (type !== undefined) return isHookType(type) && (this.#listFor(type)?.length ?? 0) > 0
+    if (type !== undefined) return isHookType(type) && (this.#audienceOf(type)?.queues.length ?? 0) > 0
     return this.#own.size > 0 || this.#host.plugins.hooks.length > 0
   }
 
   /** Fire and forget. Never throws. */
   emit(type: AnyHookType, init: object): void {
-    const queues = this.#lists.get(type) ?? this.#listFor(type)
-    if (queues === undefined) return
+    const audience = this.#audiences.get(type) ?? this.#audienceOf(type)
+    if (audience === undefined) return
     const sequence = this.sequence++
     this.active = true
     if (type === 'onComplete') this.completed = true
-    if (queues.length === 0 && (this.managed || this.#host.plugins.instruments.length === 0)) return
+    if (audience.queues.length === 0 && !this.#instrumented) return
     const event = this.#stamp(type, init, sequence)
     if (event === undefined) return
     if (type === 'beforeToolCall') withMock(event, new MockSlot(NO_CONSUMER))
-    this.#deliver(queues, event, undefined)
+    this.#deliver(audience, event, undefined)
   }
 
   /** The handlers of `beforeToolCall`, once each, and the mock that one of them may have set. */
   decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
-    const queues = this.#listFor('beforeToolCall') ?? []
+    const audience = this.#audiences.get('beforeToolCall') ?? this.#audienceOf('beforeToolCall')
+    if (audience === undefined) return null
     const sequence = this.sequence++
     this.active = true
-    if (queues.length === 0 && (this.managed || this.#host.plugins.instruments.length === 0)) return null
+    if (audience.queues.length === 0 && !this.#instrumented) return null
     const event = this.#stamp('beforeToolCall', init, sequence)
     if (event === undefined) return null
     const slot = new MockSlot(closed)
     withMock(event, slot)
-    let waiting = queues.length
+    let waiting = audience.queues.length
     let wake: (() => void) | undefined
-    this.#deliver(queues, event, () => {
+    this.#deliver(audience, event, () => {
       if (--waiting === 0) wake?.()
     })
     if (waiting === 0 || slot.current !== null || closed !== undefined) return slot.close()
@@ -157,27 +165,44 @@ export class OperationRecord implements QueueOwner {
     this.#host.reporter.failure({ kind: 'failed', hookId: `dispatch ${type}`, operationId, error })
   }
 
-  #deliver(queues: readonly HookQueue[], event: HookEvent, onSettled: (() => void) | undefined): void {
-    if (this.#deferred !== undefined) {
-      this.#deferred.push(() => this.#deliverNow(queues, event, onSettled))
+  /** Whether an instrument hears the events themselves. That of an `Operation` hears its activities instead. */
+  get #instrumented(): boolean {
+    return !this.managed && this.#host.plugins.instruments.length > 0
+  }
+
+  #deliver(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
+    if (this.#delivering) {
+      this.#deferred ??= []
+      this.#deferred.push(() => this.#deliverNow(audience, event, onSettled))
       return
     }
-    if (queues.length === 1 && (this.managed || this.#host.plugins.instruments.length === 0)) {
-      queues[0]?.deliver(detach(event), onSettled)
+    if (audience.queues.length === 1 && !this.#instrumented) {
+      audience.detach?.(event)
+      audience.queues[0]?.deliver(event, onSettled)
       return
     }
-    const deferred: (() => void)[] = []
-    this.#deferred = deferred
-    this.#deliverNow(queues, event, onSettled)
+    this.#delivering = true
+    this.#deliverNow(audience, event, onSettled)
+    if (this.#deferred !== undefined) this.#deliverDeferred(this.#deferred)
+    this.#delivering = false
+  }
+
+  #deliverDeferred(deferred: readonly (() => void)[]): void {
     for (let i = 0; i < deferred.length; i++) deferred[i]?.()
     this.#deferred = undefined
   }
 
   /** The last hook gets the event itself, the others copies made before any of them ran. */
-  #deliverNow(queues: readonly HookQueue[], event: HookEvent, onSettled: (() => void) | undefined): void {
-    const told = !this.managed && this.#tellInstruments(event)
+  #deliverNow(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
+    const { queues, detach } = audience
+    const told = this.#instrumented && this.#tellInstruments(event)
     const last = queues.length - 1
-    const copies = queues.map((_queue, i) => (i === last && !told ? detach(event) : copyEvent(event)))
+    const copies: HookEvent[] = []
+    for (let i = 0; i <= last; i++) {
+      const copy = i === last && !told ? event : { ...event }
+      detach?.(copy)
+      copies.push(copy)
+    }
     for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, onSettled)
   }
 
@@ -197,8 +222,8 @@ export class OperationRecord implements QueueOwner {
   }
 
   /** Undefined for what is no hook type, which is reported. */
-  #listFor(type: AnyHookType): readonly HookQueue[] | undefined {
-    const known = this.#lists.get(type)
+  #audienceOf(type: AnyHookType): Audience | undefined {
+    const known = this.#audiences.get(type)
     if (known !== undefined) return known
     if (!isHookType(type)) {
       const types = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
@@ -217,8 +242,9 @@ export class OperationRecord implements QueueOwner {
       list.push(queue)
     }
     list.sort((a, b) => priorityOf(a) - priorityOf(b) || a.order - b.order)
-    this.#lists.set(type, list)
-    return list
+    const audience = { queues: list, detach: detachOf(type) }
+    this.#audiences.set(type, audience)
+    return audience
   }
 
   #queueFor(hook: AgentHook, order: number): HookQueue {

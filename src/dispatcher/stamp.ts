@@ -2,31 +2,73 @@ import { type AnyHookType, EVENT_SCHEMA_VERSION, type HookEvent } from '../hooks
 import { snapshot } from '../internal/snapshot.ts'
 import type { OperationInfo } from './instrument.ts'
 
-/** The fields whose values are the runtime's own objects. Handlers get copies of these. */
-const DEEP_FIELDS: Record<AnyHookType, readonly string[]> = {
-  beforeStep: [],
-  afterStep: ['toolCalls', 'usage'],
-  onComplete: ['totals'],
-  onError: [],
-  beforeToolCall: ['args'],
-  afterToolCall: ['args', 'result'],
-  onToolCallError: ['args'],
-  beforeHumanIntervention: ['pendingTools'],
-  afterHumanIntervention: ['toolCallIds'],
-  onStopByHumanIntervention: ['toolCallIds'],
-  beforeCompact: [],
-  afterCompact: [],
-  onCompactError: [],
-  beforeCallAgent: [],
-  afterCallAgent: ['usage'],
-  onCallAgentError: [],
-  onStart: ['input'],
-  beforeLlmCall: ['request'],
-  afterLlmCall: ['request', 'response', 'usage'],
-  onLlmCallError: ['request'],
+type Loose = Record<string, unknown>
+
+/** Replaces what belongs to the runtime by copies, in place. */
+export type Detach = (event: HookEvent) => void
+
+/**
+ * The fields whose values are the runtime's own objects, by hook type: handlers get copies of these. Functions that
+ * name their field, because fields that are looked up by a variable cost as much as copying what is in them.
+ */
+const DETACH: Partial<Record<AnyHookType, Detach>> = {
+  afterStep: detaching((event) => {
+    if (isObject(event.toolCalls)) event.toolCalls = snapshot(event.toolCalls)
+    if (isObject(event.usage)) event.usage = snapshot(event.usage)
+  }),
+  onComplete: detaching((event) => {
+    if (isObject(event.totals)) event.totals = snapshot(event.totals)
+  }),
+  beforeToolCall: detaching(detachArgs),
+  afterToolCall: detaching((event) => {
+    detachArgs(event)
+    if (isObject(event.result)) event.result = snapshot(event.result)
+  }),
+  onToolCallError: detaching(detachArgs),
+  beforeHumanIntervention: detaching((event) => {
+    if (isObject(event.pendingTools)) event.pendingTools = snapshot(event.pendingTools)
+  }),
+  afterHumanIntervention: detaching(detachToolCallIds),
+  onStopByHumanIntervention: detaching(detachToolCallIds),
+  afterCallAgent: detaching((event) => {
+    if (isObject(event.usage)) event.usage = snapshot(event.usage)
+  }),
+  onStart: detaching((event) => {
+    if (isObject(event.input)) event.input = snapshot(event.input)
+  }),
+  beforeLlmCall: detaching(detachRequest),
+  afterLlmCall: detaching((event) => {
+    detachRequest(event)
+    if (isObject(event.response)) event.response = snapshot(event.response)
+    if (isObject(event.usage)) event.usage = snapshot(event.usage)
+  }),
+  onLlmCallError: detaching(detachRequest),
 }
 
-type Loose = Record<string, unknown>
+function detaching(detach: (event: Loose) => void): Detach {
+  return detach as unknown as Detach
+}
+
+function detachArgs(event: Loose): void {
+  if (isObject(event.args)) event.args = snapshot(event.args)
+}
+
+function detachToolCallIds(event: Loose): void {
+  if (isObject(event.toolCallIds)) event.toolCallIds = snapshot(event.toolCallIds)
+}
+
+function detachRequest(event: Loose): void {
+  if (isObject(event.request)) event.request = snapshot(event.request)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** How events of a type are detached; undefined where they hold nothing of the runtime's. */
+export function detachOf(type: AnyHookType): Detach | undefined {
+  return DETACH[type]
+}
 
 /**
  * Makes the event out of what the runtime said. Fields that the runtime gave win over the operation's identity,
@@ -59,21 +101,4 @@ export function stampEvent(
     event.conversationId = conversationId
   }
   return event as unknown as HookEvent
-}
-
-/** Replaces what belongs to the runtime by copies, in place. */
-export function detach(event: HookEvent): HookEvent {
-  const fields = DEEP_FIELDS[event.hookType]
-  const loose = event as unknown as Loose
-  for (let i = 0; i < fields.length; i++) {
-    const field = fields[i] as string
-    const value = loose[field]
-    if (typeof value === 'object' && value !== null) loose[field] = snapshot(value)
-  }
-  return event
-}
-
-/** Another event with the same content, for the next handler, so that no handler sees what another one did to it. */
-export function copyEvent(event: HookEvent): HookEvent {
-  return detach({ ...event } as HookEvent)
 }
