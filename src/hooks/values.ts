@@ -27,6 +27,8 @@ export interface ToolCallRequest {
   readonly apiName: string
   /** Parsed arguments, or the model's own text where it was not JSON. */
   readonly args: unknown
+  /** The model's own text, only where the JSON of `args` is not that text again. */
+  readonly argsText?: string
   readonly identifier?: string
 }
 

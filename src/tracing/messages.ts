@@ -1,5 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
-import { asList, asObject, asText, type Loose, parseArguments } from '../internal/llm/reading.ts'
+import { asList, asObject, asText, exactArguments, type Loose } from '../internal/llm/reading.ts'
 
 /** One part of a message, in the conventions' JSON shape. */
 export type Part = { readonly type: string } & Loose
@@ -38,7 +38,12 @@ export function responseMessage(response: LlmResponse): ChatMessage {
   if (response.content !== undefined) parts.push(text(response.content))
   if (response.refusal !== undefined) parts.push({ type: 'refusal', content: response.refusal })
   for (const call of response.toolCalls ?? []) {
-    parts.push({ type: 'tool_call', id: call.toolCallId, name: call.apiName, arguments: call.args })
+    parts.push({
+      type: 'tool_call',
+      id: call.toolCallId,
+      name: call.apiName,
+      arguments: call.argsText ?? call.args,
+    })
   }
   const finish = response.finishReasons?.[0]
   return { role: 'assistant', parts, ...(finish !== undefined && { finish_reason: finish }) }
@@ -110,7 +115,7 @@ function convert(message: Loose): ChatMessage {
 function itemMessage(item: Loose): ChatMessage {
   const id = asText(item.call_id) ?? asText(item.id) ?? ''
   if (item.type === 'function_call' || item.type === 'custom_tool_call') {
-    const args = parseArguments(item.arguments ?? item.input)
+    const args = exactArguments(item.arguments ?? item.input)
     return {
       role: 'assistant',
       parts: [{ type: 'tool_call', id, name: asText(item.name) ?? '', arguments: args }],
@@ -132,7 +137,7 @@ function toolCallPart(value: unknown): Part[] {
   const call = asObject(value)
   const fn = asObject(call?.function) ?? asObject(call?.custom)
   if (call === undefined || fn === undefined) return []
-  const args = parseArguments(fn.arguments ?? fn.input)
+  const args = exactArguments(fn.arguments ?? fn.input)
   return [{ type: 'tool_call', id: asText(call.id) ?? '', name: asText(fn.name) ?? '', arguments: args }]
 }
 

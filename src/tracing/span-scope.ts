@@ -166,11 +166,17 @@ function toolResult(end: ActivityEnd): unknown {
   if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false)
     return result
   if (content === undefined) return result
-  if (!content.startsWith('{')) return content
+  return exactObject(content) ?? content
+}
+
+/** The object whose JSON is this text, byte for byte. A text that would look like one put into an object is no such. */
+function exactObject(text: string): unknown {
+  if (!text.startsWith('{') || text.startsWith('{"content":')) return undefined
   try {
-    return JSON.parse(content)
+    const value: unknown = JSON.parse(text)
+    return JSON.stringify(value) === text ? value : undefined
   } catch {
-    return content
+    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
 import {
+  argumentsOf,
   asCount,
   asList,
   asObject,
@@ -7,7 +8,6 @@ import {
   type ChunkReader,
   type LlmReading,
   type Loose,
-  parseArguments,
   responseOf,
   usageOf,
 } from './reading.ts'
@@ -40,9 +40,7 @@ function toolCall(value: unknown): ToolCallRequest[] {
   const fn = asObject(call?.function) ?? asObject(call?.custom)
   const name = asText(fn?.name)
   if (call === undefined || name === undefined) return []
-  return [
-    { toolCallId: asText(call.id) ?? '', apiName: name, args: parseArguments(fn?.arguments ?? fn?.input) },
-  ]
+  return [{ toolCallId: asText(call.id) ?? '', apiName: name, ...argumentsOf(fn?.arguments ?? fn?.input) }]
 }
 
 function chatUsage(value: unknown): TokenUsage | undefined {
@@ -116,7 +114,7 @@ export class ChatChunkReader implements ChunkReader {
       toolCalls: calls.map((call) => ({
         toolCallId: call.id,
         apiName: call.name,
-        args: parseArguments(call.arguments),
+        ...argumentsOf(call.arguments),
       })),
     })
   }

@@ -1,5 +1,6 @@
 import type { TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
 import {
+  argumentsOf,
   asCount,
   asList,
   asObject,
@@ -7,7 +8,6 @@ import {
   type ChunkReader,
   type LlmReading,
   type Loose,
-  parseArguments,
   responseOf,
   usageOf,
 } from './reading.ts'
@@ -30,7 +30,7 @@ export function readResponse(reply: Loose): LlmReading {
       toolCalls.push({
         toolCallId: asText(item.call_id) ?? asText(item.id) ?? '',
         apiName: asText(item.name) ?? '',
-        args: parseArguments(item.arguments ?? item.input),
+        ...argumentsOf(item.arguments ?? item.input),
       })
     }
   }

@@ -43,6 +43,27 @@ export function parseArguments(text: unknown): unknown {
   }
 }
 
+/**
+ * The model's arguments as a value where its JSON is the model's text again, else the text: a value loses spaces,
+ * the digits of numbers and keys given twice. A string is always the text.
+ */
+export function exactArguments(text: unknown): unknown {
+  const value = parseArguments(text)
+  return typeof text === 'string' && !saysExactly(value, text) ? text : value
+}
+
+/** Arguments for a `ToolCallRequest`. */
+export function argumentsOf(text: unknown): { args: unknown; argsText?: string } {
+  const args = parseArguments(text)
+  return typeof text !== 'string' || text === args || saysExactly(args, text)
+    ? { args }
+    : { args, argsText: text }
+}
+
+function saysExactly(value: unknown, text: string): boolean {
+  return typeof value !== 'string' && JSON.stringify(value) === text
+}
+
 /** A response without its absent fields. */
 export function responseOf(fields: {
   id?: string | undefined
