@@ -3,10 +3,12 @@ import type { Plugin } from '../dispatcher/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
+import { otlpJsonWriter } from './export/otlp-json.ts'
 import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } from './export/span-queue.ts'
-import { deliverSpooled, type SerializeSpans, Spool } from './export/spool.ts'
+import { deliverSpooled, Spool } from './export/spool.ts'
 import { tcpProbe } from './export/tcp-probe.ts'
-import type { SpanExporter } from './export/types.ts'
+import { tracesUrlOf } from './export/traces-url.ts'
+import type { SpanExporter, SpanProcessor } from './export/types.ts'
 import { ViewerLink } from './export/viewer-link.ts'
 import type { TraceHooksOptions } from './options.ts'
 import { traceHooks } from './trace-hooks.ts'
@@ -38,6 +40,8 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'> {
   queue?: SpanQueueOptions
   /** Sends to something else than OTLP/HTTP, for example an in-memory exporter. */
   exporter?: SpanExporter
+  /** See every span beside the sending of it, for example to keep a copy. */
+  spanProcessors?: SpanProcessor[]
   /**
    * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT and when there is nothing
    * left to do. A handler of the application's own decides on the exit; ours only delays it. @default true
@@ -128,7 +132,7 @@ function startSdk(queue: SpanQueue, options: StartTracingOptions, tracesUrl: str
   const serviceName = options.serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
   const sdk = new NodeSDK({
     serviceName,
-    spanProcessors: [queue],
+    spanProcessors: [queue, ...(options.spanProcessors ?? [])],
     idGenerator: operationIdGenerator(),
     instrumentations: options.instrumentations ?? [],
     resourceDetectors: [resources.envDetector],
@@ -168,11 +172,7 @@ function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
 }
 
 function openSpool(folder: string): Spool {
-  const { JsonTraceSerializer } = requireVia<{
-    JsonTraceSerializer: { serializeRequest(spans: unknown[]): Uint8Array | undefined }
-  }>(EXPORTER, '@opentelemetry/otlp-transformer')
-  const decoder = new TextDecoder()
-  const serialize: SerializeSpans = (spans) => decoder.decode(JsonTraceSerializer.serializeRequest(spans))
+  const serialize = otlpJsonWriter('startTracing({ spoolDir })')
   try {
     return new Spool(folder, serialize)
   } catch (error) {
@@ -197,22 +197,6 @@ function poster(
       return false
     }
   }
-}
-
-/** The URL of the traces route, from the option or the environment. */
-function tracesUrlOf(endpoint: string | undefined): string {
-  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces, OTEL_EXPORTER_OTLP_ENDPOINT: base } = process.env
-  if (endpoint === undefined && traces) return checked(traces)
-  const url = checked(endpoint ?? (base || 'http://localhost:4318'))
-  return /\/v1\/traces\/?$/.test(url) ? url : `${url.replace(/\/+$/, '')}/v1/traces`
-}
-
-function checked(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return value
-  throw invalid(
-    `Expected the OTLP endpoint to be an http(s) URL such as "http://localhost:4318", got ${describeValue(value)}`,
-  )
 }
 
 function refuseSecondSdk(): void {
