@@ -1,9 +1,20 @@
 #!/usr/bin/env node
-import { createProgram } from './program.ts'
-
-try {
-  await createProgram().parseAsync()
-} catch (error) {
-  process.stderr.write(`hookspan: ${error instanceof Error ? error.message : String(error)}\n`)
-  process.exitCode = 1
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 22 || (major === 22 && minor < 15)) {
+  console.error(
+    `hookspan: this is Node ${process.versions.node}, and hookspan needs 22.15 or newer. ` +
+      'Install one from https://nodejs.org, or run `npx -p node@24 -p hookspan hookspan`.',
+  )
+  process.exit(2)
 }
+
+// A reader that has seen enough, such as `head`, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+})
+// Loaded only now: an old Node could not even read it.
+const { main } = await import('./program.ts')
+process.exitCode = await main(process.argv.slice(2))
+
+export {}

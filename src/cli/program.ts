@@ -1,13 +1,42 @@
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { packageVersion } from '../viewer/version.ts'
 import { registerDiff } from './commands/diff.ts'
+import { registerReplay } from './commands/replay.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerShow } from './commands/show.ts'
 import { registerTail } from './commands/tail.ts'
 import { registerView } from './commands/view.ts'
+import { EXIT, reportFailure } from './failure.ts'
 
+/** In the order of the help text. */
+const REGISTER = [registerView, registerRuns, registerShow, registerDiff, registerTail, registerReplay]
+
+/** The whole command line. Each command loads its own work only when it runs. */
 export function createProgram(): Command {
-  const program = new Command('hookspan').description('see, test and control the lifecycle of LLM agents')
-  for (const register of [registerView, registerRuns, registerShow, registerDiff, registerTail])
-    register(program)
+  const program = new Command('hookspan')
+    .description('see, test and control the lifecycle of LLM agents')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .option('--debug', 'show the stack of an error')
+    .showHelpAfterError('Run with --help for what can be given.')
+    .exitOverride()
+  for (const register of REGISTER) register(program)
+  for (const command of program.commands) command.option('--debug', 'show the stack of an error')
   return program
+}
+
+/** Runs the command line and gives the exit code: 0 done, 1 a failed run, 2 wrong usage. Never throws. */
+export async function main(args: readonly string[]): Promise<number> {
+  const program = createProgram()
+  try {
+    if (args.length === 0) {
+      program.outputHelp()
+      return EXIT.done
+    }
+    await program.parseAsync([...args], { from: 'user' })
+    return Number(process.exitCode ?? EXIT.done)
+  } catch (error) {
+    // Commander has said it already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
+    return reportFailure(error, { debug: args.includes('--debug') })
+  }
 }

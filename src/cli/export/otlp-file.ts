@@ -1,0 +1,32 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { errorMessage } from '../../internal/errors.ts'
+import { UsageError } from '../failure.ts'
+
+/** A file of OTLP/JSON: one request a line, which is one trace a line here. A file of one trace is plain JSON. */
+export class OtlpFile {
+  readonly path: string
+  readonly #descriptor: number
+
+  /** @throws UsageError when the file cannot be written. */
+  constructor(path: string) {
+    this.path = path
+    try {
+      mkdirSync(dirname(path), { recursive: true })
+      this.#descriptor = openSync(path, 'w')
+    } catch (error) {
+      throw new UsageError(
+        `Cannot write to "${path}" (${errorMessage(error)}). Give another file with --out.`,
+        { cause: error },
+      )
+    }
+  }
+
+  add(request: string): void {
+    writeSync(this.#descriptor, `${request}\n`)
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+}

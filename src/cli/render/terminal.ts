@@ -1,0 +1,55 @@
+import { styleText } from 'node:util'
+import { cells, createPaint, type Paint } from '../../viewer/text/paint.ts'
+
+/** Where a command writes. */
+export interface Terminal extends Paint {
+  readonly columns: number
+  /** True when lines can be written over. */
+  readonly interactive: boolean
+  write(text: string): void
+  line(text?: string): void
+}
+
+/** Colours only where somebody sees them: NO_COLOR, FORCE_COLOR and pipes are honoured. */
+export function terminalOf(stream: NodeJS.WriteStream): Terminal {
+  return {
+    ...createPaint(styleText('red', 'x', { stream }) !== 'x'),
+    columns: stream.columns || Number(process.env.COLUMNS) || 100,
+    interactive: stream.isTTY === true && process.env.TERM !== 'dumb',
+    write: (text) => void stream.write(text),
+    line: (text = '') => void stream.write(`${text}\n`),
+  }
+}
+
+/** The text in at most so many columns, with an ellipsis where it was longer. */
+export function fitTo(text: string, columns: number): string {
+  if (cells(text) <= columns) return text
+  if (columns <= 0) return ''
+  let fitted = ''
+  let width = 1
+  for (const char of text) {
+    width += cells(char)
+    if (width > columns) break
+    fitted += char
+  }
+  return `${fitted.trimEnd()}…`
+}
+
+/** Breaks a text between words into lines of at most so many columns. */
+export function wrap(text: string, columns: number): string[] {
+  return text.split('\n').flatMap((paragraph) => {
+    const lines: string[] = []
+    let line = ''
+    for (const word of paragraph.split(' ')) {
+      if (line !== '' && cells(line) + 1 + cells(word) > columns) {
+        lines.push(line)
+        line = word
+      } else line = line === '' ? word : `${line} ${word}`
+    }
+    return [...lines, line]
+  })
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}

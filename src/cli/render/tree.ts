@@ -1,0 +1,132 @@
+import { formatCost, formatCount, formatDuration } from '../../viewer/model/format.ts'
+import type { SpanCategory, SpanRow } from '../../viewer/model/span.ts'
+import { buildTree, flatten, type TreeNode } from '../../viewer/model/tree.ts'
+import { cells, type Paint, padStart, type Style } from '../../viewer/text/paint.ts'
+import { fitTo } from './terminal.ts'
+
+const STYLES: Partial<Record<SpanCategory, Style>> = {
+  agent: 'magenta',
+  llm: 'blue',
+  embedding: 'blue',
+  tool: 'cyan',
+  retrieval: 'cyan',
+  human: 'yellow',
+  compact: 'magenta',
+  step: 'dim',
+}
+
+const TIME_COLUMNS = 10
+const TOKENS_COLUMNS = 14
+const COST_COLUMNS = 10
+const FACTS_COLUMNS = TIME_COLUMNS + TOKENS_COLUMNS + COST_COLUMNS
+const MIN_COLUMNS = 70
+const MAX_COLUMNS = 120
+/** Deeper branches are drawn at this depth, so that they stay readable. */
+const MAX_DEPTH = 12
+
+/** The spans of one trace as a tree, under the names they have in Jaeger, with the time, tokens and cost of each. */
+export function renderTree(rows: readonly SpanRow[], paint: Paint, width: number): string[] {
+  const root = buildTree(rows)
+  if (root === undefined) return []
+  const columns = Math.max(Math.min(width, MAX_COLUMNS), MIN_COLUMNS)
+  const sums = sumsOf(root)
+  const guides = guidesOf(root)
+  const titles = ' '.repeat(columns - FACTS_COLUMNS) + inColumns('time', 'tokens', 'cost')
+  const lines = flatten(root).map((node) => {
+    const guide = guides.get(node) ?? ''
+    const { text, used } = title(node.row, columns - FACTS_COLUMNS - cells(guide), paint)
+    const gap = ' '.repeat(columns - FACTS_COLUMNS - cells(guide) - used)
+    return `${paint.style('dim', guide)}${text}${gap}${facts(node, sums.get(node), paint)}`.trimEnd()
+  })
+  return [paint.style('dim', titles), ...lines]
+}
+
+/** The name, what was special, and what went in, as far as there is room. */
+function title(row: SpanRow, room: number, paint: Paint): { text: string; used: number } {
+  const parts: { text: string; style: Style | undefined }[] = [
+    { text: paint.safe(row.name), style: STYLES[row.category] },
+    { text: paint.safe(noteOf(row)), style: row.error ? 'red' : 'yellow' },
+    { text: row.category === 'tool' ? paint.safe(row.preview) : '', style: 'dim' },
+  ]
+  let text = ''
+  let used = 0
+  for (const part of parts) {
+    const gap = used === 0 ? '' : '  '
+    const fitted = fitTo(part.text, room - used - gap.length)
+    // An ellipsis alone says nothing.
+    if (cells(fitted) < Math.min(cells(part.text), 4)) continue
+    if (fitted === '') continue
+    text += gap + (part.style === undefined ? fitted : paint.style(part.style, fitted))
+    used += gap.length + cells(fitted)
+  }
+  return { text, used }
+}
+
+interface Sums {
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+}
+
+function facts({ row }: TreeNode, sums: Sums | undefined, paint: Paint): string {
+  const took = row.endUs === 0 ? 'running' : formatDuration((row.endUs - row.startUs) / 1000)
+  const time = padStart(took, TIME_COLUMNS)
+  const says = sums !== undefined && (row.category === 'llm' || row.category === 'agent')
+  if (!says || sums.inputTokens + sums.outputTokens === 0) return time
+  const cost = sums.costUsd === 0 ? '' : formatCost(sums.costUsd)
+  const tokens = `${formatCount(sums.inputTokens)} → ${formatCount(sums.outputTokens)}`
+  return `${time}${padStart(tokens, TOKENS_COLUMNS)}${paint.style('green', padStart(cost, COST_COLUMNS))}`
+}
+
+function inColumns(time: string, tokens: string, cost: string): string {
+  return padStart(time, TIME_COLUMNS) + padStart(tokens, TOKENS_COLUMNS) + padStart(cost, COST_COLUMNS)
+}
+
+/** What went other than as usual. */
+function noteOf(row: SpanRow): string {
+  const usual = row.outcome === '' || row.outcome === 'completed' || row.outcome === 'errored'
+  const gate = row.category === 'gate' ? row.gates?.[0] : undefined
+  const { human, compaction } = row
+  const notes = [
+    row.mocked && row.outcome !== 'mocked' ? 'mocked' : '',
+    usual ? '' : row.outcome,
+    row.error ? `✗ ${row.errorText || 'failed'}` : '',
+    gate === undefined ? '' : `${gate.enforced ? '' : 'shadow: '}${gate.decision}`,
+    human?.action === undefined ? '' : `${human.action}${human.approver ? ` by ${human.approver}` : ''}`,
+    compaction?.tokensBefore === undefined
+      ? ''
+      : `${formatCount(compaction.tokensBefore)} → ${formatCount(compaction.tokensAfter ?? 0)} tokens`,
+  ]
+  return notes.filter(Boolean).join(', ')
+}
+
+/** Tokens and cost of everything below each node; children are summed before their parents. */
+function sumsOf(root: TreeNode): Map<TreeNode, Sums> {
+  const sums = new Map<TreeNode, Sums>()
+  for (const node of flatten(root).reverse()) {
+    const { inputTokens, outputTokens, costUsd } = node.row
+    const sum = { inputTokens, outputTokens, costUsd }
+    for (const child of node.children) {
+      const below = sums.get(child)
+      sum.inputTokens += below?.inputTokens ?? 0
+      sum.outputTokens += below?.outputTokens ?? 0
+      sum.costUsd += below?.costUsd ?? 0
+    }
+    sums.set(node, sum)
+  }
+  return sums
+}
+
+function guidesOf(root: TreeNode): Map<TreeNode, string> {
+  const guides = new Map<TreeNode, string>([[root, '']])
+  const stems = new Map<TreeNode, string>([[root, '']])
+  for (const node of flatten(root)) {
+    const stem = stems.get(node) ?? ''
+    for (const [index, child] of node.children.entries()) {
+      const last = index === node.children.length - 1
+      guides.set(child, `${stem}${last ? '└─ ' : '├─ '}`)
+      stems.set(child, child.depth >= MAX_DEPTH ? stem : `${stem}${last ? '   ' : '│  '}`)
+    }
+  }
+  return guides
+}

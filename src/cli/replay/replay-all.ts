@@ -1,0 +1,80 @@
+import type { OpenAI } from 'openai'
+import { HookDispatcher } from '../../dispatcher/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { requirePeer } from '../../internal/require-peer.ts'
+import { startScriptedServer } from '../../mock/scripted-server/index.ts'
+import type { OtlpTraces } from '../../viewer/otlp/types.ts'
+import type { TraceOutput } from '../export/trace-output.ts'
+import type { RecordedRun } from './recordings/index.ts'
+import { type ReplayRunOptions, replayRun } from './replay-run.ts'
+import { ServedTurns } from './served-turns.ts'
+import { differenceOf, type Tally, TallyPlugin } from './tally.ts'
+
+export interface ReplayAllOptions
+  extends Pick<ReplayRunOptions, 'model' | 'recordedTimes' | 'speed' | 'captureContent'> {
+  output: TraceOutput
+  /** Runs at once. */
+  concurrency: number
+  /** Told of each run when it has ended. */
+  onRun: (result: RunResult, trace: OtlpTraces | undefined) => void
+}
+
+export interface RunResult extends Tally {
+  readonly run: RecordedRun
+  readonly operationId: string
+  readonly traceId: string | undefined
+  /** Why the replay is not what was recorded. */
+  readonly error?: unknown
+}
+
+/** Replays runs, several at once, against one scripted server. Never throws for what a run did. */
+export async function replayAll(
+  runs: ReadonlyMap<RecordedRun, string>,
+  options: ReplayAllOptions,
+): Promise<RunResult[]> {
+  const { OpenAI: Client } = requirePeer<{ OpenAI: typeof OpenAI }>('openai', 'hookspan replay')
+  const turns = new ServedTurns()
+  await using server = await startScriptedServer({ respond: turns.respond, recordRequests: false })
+  const client = new Client({ apiKey: 'replay', baseURL: server.baseURL, maxRetries: 0 })
+  const tally = new TallyPlugin()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(options.output.tracing)
+  dispatcher.use(tally)
+
+  const replayOne = async (run: RecordedRun, operationId: string): Promise<RunResult> => {
+    turns.add(operationId, run)
+    let traceId: string | undefined
+    let error: unknown
+    try {
+      ;({ traceId } = await replayRun(run, { ...options, dispatcher, client, operationId }))
+    } catch (thrown) {
+      error = thrown
+    }
+    turns.remove(operationId)
+    const counts = tally.take(operationId)
+    const difference = error === undefined ? differenceOf(counts, run) : undefined
+    if (difference !== undefined) error = new Error(`The replay differs from the recording: ${difference}.`)
+    const result = { run, operationId, traceId, ...counts, ...(error !== undefined && { error }) }
+    options.onRun(result, traceId === undefined ? undefined : options.output.finish(traceId))
+    return result
+  }
+  // Awaited here, or the server would be gone before the first request.
+  return await pooled([...runs], options.concurrency, ([run, operationId]) => replayOne(run, operationId))
+}
+
+export function describeFailure({ run, error }: RunResult): string {
+  return `${run.source}, run ${run.index} (${run.id}): ${errorMessage(error)}`
+}
+
+/** Works off a list, so many at once, and gives the results in the order of the list. */
+async function pooled<T, R>(items: readonly T[], size: number, work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  let next = 0
+  const worker = async () => {
+    for (let index = next++; index < items.length; index = next++) {
+      results[index] = await work(items[index] as T)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(size, items.length) }, worker))
+  return results
+}
