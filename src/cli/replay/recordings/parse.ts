@@ -95,7 +95,9 @@ function parseJson(text: string, source: string): unknown {
   } catch (error) {
     const lines = text.split('\n').map((line) => line.trim())
     if (isJsonObjectOrList(lines.find(Boolean) ?? '')) return parseLines(lines, source)
-    const truncated = /end of JSON input|Unterminated/i.test(errorMessage(error))
+    const position = Number(/position (\d+)/.exec(errorMessage(error))?.[1])
+    const truncated =
+      /end of JSON input|Unterminated/i.test(errorMessage(error)) || position >= text.trimEnd().length
     throw new RecordingError(
       { source },
       `not JSON: ${errorMessage(error)}. ` +

@@ -1,0 +1,212 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
+import { runCli } from '../support/run-cli.ts'
+
+const call = (id: string, name: string, text: string) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+})
+const chat = {
+  id: 'two-turns',
+  model: 'gpt-4o',
+  messages: [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'weather in Berlin?' },
+    { role: 'assistant', content: null, tool_calls: [call('c1', 'get_weather', '{"city": "Berlin"}')] },
+    { role: 'tool', tool_call_id: 'c1', content: '7 °C' },
+    { role: 'assistant', content: 'It is 7 °C.' },
+    { role: 'user', content: 'thanks' },
+  ],
+}
+
+describe('hookspan replay', { timeout: 60_000 }, () => {
+  let folder: string
+  let nobody: string
+  const file = (name: string, value: unknown) => {
+    const path = join(folder, name)
+    writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
+    return path
+  }
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-replay-'))
+    nobody = await refusingUrl()
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const replay = (args: string[], env: Record<string, string> = { OTEL_EXPORTER_OTLP_ENDPOINT: nobody }) =>
+    runCli(['replay', ...args], { env })
+
+  it('shows one run as a tree and says that nobody kept it', async () => {
+    const { code, stdout, stderr } = await replay([file('chat.json', chat)])
+
+    expect(stderr).toBe('')
+    expect(stdout).toContain('invoke_agent chat')
+    expect(stdout).toContain('execute_tool get_weather')
+    expect(stdout).toMatch(/✓ 1 run replayed in .+: 2 model turns, 1 tool call, 0 failed/)
+    expect(stdout).toContain(`nothing answers at ${nobody}/v1/traces`)
+    expect(
+      Math.max(
+        ...stdout
+          .split('\n')
+          .slice(0, 8)
+          .map((line) => line.length),
+      ),
+    ).toBeLessThanOrEqual(100)
+    expect(code).toBe(0)
+  })
+
+  it('writes OTLP/JSON and gives a run the same trace id each time, another one with a label', async () => {
+    const path = file('chat.json', chat)
+    const traceId = async (...args: string[]) => {
+      const out = join(folder, 'out', 'trace.otlp.json')
+      const { code, stdout } = await replay([path, '--out', out, '--json', ...args])
+      expect(code).toBe(0)
+      const { resourceSpans } = JSON.parse(readFileSync(out, 'utf8'))
+      const spans = resourceSpans.flatMap((part: { scopeSpans: { spans: { traceId: string }[] }[] }) =>
+        part.scopeSpans.flatMap((scope) => scope.spans),
+      )
+      expect(spans).toHaveLength(6)
+      const summary = JSON.parse(stdout)
+      expect(summary).toMatchObject({ runs: 1, failedRuns: 0, modelTurns: 2, toolCalls: 1, file: out })
+      expect(summary.results[0]).toMatchObject({ id: 'two-turns', traceId: spans[0].traceId })
+      return spans[0].traceId
+    }
+
+    const [first, again, labelled] = [await traceId(), await traceId(), await traceId('--label', 'b')]
+    expect(again).toBe(first)
+    expect(labelled).not.toBe(first)
+  })
+
+  it('runs several files, and arguments that are not JSON', async () => {
+    const odd = structuredClone(chat)
+    odd.id = 'odd'
+    odd.messages[2]!.tool_calls = [call('c1', 'get_weather', 'city: Berlin')]
+    const { code, stdout } = await replay([
+      file('list.jsonl', [chat, odd].map((run) => JSON.stringify(run)).join('\n')),
+      file('chat.json', chat),
+      '--json',
+    ])
+
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ runs: 3, failedRuns: 0, toolCallsByName: { get_weather: 3 } })
+  })
+
+  it('replays one run by its id or its position', async () => {
+    const list = file('list.json', [chat, { ...chat, id: 'second' }])
+    const idOf = async (run: string) =>
+      JSON.parse((await replay([list, '--run', run, '--json'])).stdout).results
+    expect(await idOf('second')).toMatchObject([{ id: 'second', index: 1 }])
+    expect(await idOf('0')).toMatchObject([{ id: 'two-turns', index: 0 }])
+  })
+
+  it.each([
+    ['no file', [], /missing required argument 'file'/],
+    [
+      'a file that is not there',
+      ['/nowhere/runs.json'],
+      /runs\.json: the file cannot be read .*Check the path/,
+    ],
+    ['an unknown option', ['x.json', '--nope'], /unknown option '--nope'/],
+    ['a concurrency of none', ['x.json', '--concurrency', '0'], /'0' is invalid.*at least 1/s],
+    ['a speed that is no number', ['x.json', '--speed', 'fast'], /'fast' is invalid.*above 0/s],
+  ])('exits with 2 for %s', async (_what, args, message) => {
+    const { code, stderr } = await replay(args)
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(code).toBe(2)
+  })
+
+  it.each([
+    ['a file that ends too early', '{"messages": [{"role"', /ends too early: copy or download it again/],
+    ['another format', { spans: [] }, /no known format: found .*Known are OpenAI chat messages/],
+    [
+      'a result without its call',
+      [{ role: 'tool', tool_call_id: 'c9', content: 'x' }],
+      /"c9" belongs to no call/,
+    ],
+    [
+      'a role nobody has',
+      [{ role: 'robot', content: 'x' }],
+      /message 0: expected `role` to be .* got `"robot"`/,
+    ],
+    ['an empty file', '', /the file is empty/],
+  ])('exits with 2 and sends nothing for %s', async (_what, value, message) => {
+    await using stub = await startOtlpStub({ status: 200 })
+    const { code, stderr } = await replay([
+      file('chat.json', chat),
+      file('bad.json', value),
+      '--endpoint',
+      stub.url,
+    ])
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(stub.bodies).toHaveLength(0)
+    expect(code).toBe(2)
+  })
+
+  it('names a run that is not there, and shows the stack with --debug only', async () => {
+    const args = [file('chat.json', chat), '--run', 'task-9']
+    const { code, stderr } = await replay(args)
+    expect(stderr).toBe(
+      'hookspan: There is no run "task-9". Give an id, such as two-turns, or a position from 0 to 0.\n',
+    )
+    expect(code).toBe(2)
+    expect((await replay([...args, '--debug'])).stderr).toMatch(/^\s+at /m)
+  })
+
+  it('refuses an endpoint that is no URL and a file it cannot write', async () => {
+    const path = file('chat.json', chat)
+    const garbage = await replay([path, '--endpoint', 'localhost:4318'])
+    expect(garbage.stderr).toMatch(
+      /Expected the OTLP endpoint to be an http\(s\) URL .*got `"localhost:4318"`/,
+    )
+    expect(garbage.code).toBe(2)
+    const unwritable = await replay([path, '--out', join(path, 'below', 'a-file.json')])
+    expect(unwritable.stderr).toMatch(/Cannot write to ".*a-file\.json" .*Give another file with --out/)
+    expect(unwritable.code).toBe(2)
+  })
+
+  it.each([
+    [
+      'refuses the connection',
+      undefined,
+      /not delivered: .*(ECONNREFUSED|nothing listens|Spans cannot be delivered)/i,
+    ],
+    ['answers 400', { status: 400 }, /not delivered: .*refused a span \(400\)/],
+    [
+      'answers 413',
+      { status: 413 },
+      /not delivered: .*too large for the collector \(413\).*lower `maxContentBytes`/,
+    ],
+    ['answers 503', { status: 503 }, /not delivered: .*/],
+    ['wants credentials', { status: 401 }, /not delivered: .*refuses the credentials \(401\)/],
+  ])(
+    'does every run and exits with 1 when the endpoint that was named %s',
+    async (_what, answer, message) => {
+      await using stub = answer && (await startOtlpStub(answer))
+      const { code, stdout, stderr } = await replay([
+        file('chat.json', chat),
+        '--endpoint',
+        stub?.url ?? nobody,
+      ])
+      expect(stdout).toMatch(/✓ 1 run replayed/)
+      expect(stderr).toMatch(message)
+      expect(stderr).toContain('Run `hookspan doctor` for the cause.')
+      expect(stderr).not.toMatch(/^\s+at /m)
+      expect(code).toBe(1)
+    },
+  )
+
+  it('leaves the colours out of a pipe and puts them in where they are forced', async () => {
+    const path = file('chat.json', chat)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape is what is looked for
+    const colour = /\u001b\[/
+    expect((await replay([path])).stdout).not.toMatch(colour)
+    expect((await replay([path], { FORCE_COLOR: '1', OTEL_EXPORTER_OTLP_ENDPOINT: nobody })).stdout).toMatch(
+      colour,
+    )
+  })
+})

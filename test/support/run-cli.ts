@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+const bin = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
+
+export interface CliRun {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs the command line in a process of its own, as a user does; from the sources, or from the file `command`. */
+export async function runCli(
+  args: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string; command?: string } = {},
+): Promise<CliRun> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(OTEL_|HOOKSPAN_|FORCE_COLOR|NO_COLOR|CI$|COLUMNS|NODE_OPTIONS|VITEST|JAEGER_)/.test(name),
+  )
+  const child = spawn(process.execPath, [options.command ?? bin, ...args], {
+    env: { ...Object.fromEntries(inherited), ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+  })
+  const [[code], stdout, stderr] = await Promise.all([
+    once(child, 'close') as Promise<[number | null]>,
+    text(child.stdout),
+    text(child.stderr),
+  ])
+  return { code, stdout, stderr }
+}
