@@ -1,5 +1,6 @@
 import { type AgentTool, execAgent, type TextOrigin } from 'hookspan/agent'
 import { mutate } from 'hookspan/gates'
+import OpenAI6 from 'openai-6'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 
@@ -178,6 +179,17 @@ describe.each(modes)('an agent over $api, stream: $stream', (mode) => {
         '    chat gpt-4o',
       ])
     }
+  })
+})
+
+describe.each(modes)('openai 6 over $api, stream: $stream', (mode) => {
+  it('serves an agent as openai 7 does', async () => {
+    const { fetch } = scripted([twoCalls, { content: 'It is 7 degrees.', usage }])
+    const client = new OpenAI6({ apiKey: 'k', fetch, maxRetries: 0 })
+    const tools = [search, { name: 'slow', execute: () => 'x' }]
+    const run = await execAgent({ agent: { ...agent, tools, ...mode }, prompt: 'Berlin?', client })
+    fetch.assertDone()
+    expect(run).toMatchObject({ content: 'It is 7 degrees.', steps: 2, usage: { inputTokens: 200 } })
   })
 })
 

@@ -273,6 +273,23 @@ describe.each([
     expect(tree.lines()).toEqual(times(4, 'invoke_agent - (error)', '  chat gpt-4o (error)'))
   })
 
+  it('fails a stream in which the provider reports an error, keeping what came before it', async () => {
+    const chunk = { id: 'c', model: 'm', choices: [{ index: 0, delta: { content: 'half' } }] }
+    const events = [chunk, { error: { message: 'overloaded', code: 'overloaded' } }]
+    const sse = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+    const fetch = async () => new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
+    const { dispatcher, tree, failed } = observed()
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher })
+    const read = async () => {
+      for await (const _chunk of await client.chat.completions.create({ ...ask, stream: true }));
+    }
+    await expect(read()).rejects.toThrow('overloaded')
+    await settled()
+    expect(failed).toMatchObject([{ errorMessage: expect.stringContaining('overloaded') }])
+    const [llm] = tree.all.filter(({ activity }) => activity.kind === 'llm')
+    expect(llm?.ends).toMatchObject([{ response: { content: 'half' }, error: expect.any(Error) }])
+  })
+
   it('ends an abandoned stream as abandoned: break, abort, never read', async () => {
     const long = { content: 'one two three four five six' }
     const { client, tree, dispatcher, after } = observed(long, { ...long, chunkDelayMs: 5 }, long, long)
