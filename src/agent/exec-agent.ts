@@ -2,6 +2,7 @@ import { HookDispatcher, type Operation, type PriceOf } from '../dispatcher/inde
 import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
+import { safeStringify } from '../internal/json.ts'
 import { modelServer } from '../internal/llm/provider.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import type { ModelAccess } from './call-model.ts'
@@ -9,6 +10,7 @@ import { Compactor } from './compaction.ts'
 import { type LoopState, runLoop } from './loop.ts'
 import { modelApi } from './model-api.ts'
 import { assertPriced, installedPrices } from './prices.ts'
+import { RUN_STATE_VERSION, type SavedRun } from './saved-run.ts'
 import { Spending } from './spending.ts'
 import { subAgentTool } from './sub-agents.ts'
 import { Toolbox } from './tools.ts'
@@ -29,28 +31,39 @@ const DEFAULT_MAX_RESULT_BYTES = 1_000_000
  */
 export async function execAgent(options: ExecAgentOptions): Promise<AgentRun> {
   assertOptions(options)
-  const dispatcher = options.dispatcher ?? new HookDispatcher()
-  const shared: Shared = {
-    dispatcher,
-    client: options.client ?? newClient(),
-    prices: options.priceOf ?? dispatcher.priceOf ?? installedPrices(),
-    onText: options.onText,
-  }
-  return run(shared, options, undefined)
+  return runAgent(sharedOf(options), options, {})
 }
 
 /** What a run and its sub-agents have in common. */
-interface Shared {
+export interface Shared {
   readonly dispatcher: HookDispatcher
   readonly client: OpenAIClient
   readonly prices: PriceOf | undefined
   readonly onText: ExecAgentOptions['onText']
 }
 
-async function run(
+/** What an execution needs, with what the options leave open. */
+export function sharedOf(options: ExecAgentOptions): Shared {
+  const dispatcher = options.dispatcher ?? new HookDispatcher()
+  return {
+    dispatcher,
+    client: options.client ?? newClient(),
+    prices: options.priceOf ?? dispatcher.priceOf ?? installedPrices(),
+    onText: options.onText,
+  }
+}
+
+export interface RunContext {
+  readonly callerSpending?: Spending
+  /** The run that this one continues. */
+  readonly saved?: SavedRun | undefined
+}
+
+/** Runs an agent, from its beginning or from where it was parked. */
+export async function runAgent(
   shared: Shared,
   options: ExecAgentOptions,
-  callerSpending: Spending | undefined,
+  { callerSpending, saved }: RunContext,
 ): Promise<AgentRun> {
   const { agent, prompt, messages = [] } = options
   const { dispatcher, client, prices } = shared
@@ -58,30 +71,25 @@ async function run(
   const known = modelServer(client.baseURL)
   const server = { ...known, provider: agent.provider ?? known.provider }
   assertPriced(agent, server.provider, prices)
-  const spending = new Spending({
-    agentName: agent.name,
-    prices,
-    maxCostUsd: agent.maxCostUsd,
-    parent: callerSpending,
-  })
+  const limits = { agentName: agent.name, prices, maxCostUsd: agent.maxCostUsd, parent: callerSpending }
+  const spending = new Spending(limits, saved?.spending)
+  const children: Record<string, SavedRun> = {}
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
-    subAgentTool(subAgent, (child, instruction, parent) =>
-      run(shared, { agent: child, prompt: instruction, parent }, spending),
-    ),
+    subAgentTool(subAgent, async (child, instruction, parent, toolCallId) => {
+      const key = `${child.name}/${toolCallId}`
+      const before = saved?.children[key]
+      const context = { callerSpending: spending, saved: before }
+      const run = await runAgent(shared, { agent: child, prompt: instruction, parent }, context)
+      if (run.state !== undefined) children[key] = run.state
+      return run
+    }),
   )
   const toolbox = new Toolbox(
     [...(agent.tools ?? []), ...subAgents],
     agent.maxToolResultBytes ?? DEFAULT_MAX_RESULT_BYTES,
   )
-  const conversation = api.open(agent, messages, prompt)
-  const state: LoopState = {
-    messages: conversation,
-    context: conversation,
-    content: '',
-    pending: [],
-    steps: 0,
-  }
-  let callIds = 0
+  const state: LoopState = saved ? { ...saved.loop } : begin(api.open(agent, messages, prompt))
+  let callIds = saved?.callIds ?? 0
   const access: ModelAccess = {
     agent,
     api,
@@ -93,13 +101,16 @@ async function run(
     newCallId: () => `call_${op.operationId}_${callIds++}`,
   }
   const compactor = agent.compaction && new Compactor(agent, agent.compaction, access)
-  const op = start(dispatcher, options, spending, toolbox)
+  const op = start(dispatcher, options, spending, toolbox, saved)
   const end = await finish(op, state, () => runLoop({ op, access, toolbox, compactor, state }))
   const { costUsd } = spending
+  const parked =
+    end.reason === 'waiting' ? park(op, options, saved, { state, spending, children, callIds }) : {}
   return {
     operationId: op.operationId,
     status: statusOf(end.reason),
     ...end,
+    ...parked,
     content: state.content,
     messages: state.messages,
     usage: spending.usage,
@@ -108,14 +119,49 @@ async function run(
   }
 }
 
+function begin(conversation: LoopState['messages']): LoopState {
+  return { messages: conversation, context: conversation, content: '', pending: [], told: [], steps: 0 }
+}
+
+/** Ends this part of the run, and gives what continues it. */
+function park(
+  op: Operation,
+  { agent, hooks, userId, conversationId }: ExecAgentOptions,
+  saved: SavedRun | undefined,
+  run: { state: LoopState; spending: Spending; children: Record<string, SavedRun>; callIds: number },
+): Pick<AgentRun, 'state' | 'pendingApprovals'> {
+  const operation = op.park({ waitingFor: 'human' })
+  const own = (operation.waiting ?? []).flatMap(({ request }) => request ?? [])
+  const nested = Object.values(run.children).flatMap((child) => child.pendingApprovals)
+  const pendingApprovals = [...own, ...nested]
+  const user = userId ?? saved?.userId
+  const conversation = conversationId ?? saved?.conversationId
+  const state: SavedRun = {
+    schema: 'hookspan.run',
+    version: RUN_STATE_VERSION,
+    agentName: agent.name,
+    hookIds: (hooks ?? []).map((hook) => hook.id),
+    operation,
+    loop: run.state,
+    spending: run.spending.save(),
+    children: run.children,
+    callIds: run.callIds,
+    pendingApprovals,
+    ...(user !== undefined && { userId: user }),
+    ...(conversation !== undefined && { conversationId: conversation }),
+  }
+  return { pendingApprovals, state: JSON.parse(safeStringify(state)) as SavedRun }
+}
+
 function start(
   dispatcher: HookDispatcher,
   options: ExecAgentOptions,
   spending: Spending,
   toolbox: Toolbox,
+  saved: SavedRun | undefined,
 ): Operation {
   const { agent, prompt, messages, hooks, approver, signal, parent, operationId } = options
-  const { userId, conversationId, traceparent, attributes } = options
+  const { userId = saved?.userId, conversationId = saved?.conversationId, traceparent, attributes } = options
   const op: Operation = dispatcher.startOperation({
     agentName: agent.name,
     input: prompt ?? messages,
@@ -131,6 +177,7 @@ function start(
     ...(conversationId !== undefined && { conversationId }),
     ...(traceparent !== undefined && { traceparent }),
     ...(attributes && { attributes }),
+    ...(saved && { resume: saved.operation }),
   })
   return op
 }
@@ -139,11 +186,13 @@ function start(
 async function finish(
   op: Operation,
   state: LoopState,
-  loop: () => Promise<CompletionReason>,
+  loop: () => Promise<CompletionReason | 'waiting'>,
 ): Promise<Pick<AgentRun, 'reason' | 'error' | 'denial'>> {
   let reason: CompletionReason
   try {
-    reason = await loop()
+    const end = await loop()
+    if (end === 'waiting') return { reason: end }
+    reason = end
   } catch (error) {
     // Ended from outside, when the process ends: nothing is left to be told.
     if (op.ended) return { reason: 'interrupted' }
@@ -159,7 +208,8 @@ async function finish(
   return { reason, denial: { code: stopRequested.code, reason: stopRequested.reason } }
 }
 
-function statusOf(reason: CompletionReason): AgentRun['status'] {
+function statusOf(reason: AgentRun['reason']): AgentRun['status'] {
+  if (reason === 'waiting') return 'waiting_for_human'
   if (reason === 'error') return 'error'
   return reason === 'interrupted' || reason === 'denied' ? 'interrupted' : 'done'
 }

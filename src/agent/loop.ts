@@ -18,6 +18,8 @@ export interface LoopState {
   content: string
   /** Calls that the model asked for and that have no result yet. */
   pending: readonly ModelToolCall[]
+  /** What those of them that ended have given, in their order; null where a call waits for a human. */
+  told: readonly (string | null)[]
   /** Turns that are complete. */
   steps: number
 }
@@ -31,7 +33,7 @@ export interface LoopParts {
 }
 
 /** Takes turns until the model asks for no more tools, or something ends the run. */
-export async function runLoop(parts: LoopParts): Promise<CompletionReason> {
+export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'waiting'> {
   const { op, access, compactor, state } = parts
   const { agent, spending } = access
   const { maxSteps = DEFAULT_MAX_STEPS } = agent
@@ -40,33 +42,42 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason> {
     if (op.stopRequested) return 'denied'
     if (state.steps >= maxSteps) return 'max_steps'
     if (spending.exhausted()) return 'cost_limit'
-    if (compactor !== undefined) {
+    if (compactor !== undefined && state.pending.length === 0) {
       state.context = await compactor.compactWhenDue(op, state.context)
       if (op.stopRequested) return 'denied'
     }
-    const goesOn = await op.step((step) => takeTurn(parts, step))
-    if (!goesOn && !op.stopRequested) return 'done'
+    const next = await op.step((step) => takeTurn(parts, step))
+    if (next === 'waiting' && !op.stopRequested) return 'waiting'
+    if (next === 'end' && !op.stopRequested) return 'done'
   }
 }
 
-/** One turn: the model speaks, and the tools it asks for run at once. Whether there is a next one. */
-async function takeTurn({ access, toolbox, state }: LoopParts, step: Step): Promise<boolean> {
+/** One turn: the model speaks, and the tools it asks for run at once; after a park, those that waited. */
+async function takeTurn(
+  { access, toolbox, state }: LoopParts,
+  step: Step,
+): Promise<'next' | 'end' | 'waiting'> {
   if (state.pending.length === 0) {
     const turn = await callModel(access, step, state.context)
     append(state, turn.messages)
     state.content = turn.content
     state.pending = turn.toolCalls
+    state.told = []
   }
   const asked = state.pending
-  const told = await Promise.all(asked.map((call) => toolbox.call(step, call)))
+  const before = state.told
+  const told = await Promise.all(asked.map((call, index) => before[index] ?? toolbox.call(step, call)))
+  state.told = told
+  if (told.includes(null)) return 'waiting'
   append(
     state,
     asked.map((call, index) => access.api.toolResult(call, told[index] ?? '')),
   )
   state.pending = []
+  state.told = []
   state.steps++
   step.report({ shouldContinue: asked.length > 0 })
-  return asked.length > 0
+  return asked.length > 0 ? 'next' : 'end'
 }
 
 function append(state: LoopState, messages: readonly AgentMessage[]): void {

@@ -12,6 +12,14 @@ interface SpendingOptions {
   readonly parent: Spending | undefined
 }
 
+/** What was spent before a run was parked; a calling agent's includes it. */
+export interface SavedSpending {
+  readonly usage: TokenUsage
+  readonly costUsd: number
+  readonly unknown?: string
+  readonly calls: number
+}
+
 /** What a run and its sub-agents have spent. A cost of which a part is not known is not known. */
 export class Spending {
   readonly #options: SpendingOptions
@@ -21,8 +29,24 @@ export class Spending {
   #unknown: string | undefined
   #calls = 0
 
-  constructor(options: SpendingOptions) {
+  constructor(options: SpendingOptions, saved?: SavedSpending) {
     this.#options = options
+    if (saved === undefined) return
+    this.#usage = saved.usage
+    this.#costUsd = saved.costUsd
+    this.#unknown = saved.unknown
+    this.#calls = saved.calls
+  }
+
+  /** Plain JSON. */
+  save(): SavedSpending {
+    const unknown = this.#unknown
+    return {
+      usage: this.#usage,
+      costUsd: this.#costUsd,
+      calls: this.#calls,
+      ...(unknown !== undefined && { unknown }),
+    }
   }
 
   get usage(): TokenUsage {

@@ -1,5 +1,6 @@
 import type { ParentOperation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/step.ts'
+import { RunSuspended } from '../dispatcher/suspended.ts'
 import { errorMessage } from '../internal/errors.ts'
 import type { Agent, AgentRun, AgentTool } from './types.ts'
 
@@ -13,7 +14,12 @@ const PARAMETERS = {
   additionalProperties: false,
 }
 
-export type RunChild = (agent: Agent, instruction: string, parent: ParentOperation) => Promise<AgentRun>
+export type RunChild = (
+  agent: Agent,
+  instruction: string,
+  parent: ParentOperation,
+  toolCallId: string,
+) => Promise<AgentRun>
 
 /** A sub-agent, as a tool: gates, approvals and mocks of tools hold for it, too. */
 export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
@@ -23,7 +29,7 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
     description: description ?? `Hands a task to the agent "${name}".`,
     parameters: PARAMETERS,
     source: 'agent',
-    execute: async ({ instruction }) => {
+    execute: async ({ instruction }, { toolCallId }) => {
       if (typeof instruction !== 'string') {
         throw new Error(`Agent "${name}" needs an \`instruction\`: a text that says what it is to do.`)
       }
@@ -34,8 +40,9 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
         if (parent.agentPath.length >= MAX_DEPTH) {
           throw new Error(`Agents call agents ${MAX_DEPTH} deep: ${parent.agentPath.join(' > ')}.`)
         }
-        return runChild(agent, called.instruction, parent)
+        return runChild(agent, called.instruction, parent, toolCallId)
       })
+      if (run.status === 'waiting_for_human') throw new RunSuspended(`Agent "${name}" waits for a human.`)
       if (run.reason === 'done') return run.content
       throw new Error(unfinished(name, run))
     },

@@ -28,8 +28,8 @@ export class Toolbox {
     )
   }
 
-  /** Makes a call that the model asked for. Gives what the model is told, whatever happened. */
-  async call(step: Step, call: ModelToolCall): Promise<string> {
+  /** Makes a call that the model asked for. Gives what the model is told, whatever happened; null when it waits. */
+  async call(step: Step, call: ModelToolCall): Promise<string | null> {
     const tool = this.#tools.get(call.name)
     const outcome = await step.toolCall(
       {
@@ -46,6 +46,7 @@ export class Toolbox {
         return tool.execute(checkedArguments(call.name, args), context)
       },
     )
+    if (outcome.state === 'waiting') return null
     return cut(outcome.toToolMessage().content, this.#maxResultBytes)
   }
 

@@ -1,6 +1,8 @@
 import type { HookDispatcher, ParentOperation, PriceOf } from '../dispatcher/index.ts'
-import type { ApprovalOptions, Approver } from '../gates/index.ts'
+import type { ApprovalOptions, ApprovalRequest, Approver } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
+
+import type { SavedRun } from './saved-run.ts'
 
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -152,10 +154,11 @@ export interface AgentRun {
   readonly operationId: string
   /**
    * `done`: by itself or at a limit of steps or cost; `interrupted`: by the signal, a gate or a human;
-   * `error`: see `error`.
+   * `error`: see `error`; `waiting_for_human`: not ended, see `state`.
    */
-  readonly status: 'done' | 'interrupted' | 'error'
-  readonly reason: CompletionReason
+  readonly status: 'done' | 'interrupted' | 'error' | 'waiting_for_human'
+  /** `waiting` only where `status` is `waiting_for_human`. */
+  readonly reason: CompletionReason | 'waiting'
   /** The model's last word; empty when it said nothing. */
   readonly content: string
   /** The whole conversation in the shape of the agent's API, also where the model was sent a summary of it. */
@@ -168,6 +171,10 @@ export interface AgentRun {
   readonly steps: number
   /** What failed the run. */
   readonly error?: unknown
+  /** What humans are asked before the run can go on, sub-agents' requests included. */
+  readonly pendingApprovals?: readonly ApprovalRequest[]
+  /** What `resumeAgent` continues the run from, in this process or another. Plain JSON: keep it as it is. */
+  readonly state?: SavedRun
   /** Who ended the run, where `reason` is `denied`. */
   readonly denial?: { readonly code: string; readonly reason: string }
 }

@@ -43,10 +43,12 @@ export async function runCallAgent<R>(
   if (core.admission !== undefined) await core.admission
   core.assertRunning()
   const startedAt = performance.now()
-  const callKey = core.nextCallKey()
   const { agentName, remote = false } = init
   let instruction = init.instruction
   const agentId = init.agentId ?? agentName ?? 'agent'
+  // The run of the agent was parked, and goes on: its gates have decided and its first hook has fired.
+  const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
+  const callKey = waited?.callKey ?? core.nextCallKey()
   const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
   const scopes = core.open(site, {
     kind: 'agent',
@@ -79,15 +81,16 @@ export async function runCallAgent<R>(
     fail(new DOMException(`The run ended (${reason}) while the agent was called.`, 'AbortError')),
   )
   try {
-    const decided = await core.decide('beforeCallAgent', instruction, {
+    const question = {
       scopes,
       stepIndex: site.stepIndex,
       identifier: 'agent',
       apiName: agentName ?? agentId,
       callKey,
-    })
+    }
+    const decided = waited ? undefined : await core.decide('beforeCallAgent', instruction, question)
     if (decided?.kind === 'proceed' && decided.changed) instruction = String(decided.payload)
-    core.emit('beforeCallAgent', told())
+    if (waited === undefined) core.emit('beforeCallAgent', told())
     if (isRefusal(decided)) {
       throw new HookspanError('CALL_DENIED', `Agent call denied (${decided.code}): ${decided.reason}`, {
         cause: decided,
@@ -107,6 +110,12 @@ export async function runCallAgent<R>(
             ),
             core.signal,
           )
+    if (isParked(result)) {
+      if (untrack()) scopes.end({ waitingFor: 'human' }, core.timestamp)
+      const apiName = agentName ?? agentId
+      core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
+      return result
+    }
     if (untrack()) {
       const child = readChild(result)
       // A child of this process adds up its own calls.
@@ -142,6 +151,11 @@ export function parentOf(
   const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), approver, tree, signal, started }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })
   return parent
+}
+
+/** The agent's run waits for a human, in it or further down, and is resumed with this one. */
+function isParked(result: unknown): boolean {
+  return (result as { status?: unknown } | null | undefined)?.status === 'waiting_for_human'
 }
 
 function readChild(result: unknown): {

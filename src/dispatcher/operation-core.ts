@@ -217,9 +217,12 @@ export class OperationCore {
   }
 
   /** The parked call that this one continues, each at most once. */
-  takeWaiting(toolCallId: string | undefined, apiName: string): WaitingCall | undefined {
+  takeWaiting(toolCallId: string | undefined, apiName: string, kind?: 'agent'): WaitingCall | undefined {
     const index = this.#resumable.findIndex(
-      (call) => call.apiName === apiName && (toolCallId === undefined || call.toolCallId === toolCallId),
+      (call) =>
+        call.kind === kind &&
+        call.apiName === apiName &&
+        (toolCallId === undefined || call.toolCallId === toolCallId),
     )
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
   }

@@ -108,8 +108,12 @@ export interface WaitingCall {
   readonly apiName: string
   readonly callKey: string
   readonly callIndex: number
-  /** What the human is asked; absent for the call of an agent, in which a call of its own waits. */
+  /** What the human is asked; absent where the call runs, and a call inside of it waits. */
   readonly request?: ApprovalRequest
+  /** `agent`: the call of an agent, whose own run is parked. */
+  readonly kind?: 'agent'
+  /** The call runs already: its gates have decided and its first hooks have fired. */
+  readonly running?: { readonly args: unknown; readonly approvedBy?: string }
 }
 
 /** A step that was suspended. */

@@ -297,6 +297,12 @@ export class Operation extends CallMaker {
     if (core.ended || core.ending) return
     core.ending = true
     core.closeAll(reason)
+    // A suspended step ends with the run that is not resumed after all.
+    if (core.openStep !== undefined) {
+      const { stepIndex, stepType } = core.openStep
+      core.emit('afterStep', { stepIndex, ...(stepType !== undefined && { stepType }) })
+      core.openStep = undefined
+    }
     const failed = 'error' in end
     const failure = failed
       ? { errorMessage: errorMessage(end.error), errorType: errorType(end.error) }

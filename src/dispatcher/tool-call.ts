@@ -11,6 +11,7 @@ import { type CallSite, endedError, type OperationCore } from './operation-core.
 import type { WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { settleTool } from './settle-tool.ts'
+import { RunSuspended } from './suspended.ts'
 import {
   erroredEnding,
   type MockOrigin,
@@ -94,6 +95,11 @@ function invalid(name: string, expected: string, value: unknown): HookspanError 
   )
 }
 
+/** The call goes on in another process: for a human's answer to it, or to a call inside of it. */
+interface Waiting {
+  readonly waiting: ApprovalRequest | undefined
+}
+
 class ToolCallRun<A, R> {
   readonly #core: OperationCore
   readonly #site: CallSite
@@ -132,7 +138,7 @@ class ToolCallRun<A, R> {
   }
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
-    let ending: ToolEnding<R> | { readonly waiting: ApprovalRequest }
+    let ending: ToolEnding<R> | Waiting
     try {
       ending = await this.#ending(fn)
     } catch (error) {
@@ -143,11 +149,13 @@ class ToolCallRun<A, R> {
     return this.#finish(ending)
   }
 
-  async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | { readonly waiting: ApprovalRequest }> {
+  async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | Waiting> {
     const { toolCallId } = this.#call
     if (this.#core.admission !== undefined) await this.#core.admission
     const before = this.#cutShort()
     if (before !== undefined) return before
+    const running = this.#waited?.running
+    if (running !== undefined) return this.#goOn(fn, running)
     const decided = await this.#decide('beforeToolCall', this.#call.args)
     if (isRefusal(decided)) {
       await this.#announce('The call was refused before.')
@@ -198,17 +206,43 @@ class ToolCallRun<A, R> {
   }
 
   /** The call goes on in the process that resumes the run: its hooks fire there. */
-  #wait(request: ApprovalRequest): ToolOutcome<R> {
+  #wait(request: ApprovalRequest | undefined): ToolOutcome<R> {
     const { toolCallId, apiName, callKey, callIndex, args } = this.#call
+    const approvedBy = this.#approvedBy
     if (this.#untrack()) this.#scopes.end({ outcome: 'waiting', args }, this.#core.timestamp)
-    this.#core.waiting.push({ toolCallId, apiName, callKey: callKey as string, callIndex, request })
+    this.#core.waiting.push({
+      toolCallId,
+      apiName,
+      callKey: callKey as string,
+      callIndex,
+      ...(request === undefined
+        ? { running: { args, ...(approvedBy !== undefined && { approvedBy }) } }
+        : { request }),
+    })
     this.#site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)
   }
 
+  /** What was begun in the process that parked the run: the gates have decided and the first hooks have fired. */
+  #goOn(
+    fn: ToolFunction<A, R>,
+    { args, approvedBy }: NonNullable<WaitingCall['running']>,
+  ): Promise<ToolEnding<R> | Waiting> {
+    this.#announced = true
+    this.#call = { ...this.#call, args }
+    this.#approvedBy = approvedBy
+    const ledger = this.#ledger
+    if (approvedBy === undefined || ledger === undefined) return this.#real(fn)
+    return this.#real(fn, (result) => this.#settle(ledger, approvedBy, result))
+  }
+
+  get #ledger(): ExecutionLedger | undefined {
+    return this.#core.approver?.ledger
+  }
+
   /** An approved call runs at most once, over processes that end at any moment. */
-  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R>> {
-    const ledger = this.#core.approver?.ledger
+  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R> | Waiting> {
+    const ledger = this.#ledger
     if (ledger === undefined) return this.#real(fn)
     let claim: ExecutionClaim
     try {
@@ -306,7 +340,7 @@ class ToolCallRun<A, R> {
   async #real(
     fn: ToolFunction<A, R>,
     settled?: (result: SettledExecution) => Promise<void>,
-  ): Promise<ToolEnding<R>> {
+  ): Promise<ToolEnding<R> | Waiting> {
     const context: ToolRunContext = {
       signal: this.#core.signal ?? NEVER_ABORTED,
       toolCallId: this.#call.toolCallId,
@@ -321,6 +355,7 @@ class ToolCallRun<A, R> {
       )
       value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R
     } catch (error) {
+      if (error instanceof RunSuspended) return { waiting: undefined }
       await settled?.({ ok: false, error: errorMessage(error) })
       return erroredEnding<R>(this.#call.toolCallId, error, false)
     }

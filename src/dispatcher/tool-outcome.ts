@@ -27,7 +27,7 @@ export type ToolOutcome<R = unknown> =
       readonly stop?: true
     } & ToMessage)
   /** The approver parked the run: end it with `op.park()`, and resume it once the request is answered. */
-  | ({ readonly state: 'waiting'; readonly request: ApprovalRequest } & ToMessage)
+  | ({ readonly state: 'waiting'; readonly request?: ApprovalRequest } & ToMessage)
 
 /**
  * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
@@ -94,9 +94,10 @@ export function refusedOutcome<R>(
   return new Outcome(fields as never, toolCallId, () => refusalContent(refusal)) as unknown as ToolOutcome<R>
 }
 
-export function waitingOutcome<R>(request: ApprovalRequest, toolCallId: string): ToolOutcome<R> {
-  const content = () => safeStringify({ waiting: 'human', requestId: request.id })
-  return new Outcome({ state: 'waiting', request } as never, toolCallId, content) as unknown as ToolOutcome<R>
+export function waitingOutcome<R>(request: ApprovalRequest | undefined, toolCallId: string): ToolOutcome<R> {
+  const content = () => safeStringify({ waiting: 'human', ...(request && { requestId: request.id }) })
+  const fields = { state: 'waiting', ...(request && { request }) }
+  return new Outcome(fields as never, toolCallId, content) as unknown as ToolOutcome<R>
 }
 
 /** What the model is told of a call that did not happen. */

@@ -1,0 +1,47 @@
+import { HookspanError } from '../internal/errors.ts'
+import { runAgent, sharedOf } from './exec-agent.ts'
+import { readSavedRun, type SavedRun } from './saved-run.ts'
+import type { AgentRun, ExecAgentOptions } from './types.ts'
+import { assertOptions } from './validate.ts'
+
+export interface ResumeAgentOptions
+  extends Omit<ExecAgentOptions, 'prompt' | 'messages' | 'operationId' | 'traceparent' | 'parent'> {
+  /** What `execAgent` gave: the object, or its JSON. */
+  state: SavedRun | string
+}
+
+/**
+ * Continues a run that waits for a human, in the same trace, where it was: here or in another process, hours later.
+ * Each hook of the run fires once over both. Where a request has still no answer, the run waits again.
+ *
+ * The agent, the hooks, the gates and the approver are code, and are given anew: the same as before.
+ *
+ * @throws HookspanError `INVALID_STATE` for a state of another version or another agent, or when a hook that observed
+ * the run is missing; and what `execAgent` throws.
+ * @example
+ * const run = await execAgent({ agent, prompt, dispatcher })
+ * if (run.status === 'waiting_for_human') await save(JSON.stringify(run.state))
+ * // later, elsewhere
+ * const rest = await resumeAgent({ agent, state: await load(), dispatcher })
+ */
+export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun> {
+  const { state, ...rest } = options
+  const saved = readSavedRun(state)
+  const { agent, hooks = [] } = rest
+  const asked: ExecAgentOptions = { ...rest, messages: saved.loop.messages }
+  assertOptions(asked)
+  if (agent.name !== saved.agentName) {
+    throw new HookspanError(
+      'INVALID_STATE',
+      `The saved run is agent "${saved.agentName}"'s, and cannot be resumed by "${agent.name}".`,
+    )
+  }
+  const missing = saved.hookIds.filter((id) => !hooks.some((hook) => hook.id === id))
+  if (missing.length > 0) {
+    throw new HookspanError(
+      'INVALID_STATE',
+      `The run was observed by the hook(s) ${missing.join(', ')}, which are missing. Give \`hooks\` with the same ids.`,
+    )
+  }
+  return runAgent(sharedOf(asked), asked, { saved })
+}

@@ -1,0 +1,263 @@
+import { HookDispatcher, type HookEvent } from 'hookspan'
+import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
+import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
+import { budget } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
+import { folder } from '../approval/support.ts'
+import { statelessModel, type Turn } from '../support/stateless-model.ts'
+
+/** Everything one process has: the store is all that several share. */
+function processOf(path: string) {
+  const store = sqliteStore({ path })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(createApprovals({ store, mode: 'park' }))
+  const events: HookEvent[] = []
+  const types = [
+    'onStart',
+    'beforeStep',
+    'afterStep',
+    'beforeToolCall',
+    'afterToolCall',
+    'onComplete',
+    'beforeCallAgent',
+    'afterCallAgent',
+    'beforeHumanIntervention',
+    'afterHumanIntervention',
+  ] as const
+  const hooks = types.map((type) => ({
+    id: `see-${type}`,
+    type,
+    handler: (event: HookEvent) => void events.push(event),
+  }))
+  dispatcher.use({ name: 'see', hooks: hooks as never })
+  return { store, dispatcher, events, told: () => events.map((event) => event.hookType) }
+}
+
+const ran: unknown[] = []
+const refund: Agent['tools'] = [
+  {
+    name: 'refund',
+    parameters: { type: 'object', properties: { amount: { type: 'number' } } },
+    needsApproval: (args) => (args as { amount: number }).amount > 10,
+    execute: (args) => {
+      ran.push(args)
+      return `refunded ${(args as { amount: number }).amount}`
+    },
+  },
+]
+const support: Agent = { name: 'support', model: 'stateless', tools: refund }
+
+/** Asks for these calls once, then says what it was told. */
+const asksFor = (...amounts: number[]) =>
+  statelessModel((messages): Turn => {
+    const results = messages.filter((message) => message.role === 'tool')
+    if (results.length > 0) return { content: results.map((message) => message.content).join('; ') }
+    return { calls: amounts.map((amount, i) => ({ id: `c${i}`, name: 'refund', args: { amount } })) }
+  })
+
+async function answerAll(store: ApprovalStore, answer: (amount: number) => object): Promise<void> {
+  for (const { request } of await store.list({ status: 'pending' })) {
+    await store.answer(request.id, answer((request.args as { amount: number }).amount) as never, Date.now())
+  }
+}
+
+describe('resumeAgent', () => {
+  it('continues in another process, with what ended before, each call by its own answer, each hook once', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const first = processOf(path)
+    const client = asksFor(5, 50, 70, 90)
+    const run = await execAgent({ agent: support, prompt: 'refund', client, dispatcher: first.dispatcher })
+    expect(run).toMatchObject({ status: 'waiting_for_human', reason: 'waiting', steps: 0 })
+    expect(run.pendingApprovals?.map((request) => request.args)).toEqual([
+      { amount: 50 },
+      { amount: 70 },
+      { amount: 90 },
+    ])
+    expect(ran).toEqual([{ amount: 5 }])
+    const answers: Record<number, object> = {
+      50: { decision: 'approve' },
+      70: { decision: 'edit', args: { amount: 7 } },
+      90: { decision: 'reject', reason: 'too much' },
+    }
+    await answerAll(processOf(path).store, (amount) => answers[amount] as object)
+    const second = processOf(path)
+    const state = JSON.stringify(run.state)
+    const rest = await resumeAgent({ agent: support, state, client, dispatcher: second.dispatcher })
+    expect(rest).toMatchObject({ status: 'done', reason: 'done', steps: 2, operationId: run.operationId })
+    expect(rest.content).toContain('refunded 5; refunded 50; refunded 7; {"rejected":true')
+    expect(rest.usage).toMatchObject({ inputTokens: 20, outputTokens: 10 })
+    expect(ran).toEqual([{ amount: 5 }, { amount: 50 }, { amount: 7 }])
+    const told = [...first.told(), ...second.told()]
+    const count = (type: string) => told.filter((one) => one === type).length
+    expect(
+      [
+        'onStart',
+        'beforeStep',
+        'afterStep',
+        'beforeToolCall',
+        'afterToolCall',
+        'beforeHumanIntervention',
+        'afterHumanIntervention',
+        'onComplete',
+      ].map(count),
+    ).toEqual([1, 2, 2, 4, 4, 3, 3, 1])
+    const sequence = [...first.events, ...second.events].map((event) => event.sequence)
+    expect(new Set(sequence).size).toBe(sequence.length)
+    const waited = second.events.find((event) => event.hookType === 'afterHumanIntervention')
+    expect((waited as HookEvent<'afterHumanIntervention'>).waitedMs).toBeGreaterThanOrEqual(0)
+  })
+
+  it('waits again while there is no answer, and goes on once there is one', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const client = asksFor(50)
+    const run = await execAgent({
+      agent: support,
+      prompt: 'p',
+      client,
+      dispatcher: processOf(path).dispatcher,
+    })
+    const again = await resumeAgent({
+      agent: support,
+      state: run.state as SavedRun,
+      client,
+      dispatcher: processOf(path).dispatcher,
+    })
+    expect(again.status).toBe('waiting_for_human')
+    expect(again.pendingApprovals?.[0]?.id).toBe(run.pendingApprovals?.[0]?.id)
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const last = processOf(path)
+    const done = await resumeAgent({
+      agent: support,
+      state: again.state as SavedRun,
+      client,
+      dispatcher: last.dispatcher,
+    })
+    expect(done).toMatchObject({ status: 'done', content: 'refunded 50' })
+    expect(ran).toHaveLength(1)
+    expect(last.told()).not.toContain('beforeHumanIntervention')
+  })
+
+  it('runs an approved tool once, also when the run is resumed twice', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const client = asksFor(50)
+    const run = await execAgent({
+      agent: support,
+      prompt: 'p',
+      client,
+      dispatcher: processOf(path).dispatcher,
+    })
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const resume = () =>
+      resumeAgent({
+        agent: support,
+        state: run.state as SavedRun,
+        client,
+        dispatcher: processOf(path).dispatcher,
+      })
+    expect((await resume()).content).toBe('refunded 50')
+    expect((await resume()).content).toBe('refunded 50')
+    expect(ran).toHaveLength(1)
+  })
+
+  it('does not run what was changed in the saved state', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const client = asksFor(50)
+    const run = await execAgent({
+      agent: support,
+      prompt: 'p',
+      client,
+      dispatcher: processOf(path).dispatcher,
+    })
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const forged = JSON.stringify(run.state).replaceAll('{\\"amount\\":50}', '{\\"amount\\":5000}')
+    expect(forged).not.toBe(JSON.stringify(run.state))
+    const rest = await resumeAgent({
+      agent: support,
+      state: forged,
+      client,
+      dispatcher: processOf(path).dispatcher,
+    })
+    expect(ran).toEqual([])
+    expect(rest.content).toContain('approval_mismatch')
+  })
+
+  it('keeps a budget over the park', async () => {
+    const path = `${folder()}/a.db`
+    const client = asksFor(5, 50)
+    const run = async (maxTokens: number) => {
+      const dispatcherOf = () => {
+        const { dispatcher } = processOf(path)
+        const gate = budget({ maxToolCalls: 2, maxTokens, estimateTokens: () => 2 })
+        dispatcher.use({ name: 'budget', gates: [gate] })
+        return dispatcher
+      }
+      const parked = await execAgent({ agent: support, prompt: 'p', client, dispatcher: dispatcherOf() })
+      await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+      const state = parked.state as SavedRun
+      return resumeAgent({ agent: support, state, client, dispatcher: dispatcherOf() })
+    }
+    expect(await run(20)).toMatchObject({ reason: 'done', content: 'refunded 5; refunded 50' })
+    expect(await run(16)).toMatchObject({ reason: 'denied', denial: { code: 'budget_exceeded' } })
+  })
+
+  it('resumes a sub-agent that waits, in the run of its caller', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const boss: Agent = { name: 'boss', model: 'stateless', subAgents: [support] }
+    const client = statelessModel((messages, { tools }): Turn => {
+      const results = messages.filter((message) => message.role === 'tool')
+      const isBoss = JSON.stringify(tools).includes('"support"')
+      if (results.length > 0) return { content: `${isBoss ? 'boss' : 'support'}: ${results[0]?.content}` }
+      if (isBoss) return { calls: [{ id: 'b0', name: 'support', args: { instruction: 'refund 50' } }] }
+      return { calls: [{ id: 's0', name: 'refund', args: { amount: 50 } }] }
+    })
+    const first = processOf(path)
+    const run = await execAgent({ agent: boss, prompt: 'p', client, dispatcher: first.dispatcher })
+    expect(run).toMatchObject({
+      status: 'waiting_for_human',
+      pendingApprovals: [{ agentName: 'support', rootOperationId: run.operationId }],
+    })
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const second = processOf(path)
+    const rest = await resumeAgent({
+      agent: boss,
+      state: JSON.stringify(run.state),
+      client,
+      dispatcher: second.dispatcher,
+    })
+    expect(rest).toMatchObject({ status: 'done', content: 'boss: support: refunded 50' })
+    expect(ran).toHaveLength(1)
+    const told = [...first.told(), ...second.told()]
+    const count = (type: string) => told.filter((one) => one === type).length
+    expect(
+      ['beforeCallAgent', 'afterCallAgent', 'beforeToolCall', 'afterToolCall', 'onComplete', 'onStart'].map(
+        count,
+      ),
+    ).toEqual([1, 1, 2, 2, 2, 2])
+    expect(rest.usage).toMatchObject({ inputTokens: 40 })
+  })
+
+  it('refuses a state that it cannot continue', async () => {
+    const path = `${folder()}/a.db`
+    const client = asksFor(50)
+    const hooks = [{ id: 'mine', type: 'onComplete' as const, handler: () => {} }]
+    const { dispatcher } = processOf(path)
+    const run = await execAgent({ agent: support, prompt: 'p', client, hooks, dispatcher })
+    const state = run.state as SavedRun
+    const fails = async (given: unknown, message: string, more = {}) =>
+      expect(
+        resumeAgent({ agent: support, state: given as SavedRun, client, hooks, ...more }),
+      ).rejects.toThrow(message)
+    await fails('{', 'it is not JSON')
+    await fails({}, 'expected `schema`')
+    await fails({ ...state, version: 2 }, 'this hookspan reads version 1')
+    await fails({ ...state, loop: 1 }, 'expected `loop`')
+    await fails(state, 'cannot be resumed by "other"', { agent: { ...support, name: 'other' } })
+    await fails(state, 'observed by the hook(s) mine', { hooks: [] })
+    await fails(`{"__proto__":{}}`, '__proto__')
+  })
+})
