@@ -36,7 +36,6 @@ export class HookQueue {
   readonly hook: RunnableHook
   readonly #reporter: Reporter
   readonly #owner: QueueOwner
-  readonly #timeoutMs: number
   readonly #maxPending: number
   #pending: Delivery[] = []
   #head = 0
@@ -44,8 +43,8 @@ export class HookQueue {
   #removed = false
   #droppedInBurst = 0
   #burstStartedAt = 0
-  #timer: NodeJS.Timeout | undefined
 
+  readonly timeoutMs: number
   /** Position among all hooks of the dispatcher, to keep equal priorities in the order of registration. */
   readonly order: number
   /** Whether an event is for this hook; absent when all are. May throw. */
@@ -63,7 +62,7 @@ export class HookQueue {
     this.matches = compileMatch(this.hook.match)
     this.#reporter = reporter
     this.#owner = owner
-    this.#timeoutMs = hook.timeoutMs ?? defaultTimeoutMs
+    this.timeoutMs = hook.timeoutMs ?? defaultTimeoutMs
     this.#maxPending = hook.maxPending ?? DEFAULT_MAX_PENDING
   }
 
@@ -102,8 +101,6 @@ export class HookQueue {
 
   #enqueue(delivery: Delivery): void {
     this.#pending.push(delivery)
-    // Somebody waits for this one: the process must live until the handler before it is done or timed out.
-    if (delivery.onSettled !== undefined) this.#timer?.ref()
     if (this.#pending.length - this.#head <= this.#maxPending) return
     const oldest = this.#takeNext()
     if (this.#droppedInBurst++ === 0) this.#burstStartedAt = performance.now()
@@ -188,7 +185,6 @@ export class HookQueue {
       if (settled) return
       settled = true
       clearTimeout(timer)
-      this.#timer = undefined
       tell()
       onSettled?.()
       this.#finish()
@@ -202,11 +198,10 @@ export class HookQueue {
         }),
       (error) => settle(() => this.#failed(event, error, startedAt)),
     )
-    if (this.#timeoutMs > MAX_TIMER_MS) return
-    timer = setTimeout(() => settle(() => this.#timedOut(event, context, startedAt)), this.#timeoutMs)
-    this.#timer = timer
-    // Observing keeps no process alive, unless a tool call waits for what the handler mocks.
-    if (onSettled === undefined) timer.unref()
+    if (this.timeoutMs > MAX_TIMER_MS) return
+    timer = setTimeout(() => settle(() => this.#timedOut(event, context, startedAt)), this.timeoutMs)
+    // Observing keeps no process alive. A tool call that waits for what a handler mocks has a timer of its own.
+    timer.unref()
   }
 
   #timedOut(event: HookEvent, context: LazyContext, startedAt: number): void {
@@ -214,7 +209,7 @@ export class HookQueue {
     const { operationId } = event
     this.#publish('timed_out', event, startedAt)
     this.#reporter.failure({ kind: 'timed_out', hookId: id, hookType: type, operationId })
-    context.abort(new DOMException(`Hook "${id}" exceeded ${this.#timeoutMs} ms.`, 'TimeoutError'))
+    context.abort(new DOMException(`Hook "${id}" exceeded ${this.timeoutMs} ms.`, 'TimeoutError'))
   }
 
   #failed(event: HookEvent, error: unknown, startedAt: number): void {

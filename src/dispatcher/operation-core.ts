@@ -85,6 +85,7 @@ export class OperationCore {
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
   readonly inheritedGates: () => readonly Gate[]
+  readonly #release: () => void
   readonly #ownApprover: Approver | undefined
   readonly tree: RunTree
   /** Tells this run from another that was started with the same operation id; survives a park. */
@@ -120,6 +121,7 @@ export class OperationCore {
     scopes: Scopes,
     inherited: {
       signal: AbortSignal | undefined
+      release: () => void
       agentPath: readonly string[]
       gates: () => readonly Gate[]
       approver: Approver | undefined
@@ -132,6 +134,7 @@ export class OperationCore {
     this.init = init
     this.scopes = scopes
     this.signal = inherited.signal
+    this.#release = inherited.release
     this.agentPath = inherited.agentPath
     this.inheritedGates = inherited.gates
     this.#ownApprover = init.approver ?? inherited.approver
@@ -225,6 +228,12 @@ export class OperationCore {
         (toolCallId === undefined || call.toolCallId === toolCallId),
     )
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
+  }
+
+  /** Nothing of the operation is held any more. */
+  leave(): void {
+    this.#release()
+    this.host.ended(this.record)
   }
 
   /** Registers an open activity. The result takes it off again; false when the operation ended it already. */

@@ -7,6 +7,7 @@ import {
   isHookType,
   type ToolMock,
 } from '../hooks/index.ts'
+import { MAX_TIMER_MS } from '../internal/async.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { HookQueue, type QueueOwner } from './hook-queue.ts'
 import type { OperationInfo } from './instrument.ts'
@@ -144,8 +145,14 @@ export class OperationRecord implements QueueOwner {
     })
     if (waiting === 0 || slot.current !== null || closed !== undefined) return slot.close()
     return new Promise<ToolMock | null>((resolve) => {
-      wake = () => resolve(slot.close())
+      wake = () => {
+        clearTimeout(timer)
+        resolve(slot.close())
+      }
       slot.onMock(wake)
+      // From the call on, and not from when its turn comes: parallel calls do not add up what a handler hangs.
+      const limitMs = Math.max(...queues.map(({ timeoutMs }) => timeoutMs))
+      const timer = limitMs > MAX_TIMER_MS ? undefined : setTimeout(wake, limitMs)
     })
   }
 

@@ -92,8 +92,10 @@ export class Operation extends CallMaker {
       init.clock?.(),
       report,
     )
+    const joined = joinSignals(init.signal, live?.signal)
     const core = new OperationCore(host, record, info, init, scopes, {
-      signal: joinSignals(init.signal, live?.signal),
+      signal: joined.signal,
+      release: joined.release,
       agentPath: [...(init.parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
       approver: live?.approver,
@@ -274,7 +276,7 @@ export class Operation extends CallMaker {
     const parked = parkedOf(core, init.waitingFor)
     core.ended = true
     core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
-    core.host.ended(core.record)
+    core.leave()
     return parked
   }
 
@@ -319,6 +321,6 @@ export class Operation extends CallMaker {
     })
     core.ended = true
     core.scopes.end({ ...end, reason, totals }, core.timestamp)
-    core.host.ended(core.record)
+    core.leave()
   }
 }

@@ -30,8 +30,12 @@ export async function runGate(
   runSignal?: AbortSignal,
 ): Promise<GateAnswer> {
   const timeoutMs = gate.timeoutMs ?? DEFAULT_GATE_TIMEOUT_MS
+  // Not AbortSignal.any(): a run's signal that lives on keeps something of each signal that is derived from it.
   const controller = new AbortController()
-  const signal = runSignal === undefined ? controller.signal : AbortSignal.any([controller.signal, runSignal])
+  const { signal } = controller
+  const onAbort = () => controller.abort(runSignal?.reason)
+  if (runSignal?.aborted) onAbort()
+  else runSignal?.addEventListener('abort', onAbort, { once: true })
   let timer: NodeJS.Timeout | undefined
   try {
     const answer = gate.decide({ ...ctx, payload: snapshot(ctx.payload), signal })
@@ -42,10 +46,9 @@ export async function runGate(
             const expire = () => reject(new GateTimeout(`no decision within ${timeoutMs} ms`))
             if (timeoutMs !== Number.POSITIVE_INFINITY)
               timer = setTimeout(expire, Math.min(timeoutMs, MAX_TIMER_MS))
-            runSignal?.addEventListener('abort', () => reject(new Error('the run was aborted')), {
-              once: true,
-              signal: controller.signal,
-            })
+            const cut = () => reject(new Error('the run was aborted'))
+            if (signal.aborted) cut()
+            else signal.addEventListener('abort', cut, { once: true })
           }),
         ])
       : answer
@@ -63,6 +66,7 @@ export async function runGate(
     return { ok: false, code, message: errorMessage(error), error }
   } finally {
     clearTimeout(timer)
+    runSignal?.removeEventListener('abort', onAbort)
     controller.abort()
   }
 }

@@ -41,8 +41,8 @@ interface HookOf<T extends AnyHookType> {
    * Milliseconds a handler may take, from its call. Past it the handler is reported as timed out, its signal is
    * aborted and the next event is delivered. Minimum 1; `Infinity` switches the limit off.
    *
-   * For `beforeToolCall` it is also how long the tool call waits for an asynchronous handler to call `mock()`;
-   * there the default is the dispatcher's `mockTimeoutMs` (1 000).
+   * For `beforeToolCall` it is also how long the tool call waits for an asynchronous handler to call `mock()`,
+   * from the call on; there the default is the dispatcher's `mockTimeoutMs` (1 000).
    *
    * @default 30_000
    */
