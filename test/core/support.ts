@@ -3,7 +3,7 @@ import {
   type AnyHookType,
   EXTENDED_HOOK_TYPES,
   HOOK_TYPES,
-  type HookDispatcher,
+  HookDispatcher,
   type HookEvent,
   type HookFailure,
   type Operation,
@@ -40,6 +40,15 @@ export function collector(): { events: HookEvent[]; handler: Handler; sequences:
     handler: (event) => void events.push(event),
     sequences: () => events.map(({ sequence }) => sequence),
   }
+}
+
+/** One operation of a dispatcher of its own, and all that its hooks, those of its children included, are told. */
+export function startWatched(init: OperationInit = {}) {
+  const { events, handler } = collector()
+  const dispatcher = new HookDispatcher(failures())
+  dispatcher.use({ name: 'all', hooks: hooksOfEveryType(handler) })
+  const op = dispatcher.startOperation({ operationId: 'op', ...init })
+  return { events, op, dispatcher, types: () => events.map(({ hookType }) => hookType) }
 }
 
 /** Failures go into a list instead of onto the console. */
@@ -147,7 +156,7 @@ export async function everything(dispatcher: HookDispatcher, init: OperationInit
   return seen
 }
 
-async function readAll(stream: unknown): Promise<unknown[]> {
+export async function readAll(stream: unknown): Promise<unknown[]> {
   const texts: unknown[] = []
   for await (const chunk of stream as AsyncIterable<unknown>) texts.push(chunk)
   return texts
