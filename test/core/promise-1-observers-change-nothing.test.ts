@@ -104,6 +104,7 @@ describe.each(Object.entries(HANDLERS))('a handler that %s', (_name, make) => {
     const seen = await everything(dispatcher, { hooks: hooksOfEveryType(handler, { timeoutMs: 50 }) })
 
     expect(seen).toEqual(await bare)
+    expect(await dispatcher.drain()).toMatchObject({ drained: true })
   })
 
   it('leaves what other hooks see as if it were absent', async () => {
