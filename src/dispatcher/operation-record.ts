@@ -151,7 +151,7 @@ export class OperationRecord implements QueueOwner {
       }
       slot.onMock(wake)
       // From the call on, and not from when its turn comes: parallel calls do not add up what a handler hangs.
-      const limitMs = Math.max(...queues.map(({ timeoutMs }) => timeoutMs))
+      const limitMs = Math.max(...audience.queues.map(({ timeoutMs }) => timeoutMs))
       const timer = limitMs > MAX_TIMER_MS ? undefined : setTimeout(wake, limitMs)
     })
   }
