@@ -1,10 +1,10 @@
 import { type AfterLlmCallEvent, HookDispatcher, type LlmCallErrorEvent } from 'hookspan'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
+import { type ScriptedStep, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
 import OpenAI7, { AzureOpenAI as AzureOpenAI7 } from 'openai'
 import OpenAI6, { AzureOpenAI as AzureOpenAI6 } from 'openai-6'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type ScriptedStep, scriptedFetch } from '../../src/mock/scripted-server/index.ts'
 import { activityTree } from '../support/activity-tree.ts'
 
 const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 4, reasoningTokens: 1 }

@@ -1,12 +1,12 @@
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
-import OpenAI from 'openai'
 import {
   type Respond,
   type ScriptedFetch,
   type ScriptedStep,
   type ScriptOptions,
   scriptedFetch,
-} from '../../src/mock/scripted-server/index.ts'
+} from 'hookspan/mock'
+import OpenAI from 'openai'
 import { activityTree } from './activity-tree.ts'
 
 /** The real client on a model that answers from a script. */
