@@ -64,6 +64,12 @@ function observed(client: OpenAI) {
 
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
+/** The arguments as a value, and as the model wrote them where the value does not say it exactly. */
+function argumentsOf(text: string): { args: unknown; argsText?: string } {
+  const args = parsed(text)
+  return text === args || text === JSON.stringify(args) ? { args } : { args, argsText: text }
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text || '{}')
@@ -90,7 +96,7 @@ function chatTruth(body: OpenAI.ChatCompletion) {
                 {
                   toolCallId: call.id ?? '',
                   apiName: call.function.name,
-                  args: parsed(call.function.arguments),
+                  ...argumentsOf(call.function.arguments),
                 },
               ],
         ),
@@ -111,7 +117,7 @@ function responseTruth(body: OpenAI.Responses.Response) {
   )
   const calls = body.output.flatMap((item) =>
     item.type === 'function_call'
-      ? [{ toolCallId: item.call_id, apiName: item.name, args: parsed(item.arguments) }]
+      ? [{ toolCallId: item.call_id, apiName: item.name, ...argumentsOf(item.arguments) }]
       : [],
   )
   return {
