@@ -12,7 +12,8 @@ describe('parallel tool calls', () => {
       Promise.all(
         Array.from({ length: 12 }, (_item, index) =>
           step.toolCall({ apiName: 'search', args: { index }, toolCallId: `t${index}` }, async (args) => {
-            await new Promise((resolve) => setTimeout(resolve, (12 - index) * 2))
+            // The last one returns first.
+            for (let i = index; i < 12; i++) await turn()
             return args.index
           }),
         ),
