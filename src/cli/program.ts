@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../viewer/version.ts'
+import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerReplay } from './commands/replay.ts'
 import { registerRuns } from './commands/runs.ts'
@@ -9,7 +10,15 @@ import { registerView } from './commands/view.ts'
 import { EXIT, reportFailure } from './failure.ts'
 
 /** In the order of the help text. */
-const REGISTER = [registerView, registerRuns, registerShow, registerDiff, registerTail, registerReplay]
+const REGISTER = [
+  registerDemo,
+  registerView,
+  registerRuns,
+  registerShow,
+  registerDiff,
+  registerTail,
+  registerReplay,
+]
 
 /** The whole command line. Each command loads its own work only when it runs. */
 export function createProgram(): Command {

@@ -28,6 +28,7 @@ const MAX_DEPTH = 12
 export function renderTree(rows: readonly SpanRow[], paint: Paint, width: number): string[] {
   const root = buildTree(rows)
   if (root === undefined) return []
+  for (const node of flatten(root)) node.children = node.children.filter((child) => !isSilentGate(child.row))
   const columns = Math.max(Math.min(width, MAX_COLUMNS), MIN_COLUMNS)
   const sums = sumsOf(root)
   const guides = guidesOf(root)
@@ -39,6 +40,11 @@ export function renderTree(rows: readonly SpanRow[], paint: Paint, width: number
     return `${paint.style('dim', guide)}${text}${gap}${facts(node, sums.get(node), paint)}`.trimEnd()
   })
   return [paint.style('dim', titles), ...lines]
+}
+
+/** A gate of this process that let a call pass: an event, not a span, and nothing to be told of. */
+function isSilentGate({ category, gates, spanId }: SpanRow): boolean {
+  return category === 'gate' && spanId.includes(':') && gates?.[0]?.decision === 'proceed'
 }
 
 /** The name, what was special, and what went in, as far as there is room. */
@@ -93,9 +99,9 @@ function noteOf(row: SpanRow): string {
     row.error ? `✗ ${row.errorText || 'failed'}` : '',
     gate === undefined ? '' : `${gate.enforced ? '' : 'shadow: '}${gate.decision}`,
     human?.action === undefined ? '' : `${human.action}${human.approver ? ` by ${human.approver}` : ''}`,
-    compaction?.tokensBefore === undefined
+    compaction?.tokensBefore === undefined || compaction.tokensAfter === undefined
       ? ''
-      : `${formatCount(compaction.tokensBefore)} → ${formatCount(compaction.tokensAfter ?? 0)} tokens`,
+      : `${formatCount(compaction.tokensBefore)} → ${formatCount(compaction.tokensAfter)} tokens`,
   ]
   return notes.filter(Boolean).join(', ')
 }

@@ -1,0 +1,148 @@
+import { join } from 'node:path'
+import type { OpenAI } from 'openai'
+import { type AgentRun, execAgent } from '../../agent/index.ts'
+import { HookDispatcher } from '../../dispatcher/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { requirePeer } from '../../internal/require-peer.ts'
+import { startScriptedServer } from '../../mock/scripted-server/index.ts'
+import { idsOfOperation } from '../../tracing/index.ts'
+import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
+import { EXIT, UsageError } from '../failure.ts'
+import { rowsOf } from '../render/rows.ts'
+import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
+import { renderTree } from '../render/tree.ts'
+import { Narrator } from './narrator.ts'
+import { scriptedModels } from './script.ts'
+import { CUSTOMER_SAYS, carrierMock, priceOf, shiftLead, shopRules, supportAgent } from './shop.ts'
+
+const TITLE_COLUMNS = 10
+
+export interface DemoOptions {
+  live?: boolean
+  model: string
+  endpoint?: string
+  out?: string
+  fast?: boolean
+}
+
+/** Gives the exit code. */
+export async function runDemo(options: DemoOptions): Promise<number> {
+  const terminal = terminalOf(process.stdout)
+  const id = `demo-${Date.now().toString(36)}`
+  const pace = options.fast ? 0 : 1
+  await using models = options.live ? liveModels() : await scriptedEndpoint(pace)
+  const output = await openTraceOutput({
+    endpoint: options.endpoint,
+    file: options.out ?? join('.hookspan', `${id}.otlp.json`),
+    serviceName: process.env.OTEL_SERVICE_NAME ?? 'hookspan-demo',
+    captureContent: true,
+  })
+  const narrator = new Narrator(terminal)
+  const dispatcher = new HookDispatcher()
+  for (const plugin of [
+    output.tracing,
+    { name: 'demo-shop', gates: shopRules(), approver: shiftLead(pace) },
+    carrierMock(),
+    narrator,
+  ]) {
+    dispatcher.use(plugin)
+  }
+  introduce(terminal, options)
+  const run = await execAgent({
+    agent: supportAgent({ pace, models: { support: options.model, small: 'gpt-4o-mini' } }),
+    prompt: CUSTOMER_SAYS,
+    client: models.client,
+    dispatcher,
+    operationId: id,
+    conversationId: 'order-4711',
+    userId: 'mara',
+    ...(!options.live && { priceOf }),
+  })
+  const { traceId } = idsOfOperation(id)
+  const trace = output.finish(traceId)
+  const undelivered = await output.close()
+  conclude(terminal, run, narrator)
+  terminal.line(terminal.style('bold', 'The same run as a trace:'))
+  for (const line of renderTree(rowsOf(trace), terminal, terminal.columns)) terminal.line(line)
+  terminal.line()
+  tellWhere(terminal, output, traceId, undelivered)
+  const delivered = undelivered === undefined || options.endpoint === undefined
+  return run.status === 'done' && delivered ? EXIT.done : EXIT.failed
+}
+
+interface Models extends AsyncDisposable {
+  readonly client: OpenAI
+}
+
+async function scriptedEndpoint(pace: number): Promise<Models> {
+  const { OpenAI: Client } = openai()
+  const server = await startScriptedServer({ respond: scriptedModels(pace), recordRequests: false })
+  const client = new Client({ apiKey: 'scripted', baseURL: server.baseURL, maxRetries: 0 })
+  return { client, [Symbol.asyncDispose]: () => server.close() }
+}
+
+function liveModels(): Models {
+  if (!process.env.OPENAI_API_KEY) {
+    throw new UsageError(
+      '--live needs OPENAI_API_KEY, which is not set. Set it (export OPENAI_API_KEY=…), or leave --live out: ' +
+        'the scripted demo needs no key.',
+    )
+  }
+  const { OpenAI: Client } = openai()
+  return { client: new Client(), [Symbol.asyncDispose]: async () => {} }
+}
+
+function openai(): { OpenAI: typeof OpenAI } {
+  return requirePeer<{ OpenAI: typeof OpenAI }>('openai', 'hookspan demo')
+}
+
+function introduce({ line, style, columns }: Terminal, { live, model }: DemoOptions): void {
+  line(
+    style('bold', 'A support agent at work') +
+      style('dim', live ? ` (live: ${model})` : ' (scripted model: no key, no network)'),
+  )
+  line()
+  for (const text of wrap(`Customer: ${CUSTOMER_SAYS}`, Math.min(columns, 100))) line(text)
+  line()
+}
+
+function conclude(terminal: Terminal, run: AgentRun, { fired }: Narrator): void {
+  const { line, style, columns } = terminal
+  const width = Math.min(columns, 100)
+  line()
+  const answer =
+    run.status === 'done' ? run.content : `The run ended: ${run.reason}. ${errorMessage(run.error ?? '')}`
+  for (const text of wrap(`Agent: ${answer}`, width)) line(run.status === 'done' ? text : style('red', text))
+  line()
+  const counts = [...fired].map(([type, count]) => `${type} ${count}`)
+  const silent = [...fired].filter(([, count]) => count === 0).length
+  line(style('bold', `${fired.size - silent} of ${fired.size} hook types fired:`))
+  for (const text of wrap(counts.join('  '), width)) line(style('dim', text))
+  line()
+}
+
+function tellWhere(
+  { line, style, columns }: Terminal,
+  { collector, silence, filePath }: TraceOutput,
+  traceId: string,
+  undelivered: string | undefined,
+): void {
+  const tell = (title: string, text: string, isBad = false) => {
+    for (const [index, part] of wrap(text, Math.min(columns, 100) - TITLE_COLUMNS).entries()) {
+      line(style(isBad ? 'red' : 'bold', (index === 0 ? title : '').padEnd(TITLE_COLUMNS)) + part)
+    }
+  }
+  tell('Trace', traceId)
+  tell('Written', String(filePath))
+  if (undelivered !== undefined) {
+    tell('Not sent', `${undelivered} Run \`hookspan doctor\` for the cause.`, true)
+  } else if (collector !== undefined) {
+    tell('Open', `${collector.linkOf(traceId)}  (${collector.kind})`)
+  } else {
+    tell(
+      'Not sent',
+      `Nothing answers at ${silence?.tracesUrl}. Start \`hookspan view\`, or Jaeger with ` +
+        '`docker compose -f docker-compose.jaeger.yml up -d`, and run the demo again.',
+    )
+  }
+}

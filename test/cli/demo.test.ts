@@ -1,0 +1,102 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HOOK_TYPES } from 'hookspan'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startScriptedServer } from '../../src/mock/scripted-server/index.ts'
+import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
+import { type CliRun, runCli } from '../support/run-cli.ts'
+
+describe('hookspan demo', { timeout: 60_000 }, () => {
+  let cwd: string
+  let nobody: string
+  let run: CliRun
+  beforeAll(async () => {
+    cwd = mkdtempSync(join(tmpdir(), 'hookspan-demo-'))
+    nobody = await refusingUrl()
+    run = await runCli(['demo', '--fast'], {
+      cwd,
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: nobody, COLUMNS: '100' },
+    })
+  }, 60_000)
+  afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+
+  it('tells its story to the end on 100 columns, without a key and without a network', () => {
+    expect(run.stderr).toBe('')
+    expect(run.code).toBe(0)
+    expect(run.stdout).toContain('scripted model: no key, no network')
+    expect(run.stdout).toMatch(/Agent: Good news, Mara/)
+    // A script that was not followed would show up as an answer of the server.
+    expect(run.stdout).not.toContain('Unexpected request')
+    expect(run.stdout.split('\n').filter((line) => line.length > 101)).toEqual([])
+  })
+
+  it('shows all sixteen hooks at work', () => {
+    expect(run.stdout).toContain('16 of 16 hook types fired')
+    for (const type of HOOK_TYPES) expect(run.stdout).toMatch(new RegExp(`^ +[\\d.]+ s  ${type} `, 'm'))
+  })
+
+  it('draws the run as a tree and writes the same spans as OTLP/JSON', () => {
+    const [name] = readdirSync(join(cwd, '.hookspan'))
+    expect(name).toMatch(/^demo-\w+\.otlp\.json$/)
+    const { resourceSpans } = JSON.parse(readFileSync(join(cwd, '.hookspan', name!), 'utf8'))
+    const spans: { name: string; traceId: string }[] = resourceSpans.flatMap(
+      (part: { scopeSpans: { spans: never[] }[] }) => part.scopeSpans.flatMap((scope) => scope.spans),
+    )
+    for (const span of spans)
+      expect(run.stdout).toContain(`─ ${span.name}`.replace('─ invoke_agent support', 'invoke_agent support'))
+    for (const note of [
+      'carrier_status  mocked',
+      'issue_refund  denied',
+      'gate refund-limit  deny',
+      'gate no-customer-data-outside  deny',
+      'human_intervention  approve by Ines',
+      'human_intervention  reject by Ines',
+      'compact_context  ✗ 503 the model is overloaded',
+    ]) {
+      expect(run.stdout).toContain(note)
+    }
+    expect(run.stdout).toMatch(/compact_context {2}1,\d+ → \d+ tokens/)
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+    expect(run.stdout).toContain(spans[0]!.traceId)
+  })
+
+  it('sends the trace where an endpoint answers and prints where to look at it', async () => {
+    await using stub = await startOtlpStub({ status: 200 })
+    const { code, stdout } = await runCli(['demo', '--fast', '--out', 'trace.json'], {
+      cwd,
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: stub.url },
+    })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Open +http:\/\/127\.0\.0\.1:16686\/trace\/[0-9a-f]{32}/)
+    expect(stub.bodies.map(String).join('')).toContain('invoke_agent logistics')
+    expect(readFileSync(join(cwd, 'trace.json'), 'utf8')).toContain('invoke_agent logistics')
+  })
+
+  it('says that nobody took the trace and is done all the same', () => {
+    expect(run.stdout).toContain(`Nothing answers at ${nobody}/v1/traces`)
+  })
+
+  it('needs a key for --live and says so', async () => {
+    const { code, stderr } = await runCli(['demo', '--live'], { cwd, env: { OPENAI_API_KEY: '' } })
+    expect(stderr).toMatch(/--live needs OPENAI_API_KEY, which is not set\. Set it .*or leave --live out/)
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(code).toBe(2)
+  })
+
+  it('asks the endpoint of the environment with --live, and tells when it refuses', async () => {
+    await using model = await startScriptedServer({ steps: [{ content: 'A new tent is on its way.' }] })
+    const live = (baseURL: string) =>
+      runCli(['demo', '--live', '--fast', '--out', 'live.json'], {
+        cwd,
+        env: { OPENAI_API_KEY: 'sk-x', OPENAI_BASE_URL: baseURL, OTEL_EXPORTER_OTLP_ENDPOINT: nobody },
+      })
+    const answered = await live(model.baseURL)
+    expect(answered.stdout).toContain('Agent: A new tent is on its way.')
+    expect(answered.code).toBe(0)
+
+    const refused = await live(`${model.baseURL}/nothing`)
+    expect(refused.stdout).toMatch(/The run ended: error\./)
+    expect(refused.code).toBe(1)
+  })
+})
