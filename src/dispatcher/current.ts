@@ -17,8 +17,22 @@ export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
 
 /** The same, inside one call of the site: what the code calls becomes that call's child. */
 export function runWithin<T>(core: OperationCore, site: CallSite, scopes: Scopes, fn: () => T): T {
-  let callIndex = 0
-  return runAt(core, { scopes, stepIndex: site.stepIndex, nextCallIndex: () => callIndex++ }, fn)
+  return runAt(core, new InnerSite(scopes, site.stepIndex), fn)
+}
+
+class InnerSite implements CallSite {
+  readonly scopes: Scopes
+  readonly stepIndex: number | undefined
+  #callIndex = 0
+
+  constructor(scopes: Scopes, stepIndex: number | undefined) {
+    this.scopes = scopes
+    this.stepIndex = stepIndex
+  }
+
+  nextCallIndex(): number {
+    return this.#callIndex++
+  }
 }
 
 /** Undefined where no operation runs, and where the one that ran has ended. */

@@ -183,6 +183,11 @@ export class OperationCore {
     if (!this.ended) this.record.emit(type, init)
   }
 
+  /** Counts an event that would reach nobody, and need not be made. False when it is to be emitted. */
+  skipUnheard(type: AnyHookType): boolean {
+    return this.ended || this.record.skipUnheard(type)
+  }
+
   /** Epoch milliseconds for tracers, only where the operation has a clock of its own. */
   get timestamp(): number | undefined {
     return this.init.clock?.()
@@ -221,6 +226,7 @@ export class OperationCore {
 
   /** The parked call that this one continues, each at most once. */
   takeWaiting(toolCallId: string | undefined, apiName: string, kind?: 'agent'): WaitingCall | undefined {
+    if (this.#resumable.length === 0) return undefined
     const index = this.#resumable.findIndex(
       (call) =>
         call.kind === kind &&
@@ -299,6 +305,12 @@ export class OperationCore {
   gatesAt(point: GatePoint): readonly Gate[] {
     const gates = this.allGates()
     return gates.some((gate) => decidesAt(gate, point)) ? orderGates(gates, point) : NO_GATES
+  }
+
+  /** Whether any gate decides at a point. */
+  decidesAt(point: GatePoint): boolean {
+    const gates = this.allGates()
+    return gates.length > 0 && gates.some((gate) => decidesAt(gate, point))
   }
 
   allGates(): readonly Gate[] {

@@ -113,13 +113,25 @@ export class OperationRecord implements QueueOwner {
     return this.#own.size > 0 || this.#host.plugins.hooks.length > 0
   }
 
+  /** Counts an event that would reach nobody. False when somebody would hear it: then it is to be emitted. */
+  skipUnheard(type: AnyHookType): boolean {
+    const audience = this.#audiences.get(type) ?? this.#audienceOf(type)
+    if (audience === undefined || audience.queues.length > 0 || this.#instrumented) return false
+    this.#count(type)
+    return true
+  }
+
+  #count(type: AnyHookType): number {
+    this.active = true
+    if (type === 'onComplete') this.completed = true
+    return this.sequence++
+  }
+
   /** Fire and forget. Never throws. */
   emit(type: AnyHookType, init: object): void {
     const audience = this.#audiences.get(type) ?? this.#audienceOf(type)
     if (audience === undefined) return
-    const sequence = this.sequence++
-    this.active = true
-    if (type === 'onComplete') this.completed = true
+    const sequence = this.#count(type)
     if (audience.queues.length === 0 && !this.#instrumented) return
     const event = this.#stamp(type, init, sequence)
     if (event === undefined) return
@@ -131,8 +143,7 @@ export class OperationRecord implements QueueOwner {
   decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
     const audience = this.#audiences.get('beforeToolCall') ?? this.#audienceOf('beforeToolCall')
     if (audience === undefined) return null
-    const sequence = this.sequence++
-    this.active = true
+    const sequence = this.#count('beforeToolCall')
     if (audience.queues.length === 0 && !this.#instrumented) return null
     const event = this.#stamp('beforeToolCall', init, sequence)
     if (event === undefined) return null

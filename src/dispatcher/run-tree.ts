@@ -2,14 +2,16 @@ import type { TreeTotals } from '../gates/index.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { canBeJson } from '../internal/json.ts'
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
 /** What all the agents of one run share: the sums that budgets are held against, and the gates' own memory. */
 export class RunTree {
   readonly #startedAt = performance.now()
   readonly state: Map<string, unknown>
-  #sums: TreeTotals
+  readonly #sums: Writable<TreeTotals>
 
   constructor(restored?: { sums: TreeTotals; state: Readonly<Record<string, unknown>> }) {
-    this.#sums = restored?.sums ?? {
+    this.#sums = {
       steps: 0,
       llmCalls: 0,
       toolCalls: 0,
@@ -18,6 +20,7 @@ export class RunTree {
       costUsd: 0,
       unpricedCalls: 0,
       durationMs: 0,
+      ...restored?.sums,
     }
     this.state = new Map(Object.entries(restored?.state ?? {}))
   }
@@ -27,23 +30,21 @@ export class RunTree {
   }
 
   addStep(): void {
-    this.#sums = { ...this.#sums, steps: this.#sums.steps + 1 }
+    this.#sums.steps++
   }
 
   addToolCall(): void {
-    this.#sums = { ...this.#sums, toolCalls: this.#sums.toolCalls + 1 }
+    this.#sums.toolCalls++
   }
 
   /** `calls`: 0 for a remote agent, whose calls are not known one by one. */
   addUsage(usage: TokenUsage | undefined, costUsd: number | undefined, calls = 1): void {
-    this.#sums = {
-      ...this.#sums,
-      llmCalls: this.#sums.llmCalls + calls,
-      inputTokens: this.#sums.inputTokens + (usage?.inputTokens ?? 0),
-      outputTokens: this.#sums.outputTokens + (usage?.outputTokens ?? 0),
-      costUsd: this.#sums.costUsd + (costUsd ?? 0),
-      unpricedCalls: this.#sums.unpricedCalls + (usage !== undefined && costUsd === undefined ? 1 : 0),
-    }
+    const sums = this.#sums
+    sums.llmCalls += calls
+    sums.inputTokens += usage?.inputTokens ?? 0
+    sums.outputTokens += usage?.outputTokens ?? 0
+    sums.costUsd += costUsd ?? 0
+    if (usage !== undefined && costUsd === undefined) sums.unpricedCalls++
   }
 
   /** What JSON can carry of the gates' memory. */

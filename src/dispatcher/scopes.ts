@@ -40,14 +40,15 @@ export class Scopes {
     report: Report,
   ): Scopes {
     if (instruments.length === 0) return Scopes.none
-    const scopes = instruments.map((instrument) => {
+    const scopes: (ActivityScope | undefined)[] = []
+    for (const instrument of instruments) {
       try {
-        return instrument.start(activity, info, parent?.of(instrument), timestamp)
+        scopes.push(instrument.start(activity, info, parent?.of(instrument), timestamp))
       } catch (error) {
+        scopes.push(undefined)
         report(error)
-        return undefined
       }
-    })
+    }
     return new Scopes(instruments, scopes, report)
   }
 
@@ -113,7 +114,8 @@ export class Scopes {
   get traceparent(): string | undefined {
     for (const scope of this.#scopes) {
       try {
-        if (scope?.traceparent !== undefined) return scope.traceparent
+        const traceparent = scope?.traceparent
+        if (traceparent !== undefined) return traceparent
       } catch (error) {
         this.#report(error)
       }

@@ -6,6 +6,7 @@ import { describeValue, errorMessage, HookspanError } from '../internal/errors.t
 import { assertToolMayRun } from '../internal/live-calls.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { runWithin } from './current.ts'
+import type { Activity } from './instrument.ts'
 import { assertToolMock } from './mock-slot.ts'
 import { type CallSite, endedError, type OperationCore } from './operation-core.ts'
 import type { WaitingCall } from './operation-init.ts'
@@ -64,16 +65,18 @@ const NEVER_ABORTED = new AbortController().signal
  *
  * @throws HookspanError `INVALID_CALL` when the call itself is malformed.
  */
-export async function runToolCall<A, R>(
+export function runToolCall<A, R>(
   core: OperationCore,
   site: CallSite,
   init: ToolCallInit<A>,
   fn: ToolFunction<A, R>,
 ): Promise<ToolOutcome<R>> {
   if (typeof init.apiName !== 'string' || init.apiName === '') {
-    throw invalid('apiName', 'a non-empty string', init.apiName)
+    return Promise.reject(invalid('apiName', 'a non-empty string', init.apiName))
   }
-  if (typeof fn !== 'function') throw invalid('fn', 'the function that runs the tool', fn)
+  if (typeof fn !== 'function') {
+    return Promise.reject(invalid('fn', 'the function that runs the tool', fn))
+  }
   const waited = core.takeWaiting(init.toolCallId, init.apiName)
   const callKey = waited?.callKey ?? core.nextCallKey()
   const call: ToolCallContext = {
@@ -127,26 +130,46 @@ class ToolCallRun<A, R> {
     this.#init = init
     this.#call = call
     if (waited === undefined) core.countToolCall()
-    const { description } = init
-    this.#scopes = core.open(site, {
-      kind: 'tool',
-      ...call,
-      callKey: call.callKey as string,
-      ...(description !== undefined && { description }),
-    })
+    this.#scopes = core.open(site, activityOf(call, init.description))
     this.#untrack = core.track((reason) => this.#cut(reason))
   }
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
     let ending: ToolEnding<R> | Waiting
     try {
-      ending = await this.#ending(fn)
+      if (this.#goesStraight()) {
+        // The most frequent case, in one asynchronous function: each more costs as much as half of a span.
+        const running = this.#start(fn)
+        const value = isThenable(running) ? await untilAborted(running, this.#core.signal) : running
+        ending = returnedEnding('completed', this.#call.toolCallId, value as R)
+        if (this.#core.decidesAt('afterToolCall')) ending = await this.#gateResult(ending)
+      } else {
+        ending = await this.#ending(fn)
+      }
     } catch (error) {
-      // A value so hostile that looking at it throws.
-      ending = erroredEnding<R>(this.#call.toolCallId, error, false)
+      // What the tool threw, or a value so hostile that looking at it throws.
+      ending = this.#threw(error)
     }
     if ('waiting' in ending) return this.#wait(ending.waiting)
-    return this.#finish(ending)
+    if (!this.#untrack()) return ending.outcome
+    if (!this.#announced) await this.#announce('The call was aborted before.')
+    this.#report(ending)
+    return ending.outcome
+  }
+
+  /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
+  #goesStraight(): boolean {
+    const core = this.#core
+    const waits =
+      this.#waited !== undefined || core.admission !== undefined || core.decidesAt('beforeToolCall')
+    if (waits || core.host.plugins.standIns.length > 0 || this.#isCutShort()) return false
+    this.#announced = core.skipUnheard('beforeToolCall')
+    return this.#announced
+  }
+
+  #isCutShort(): boolean {
+    const { ended, signal, stop } = this.#core
+    return ended || stop !== undefined || signal?.aborted === true
   }
 
   async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | Waiting> {
@@ -156,7 +179,9 @@ class ToolCallRun<A, R> {
     if (before !== undefined) return before
     const running = this.#waited?.running
     if (running !== undefined) return this.#goOn(fn, running)
-    const decided = await this.#decide('beforeToolCall', this.#call.args)
+    const decided = this.#core.decidesAt('beforeToolCall')
+      ? await this.#decide('beforeToolCall', this.#call.args)
+      : undefined
     if (isRefusal(decided)) {
       await this.#announce('The call was refused before.')
       return refusedEnding<R>(toolCallId, decided)
@@ -182,12 +207,12 @@ class ToolCallRun<A, R> {
 
   /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
   #cutShort(): ToolEnding<R> | undefined {
+    if (!this.#isCutShort()) return undefined
     const { ended, info, signal, stop } = this.#core
     const { toolCallId } = this.#call
     if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
     if (ended) return erroredEnding<R>(toolCallId, endedError(info.operationId), false)
-    if (signal?.aborted) return erroredEnding<R>(toolCallId, signal.reason, false)
-    return undefined
+    return erroredEnding<R>(toolCallId, signal?.reason, false)
   }
 
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
@@ -286,7 +311,10 @@ class ToolCallRun<A, R> {
   #announce(closed?: string): Promise<ToolMock | null> | ToolMock | null {
     this.#announced = true
     if (this.#core.ended) return null
-    return this.#core.record.decideMock({ ...this.#call, ...this.#where() }, closed)
+    if (this.#core.skipUnheard('beforeToolCall')) return null
+    const { stepIndex } = this.#site
+    const where = stepIndex === undefined ? {} : { stepIndex }
+    return this.#core.record.decideMock({ ...this.#call, ...where }, closed)
   }
 
   async #standIn(): Promise<ToolEnding<R> | undefined> {
@@ -341,26 +369,37 @@ class ToolCallRun<A, R> {
     fn: ToolFunction<A, R>,
     settled?: (result: SettledExecution) => Promise<void>,
   ): Promise<ToolEnding<R> | Waiting> {
-    const context: ToolRunContext = {
-      signal: this.#core.signal ?? NEVER_ABORTED,
-      toolCallId: this.#call.toolCallId,
-      traceparent: this.#scopes.traceparent,
-    }
     let value: R
     try {
-      assertToolMayRun(this.#call)
-      // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
-      const running = runWithin(this.#core, this.#site, this.#scopes, () =>
-        settleTool(fn(this.#call.args as A, context), (value) => this.#progress(value), this.#core.signal),
-      )
+      const running = this.#start(fn)
       value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R
     } catch (error) {
-      if (error instanceof RunSuspended) return { waiting: undefined }
-      await settled?.({ ok: false, error: errorMessage(error) })
-      return erroredEnding<R>(this.#call.toolCallId, error, false)
+      const ending = this.#threw(error)
+      if (!('waiting' in ending)) await settled?.({ ok: false, error: errorMessage(error) })
+      return ending
     }
     await settled?.({ ok: true, value })
     return this.#gateResult(returnedEnding('completed', this.#call.toolCallId, value))
+  }
+
+  /** @throws what the tool throws before it returns, and what refuses to let it run. */
+  #start(fn: ToolFunction<A, R>): unknown {
+    assertToolMayRun(this.#call)
+    const { signal } = this.#core
+    const context: ToolRunContext = {
+      signal: signal ?? NEVER_ABORTED,
+      toolCallId: this.#call.toolCallId,
+      traceparent: this.#scopes.traceparent,
+    }
+    // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
+    return runWithin(this.#core, this.#site, this.#scopes, () =>
+      settleTool(fn(this.#call.args as A, context), (value) => this.#progress(value), signal),
+    )
+  }
+
+  #threw(error: unknown): ToolEnding<R> | Waiting {
+    if (error instanceof RunSuspended) return { waiting: undefined }
+    return erroredEnding<R>(this.#call.toolCallId, error, false)
   }
 
   /** Whoever listens to progress is an observer: what it throws is no failure of the tool. */
@@ -376,6 +415,7 @@ class ToolCallRun<A, R> {
 
   async #gateResult(ending: ToolEnding<R>): Promise<ToolEnding<R>> {
     if (!('result' in ending.outcome)) return ending
+    if (!this.#core.decidesAt('afterToolCall')) return ending
     const decided = await this.#decide('afterToolCall', ending.outcome.result)
     if (decided === undefined) return ending
     if (isRefusal(decided)) return refusedEnding<R>(this.#call.toolCallId, decided)
@@ -387,17 +427,10 @@ class ToolCallRun<A, R> {
       : ending
   }
 
-  async #finish(ending: ToolEnding<R>): Promise<ToolOutcome<R>> {
-    if (!this.#untrack()) return ending.outcome
-    if (!this.#announced) await this.#announce('The call was aborted before.')
-    this.#report(ending)
-    return ending.outcome
-  }
-
   #report(ending: ToolEnding<R>): void {
-    const call = { ...this.#call, ...this.#where() }
-    const executionTimeMs = performance.now() - this.#startedAt
-    reportToolEnd(this.#core, this.#scopes, call, ending, { executionTimeMs, origin: this.#origin })
+    const { stepIndex } = this.#site
+    const info = { stepIndex, startedAt: this.#startedAt, origin: this.#origin }
+    reportToolEnd(this.#core, this.#scopes, this.#call, ending, info)
   }
 
   /** The operation ends while the call is in flight. */
@@ -411,9 +444,16 @@ class ToolCallRun<A, R> {
       ),
     )
   }
+}
 
-  #where(): { stepIndex?: number } {
-    const { stepIndex } = this.#site
-    return stepIndex === undefined ? {} : { stepIndex }
+/** Written out: spreading the call would cost as much as opening the span. */
+function activityOf(
+  { identifier, source, apiName, args, toolCallId, callIndex, callKey = '' }: ToolCallContext,
+  description: string | undefined,
+): Activity {
+  const kind = 'tool'
+  if (description === undefined) {
+    return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex }
   }
+  return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex, description }
 }

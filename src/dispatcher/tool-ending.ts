@@ -1,13 +1,12 @@
 import type { Refusal } from '../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
-import { toContent } from '../internal/json.ts'
+import type { ActivityEnd } from './instrument.ts'
 import type { OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
 import {
-  errorContent,
+  contentOf,
   erroredOutcome,
-  refusalContent,
   refusedOutcome,
   resultOutcome,
   type ToolOutcome,
@@ -17,8 +16,6 @@ import {
 /** How a tool call ends: what its caller gets, and what is told of it. */
 export interface ToolEnding<R> {
   readonly outcome: ToolOutcome<R>
-  /** What the model is told. */
-  readonly content: string
   readonly success: boolean
   readonly mocked: boolean
 }
@@ -38,74 +35,95 @@ export function returnedEnding<R>(
   const mocked = state === 'mocked'
   if (value instanceof ToolResult) {
     const { content, success, data } = value
-    return { outcome: resultOutcome(state, data as R, toolCallId, content), content, success, mocked }
+    return { outcome: resultOutcome(state, data as R, toolCallId, content), success, mocked }
   }
-  const outcome = resultOutcome(state, value, toolCallId)
-  return { outcome, content: toContent(value), success: !saysFailure(value), mocked }
+  return { outcome: resultOutcome(state, value, toolCallId), success: !saysFailure(value), mocked }
 }
 
 /** A gate or a human refused. */
 export function refusedEnding<R>(toolCallId: string, refusal: Refusal): ToolEnding<R> {
-  const outcome = refusedOutcome<R>(refusal, toolCallId)
-  return { outcome, content: refusalContent(refusal), success: false, mocked: false }
+  return { outcome: refusedOutcome<R>(refusal, toolCallId), success: false, mocked: false }
 }
 
 /** The tool, or its stand-in, threw. */
 export function erroredEnding<R>(toolCallId: string, error: unknown, mocked: boolean): ToolEnding<R> {
-  const outcome = erroredOutcome<R>(error, toolCallId)
-  return { outcome, content: errorContent(error), success: false, mocked }
+  return { outcome: erroredOutcome<R>(error, toolCallId), success: false, mocked }
 }
 
 /** Tells the hooks and the instruments. */
 export function reportToolEnd<R>(
   core: OperationCore,
   scopes: Scopes,
-  call: ToolCallContext & { readonly stepIndex?: number },
-  { outcome, content, success, mocked }: ToolEnding<R>,
-  { executionTimeMs, origin }: { executionTimeMs: number; origin: MockOrigin | undefined },
+  call: ToolCallContext,
+  ending: ToolEnding<R>,
+  { stepIndex, startedAt, origin }: ToolRunInfo,
 ): void {
-  const stoodIn = origin && {
-    mockSource: origin.source,
-    ...(origin.rule !== undefined && { mockRule: origin.rule }),
-  }
-  const refused = 'code' in outcome ? { code: outcome.code, reason: outcome.reason } : undefined
-  if (outcome.state === 'errored') {
-    const { error } = outcome
-    core.emit('onToolCallError', {
+  const { outcome, success, mocked } = ending
+  const errored = outcome.state === 'errored'
+  if (!core.skipUnheard(errored ? 'onToolCallError' : 'afterToolCall')) {
+    const shared = {
       ...call,
-      error,
-      errorType: errorType(error),
-      errorMessage: errorMessage(error),
+      ...(stepIndex !== undefined && { stepIndex }),
       mocked,
-      ...stoodIn,
-      executionTimeMs,
-    })
-  } else {
-    core.emit('afterToolCall', {
-      ...call,
-      content,
-      ...('result' in outcome && { result: outcome.result }),
-      success,
-      mocked,
-      ...stoodIn,
-      outcome: outcome.state as ToolCallOutcome,
-      ...refused,
-      executionTimeMs,
-    })
+      ...(origin && { mockSource: origin.source }),
+      ...(origin?.rule !== undefined && { mockRule: origin.rule }),
+      executionTimeMs: performance.now() - startedAt,
+    }
+    if (errored) {
+      const { error } = outcome
+      const told = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+      core.emit('onToolCallError', { ...shared, ...told })
+    } else {
+      core.emit('afterToolCall', {
+        ...shared,
+        content: contentOf(outcome),
+        ...('result' in outcome && { result: outcome.result }),
+        success,
+        outcome: outcome.state as ToolCallOutcome,
+        ...('code' in outcome && { code: outcome.code, reason: outcome.reason }),
+      })
+    }
   }
-  scopes.end(
-    {
-      outcome: outcome.state as ToolCallOutcome,
-      args: call.args,
-      content,
-      success,
-      mocked,
-      ...('result' in outcome && { result: outcome.result }),
-      ...(outcome.state === 'errored' && { error: outcome.error }),
-      ...(refused && { code: refused.code, refusal: refused.reason }),
-    },
-    core.timestamp,
-  )
+  scopes.end(new ToolActivityEnd(call.args, ending), core.timestamp)
+}
+
+/** What a call's end is told with. */
+export interface ToolRunInfo {
+  readonly stepIndex: number | undefined
+  /** On the monotonic clock. */
+  readonly startedAt: number
+  readonly origin: MockOrigin | undefined
+}
+
+/** The end of a call as tracers see it. Its text is made only for those who capture content. */
+class ToolActivityEnd implements ActivityEnd {
+  readonly outcome: ToolCallOutcome
+  readonly args: unknown
+  readonly success: boolean
+  readonly mocked: boolean
+  declare readonly result?: unknown
+  declare readonly error?: unknown
+  declare readonly code?: string
+  declare readonly refusal?: string
+  readonly #outcome: ToolOutcome
+
+  constructor(args: unknown, { outcome, success, mocked }: ToolEnding<unknown>) {
+    this.outcome = outcome.state as ToolCallOutcome
+    this.args = args
+    this.success = success
+    this.mocked = mocked
+    if ('result' in outcome) this.result = outcome.result
+    if ('error' in outcome) this.error = outcome.error
+    if ('code' in outcome) {
+      this.code = outcome.code
+      this.refusal = outcome.reason
+    }
+    this.#outcome = outcome
+  }
+
+  get content(): string {
+    return contentOf(this.#outcome)
+  }
 }
 
 /** The MCP and the plain convention of a result that reports a failure. */

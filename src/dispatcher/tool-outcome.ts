@@ -1,5 +1,4 @@
 import type { ApprovalRequest } from '../gates/index.ts'
-import type { ToolCallOutcome } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify, toContent } from '../internal/json.ts'
 
@@ -48,56 +47,124 @@ export class ToolResult<R = unknown> {
   }
 }
 
-/** Builds outcomes whose own fields are just their data, with the message as a method of the prototype. */
-class Outcome {
-  readonly state: ToolCallOutcome | 'waiting'
+/** Outcomes whose own fields are just their data. What the model is told is made when it is asked for, once. */
+abstract class Outcome {
   readonly #toolCallId: string
-  readonly #content: () => string
+  #content: string | undefined
 
-  constructor(fields: { state: ToolCallOutcome | 'waiting' }, toolCallId: string, content: () => string) {
-    this.state = fields.state
-    Object.assign(this, fields)
+  constructor(toolCallId: string, content?: string) {
     this.#toolCallId = toolCallId
     this.#content = content
   }
 
+  /** See {@link contentOf}. */
+  static content(outcome: Outcome): string {
+    outcome.#content ??= outcome.describe()
+    return outcome.#content
+  }
+
+  protected abstract describe(): string
+
   toToolMessage(): ToolMessage {
-    return { role: 'tool', tool_call_id: this.#toolCallId, content: this.#content() }
+    return { role: 'tool', tool_call_id: this.#toolCallId, content: Outcome.content(this) }
   }
 }
 
+class ResultOutcome<R> extends Outcome {
+  readonly state: 'completed' | 'mocked' | 'skipped'
+  readonly result: R
+
+  constructor(state: ResultOutcome<R>['state'], result: R, toolCallId: string, content?: string) {
+    super(toolCallId, content)
+    this.state = state
+    this.result = result
+  }
+
+  protected describe(): string {
+    return toContent(this.result)
+  }
+}
+
+class ErroredOutcome extends Outcome {
+  readonly state = 'errored'
+  readonly error: unknown
+
+  constructor(error: unknown, toolCallId: string) {
+    super(toolCallId)
+    this.error = error
+  }
+
+  protected describe(): string {
+    return errorContent(this.error)
+  }
+}
+
+class RefusedOutcome extends Outcome {
+  readonly state: 'denied' | 'rejected'
+  readonly code: string
+  readonly reason: string
+  declare readonly stop?: true
+
+  constructor(refusal: Refused, toolCallId: string) {
+    super(toolCallId)
+    this.state = refusal.kind === 'deny' ? 'denied' : 'rejected'
+    this.code = refusal.code
+    this.reason = refusal.reason
+    if (refusal.stop) this.stop = true
+  }
+
+  protected describe(): string {
+    const { state, code, reason } = this
+    return refusalContent({ kind: state === 'denied' ? 'deny' : 'reject', code, reason })
+  }
+}
+
+class WaitingOutcome extends Outcome {
+  readonly state = 'waiting'
+  declare readonly request?: ApprovalRequest
+
+  constructor(request: ApprovalRequest | undefined, toolCallId: string) {
+    super(toolCallId)
+    if (request !== undefined) this.request = request
+  }
+
+  protected describe(): string {
+    return safeStringify({ waiting: 'human', ...(this.request && { requestId: this.request.id }) })
+  }
+}
+
+interface Refused {
+  kind: 'deny' | 'reject'
+  code: string
+  reason: string
+  stop: boolean
+}
+
+/** What the model is told of a call. */
+export function contentOf(outcome: ToolOutcome): string {
+  return Outcome.content(outcome as unknown as Outcome)
+}
+
+/** `content`: what the model is told, where that is not the result itself. */
 export function resultOutcome<R>(
   state: 'completed' | 'mocked' | 'skipped',
   result: R,
   toolCallId: string,
   content?: string,
 ): ToolOutcome<R> {
-  return new Outcome(
-    { state, result } as never,
-    toolCallId,
-    () => content ?? toContent(result),
-  ) as unknown as ToolOutcome<R>
+  return new ResultOutcome(state, result, toolCallId, content)
 }
 
 export function erroredOutcome<R>(error: unknown, toolCallId: string): ToolOutcome<R> {
-  const outcome = new Outcome({ state: 'errored', error } as never, toolCallId, () => errorContent(error))
-  return outcome as unknown as ToolOutcome<R>
+  return new ErroredOutcome(error, toolCallId)
 }
 
-export function refusedOutcome<R>(
-  refusal: { kind: 'deny' | 'reject'; code: string; reason: string; stop: boolean },
-  toolCallId: string,
-): ToolOutcome<R> {
-  const { code, reason, stop } = refusal
-  const state = refusal.kind === 'deny' ? 'denied' : 'rejected'
-  const fields = { state, code, reason, ...(stop && { stop }) }
-  return new Outcome(fields as never, toolCallId, () => refusalContent(refusal)) as unknown as ToolOutcome<R>
+export function refusedOutcome<R>(refusal: Refused, toolCallId: string): ToolOutcome<R> {
+  return new RefusedOutcome(refusal, toolCallId)
 }
 
 export function waitingOutcome<R>(request: ApprovalRequest | undefined, toolCallId: string): ToolOutcome<R> {
-  const content = () => safeStringify({ waiting: 'human', ...(request && { requestId: request.id }) })
-  const fields = { state: 'waiting', ...(request && { request }) }
-  return new Outcome(fields as never, toolCallId, content) as unknown as ToolOutcome<R>
+  return new WaitingOutcome(request, toolCallId)
 }
 
 /** What the model is told of a call that did not happen. */

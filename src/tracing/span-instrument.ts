@@ -114,7 +114,7 @@ export class SpanInstrument implements Instrument {
     switch (activity.kind) {
       case 'operation': {
         const attributes = operationAttributes(activity, info)
-        this.#content(attributes, info).instructions(activity.instructions).input(activity.input)
+        this.#content(attributes, info)?.instructions(activity.instructions).input(activity.input)
         const name = info.agentName === undefined ? 'invoke_agent' : `invoke_agent ${info.agentName}`
         return { name, kind: SpanKind.INTERNAL, attributes }
       }
@@ -126,12 +126,12 @@ export class SpanInstrument implements Instrument {
         }
       case 'llm': {
         const attributes = llmAttributes(activity, info, this.#options.semconv)
-        this.#content(attributes, info).request(activity.request)
+        this.#content(attributes, info)?.request(activity.request)
         return { name: `chat ${activity.model}`, kind: SpanKind.CLIENT, attributes }
       }
       case 'tool': {
         const attributes = toolAttributes(activity, info)
-        this.#content(attributes, info, activity.apiName).object(
+        this.#content(attributes, info, activity.apiName)?.object(
           GEN_AI.toolCallArguments,
           activity.args,
           'input',
@@ -140,14 +140,14 @@ export class SpanInstrument implements Instrument {
       }
       case 'human': {
         const attributes = humanAttributes(activity)
-        this.#content(attributes, info).text(HOOKSPAN.humanInstructions, activity.instructions)
+        this.#content(attributes, info)?.text(HOOKSPAN.humanInstructions, activity.instructions)
         return { name: 'human_intervention', kind: SpanKind.INTERNAL, attributes }
       }
       case 'compact':
         return { name: 'compact_context', kind: SpanKind.INTERNAL, attributes: compactAttributes(activity) }
       case 'agent': {
         const attributes = agentCallAttributes(activity)
-        this.#content(attributes, info).input(activity.instruction)
+        this.#content(attributes, info)?.input(activity.instruction)
         const kind = activity.remote ? SpanKind.CLIENT : SpanKind.INTERNAL
         return { name: `invoke_agent ${activity.agentName ?? activity.agentId}`, kind, attributes }
       }
@@ -158,7 +158,9 @@ export class SpanInstrument implements Instrument {
     }
   }
 
-  #content(attributes: Attributes, info: OperationInfo, toolName?: string): ContentWriter {
+  /** Undefined when content is not captured, so that nothing is paid for it. */
+  #content(attributes: Attributes, info: OperationInfo, toolName?: string): ContentWriter | undefined {
+    if (!this.#options.content.capture) return undefined
     const place = { operationId: info.operationId, ...(toolName !== undefined && { toolName }) }
     return new ContentWriter(this.#options.content, attributes, place)
   }

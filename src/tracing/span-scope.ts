@@ -30,7 +30,8 @@ export class SpanScope implements ActivityScope {
   readonly info: OperationInfo
   readonly #shared: ScopeShared
   readonly #ownsSpan: boolean
-  readonly #startedAt = performance.now()
+  /** On the monotonic clock; not read where nothing measures. */
+  readonly #startedAt: number
   readonly #clock: SpanClock
   /** For an agent call: the operation that goes on in its span. */
   adopted = false
@@ -46,6 +47,7 @@ export class SpanScope implements ActivityScope {
   ) {
     this.#clock = clock
     this.#shared = shared
+    this.#startedAt = shared.metrics === undefined ? 0 : performance.now()
     this.activity = activity
     this.info = info
     this.span = span
@@ -93,13 +95,11 @@ export class SpanScope implements ActivityScope {
       this.span.setAttribute(OTEL.errorType, failure.type)
       this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
     }
-    this.#shared.metrics?.record(
-      this.activity,
-      this.info,
-      end,
-      performance.now() - this.#startedAt,
-      failure?.type,
-    )
+    const { metrics } = this.#shared
+    if (metrics !== undefined) {
+      const durationMs = performance.now() - this.#startedAt
+      metrics.record(this.activity, this.info, end, durationMs, failure?.type)
+    }
     if (this.#ownsSpan) this.span.end(hrTime(timestamp) ?? this.#clock.now())
   }
 
@@ -121,28 +121,29 @@ export class SpanScope implements ActivityScope {
     switch (activity.kind) {
       case 'operation': {
         const attributes = operationEndAttributes(end, options.usageOnAgentSpan)
-        this.#content(attributes).output(end.content)
+        this.#content(attributes)?.output(end.content)
         return attributes
       }
       case 'llm': {
         const attributes = llmEndAttributes(end)
         const content = this.#content(attributes)
-        if (end.request !== undefined && end.request !== activity.request) content.request(end.request)
-        if (end.response !== undefined) content.response(end.response)
+        if (end.request !== undefined && end.request !== activity.request) content?.request(end.request)
+        if (end.response !== undefined) content?.response(end.response)
         return attributes
       }
       case 'tool': {
         const attributes = toolEndAttributes(end)
         const content = this.#content(attributes, activity.apiName)
+        if (content === undefined) return attributes
         if (end.args !== activity.args) content.object(GEN_AI.toolCallArguments, end.args, 'input')
-        if (options.content.capture) content.object(GEN_AI.toolCallResult, toolResult(end), 'content')
+        content.object(GEN_AI.toolCallResult, toolResult(end), 'content')
         return attributes
       }
       case 'human':
         return humanEndAttributes(end)
       case 'compact': {
         const attributes = compactEndAttributes(end)
-        this.#content(attributes).text(HOOKSPAN.compactSummary, end.summary)
+        this.#content(attributes)?.text(HOOKSPAN.compactSummary, end.summary)
         return attributes
       }
       case 'agent':
@@ -154,7 +155,9 @@ export class SpanScope implements ActivityScope {
     }
   }
 
-  #content(attributes: Attributes, toolName?: string): ContentWriter {
+  /** Undefined when content is not captured, so that nothing is paid for it. */
+  #content(attributes: Attributes, toolName?: string): ContentWriter | undefined {
+    if (!this.#shared.options.content.capture) return undefined
     const place = { operationId: this.info.operationId, ...(toolName !== undefined && { toolName }) }
     return new ContentWriter(this.#shared.options.content, attributes, place)
   }

@@ -1,4 +1,4 @@
-import { metrics, trace } from '@opentelemetry/api'
+import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { EventPairing } from './event-pairing.ts'
 import { GenAiMetrics } from './metrics.ts'
@@ -16,7 +16,9 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   const resolved = resolveTraceOptions(options)
   const tracer = options.tracer ?? trace.getTracer('hookspan')
   const meter = options.meter ?? metrics.getMeter('hookspan')
-  const recorder = meter === false ? undefined : new GenAiMetrics(meter, resolved.semconv)
+  // Without a meter provider there is nobody to record for.
+  const records = meter !== false && meter !== createNoopMeter()
+  const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
   const instrument = new SpanInstrument(tracer, { options: resolved, metrics: recorder })
   const pairing = new EventPairing(instrument)
   return {

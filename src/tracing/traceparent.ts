@@ -21,5 +21,10 @@ export function parseTraceparent(value: unknown): SpanContext | undefined {
 
 /** The W3C `traceparent` of a span. */
 export function formatTraceparent(context: SpanContext): string {
-  return `00-${context.traceId}-${context.spanId}-${(context.traceFlags & 0xff).toString(16).padStart(2, '0')}`
+  const { traceId, spanId, traceFlags } = context
+  return `00-${traceId}-${spanId}-${traceFlags === TraceFlags.SAMPLED ? '01' : hexByte(traceFlags)}`
+}
+
+function hexByte(value: number): string {
+  return (value & 0xff).toString(16).padStart(2, '0')
 }
