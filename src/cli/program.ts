@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../viewer/version.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
+import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerShow } from './commands/show.ts'
@@ -18,6 +19,7 @@ const REGISTER = [
   registerDiff,
   registerTail,
   registerReplay,
+  registerMocks,
 ]
 
 /** The whole command line. Each command loads its own work only when it runs. */

@@ -12,6 +12,24 @@ export {
   type MockToolsOptions,
   mockTools,
 } from './mock-tools.ts'
+export type { Divergence } from './recordings/divergence.ts'
+export { type FromTraceResult, recordingFromTrace } from './recordings/from-trace.ts'
+export { type RecordToolsOptions, recordTools, ToolRecorder } from './recordings/record-tools.ts'
+export {
+  formatRecording,
+  type RecordedTool,
+  type RecordedToolCall,
+  readRecording,
+  type ToolRecording,
+} from './recordings/recording.ts'
+export { type RedactRecording, redactKeys } from './recordings/redact.ts'
+export {
+  type ReplayMode,
+  type ReplayReport,
+  type ReplayToolsOptions,
+  replayTools,
+  ToolReplay,
+} from './recordings/replay-tools.ts'
 export type { StreamEnd } from './rules/answer.ts'
 export type { MockedCall } from './rules/definition.ts'
 export { MockRule, mock } from './rules/mock-rule.ts'

@@ -29,15 +29,18 @@ export class ToolCatalog {
 
   /** The names and schemas that a model is offered, in the shape of any provider. */
   readRequest({ operationId, request }: HookEvent<'beforeLlmCall'>): void {
-    for (const { name, inputSchema } of toolsOf(request)) {
-      this.#names.add(name)
-      let tools = this.#offered.get(operationId)
-      if (tools === undefined) {
-        tools = new Map()
-        this.#offered.set(operationId, tools)
-      }
-      tools.set(name, inputSchema)
+    for (const { name, inputSchema } of toolsOf(request)) this.note(operationId, name, inputSchema)
+  }
+
+  note(operationId: string, name: string, inputSchema: unknown): void {
+    this.#names.add(name)
+    if (inputSchema === undefined) return
+    let tools = this.#offered.get(operationId)
+    if (tools === undefined) {
+      tools = new Map()
+      this.#offered.set(operationId, tools)
     }
+    tools.set(name, inputSchema)
   }
 
   inputSchema(operationId: string, name: string): unknown {

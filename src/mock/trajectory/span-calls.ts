@@ -49,9 +49,10 @@ function toCall(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): Trajecto
   const first = (keys: readonly string[]) =>
     keys.map((key) => attributes[key]).find((value) => value !== undefined)
   const result = first(RESULT)
-  const agent = agentOf(span, byId)
+  const agents = agentsOf(span, byId)
   const optional = {
-    agent,
+    agent: agents.at(-1),
+    agentPath: agents.length > 0 ? agents : undefined,
     identifier: attributes['hookspan.tool.identifier'],
     toolCallId: first(CALL_ID),
     code: attributes['hookspan.tool.code'],
@@ -73,18 +74,20 @@ function outcomeOf({ attributes, failed }: PlainSpan): TrajectoryOutcome {
   return failed ? 'errored' : 'completed'
 }
 
-/** The innermost agent around the call. */
-function agentOf(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): string | undefined {
-  const seen = new Set<string>()
-  for (let at = span.parentId; at !== undefined && !seen.has(at); at = byId.get(at)?.parentId) {
+/** The agents around the call, outermost first. Several spans of one agent follow one another. */
+function agentsOf(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): string[] {
+  const path: string[] = []
+  const seen = new Set<PlainSpan>()
+  for (
+    let at: PlainSpan | undefined = span;
+    at !== undefined && !seen.has(at);
+    at = byId.get(at.parentId ?? '')
+  ) {
     seen.add(at)
-    const { attributes } = byId.get(at) ?? { attributes: {} as Record<string, unknown> }
-    const name = attributes['gen_ai.agent.name']
-    if (typeof name === 'string') return name
+    const name = at.attributes['gen_ai.agent.name']
+    if (typeof name === 'string' && path[0] !== name) path.unshift(name)
   }
-  return typeof span.attributes['gen_ai.agent.name'] === 'string'
-    ? span.attributes['gen_ai.agent.name']
-    : undefined
+  return path
 }
 
 /** Attributes hold JSON as text. */

@@ -26,6 +26,8 @@ export function readSpans(source: unknown): PlainSpan[] | undefined {
   if (isOtlpDocument(source)) return sort(readOtlp(source))
   if (Array.isArray(source.data) && source.data.every(isJaegerTrace))
     return sort(source.data.flatMap(readJaeger))
+  // Jaeger's /api/v3 wraps OTLP.
+  if (isOtlpDocument(source.result)) return sort(readOtlp(source.result))
   if (isJaegerTrace(source)) return sort(readJaeger(source))
   return Array.isArray(source.spans) ? readSpans(source.spans) : undefined
 }
@@ -48,6 +50,8 @@ function isSpan(value: unknown): value is Loose {
 
 /** `ReadableSpan` of the SDK, or what Python's SDK writes with `to_json()`. */
 function readSpan(span: Loose): PlainSpan {
+  if (typeof span.startMs === 'number' && typeof span.failed === 'boolean')
+    return span as unknown as PlainSpan
   const spanContext = span.spanContext
   const context = (
     typeof spanContext === 'function' ? spanContext.call(span) : (span.context ?? span)

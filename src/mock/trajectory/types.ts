@@ -16,6 +16,8 @@ export interface TrajectoryCall {
   readonly result?: unknown
   /** Name of the agent that made the call. */
   readonly agent?: string
+  /** Agent names from the root to the calling one, where the source tells. */
+  readonly agentPath?: readonly string[]
   readonly identifier?: string
   readonly toolCallId?: string
   /** Why it was denied or rejected. */

@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { printJson } from './run-source-flags.ts'
+
+interface FromTraceFlags {
+  out?: string
+  trajectory?: string
+  trace?: string
+  jaeger: string
+}
+
+export function registerMocks(program: Command): void {
+  const mocks = program.command('mocks').description('mocks and recordings for tests')
+  mocks
+    .command('from-trace')
+    .description('turn a trace into a recording of its tool calls and an expected trajectory')
+    .argument('<source>', 'file of OTLP or Jaeger JSON, address of a trace in Jaeger, or a trace id')
+    .option('--out <file>', 'write the recording here; without it, recording and trajectory are printed')
+    .option('--trajectory <file>', 'write the expected trajectory here')
+    .option('--trace <id>', 'only this trace of several in the file')
+    .option('--jaeger <address>', 'where a trace id is looked up', 'http://localhost:16686')
+    .action(async (source: string, flags: FromTraceFlags) => {
+      // Loaded only now: other commands do without the mocks.
+      const { recordingFromTrace, formatRecording } = await import('../../mock/index.ts')
+      const { loadTrace } = await import('../mocks/load-trace.ts')
+      const trace = await loadTrace(source, {
+        jaeger: flags.jaeger,
+        ...(flags.trace && { traceId: flags.trace }),
+      })
+      const { recording, trajectory, leftOut } = recordingFromTrace(trace)
+      for (const call of leftOut) console.error(`left out: ${call}`)
+      if (flags.trajectory) await writeFile(flags.trajectory, `${JSON.stringify(trajectory, null, 2)}\n`)
+      if (!flags.out) return printJson({ recording, trajectory })
+      await writeFile(flags.out, formatRecording(recording))
+      console.error(
+        `${recording.calls.length} calls of ${Object.keys(recording.tools).length} tools written to ${flags.out}`,
+      )
+    })
+}

@@ -1,0 +1,176 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookEvent } from '../../hooks/index.ts'
+import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
+import { safeStringify, toContent } from '../../internal/json.ts'
+import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
+import {
+  formatRecording,
+  RECORDING_FORMAT,
+  RECORDING_VERSION,
+  type RecordedTool,
+  type RecordedToolCall,
+  schemaDigest,
+  type ToolRecording,
+} from './recording.ts'
+import type { RedactRecording } from './redact.ts'
+import { comparePositions, type Position, RunOrder } from './run-order.ts'
+
+export interface RecordToolsOptions {
+  /** Where it is written: JSON, one file per test. */
+  file?: string
+  /** Sees everything before it is kept. */
+  redact?: RedactRecording
+  /** Tools whose schemas cannot be seen in model requests. */
+  tools?: readonly ToolDeclaration[]
+}
+
+type Ended = HookEvent<'afterToolCall'> | HookEvent<'onToolCallError'>
+
+let nextId = 0
+
+/**
+ * Keeps what real tools answer, until it is disposed; then it is written. Mocked, replayed and refused calls are no
+ * answers of real tools, and are left out.
+ *
+ * @example
+ * using recorder = recordTools(dispatcher, { file: 'recordings/refund.json', redact: redactKeys(['email']) })
+ */
+export function recordTools(dispatcher: HookDispatcher, options: RecordToolsOptions = {}): ToolRecorder {
+  return new ToolRecorder(dispatcher, options)
+}
+
+export class ToolRecorder implements Disposable {
+  readonly #options: RecordToolsOptions
+  readonly #calls: { position: Position; call: RecordedToolCall }[] = []
+  readonly #catalog: ToolCatalog
+  readonly #order = new RunOrder()
+  readonly #undo: Disposable
+  #leftOut = 0
+  #done = false
+
+  constructor(dispatcher: HookDispatcher, options: RecordToolsOptions) {
+    this.#options = options
+    this.#catalog = new ToolCatalog(options.tools)
+    const id = `hookspan.recorder.${nextId++}`
+    this.#undo = dispatcher.use({
+      name: id,
+      // Answers nothing: this is where the runtime tells the tool's schema.
+      standIn: ({ apiName, inputSchema, operation }) =>
+        void this.#catalog.note(operation.operationId, apiName, inputSchema),
+      hooks: [
+        { id: `${id}.start`, type: 'onStart', handler: (event: HookEvent) => void this.#order.note(event) },
+        {
+          id: `${id}.llm`,
+          type: 'beforeLlmCall',
+          handler: (event) => this.#catalog.readRequest(event as HookEvent<'beforeLlmCall'>),
+        },
+        { id: `${id}.after`, type: 'afterToolCall', handler: (event) => this.#keep(event as Ended) },
+        { id: `${id}.error`, type: 'onToolCallError', handler: (event) => this.#keep(event as Ended) },
+      ],
+    })
+  }
+
+  /** What has been recorded so far. */
+  recording(): ToolRecording {
+    const calls = this.#calls
+      .toSorted((a, b) => comparePositions(a.position, b.position))
+      .map(({ call }) => call)
+    const schemas = this.#catalog.schemas()
+    const tools = new Map<string, RecordedTool>()
+    for (const { tool } of calls) {
+      const inputSchema = schemaDigest(schemas.get(tool))
+      tools.set(tool, inputSchema === undefined ? {} : { inputSchema })
+    }
+    return {
+      format: RECORDING_FORMAT,
+      version: RECORDING_VERSION,
+      redacted: this.#options.redact !== undefined,
+      tools: Object.fromEntries(tools),
+      calls,
+    }
+  }
+
+  /**
+   * Writes the file.
+   *
+   * @throws HookspanError `INVALID_OPTION` without a `file`; `INVALID_RECORDING` when calls were made and none of
+   * them was answered by a real tool: a recording of mocks would prove nothing.
+   */
+  save(): string {
+    const { file } = this.#options
+    if (file === undefined)
+      throw new HookspanError('INVALID_OPTION', 'recordTools() has no `file` to write to.')
+    if (this.#calls.length === 0 && this.#leftOut > 0) {
+      throw new HookspanError(
+        'INVALID_RECORDING',
+        `Nothing was recorded for "${file}": all ${this.#leftOut} calls were mocked or replayed. Record with the real tools.`,
+      )
+    }
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, formatRecording(this.recording()))
+    return file
+  }
+
+  /** Stops recording, without writing. */
+  stop(): void {
+    this.#done = true
+    this.#undo[Symbol.dispose]()
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#done) return
+    this.stop()
+    if (this.#options.file !== undefined) this.save()
+  }
+
+  #keep(event: Ended): void {
+    const refused =
+      event.hookType === 'afterToolCall' && event.outcome !== undefined && event.outcome !== 'completed'
+    const notRun = event.hookType === 'onToolCallError' && errorType(event.error) === 'LIVE_CALL'
+    if (event.mocked) this.#leftOut++
+    if (event.mocked || refused || notRun) return
+    const { ordinal, path, run } = this.#order.note(event)
+    const position = { operation: ordinal, step: event.stepIndex ?? 0, index: event.callIndex }
+    this.#calls.push({ position, call: toRecorded(event, path, run, this.#options.redact) })
+  }
+}
+
+function toRecorded(
+  event: Ended,
+  agent: string,
+  run: number,
+  redact: RedactRecording = (value) => value,
+): RecordedToolCall {
+  const { apiName: tool, identifier, args, stepIndex } = event
+  const call = {
+    agent,
+    ...(run > 0 && { run }),
+    step: stepIndex ?? 0,
+    tool,
+    ...(identifier !== 'local' && { identifier }),
+    args: plain(redact(plain(args), { tool, part: 'args' })),
+  }
+  if (event.hookType === 'onToolCallError') {
+    const { error } = event
+    const code = (error as { code?: unknown } | undefined)?.code
+    const name = error instanceof Error ? error.name : 'Error'
+    const message = String(redact(errorMessage(error ?? event.errorMessage), { tool, part: 'error' }))
+    return { ...call, error: { name, message, ...(typeof code === 'string' && { code }) } }
+  }
+  const result = plain(redact(plain(event.result), { tool, part: 'result' }))
+  const content = redact(event.content, { tool, part: 'content' }) as string
+  return {
+    ...call,
+    ...(result !== undefined && { result }),
+    ...(content !== toContent(result) && { content }),
+    ...(!event.success && { success: false as const }),
+  }
+}
+
+/** As JSON would have it: what is written must be what is compared. */
+function plain(value: unknown): unknown {
+  const text = safeStringify(value)
+  return text === '' ? undefined : JSON.parse(text)
+}

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { canonicalJson, digestOf } from '../../internal/json.ts'
+import { isStandardSchema } from '../../internal/schema/check-schema.ts'
+
+export const RECORDING_FORMAT = 'hookspan-recording'
+export const RECORDING_VERSION = 1
+
+/** What real tools answered, as it is written to a file. */
+export interface ToolRecording {
+  readonly format: typeof RECORDING_FORMAT
+  readonly version: typeof RECORDING_VERSION
+  /** Whether a `redact` function changed what is written; a replay then needs the same one. */
+  readonly redacted: boolean
+  /** By name of the tool. */
+  readonly tools: Readonly<Record<string, RecordedTool>>
+  /** Grouped by run, then by step and position, whatever the order in which parallel calls ended. */
+  readonly calls: readonly RecordedToolCall[]
+}
+
+export interface RecordedTool {
+  /** SHA-256 of the canonical JSON Schema of the arguments. */
+  readonly inputSchema?: string
+}
+
+export interface RecordedToolCall {
+  /** Agent names from the root, joined by ` > `. */
+  readonly agent: string
+  /** Which of several runs of the agent, from 0; absent for the first. */
+  readonly run?: number
+  readonly step: number
+  readonly tool: string
+  /** The tool's home, unless `local`. */
+  readonly identifier?: string
+  readonly args: unknown
+  readonly result?: unknown
+  /** What the model was told, where it is not the result itself. */
+  readonly content?: string
+  /** False when the tool reported a failure. */
+  readonly success?: false
+  /** What the tool threw. */
+  readonly error?: { readonly name: string; readonly message: string; readonly code?: string }
+}
+
+/** What makes two calls the same call. Results of equal calls are kept apart by their order. */
+export function callKey({
+  agent,
+  tool,
+  identifier = 'local',
+  args,
+}: Pick<RecordedToolCall, 'agent' | 'tool' | 'identifier' | 'args'>): string {
+  return `${agent}\n${identifier}/${tool}\n${canonicalJson(args)}`
+}
+
+/** Undefined for schemas that have no JSON form. */
+export function schemaDigest(schema: unknown): string | undefined {
+  return schema === undefined || isStandardSchema(schema) ? undefined : `sha256:${digestOf(schema)}`
+}
+
+/** Readable, and the same bytes for the same recording: keys of objects are sorted within arguments and results. */
+export function formatRecording(recording: ToolRecording): string {
+  const { calls, tools, ...head } = recording
+  const sortedTools = Object.fromEntries(Object.entries(tools).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const sortedCalls = calls.map(({ args, result, ...call }) => ({
+    ...call,
+    args: sorted(args),
+    ...(result !== undefined && { result: sorted(result) }),
+  }))
+  return `${JSON.stringify({ ...head, tools: sortedTools, calls: sortedCalls }, null, 2)}\n`
+}
+
+function sorted(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(canonicalJson(value))
+}
+
+/** @throws HookspanError `INVALID_RECORDING` naming the file, what is wrong, and the mend. */
+export function readRecording(path: string): ToolRecording {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw invalid(
+      `"${path}" cannot be read (${errorMessage(error)}). Record it first, with mode "record" or "auto"`,
+      error,
+    )
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw invalid(`"${path}" is not JSON (${errorMessage(error)}). Record it again`, error)
+  }
+  return checkRecording(value, path)
+}
+
+/** @throws HookspanError `INVALID_RECORDING`. */
+export function checkRecording(value: unknown, name = 'the recording'): ToolRecording {
+  const { format, version, calls, tools } = (value ?? {}) as Partial<ToolRecording>
+  if (format !== RECORDING_FORMAT)
+    throw invalid(`${name} has the format ${describeValue(format)}, expected "${RECORDING_FORMAT}"`)
+  if (version !== RECORDING_VERSION) {
+    throw invalid(
+      `${name} has version ${describeValue(version)}, this hookspan reads ${RECORDING_VERSION}. Record it again`,
+    )
+  }
+  if (!Array.isArray(calls) || typeof tools !== 'object' || tools === null)
+    throw invalid(`${name} lacks \`calls\` or \`tools\``)
+  for (const [index, call] of calls.entries()) {
+    if (typeof call?.tool === 'string' && typeof call.agent === 'string') continue
+    throw invalid(`${name}: calls[${index}] needs \`agent\` and \`tool\`, got ${describeValue(call)}`)
+  }
+  return value as ToolRecording
+}
+
+function invalid(problem: string, cause?: unknown): HookspanError {
+  return new HookspanError(
+    'INVALID_RECORDING',
+    `Recording: ${problem}.`,
+    cause === undefined ? {} : { cause },
+  )
+}

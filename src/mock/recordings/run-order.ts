@@ -1,0 +1,37 @@
+import type { HookEvent } from '../../hooks/index.ts'
+
+/** Where a call stands in its run. */
+export interface Position {
+  /** Operations in the order in which they started. */
+  readonly operation: number
+  readonly step: number
+  readonly index: number
+}
+
+/** Knows the operations of a dispatcher by the order in which they started, which parallel calls do not disturb. */
+export class RunOrder {
+  readonly #operations = new Map<string, { ordinal: number; path: string; run: number }>()
+  readonly #runs = new Map<string, number>()
+
+  /** Told by `onStart`; later for operations that were running already. */
+  note({
+    operationId,
+    agentName,
+    parentOperationId,
+  }: Pick<HookEvent, 'operationId' | 'agentName' | 'parentOperationId'>) {
+    const known = this.#operations.get(operationId)
+    if (known !== undefined) return known
+    const parent = this.#operations.get(parentOperationId ?? '')?.path
+    const name = agentName ?? (parentOperationId === undefined ? 'agent' : 'sub-agent')
+    const path = parent === undefined ? name : `${parent} > ${name}`
+    const run = this.#runs.get(path) ?? 0
+    this.#runs.set(path, run + 1)
+    const entry = { ordinal: this.#operations.size, path, run }
+    this.#operations.set(operationId, entry)
+    return entry
+  }
+}
+
+export function comparePositions(a: Position, b: Position): number {
+  return a.operation - b.operation || a.step - b.step || a.index - b.index
+}

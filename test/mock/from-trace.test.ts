@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { HookDispatcher } from 'hookspan'
+import {
+  type ExpectedCall,
+  mock,
+  mockTools,
+  readRecording,
+  recordingFromTrace,
+  replayTools,
+} from 'hookspan/mock'
+import { expect } from 'hookspan/vitest'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { loadTrace } from '../../src/cli/mocks/load-trace.ts'
+import { TraceTree } from '../../src/vitest/trace-tree.ts'
+import { resultOf, runTools } from './support/run-tools.ts'
+
+const calls = [
+  { apiName: 'search', args: { q: 'x' } },
+  { apiName: 'search', args: { q: 'x' } },
+  { apiName: 'book', args: { id: 7 } },
+]
+
+/** OTLP JSON of a run with three real calls and one mocked one. */
+async function traceOfRun(): Promise<object> {
+  const dispatcher = new HookDispatcher()
+  const tree = new TraceTree()
+  dispatcher.use({ name: 'tree', instrument: tree })
+  using _mocks = mockTools(dispatcher, [mock('weather').returns('mocked')], { onUnmocked: 'passthrough' })
+  await runTools(dispatcher, [...calls, { apiName: 'weather', args: {} }])
+  return JSON.parse(JSON.stringify(tree))
+}
+
+describe('recordingFromTrace', () => {
+  it('makes a recording that replays and a trajectory that matches, and leaves mocked calls out', async () => {
+    const trace = await traceOfRun()
+    const { recording, trajectory, leftOut } = recordingFromTrace(trace)
+    expect(recording.calls).toHaveLength(3)
+    expect(leftOut).toEqual(['weather: mocked (mock)'])
+    expect(trace).toMatchTrajectory(trajectory)
+    const dispatcher = new HookDispatcher()
+    using replay = replayTools(dispatcher, { recording })
+    const outcomes = await runTools(dispatcher, calls)
+    expect(outcomes.map(resultOf)).toEqual(['real search', 'real search', 'real book'])
+    replay.assertFollowed()
+  })
+
+  it('says what a trace lacks', () => {
+    const span = (attributes: object) => [{ name: 'execute_tool a', attributes, startTime: 1 }]
+    expect(() => recordingFromTrace({})).toThrow('Expected spans, OTLP JSON or Jaeger JSON')
+    expect(() => recordingFromTrace([{ name: 'x', attributes: {} }])).toThrow('no tool call among them')
+    expect(() => recordingFromTrace(span({ 'gen_ai.operation.name': 'execute_tool' }))).toThrow(
+      '`captureContent: true`',
+    )
+  })
+})
+
+describe('hookspan mocks from-trace', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-from-trace-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('writes recording and trajectory of a file', async () => {
+    const [file, out, trajectory] = ['trace.json', 'recording.json', 'trajectory.json'].map((name) =>
+      join(folder, name),
+    ) as [string, string, string]
+    writeFileSync(file, JSON.stringify(await traceOfRun()))
+    const bin = new URL('../../src/cli/bin.ts', import.meta.url).pathname
+    const { stderr } = await promisify(execFile)(process.execPath, [
+      bin,
+      'mocks',
+      'from-trace',
+      file,
+      '--out',
+      out,
+      '--trajectory',
+      trajectory,
+    ])
+    expect(stderr).toContain('left out: weather: mocked (mock)')
+    expect(stderr).toContain('3 calls of 2 tools written')
+    expect(readRecording(out).calls.map(({ tool, agent }) => [tool, agent])).toEqual([
+      ['search', 'support'],
+      ['search', 'support'],
+      ['book', 'support'],
+    ])
+    const expected = JSON.parse(readFileSync(trajectory, 'utf8')) as ExpectedCall[]
+    expect(await traceOfRun()).toMatchTrajectory(expected)
+  })
+
+  it('reads a trace from Jaeger by its id or the address of its page', async () => {
+    const id = '0123456789abcdef0123456789abcdef'
+    const asked: string[] = []
+    const span = {
+      traceID: id,
+      spanID: 'a',
+      operationName: 'execute_tool search',
+      startTime: 1,
+      tags: [{ key: 'gen_ai.operation.name', value: 'execute_tool' }],
+    }
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      response.statusCode = request.url === `/api/traces/${id}` ? 200 : 404
+      response.end(JSON.stringify({ data: [{ traceID: id, spans: [span], processes: {} }] }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const jaeger = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      for (const source of [id, `${jaeger}/trace/${id}`, `${jaeger}/api/traces/${id}`]) {
+        expect(await loadTrace(source, { jaeger })).toMatchObject([
+          { name: 'execute_tool search', traceId: id },
+        ])
+      }
+      expect(new Set(asked)).toEqual(new Set([`/api/traces/${id}`]))
+      await expect(loadTrace('f'.repeat(32), { jaeger })).rejects.toThrow('no such trace (404)')
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
+    await expect(loadTrace(id, { jaeger })).rejects.toThrow('Is Jaeger running there?')
+  })
+
+  it('asks for one of several traces, and says what it cannot read', async () => {
+    const file = join(folder, 'two.json')
+    writeFileSync(file, `${JSON.stringify(await traceOfRun())}\n${JSON.stringify(await traceOfRun())}\n`)
+    await expect(loadTrace(file, { jaeger: '' })).rejects.toThrow(
+      /holds 2 traces: .* Choose one with --trace/,
+    )
+    const all = JSON.parse(readFileSync(file, 'utf8').split('\n')[0] as string)
+    const traceId = all.resourceSpans[0].scopeSpans[0].spans[0].traceId as string
+    expect((await loadTrace(file, { jaeger: '', traceId })).every((span) => span.traceId === traceId)).toBe(
+      true,
+    )
+    await expect(loadTrace(join(folder, 'none'), { jaeger: '' })).rejects.toThrow('cannot be read')
+    writeFileSync(file, 'text')
+    await expect(loadTrace(file, { jaeger: '' })).rejects.toThrow('is not JSON')
+    writeFileSync(file, '{}')
+    await expect(loadTrace(file, { jaeger: '' })).rejects.toThrow('holds neither OTLP JSON')
+  })
+})

@@ -1,0 +1,338 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HookDispatcher, ToolResult } from 'hookspan'
+import {
+  mock,
+  mockTools,
+  type ReplayToolsOptions,
+  readRecording,
+  recordTools,
+  redactKeys,
+  replayTools,
+} from 'hookspan/mock'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf, resultOf, thrownBy } from './support/run-tools.ts'
+
+let folder: string
+let next = 0
+const newFile = () => join(folder, `${next++}.json`)
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hookspan-recordings-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Call {
+  apiName: string
+  args?: unknown
+  inputSchema?: unknown
+}
+
+/** A world in which the same call has another result each time. */
+function world() {
+  let calls = 0
+  let ran = 0
+  const tools: Record<string, (args: never) => unknown> = {
+    counter: () => ({ count: ++calls }),
+    pay: () => {
+      throw Object.assign(new RangeError('declined for anna@example.org'), { code: 'E_DECLINED' })
+    },
+    lookup: ({ email }: { email: string }) => ({ email, name: 'Anna', token: 's3cret' }),
+    ship: () => new ToolResult({ content: 'no stock', success: false }),
+    slow: async ({ ms }: { ms: number }) => {
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      return `waited ${ms}`
+    },
+  }
+  return {
+    get ran() {
+      return ran
+    },
+    run: (name: string) => (args: unknown) => {
+      ran++
+      return (tools[name] as (args: unknown) => unknown)(args)
+    },
+  }
+}
+
+async function drive(
+  dispatcher: HookDispatcher,
+  steps: readonly (readonly Call[])[],
+  real = world(),
+  agentName = 'shop',
+) {
+  const operation = dispatcher.startOperation({ agentName })
+  const all = []
+  for (const calls of steps) {
+    const outcomes = await operation.step((step) =>
+      Promise.all(
+        calls.map(({ apiName, args = {}, ...more }) =>
+          step.toolCall({ apiName, args, ...more }, real.run(apiName)),
+        ),
+      ),
+    )
+    all.push(...outcomes)
+  }
+  await operation.complete()
+  return all
+}
+
+const STEPS: Call[][] = [
+  [{ apiName: 'counter' }, { apiName: 'counter' }],
+  [{ apiName: 'lookup', args: { email: 'anna@example.org' } }],
+  [
+    { apiName: 'slow', args: { ms: 15 } },
+    { apiName: 'slow', args: { ms: 1 } },
+  ],
+  [{ apiName: 'pay', args: { amount: 3 } }],
+  [{ apiName: 'ship' }, { apiName: 'counter' }],
+]
+
+async function record(options: Partial<ReplayToolsOptions> = {}, steps = STEPS) {
+  const file = newFile()
+  const dispatcher = new HookDispatcher()
+  {
+    using _recorder = recordTools(dispatcher, { file, ...options })
+    await drive(dispatcher, steps)
+  }
+  return file
+}
+
+async function replayed(options: ReplayToolsOptions, steps: readonly (readonly Call[])[] = STEPS) {
+  const dispatcher = new HookDispatcher()
+  const replay = replayTools(dispatcher, options)
+  const real = world()
+  const outcomes = await drive(dispatcher, steps, real)
+  return { replay, outcomes, real }
+}
+
+describe('recordTools', () => {
+  it('writes a readable file, in the order of the run and the same each time', async () => {
+    const [a, b] = [await record(), await record()]
+    expect(readFileSync(a, 'utf8')).toBe(readFileSync(b, 'utf8'))
+    expect(readRecording(a)).toEqual({
+      format: 'hookspan-recording',
+      version: 1,
+      redacted: false,
+      tools: { counter: {}, lookup: {}, slow: {}, pay: {}, ship: {} },
+      calls: [
+        { agent: 'shop', step: 0, tool: 'counter', args: {}, result: { count: 1 } },
+        { agent: 'shop', step: 0, tool: 'counter', args: {}, result: { count: 2 } },
+        {
+          agent: 'shop',
+          step: 1,
+          tool: 'lookup',
+          args: { email: 'anna@example.org' },
+          result: { email: 'anna@example.org', name: 'Anna', token: 's3cret' },
+        },
+        { agent: 'shop', step: 2, tool: 'slow', args: { ms: 15 }, result: 'waited 15' },
+        { agent: 'shop', step: 2, tool: 'slow', args: { ms: 1 }, result: 'waited 1' },
+        {
+          agent: 'shop',
+          step: 3,
+          tool: 'pay',
+          args: { amount: 3 },
+          error: { name: 'RangeError', message: 'declined for anna@example.org', code: 'E_DECLINED' },
+        },
+        { agent: 'shop', step: 4, tool: 'ship', args: {}, result: 'no stock', success: false },
+        { agent: 'shop', step: 4, tool: 'counter', args: {}, result: { count: 3 } },
+      ],
+    })
+  })
+
+  it('redacts before it writes', async () => {
+    const file = await record({ redact: redactKeys(['email', 'token']) })
+    const text = readFileSync(file, 'utf8')
+    expect(text).not.toContain('s3cret')
+    expect(readRecording(file).calls[2]).toMatchObject({
+      args: { email: '[redacted]' },
+      result: { name: 'Anna', token: '[redacted]' },
+    })
+    expect(() => replayTools(new HookDispatcher(), { file })).toThrow('the same `redact` function')
+    const { replay, real } = await replayed({ file, redact: redactKeys(['email', 'token']) })
+    replay.assertFollowed()
+    expect(real.ran).toBe(0)
+  })
+
+  it('keeps only what real tools answered, and refuses to write a recording of mocks', async () => {
+    const dispatcher = new HookDispatcher()
+    const file = newFile()
+    const recorder = recordTools(dispatcher, { file })
+    using _mocks = mockTools(dispatcher, [
+      mock('counter').returns(1),
+      mock('lookup').passesThrough().optional(),
+    ])
+    await drive(dispatcher, [[{ apiName: 'counter' }]])
+    expect(() => recorder.save()).toThrow('all 1 calls were mocked or replayed')
+    await drive(dispatcher, [[{ apiName: 'lookup', args: { email: 'x' } }]])
+    recorder[Symbol.dispose]()
+    expect(readRecording(file).calls.map(({ tool }) => tool)).toEqual(['lookup'])
+  })
+})
+
+describe('replayTools', () => {
+  it('answers every call as recorded, keyed by call and not by arrival, and no real tool runs', async () => {
+    const file = await record()
+    const { replay, outcomes, real } = await replayed({ file })
+    expect(real.ran).toBe(0)
+    expect(outcomes.map((outcome) => ('result' in outcome ? outcome.result : outcome.state))).toEqual([
+      { count: 1 },
+      { count: 2 },
+      { email: 'anna@example.org', name: 'Anna', token: 's3cret' },
+      'waited 15',
+      'waited 1',
+      'errored',
+      'no stock',
+      { count: 3 },
+    ])
+    expect(errorOf(outcomes[5])).toMatchObject({
+      name: 'RangeError',
+      code: 'E_DECLINED',
+      message: 'declined for anna@example.org',
+    })
+    expect(outcomes.every(({ state }) => state === 'mocked' || state === 'errored')).toBe(true)
+    expect(replay.report()).toEqual({ recorded: 8, served: 8, live: 0, divergences: [], drifted: [] })
+    replay.assertFollowed()
+  })
+
+  const lookup = { apiName: 'lookup', args: { email: 'anna@example.org' } }
+  const table: [string, Call[][], string, RegExp][] = [
+    [
+      'an argument changed',
+      STEPS.with(1, [{ apiName: 'lookup', args: { email: 'bob' } }]),
+      'changed',
+      /changed: lookup\({"email":"bob"}\).*\n +recorded lookup\({"email":"anna@example\.org"}\).*\n +args\.email: expected "anna@example\.org", got "bob"/,
+    ],
+    [
+      'a call repeated',
+      STEPS.with(1, [lookup, lookup]),
+      'repeated',
+      /repeated: lookup[\s\S]*recorded 1 times, made 2 times/,
+    ],
+    ['a call dropped', STEPS.toSpliced(3, 1), 'missing', /missing: pay\({"amount":3}\)/],
+    [
+      'a call of another tool',
+      [...STEPS, [{ apiName: 'refund' }]],
+      'extra',
+      /extra: refund\({}\).*\n +recorded nothing more/,
+    ],
+    [
+      'calls swapped',
+      STEPS.with(1, STEPS[3] as Call[]).with(3, STEPS[1] as Call[]),
+      'moved',
+      /moved: (lookup|pay).*\n +made as call \d, recorded as call \d/,
+    ],
+    ['parallel calls swapped', STEPS.with(2, (STEPS[2] as Call[]).toReversed()), 'moved', /moved: slow/],
+  ]
+  it.each(table)('reports %s as a divergence, with both sides', async (_name, steps, kind, message) => {
+    const file = await record()
+    const { replay, real } = await replayed({ file }, steps)
+    expect(real.ran).toBe(0)
+    expect(replay.report().divergences.map((one) => one.kind)).toContain(kind)
+    const failure = thrownBy(() => replay[Symbol.dispose]())
+    expect(failure.message).toMatch(message)
+  })
+
+  it('serves runs of one agent that go on at once', async () => {
+    const file = newFile()
+    const dispatcher = new HookDispatcher()
+    const runs = (target: HookDispatcher, real = world()) =>
+      Promise.all(
+        [1, 2, 3].map((ms) =>
+          drive(target, [[{ apiName: 'slow', args: { ms: ms * 4 } }], [{ apiName: 'counter' }]], real),
+        ),
+      )
+    {
+      using _recorder = recordTools(dispatcher, { file })
+      await runs(dispatcher)
+    }
+    const again = new HookDispatcher()
+    using replay = replayTools(again, { file })
+    const real = world()
+    const results = await runs(again, real)
+    expect(real.ran).toBe(0)
+    expect(results.map((outcomes) => outcomes.map(resultOf))).toEqual([
+      ['waited 4', { count: 1 }],
+      ['waited 8', { count: 2 }],
+      ['waited 12', { count: 3 }],
+    ])
+    replay.assertFollowed()
+  })
+
+  it('knows agents apart: a sub-agent does not get what its parent was answered', async () => {
+    const both = async (dispatcher: HookDispatcher, real = world()) => {
+      const parent = dispatcher.startOperation({ agentName: 'boss' })
+      const own = await parent.toolCall({ apiName: 'counter', args: {} }, real.run('counter'))
+      const sub = await parent.callAgent({ agentName: 'worker', instruction: 'count' }, async (handle) => {
+        const child = dispatcher.startOperation({ agentName: 'worker', parent: handle })
+        const outcome = await child.toolCall({ apiName: 'counter', args: {} }, real.run('counter'))
+        await child.complete()
+        return outcome
+      })
+      await parent.complete()
+      return [resultOf(own), resultOf(sub)]
+    }
+    const file = newFile()
+    const dispatcher = new HookDispatcher()
+    {
+      using _recorder = recordTools(dispatcher, { file })
+      await both(dispatcher)
+    }
+    expect(readRecording(file).calls.map(({ agent }) => agent)).toEqual(['boss', 'boss > worker'])
+    const again = new HookDispatcher()
+    using replay = replayTools(again, { file })
+    expect(await both(again)).toEqual([{ count: 1 }, { count: 2 }])
+    replay.assertFollowed()
+  })
+
+  it('reports a tool whose schema changed as drift', async () => {
+    const call = (inputSchema: unknown) => [[{ apiName: 'counter', inputSchema }]]
+    const file = await record({}, call({ type: 'object', properties: {} }))
+    expect(readRecording(file).tools.counter?.inputSchema).toMatch(/^sha256:[0-9a-f]{64}$/)
+    const same = await replayed({ file }, call({ properties: {}, type: 'object' }))
+    same.replay.assertFollowed()
+    const changed = await replayed(
+      { file },
+      call({ type: 'object', properties: { from: { type: 'number' } } }),
+    )
+    expect(changed.replay.report().drifted).toEqual(['counter'])
+    expect(thrownBy(() => changed.replay.assertFollowed())).toMatchObject({ code: 'REPLAY_DRIFTED' })
+  })
+
+  it('records or replays with auto, never half of each, and compares no recording with itself', async () => {
+    const file = newFile()
+    const first = await replayed({ file, mode: 'auto' })
+    expect(first.replay.mode).toBe('record')
+    expect(() => first.replay.assertFollowed()).toThrow('nothing to compare it with')
+    expect(first.replay.report()).toMatchObject({ served: 0, live: 8 })
+    first.replay[Symbol.dispose]()
+    const second = await replayed({ file, mode: 'auto' }, [...STEPS, [{ apiName: 'counter' }]])
+    expect(second.replay.mode).toBe('replay')
+    expect(second.real.ran).toBe(0)
+    expect(() => second.replay[Symbol.dispose]()).toThrow('repeated: counter')
+    const before = readFileSync(file, 'utf8')
+    const third = await replayed({ file, mode: 'record' }, STEPS.slice(0, 1))
+    third.replay[Symbol.dispose]()
+    expect(readFileSync(file, 'utf8')).not.toBe(before)
+    expect(readRecording(file).calls).toHaveLength(2)
+  })
+
+  it('takes no file for granted', () => {
+    const write = (text: string) => {
+      const file = newFile()
+      writeFileSync(file, text)
+      return file
+    }
+    const open = (options: ReplayToolsOptions) => () => replayTools(new HookDispatcher(), options)
+    expect(existsSync(join(folder, 'none.json'))).toBe(false)
+    expect(open({ file: join(folder, 'none.json') })).toThrow('Record it first, with mode "record" or "auto"')
+    expect(open({ file: write('{') })).toThrow('is not JSON')
+    expect(open({ file: write('{}') })).toThrow('has the format `undefined`')
+    expect(open({ file: write('{"format":"hookspan-recording","version":9}') })).toThrow('has version `9`')
+    expect(
+      open({ file: write('{"format":"hookspan-recording","version":1,"tools":{},"calls":[{}]}') }),
+    ).toThrow('calls[0] needs `agent` and `tool`')
+    expect(open({})).toThrow('to get a `file`')
+    expect(open({ file: 'x', mode: 'loose' as never })).toThrow('Expected `mode` to be "strict"')
+  })
+})
