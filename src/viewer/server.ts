@@ -179,7 +179,7 @@ class Housekeeping {
   changed(traceIds: Set<string>): void {
     this.#live.changed(traceIds)
     // Pushed back while spans keep coming, since taking them in goes first; but not for ever.
-    if (performance.now() - this.#workedAt < 1_000) this.#later(100)
+    if (performance.now() - this.#workedAt < 2_000) this.#later(400)
     else if (!this.#slice) this.#later(0)
   }
 

@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
-import { TIME_KINDS, timeBreakdown } from '../../src/viewer/model/timing.ts'
-import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
+import { TIME_KINDS, type TimeKind, timeBreakdown } from '../../src/viewer/model/timing.ts'
+import { buildTree, flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { ConversationView } from './conversation-view.tsx'
 import { EventsView } from './events-view.tsx'
 import { GraphView } from './graph-view.tsx'
@@ -61,7 +61,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
 
   return (
     <main class={`run-page ${route.spanId ? 'with-panel' : ''}`}>
-      <RunHeader summary={run.summary} rows={run.rows} nowUs={nowUs} route={route} />
+      <RunHeader summary={run.summary} rows={run.rows} tree={tree} nowUs={nowUs} route={route} />
       <div class="tabs" role="tablist" aria-label="Views of the run">
         {VIEWS.map((view, index) => (
           <button
@@ -129,6 +129,10 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   )
 }
 
+function sameSummary(before: RunSummary | undefined, after: RunSummary): boolean {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(after)
+}
+
 /** The run's rows, kept up to date by asking only for what changed. */
 function useRun(traceId: string) {
   const source = useSource()
@@ -143,6 +147,7 @@ function useRun(traceId: string) {
     seq: 0,
     loading: false,
     again: false,
+    summary: undefined as RunSummary | undefined,
   })
   const load = async () => {
     const memory = known.current
@@ -159,6 +164,9 @@ function useRun(traceId: string) {
       // A run that died keeps its rows; only what they say of themselves changes.
       if (reply.summary.status === 'interrupted')
         for (const row of memory.rows.values()) if (row.endUs === 0) row.state = 'interrupted'
+      // Nothing new, as after connecting: nothing is drawn again.
+      if (reply.rows.length === 0 && sameSummary(known.current.summary, reply.summary)) return
+      memory.summary = reply.summary
       setState((before) => ({
         run: { summary: reply.summary, rows: [...memory.rows.values()] },
         error: '',
@@ -175,7 +183,7 @@ function useRun(traceId: string) {
     }
   }
   useEffect(() => {
-    known.current = { traceId, rows: new Map(), seq: 0, loading: false, again: false }
+    known.current = { traceId, rows: new Map(), seq: 0, loading: false, again: false, summary: undefined }
     setState({ run: undefined, error: '', version: 0 })
     void load()
   }, [traceId])
@@ -192,11 +200,13 @@ function useRun(traceId: string) {
 function RunHeader({
   summary,
   rows,
+  tree,
   nowUs,
   route,
 }: {
   summary: RunSummary
   rows: SpanRow[]
+  tree: TreeNode
   nowUs: number
   route: Extract<Route, { page: 'run' }>
 }) {
@@ -262,7 +272,7 @@ function RunHeader({
         <Fact name="Errors" kind={summary.errors > 0 ? 'bad' : ''}>
           {summary.errors}
         </Fact>
-        <TimeBar rows={rows} nowUs={nowUs} />
+        <TimeBar tree={tree} nowUs={nowUs} />
       </dl>
       {summary.waiting > 0 && (
         <Waiting rows={rows} nowUs={nowUs} onOpen={(spanId) => go({ ...route, spanId })} />
@@ -301,12 +311,24 @@ const TIME_NAMES = {
   idle: 'Own code',
 } as const
 
-function TimeBar({ rows, nowUs }: { rows: SpanRow[]; nowUs: number }) {
-  const times = useMemo(() => {
-    const root = buildTree(rows)
-    return root ? timeBreakdown(root, nowUs) : undefined
-  }, [rows, nowUs])
-  if (!times) return null
+/** Computed after the first paint: a long run's rows come before its sums. Its place is kept. */
+function TimeBar({ tree, nowUs }: { tree: TreeNode; nowUs: number }) {
+  const [times, setTimes] = useState<Record<TimeKind, number>>()
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => setTimes(timeBreakdown(tree, nowUs)))
+    return () => cancelAnimationFrame(frame)
+  }, [tree, nowUs])
+  if (!times) {
+    return (
+      <div class="fact time">
+        <dt>Where the time went</dt>
+        <dd>
+          <div class="time-bar" aria-hidden="true" />
+          <p class="legend">&nbsp;</p>
+        </dd>
+      </div>
+    )
+  }
   const total = TIME_KINDS.reduce((sum, kind) => sum + times[kind], 0) || 1
   const kinds = TIME_KINDS.filter((kind) => times[kind] / total >= 0.005)
   return (

@@ -1,0 +1,91 @@
+/** A run of 10,000 spans in a real Chromium: time to first paint of its rows, and frames while scrolling. */
+import { existsSync } from 'node:fs'
+import { chromium } from 'playwright-core'
+import { runRequest, traceIdOf } from './stream.ts'
+import { startHookspan } from './systems.ts'
+
+const ROUNDS = 5
+
+interface Scroll {
+  frames: number
+  worstMs: number
+  overMs: number
+}
+
+export async function measureBrowser(): Promise<void> {
+  const executablePath = [process.env.CHROMIUM_BIN, '/usr/bin/chromium'].find(
+    (path) => path && existsSync(path),
+  )
+  if (!executablePath) return console.log('browser: no Chromium found, left out')
+  const system = await startHookspan(true)
+  const browser = await chromium.launch({
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+  try {
+    await fetch(system.tracesUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf' },
+      body: runRequest(1, Date.now() - 60_000, 10_000) as never,
+    })
+    const url = `${system.tracesUrl.replace('/v1/traces', '')}/run/${traceIdOf(1)}`
+    const paints: number[] = []
+    const scrolls: Scroll[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+      await page.addInitScript(NOTE_PAINT)
+      await page.goto(url)
+      await page.waitForFunction('globalThis.paintedAt !== undefined')
+      paints.push((await page.evaluate('globalThis.paintedAt')) as number)
+      await page.waitForTimeout(500)
+      scrolls.push((await page.evaluate(SCROLL)) as Scroll)
+      await page.close()
+    }
+    const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+    console.log('A run of 10,000 spans in Chromium')
+    console.log(
+      `  first paint           ${Math.round(median(paints))} ms after the navigation (each: ${paints.map(Math.round).join(', ')})`,
+    )
+    console.log(
+      `  scrolling             ${median(scrolls.map((one) => one.frames)).toFixed(1)} frames/s, worst frame ${median(scrolls.map((one) => one.worstMs)).toFixed(1)} ms, ${median(scrolls.map((one) => one.overMs)).toFixed(1)}% of frames over 20 ms`,
+    )
+  } finally {
+    await browser.close()
+    await system.stop()
+  }
+}
+
+/** Rows are seen by an observer from within, and the frame after them is the paint; the clock starts with the navigation. */
+const NOTE_PAINT = `
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector('.row')) return
+    observer.disconnect()
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel()
+      channel.port1.onmessage = () => { globalThis.paintedAt = performance.now() }
+      channel.port2.postMessage(0)
+    })
+  }).observe(document, { childList: true, subtree: true })`
+
+/** Three seconds through the whole run. */
+const SCROLL = `new Promise((resolve) => {
+  const list = document.querySelector('.timeline-rows')
+  const distance = list.scrollHeight - list.clientHeight
+  const times = []
+  const step = (now) => {
+    times.push(now)
+    const since = now - times[0]
+    list.scrollTop = distance * Math.min(1, since / 3000)
+    if (since < 3000) return requestAnimationFrame(step)
+    const gaps = times.slice(1).map((time, at) => time - times[at])
+    resolve({ frames: (gaps.length / since) * 1000, worstMs: Math.max(...gaps), overMs: (gaps.filter((gap) => gap > 20).length / gaps.length) * 100 })
+  }
+  requestAnimationFrame(step)
+})`

@@ -1,0 +1,212 @@
+/** The systems under test: how each is started, asked and weighed. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { RARE_WORD } from './stream.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface System {
+  name: string
+  tracesUrl: string
+  /** Each returns how many things came, to check that the work was done. */
+  list(limit: number): Promise<number>
+  open(traceId: string): Promise<number>
+  search(): Promise<number>
+  notes: string
+  process: ChildProcess
+  stop(): Promise<void>
+}
+
+export async function startHookspan(memory: boolean): Promise<System> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'bench-hookspan-'))
+  const store = memory ? ['--memory'] : ['--db', join(folder, 'traces.db')]
+  const child = spawn(
+    process.execPath,
+    [
+      join(root, 'dist/cli/bin.js'),
+      'view',
+      '--port',
+      String(port),
+      '--no-open',
+      '--max-size',
+      '20000',
+      ...store,
+    ],
+    { stdio: 'ignore' },
+  )
+  const url = `http://127.0.0.1:${port}`
+  await ready(`${url}/v1/hookspan`)
+  return {
+    name: `hookspan view (${memory ? 'memory' : 'file'})`,
+    tracesUrl: `${url}/v1/traces`,
+    list: async (limit) => (await json(`${url}/api/runs?limit=${limit}`)).runs.length,
+    open: async (traceId) => (await json(`${url}/api/runs/${traceId}`)).columns.rows.length,
+    async search() {
+      for (;;) {
+        const reply = await json(`${url}/api/search?q=${RARE_WORD}&limit=1000`)
+        if (reply.indexing === 0) return reply.hits.length
+        await sleep(500)
+      }
+    },
+    notes: 'full text over every span',
+    process: child,
+    stop: () => stop(child, folder),
+  }
+}
+
+export async function startJaeger(): Promise<System | undefined> {
+  const binary = process.env.JAEGER_BIN
+  if (!binary || !existsSync(binary)) return undefined
+  const [http, grpc, ui, uiGrpc, health] = await Promise.all(Array.from({ length: 5 }, freePort))
+  const config = {
+    service: {
+      extensions: ['jaeger_storage', 'jaeger_query', 'healthcheckv2'],
+      pipelines: {
+        traces: { receivers: ['otlp'], processors: ['batch'], exporters: ['jaeger_storage_exporter'] },
+      },
+      telemetry: { metrics: { level: 'none' }, logs: { level: 'error' } },
+    },
+    extensions: {
+      healthcheckv2: { use_v2: true, http: { endpoint: `127.0.0.1:${health}` } },
+      jaeger_query: {
+        storage: { traces: 'memory' },
+        http: { endpoint: `127.0.0.1:${ui}` },
+        grpc: { endpoint: `127.0.0.1:${uiGrpc}` },
+      },
+      jaeger_storage: { backends: { memory: { memory: { max_traces: 1_000_000 } } } },
+    },
+    receivers: {
+      otlp: {
+        protocols: { http: { endpoint: `127.0.0.1:${http}` }, grpc: { endpoint: `127.0.0.1:${grpc}` } },
+      },
+    },
+    processors: { batch: {} },
+    exporters: { jaeger_storage_exporter: { trace_storage: 'memory' } },
+  }
+  const child = spawn(binary, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: 'ignore' })
+  const url = `http://127.0.0.1:${ui}`
+  await ready(`${url}/api/services`)
+  const end = () => Date.now() * 1000 + 3_600_000_000
+  const traces = async (limit: number, tags = '') =>
+    (await json(`${url}/api/traces?service=bench-agent&limit=${limit}&start=0&end=${end()}${tags}`)).data as {
+      spans: unknown[]
+    }[]
+  return {
+    name: 'Jaeger (memory)',
+    tracesUrl: `http://127.0.0.1:${http}/v1/traces`,
+    // Its list is the whole traces, and its API gives at most 1,500 of them.
+    list: async (limit) => (await traces(Math.min(limit, 1500))).length,
+    open: async (traceId) => (await json(`${url}/api/traces/${traceId}`)).data[0].spans.length,
+    search: async () =>
+      (
+        await traces(
+          1500,
+          `&tags=${encodeURIComponent(JSON.stringify({ 'gen_ai.tool.call.id': 'call-5002' }))}`,
+        )
+      ).length,
+    notes: 'lists at most 1,500 traces; has no word search, so one exact tag value is looked for',
+    process: child,
+    stop: () => stop(child),
+  }
+}
+
+export async function startPhoenix(): Promise<System | undefined> {
+  const binary = process.env.PHOENIX_BIN ?? join(root, '.cache/phoenix/bin/phoenix')
+  if (!existsSync(binary)) return undefined
+  const [port, grpc] = await Promise.all([freePort(), freePort()])
+  const folder = mkdtempSync(join(tmpdir(), 'bench-phoenix-'))
+  const child = spawn(binary, ['serve'], {
+    stdio: 'ignore',
+    env: {
+      ...process.env,
+      PHOENIX_PORT: String(port),
+      PHOENIX_GRPC_PORT: String(grpc),
+      PHOENIX_HOST: '127.0.0.1',
+      PHOENIX_WORKING_DIR: folder,
+      PHOENIX_TELEMETRY_ENABLED: 'false',
+    },
+  })
+  const url = `http://127.0.0.1:${port}`
+  await ready(`${url}/healthz`, 120_000)
+  const graphql = async (query: string, variables: object = {}) => {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query, variables }),
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: GraphQL answers, read field by field
+    const reply = (await response.json()) as { data?: any; errors?: { message: string }[] }
+    if (reply.errors) throw new Error(reply.errors[0]!.message)
+    return reply.data
+  }
+  const spans = async (first: number, filter: string) => {
+    const projects = await graphql('{ projects(first: 1) { edges { node { id } } } }')
+    const id = projects.projects.edges[0].node.id
+    const query = `query ($id: ID!, $first: Int, $filter: String) { node(id: $id) { ... on Project { spans(first: $first, filterCondition: $filter) { edges { node { name statusCode startTime latencyMs tokenCountTotal input { value } } } } } } }`
+    return (await graphql(query, { id, first, filter: filter || null })).node.spans.edges.length as number
+  }
+  return {
+    name: 'Arize Phoenix (SQLite file)',
+    tracesUrl: `${url}/v1/traces`,
+    list: (limit) => spans(limit, 'parent_id is None'),
+    async open(traceId) {
+      const query = `query ($trace: String!) { getTraceByOtelId(traceId: $trace) { spans(first: 20000) { edges { node { name spanId parentId startTime latencyMs } } } } }`
+      return (await graphql(query, { trace: traceId })).getTraceByOtelId.spans.edges.length
+    },
+    search: () => spans(1000, `'${RARE_WORD}' in input.value`),
+    notes: 'queues spans in memory after answering; the word is searched in input.value',
+    process: child,
+    stop: () => stop(child, folder),
+  }
+}
+
+/** CPU seconds that the process and its threads took, and its resident bytes. Linux. */
+export function weigh(child: ChildProcess): { cpuSeconds: number; rssBytes: number } {
+  const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0)
+  return { cpuSeconds: (Number(fields[11]) + Number(fields[12])) / 100, rssBytes: rssKb * 1024 }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: three systems' answers, read field by field
+async function json(url: string): Promise<any> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${(await response.text()).slice(0, 200)}`)
+  return response.json()
+}
+
+async function ready(url: string, timeoutMs = 30_000): Promise<void> {
+  const until = Date.now() + timeoutMs
+  for (;;) {
+    try {
+      if ((await fetch(url)).ok) return
+    } catch {
+      // Not yet.
+    }
+    if (Date.now() > until) throw new Error(`${url} did not answer within ${timeoutMs} ms.`)
+    await sleep(100)
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+    server.on('error', reject)
+  })
+}
+
+async function stop(child: ChildProcess, folder?: string): Promise<void> {
+  child.kill('SIGKILL')
+  if (child.exitCode === null && child.signalCode === null)
+    await new Promise((resolve) => child.once('exit', resolve))
+  if (folder) rmSync(folder, { recursive: true, force: true })
+}
