@@ -193,6 +193,7 @@ describe('a run that has not ended', () => {
     const resource = { 'process.pid': child.pid!, 'host.name': hostname() }
     await post(viewer, otlp(RUN.slice(0, 2).map(started), resource))
     const later = Date.now() + 5_000
+    viewer.store.work(100)
     expect(viewer.store.recheckOpenRuns(later)).toEqual([])
     child.kill()
     await once(child, 'exit')
@@ -204,6 +205,7 @@ describe('a run that has not ended', () => {
   it('of another machine is given up after ten silent minutes', async () => {
     const viewer = await start()
     await post(viewer, otlp(RUN.slice(0, 2).map(started), { 'process.pid': 1, 'host.name': 'elsewhere' }))
+    viewer.store.work(100)
     expect(viewer.store.recheckOpenRuns(Date.now() + 9 * 60_000)).toEqual([])
     expect(viewer.store.recheckOpenRuns(Date.now() + 11 * 60_000)).toEqual([TRACE])
   })

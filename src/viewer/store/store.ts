@@ -56,11 +56,11 @@ export class Store {
     return this.#index.work(budgetMs / 2) || moreRuns
   }
 
-  /** Looks again at runs that were still open, and returns those whose state changed without a new span. */
+  /** Looks again at runs that were open when last summarised, and returns those whose state changed without a new span. */
   recheckOpenRuns(nowMs: number = Date.now()): string[] {
     const open = this.#db
       .prepare(
-        "SELECT id, trace_id, received_ms, dirty, status FROM run WHERE status IN ('running', 'waiting')",
+        "SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND status IN ('running', 'waiting')",
       )
       .all()
     const changed: string[] = []

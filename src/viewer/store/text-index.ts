@@ -28,14 +28,14 @@ export class TextIndex {
     this.#settle = db.prepare('DELETE FROM reindex WHERE id = ?')
     this.#logs = db.prepare('SELECT payload FROM log WHERE run = ? AND span_id = ?')
     this.#saveMark = db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('indexed', ?)")
-    this.#remaining = db.prepare('SELECT count(*) AS count FROM span WHERE id > ?')
+    this.#remaining = db.prepare('SELECT max(0, coalesce(max(id), 0) - ?) AS count FROM span')
     const saved = db.prepare("SELECT value FROM meta WHERE key = 'indexed'").get() as
       | { value: number }
       | undefined
     this.#mark = saved?.value ?? 0
   }
 
-  /** How many spans cannot be found yet. */
+  /** How many spans cannot be found yet; removed ones may be among them, since counting would read them all. */
   remaining(): number {
     return (this.#remaining.get(this.#mark) as { count: number }).count
   }
