@@ -51,6 +51,14 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: { name: 'kill', include: ['test/kill/**/*.test.ts'], testTimeout: 60_000 },
+      },
+      {
+        extends: true,
+        test: { name: 'attack', include: ['test/attack/**/*.test.ts'], testTimeout: 30_000 },
+      },
+      {
+        extends: true,
         test: {
           name: 'jaeger',
           include: ['test/jaeger/**/*.test.ts'],
