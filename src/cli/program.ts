@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../viewer/version.ts'
+import { registerApprovals } from './commands/approvals.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
+import { registerHooks } from './commands/hooks.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
 import { registerRuns } from './commands/runs.ts'
@@ -20,6 +22,8 @@ const REGISTER = [
   registerTail,
   registerReplay,
   registerMocks,
+  registerHooks,
+  registerApprovals,
 ]
 
 /** The whole command line. Each command loads its own work only when it runs. */

@@ -1,6 +1,17 @@
 export { ReplayGuard, type VerifyOptions, verifySignature } from '../internal/signature.ts'
 export { type BudgetOptions, budget } from './budget.ts'
 export { type CommandGateOptions, commandGate, type RemoteGateOptions } from './command-gate.ts'
+export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './config/load.ts'
+export {
+  type ConfigEntry,
+  type ConfigLayer,
+  defineConfig,
+  type GateType,
+  type GateTypeContext,
+  type LayerName,
+  type LoadedEntry,
+} from './config/types.ts'
+export { type ConfigInUse, type UseConfigOptions, useConfig } from './config/use-config.ts'
 export { type HttpGateOptions, httpGate } from './http-gate.ts'
 export type { GateInvocation } from './invocation.ts'
 export { type LoopGuardOptions, loopGuard } from './loop-guard.ts'
@@ -9,3 +20,4 @@ export { type RedactKind, type RedactOptions, type RedactPlace, redact } from '.
 export { type RequireHumanOptions, requireHuman } from './require-human.ts'
 export { type ToolCacheOptions, toolCache } from './tool-cache.ts'
 export { type ToolPolicyOptions, toolPolicy } from './tool-policy.ts'
+export { type WebhookHook, type WebhookHookOptions, webhookHook } from './webhook-hook.ts'

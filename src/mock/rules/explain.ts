@@ -1,9 +1,9 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
 import { safeStringify } from '../../internal/json.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
 import { formatDifference } from '../match/difference.ts'
 import { isForAgent } from './address.ts'
 import { cut } from './describe-rule.ts'
-import { nearestName } from './nearest-name.ts'
 import { type ActiveRule, type RuleSet, toMockedCall } from './rule-set.ts'
 
 /** A call as a message shows it. */

@@ -1,0 +1,45 @@
+import { userInfo } from 'node:os'
+import type { Command } from 'commander'
+import type { AnswerFlags, PlaceFlags } from '../approvals/actions.ts'
+
+const actions = () => import('../approvals/actions.ts')
+
+export function registerApprovals(program: Command): void {
+  const approvals = program.command('approvals').description('answer what agents ask humans')
+  withPlace(
+    approvals
+      .command('list')
+      .description('requests, the oldest first')
+      .option('-s, --status <status>', 'pending, answered, expired, cancelled or all', 'pending'),
+  ).action(async (flags: PlaceFlags & { status: string }) => (await actions()).listApprovals(flags))
+  withAnswer(approvals.command('approve').description('let the call run').argument('<id>'))
+    .option('--args <json>', 'run it with these arguments instead')
+    .option('--always', 'ask no more about this tool for the rest of the run')
+    .action(async (id: string, flags: AnswerFlags) => (await actions()).approve(id, flags))
+  withAnswer(
+    approvals.command('reject').description('refuse the call; the model is told why').argument('<id>'),
+  )
+    .option('--stop', 'end the run, too')
+    .action(async (id: string, flags: AnswerFlags) => (await actions()).reject(id, flags))
+  approvals
+    .command('verify')
+    .description('find the first changed line of an audit log; exit code 1 when there is one')
+    .argument('<file>')
+    .option('--key <key>', 'the key of the log', process.env.HOOKSPAN_AUDIT_KEY)
+    .action(async (file: string, { key }: { key?: string }) => (await actions()).verifyLog(file, key))
+}
+
+function withPlace(command: Command): Command {
+  return command
+    .option('--db <file>', 'the SQLite file of the requests', process.env.HOOKSPAN_APPROVALS_DB)
+    .option('--url <url>', 'or the server that has them', process.env.HOOKSPAN_APPROVALS_URL)
+    .option('--token <token>', 'bearer token for the server', process.env.HOOKSPAN_APPROVALS_TOKEN)
+    .option('--audit <file>', 'write answers to this audit log', process.env.HOOKSPAN_AUDIT_LOG)
+    .option('--json', 'print JSON')
+}
+
+function withAnswer(command: Command): Command {
+  return withPlace(command)
+    .option('-r, --reason <text>', 'why; a refused model is told')
+    .option('--as <name>', 'who answers', userInfo().username)
+}

@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { orderGates, runChain } from '../../gates/chain.ts'
+import { decidesAt, GATE_POINTS } from '../../gates/gate.ts'
+import type { Gate, GatePoint } from '../../gates/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
+
+/** Flags of all `hookspan hooks` commands. */
+export interface ConfigFlags {
+  config?: string
+  user: boolean
+  json?: boolean
+}
+
+function load(flags: ConfigFlags): Promise<LoadedConfig> {
+  return loadConfig({
+    ...(flags.config !== undefined && { file: flags.config }),
+    ...(!flags.user && { userFile: false }),
+  })
+}
+
+export async function listHooks(flags: ConfigFlags): Promise<void> {
+  const { entries, files } = await load(flags)
+  if (flags.json) {
+    const plain = entries.map(({ gate, hook: _hook, ...entry }) => ({
+      ...entry,
+      ...(gate && { point: gate.point }),
+    }))
+    console.log(JSON.stringify({ files, entries: plain }, null, 2))
+    return
+  }
+  if (entries.length === 0) {
+    console.log(
+      files.length === 0 ? 'There is no config file.' : `Nothing is configured in ${files.join(', ')}.`,
+    )
+    return
+  }
+  const rows = entries.map((entry) => [
+    entry.active ? 'on ' : 'off',
+    entry.id,
+    entry.type,
+    whenOf(entry),
+    `${entry.layer} ${place(entry)}`,
+  ])
+  for (const line of columns(rows)) console.log(line)
+}
+
+function whenOf({ gate, hook }: LoadedEntry): string {
+  if (hook !== undefined) return `${hook.type} (observes)`
+  const points = gate === undefined ? [] : [gate.point].flat()
+  const more = [gate?.shadow && 'shadow', gate?.onFailure === 'proceed' && 'fails open'].filter(Boolean)
+  return `${points.join(', ')}${more.length > 0 ? ` (${more.join(', ')})` : ''}`
+}
+
+function place({ file, line }: LoadedEntry): string {
+  const near = relative(process.cwd(), file)
+  return `${near.startsWith('..') ? file : near}${line === undefined ? '' : `:${line}`}`
+}
+
+interface Checked {
+  readonly id: string
+  readonly ok: boolean
+  readonly ms: number
+  readonly message: string
+}
+
+/** Asks each gate something that is about nothing; the exit code says whether all of them answered. */
+export async function checkHooks(
+  files: readonly string[],
+  flags: ConfigFlags & { timeout: string },
+): Promise<void> {
+  let failed = 0
+  for (const config of files.length > 0 ? files : [flags.config]) {
+    const given = config === undefined ? flags : { ...flags, config }
+    failed += await check(await load(given), { ...flags, timeoutMs: Number(flags.timeout) || 5_000 })
+  }
+  if (failed > 0) process.exitCode = 1
+}
+
+async function check(config: LoadedConfig, flags: ConfigFlags & { timeoutMs: number }): Promise<number> {
+  const results: Checked[] = []
+  for (const entry of config.entries) {
+    if (!entry.active || entry.gate === undefined) continue
+    results.push(await checkGate(entry.gate, flags.timeoutMs))
+  }
+  if (flags.json) console.log(JSON.stringify(results, null, 2))
+  else if (results.length === 0) console.log('There is no gate to check.')
+  else {
+    const rows = results.map(({ id, ok, ms, message }) => [
+      ok ? 'ok  ' : 'FAIL',
+      id,
+      `${ms.toFixed(0)} ms`,
+      message,
+    ])
+    for (const line of columns(rows)) console.log(line)
+  }
+  return results.filter((result) => !result.ok).length
+}
+
+async function checkGate(gate: Gate, timeoutMs: number): Promise<Checked> {
+  const startedAt = performance.now()
+  const signal = AbortSignal.timeout(Math.min(timeoutMs, gate.timeoutMs ?? timeoutMs))
+  const done = (ok: boolean, message: string): Checked => ({
+    id: gate.id,
+    ok,
+    ms: performance.now() - startedAt,
+    message,
+  })
+  if (gate.check === undefined) return done(true, 'runs in this process')
+  try {
+    await gate.check({ signal })
+    return done(true, 'started and answered')
+  } catch (error) {
+    return done(false, signal.aborted ? `no decision in time: ${errorMessage(error)}` : errorMessage(error))
+  }
+}
+
+/** Runs recorded events through the gates and prints each decision. */
+export async function testHooks(file: string, flags: ConfigFlags): Promise<void> {
+  const { plugin } = await load(flags)
+  const gates = plugin.gates ?? []
+  const text = readFileSync(file === '-' ? 0 : file, 'utf8')
+  for (const event of readEvents(text)) {
+    const question = questionOf(event)
+    if (question === undefined) continue
+    const { point, payload, ...where } = question
+    const decisions: object[] = []
+    const result = await runChain(
+      orderGates(
+        gates.filter((gate) => decidesAt(gate, point)),
+        point,
+      ),
+      { operationId: 'test', rootOperationId: 'test', ...where, point, totals: NOTHING, state: new Map() },
+      payload,
+      {
+        onDecision: (record) => void decisions.push(record),
+        ask: async (_options, _payload, gate) => ({
+          kind: 'deny',
+          code: 'would_ask',
+          reason: 'a human would be asked here',
+          stop: false,
+          gateId: gate.id,
+        }),
+      },
+    )
+    if (flags.json) console.log(JSON.stringify({ point, apiName: where.apiName, decisions, result }))
+    else print(point, where.apiName, decisions as never, result)
+  }
+}
+
+const NOTHING = {
+  steps: 0,
+  llmCalls: 0,
+  toolCalls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  costUsd: 0,
+  unpricedCalls: 0,
+  durationMs: 0,
+}
+
+function print(
+  point: GatePoint,
+  name: string | undefined,
+  decisions: readonly {
+    gateId: string
+    decision: string
+    code?: string
+    reason?: string
+    enforced: boolean
+  }[],
+  result: { readonly kind: string },
+): void {
+  console.log(`${point}${name === undefined ? '' : ` ${name}`} -> ${result.kind}`)
+  const rows = decisions.map(({ gateId, decision, code, reason, enforced }) => [
+    '  ',
+    gateId,
+    `${decision}${enforced ? '' : ' (not enforced)'}`,
+    [code, reason].filter(Boolean).join(': '),
+  ])
+  for (const line of columns(rows)) console.log(line)
+}
+
+function readEvents(text: string): unknown[] {
+  try {
+    return [JSON.parse(text)].flat()
+  } catch {
+    return text
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line, index) => {
+        try {
+          return JSON.parse(line) as unknown
+        } catch (error) {
+          throw new Error(`Line ${index + 1} is not JSON: ${errorMessage(error)}`)
+        }
+      })
+  }
+}
+
+interface Question {
+  readonly point: GatePoint
+  readonly payload: unknown
+  readonly apiName?: string
+  readonly identifier?: string
+  readonly [more: string]: unknown
+}
+
+/** What of an event a gate decides on, by the name of the event. */
+const PAYLOAD: Readonly<Record<string, (event: Record<string, unknown>) => unknown>> = {
+  onStart: (event) => event.input,
+  beforeLlmCall: (event) => event.request,
+  afterLlmCall: (event) => event.response,
+  beforeToolCall: (event) => event.args,
+  afterToolCall: (event) => event.result ?? event.content,
+  beforeCallAgent: (event) => event.instruction,
+  beforeCompact: ({ messageCount, tokenCount }) => ({ messageCount, tokenCount }),
+  afterStep: ({ content, toolCalls, usage }) => ({ content, toolCalls, usage }),
+  onComplete: ({ reason, content }) => ({ reason, content }),
+}
+
+/** Undefined for an event at which nothing is decided. */
+function questionOf(event: unknown): Question | undefined {
+  if (typeof event !== 'object' || event === null)
+    throw new Error(`Expected an event, got ${JSON.stringify(event)}.`)
+  const fields = event as Record<string, unknown>
+  if (typeof fields.point === 'string') {
+    if (GATE_POINTS.includes(fields.point as GatePoint)) return fields as unknown as Question
+    throw new Error(`Unknown gate point "${fields.point}". Known: ${GATE_POINTS.join(', ')}.`)
+  }
+  const payload = PAYLOAD[String(fields.hookType)]
+  if (payload === undefined) return undefined
+  const point = fields.hookType === 'onComplete' ? 'beforeComplete' : (fields.hookType as GatePoint)
+  return { ...fields, point, payload: payload(fields) }
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (all, row) => row.map((cell, index) => Math.max(all[index] ?? 0, cell.length)),
+    [],
+  )
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,173 @@
+import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, extname, join, relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { lilconfig } from 'lilconfig'
+import type { Plugin } from '../../dispatcher/index.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
+import { buildLayer } from './build.ts'
+import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
+import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
+
+export interface LoadConfigOptions {
+  /** Where the project's file is looked for, and in the folders above. @default the working folder */
+  cwd?: string
+  /** The project's file, instead of looking for it. One that is missing is an error. */
+  file?: string
+  /** The user's file; false for none. @default hookspan.config.* in the user's config folder */
+  userFile?: string | false
+  /** What this run adds or disables. */
+  run?: ConfigLayer
+  /** Gate types of your own, by the name that `type` gives. They win over the built-in ones. */
+  gateTypes?: Readonly<Record<string, GateType>>
+  /** @default process.env */
+  env?: Readonly<Record<string, string | undefined>>
+}
+
+export interface LoadedConfig {
+  /** The files that were read, the lowest layer first. */
+  readonly files: readonly string[]
+  /** Every entry of every layer, with what became of it. */
+  readonly entries: readonly LoadedEntry[]
+  /** What is active: for `dispatcher.use`. */
+  readonly plugin: Plugin
+}
+
+const NAMES = ['ts', 'mts', 'js', 'mjs', 'json', 'yaml', 'yml', 'toml'].map((ext) => `hookspan.config.${ext}`)
+const MAX_FILE_BYTES = 1_048_576
+const MODULES = ['.ts', '.mts', '.js', '.mjs']
+
+/**
+ * Loads gates and hooks from `hookspan.config.{ts,js,json,yaml,toml}`: the user's file, the project's, and what the run
+ * says, each adding entries, replacing those of the same id, or disabling them.
+ *
+ * @throws HookspanError `INVALID_CONFIG` naming file, line and the nearest valid name. A guard is never left out silently.
+ * @example
+ * const { plugin } = await loadConfig()
+ * dispatcher.use(plugin)
+ */
+export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
+  const { gateTypes = {}, env = process.env } = options
+  const sources: [LayerName, ConfigSource][] = []
+  const user = options.userFile === false ? undefined : await read(await userFile(options, env))
+  if (user !== undefined) sources.push(['user', user])
+  const project = await read(await projectFile(options))
+  if (project !== undefined && project.file !== user?.file) sources.push(['project', project])
+  if (options.run !== undefined) {
+    const file = join(options.cwd ?? process.cwd(), '(run)')
+    sources.push(['run', { file, value: options.run, lineOf: () => undefined }])
+  }
+  let entries: LoadedEntry[] = []
+  for (const [layer, source] of sources) {
+    const built = buildLayer(source, { layer, gateTypes, env })
+    entries = overlay(entries, built.entries, built.disable, source)
+  }
+  const active = entries.filter((entry) => entry.active)
+  return {
+    files: sources.filter(([layer]) => layer !== 'run').map(([, { file }]) => file),
+    entries,
+    plugin: {
+      name: 'config',
+      gates: active.flatMap(({ gate }) => gate ?? []),
+      hooks: active.flatMap(({ hook }) => hook ?? []),
+    },
+  }
+}
+
+/** Lays a layer over those below: its entries replace, what it disables stays listed. */
+function overlay(
+  below: readonly LoadedEntry[],
+  own: readonly LoadedEntry[],
+  disable: readonly string[],
+  source: ConfigSource,
+): LoadedEntry[] {
+  const known = [...below, ...own].map(({ id }) => id)
+  for (const [index, id] of disable.entries()) {
+    if (known.includes(id)) continue
+    const near = nearestName(id, known)
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    throw configError(
+      source.file,
+      source.lineOf(['disable', index]),
+      `there is no entry "${id}" to disable.${hint}`,
+    )
+  }
+  const replaced = new Set(own.map(({ id }) => id))
+  return [
+    ...below.filter(({ id }) => !replaced.has(id)).map((entry) => off(entry, disable)),
+    ...own.map((entry) => off(entry, disable)),
+  ]
+}
+
+function off(entry: LoadedEntry, disable: readonly string[]): LoadedEntry {
+  return disable.includes(entry.id) ? { ...entry, active: false } : entry
+}
+
+async function userFile(
+  { userFile: given }: LoadConfigOptions,
+  env: NonNullable<LoadConfigOptions['env']>,
+): Promise<string | undefined> {
+  if (typeof given === 'string') return existing(given)
+  const folder =
+    env.HOOKSPAN_CONFIG_HOME ?? join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'hookspan')
+  return find(folder, folder)
+}
+
+function projectFile({ file, cwd = process.cwd() }: LoadConfigOptions): Promise<string | undefined> {
+  return file === undefined ? find(cwd) : Promise.resolve(existing(resolve(cwd, file)))
+}
+
+function existing(file: string): string {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return resolve(file)
+  throw new HookspanError('INVALID_CONFIG', `There is no config file ${file}.`)
+}
+
+async function find(from: string, stopDir?: string): Promise<string | undefined> {
+  if (!statSync(from, { throwIfNoEntry: false })?.isDirectory()) return undefined
+  // Only the place is asked for here: what is read is checked first.
+  const loaders = Object.fromEntries(NAMES.map((name) => [extname(name), (path: string) => ({ path })]))
+  const finder = lilconfig('hookspan', {
+    searchPlaces: NAMES,
+    loaders,
+    cache: false,
+    ignoreEmptySearchPlaces: false,
+    ...(stopDir && { stopDir }),
+  })
+  return (await finder.search(from))?.filepath
+}
+
+async function read(file: string | undefined): Promise<ConfigSource | undefined> {
+  if (file === undefined) return undefined
+  assertTrusted(file)
+  const text = readFileSync(file, 'utf8')
+  if (!MODULES.includes(extname(file))) return parseConfig(file, text)
+  try {
+    // A new address each time, or a changed file would not be seen again.
+    const module = (await import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}`)) as {
+      default?: unknown
+    }
+    return moduleSource(file, text, module.default)
+  } catch (error) {
+    throw configError(file, undefined, `the module cannot be loaded: ${errorMessage(error)}.`)
+  }
+}
+
+/** Who can change the file decides what is allowed: nobody else may, and it is where it seems to be. */
+function assertTrusted(file: string): void {
+  const { size, mode } = statSync(file)
+  if (size > MAX_FILE_BYTES)
+    throw configError(file, undefined, `the file is larger than ${MAX_FILE_BYTES} bytes.`)
+  if (process.platform !== 'win32' && (mode & 0o002) !== 0) {
+    throw configError(file, undefined, 'everybody may write the file. Run: chmod o-w on it.')
+  }
+  if (!lstatSync(file).isSymbolicLink()) return
+  const way = relative(realpathSync(dirname(file)), realpathSync(file))
+  if (way.startsWith('..')) {
+    throw configError(
+      file,
+      undefined,
+      `the file is a link that leads out of its folder, to ${realpathSync(file)}.`,
+    )
+  }
+}

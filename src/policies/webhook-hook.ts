@@ -1,0 +1,67 @@
+import { assertHook } from '../hooks/agent-hook.ts'
+import type { AgentHook, AnyHookType, HookEvent } from '../hooks/index.ts'
+import { errorMessage, errorType } from '../internal/errors.ts'
+import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
+import { safeStringify } from '../internal/json.ts'
+
+export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends WebhookOptions {
+  /** Unique within the operation. */
+  id: string
+  type: T
+  match?: NonNullable<AgentHook<T>['match']>
+  /** What is sent of an event; the event itself, prompts and results included, when absent. */
+  select?: (event: HookEvent<T>) => unknown
+}
+
+/** A hook that observes over the wire. */
+export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
+  /** Waits until everything was delivered or given up. @param options.timeoutMs default 30 000 */
+  flush(options?: { timeoutMs?: number }): Promise<void>
+}
+
+/**
+ * Posts each event to an endpoint as `{ id, type, event }`: signed, in a bounded queue, again after failures, with the
+ * same id each time. The agent never waits for it. Delivery is at least once, and not in order where one is retried:
+ * `event.sequence` tells.
+ *
+ * @throws HookspanError `INVALID_OPTION`, `INVALID_HOOK`.
+ * @example
+ * webhookHook({ id: 'billing', type: 'onComplete', url: 'https://billing.example/runs', secret, deadLetterPath: 'dead.jsonl' })
+ */
+export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T>): WebhookHook<T> {
+  const { id, type, match, select, ...rest } = options
+  const sender = new WebhookSender(id, rest)
+  const under = new Set<Promise<boolean>>()
+  const hook = {
+    id,
+    type,
+    ...(match !== undefined && { match }),
+    handler: (event: HookEvent<T>) => {
+      const { operationId, sequence } = event
+      const deliveryId = `${operationId}.${sequence}.${id}`
+      const shown = select === undefined ? plain(event) : select(event)
+      const sent = sender.send({
+        id: deliveryId,
+        body: safeStringify({ id: deliveryId, type, event: shown }),
+      })
+      under.add(sent)
+      sent.finally(() => under.delete(sent))
+    },
+    flush: async ({ timeoutMs = 30_000 }: { timeoutMs?: number } = {}) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      // Not unref'd: retries do not keep the process alive, whoever waits for them does.
+      const timer = setTimeout(resolve, timeoutMs)
+      await Promise.race([Promise.all(under), promise])
+      clearTimeout(timer)
+    },
+  }
+  assertHook(hook)
+  return hook as unknown as WebhookHook<T>
+}
+
+/** Errors become what JSON can carry of them. */
+function plain(event: object): object {
+  const { error } = event as { error?: unknown }
+  if (error === undefined) return event
+  return { ...event, error: { name: errorType(error), message: errorMessage(error) } }
+}

@@ -1,0 +1,142 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { createApprovals, serveApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { request } from '../approval/support.ts'
+
+const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
+const EXAMPLES = fileURLToPath(new URL('../../examples/policies/', import.meta.url))
+
+function hookspan(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', BIN, ...args], {
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+function folder(): string {
+  const path = mkdtempSync(`${tmpdir()}/hookspan-cli-`)
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+describe('hookspan hooks', () => {
+  it('lists what is active, and from which line of which file', () => {
+    const { stdout, status } = hookspan('hooks', 'list', '--no-user', '-c', `${EXAMPLES}hookspan.config.yaml`)
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/on\s+tools\s+toolPolicy\s+beforeToolCall\s+project .*hookspan\.config\.yaml:4/)
+    expect(stdout).toMatch(/new-rule .*\(shadow\)/)
+  })
+
+  it('proves that the guards of all examples start and answer', () => {
+    const files = ['yaml', 'json', 'toml'].map((kind) => `${EXAMPLES}hookspan.config.${kind}`)
+    const { stdout, status } = hookspan('hooks', 'check', '--no-user', ...files)
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/ok\s+office-hours\s+\d+ ms\s+started and answered/)
+    expect(stdout).not.toContain('FAIL')
+  })
+
+  it('names the guard that does not start, and the line of a config that is wrong', () => {
+    const path = folder()
+    writeFileSync(
+      `${path}/c.yaml`,
+      'gates:\n  - { id: gone, type: command, point: onStart, command: no-such-guard }\n',
+    )
+    const missing = hookspan('hooks', 'check', '--no-user', '-c', `${path}/c.yaml`)
+    expect([missing.status, missing.stdout]).toEqual([
+      1,
+      expect.stringMatching(/FAIL\s+gone .*was not found/),
+    ])
+    writeFileSync(`${path}/d.yaml`, 'gates:\n  - id: a\n    type: toolPolicie\n')
+    const wrong = hookspan('hooks', 'check', '--no-user', `${path}/d.yaml`)
+    expect([wrong.status, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/d\.yaml:3: unknown gate type.*toolPolicy/),
+    ])
+  })
+
+  it('reads a config in TypeScript', () => {
+    const path = folder()
+    const text =
+      "const deny: string[] = ['x']\nexport default { gates: [{ id: 'a', type: 'toolPolicy', deny }] }\n"
+    writeFileSync(`${path}/hookspan.config.ts`, text)
+    const { stdout } = hookspan('hooks', 'list', '--no-user', '-c', `${path}/hookspan.config.ts`)
+    expect(stdout).toMatch(/on\s+a\s+toolPolicy .*hookspan\.config\.ts:2/)
+  })
+
+  it('runs recorded events through the gates', () => {
+    const events = [
+      { hookType: 'beforeToolCall', apiName: 'run_shell', identifier: 'local', args: {} },
+      { hookType: 'afterStep', content: 'x' },
+      { hookType: 'beforeToolCall', apiName: 'refund_order', args: { id: 1 } },
+      { hookType: 'beforeToolCall', apiName: 'call_customer', args: { hour: 3 } },
+    ]
+    const file = `${folder()}/events.jsonl`
+    writeFileSync(file, events.map((event) => JSON.stringify(event)).join('\n'))
+    const { stdout } = hookspan('hooks', 'test', file, '--no-user', '-c', `${EXAMPLES}hookspan.config.yaml`)
+    expect(stdout).toMatch(/beforeToolCall run_shell -> deny\n\s+tools\s+deny\s+tool_not_allowed/)
+    expect(stdout).toMatch(/refund_order -> deny[\s\S]*refunds\s+require_approval/)
+    expect(stdout).toMatch(/call_customer -> deny[\s\S]*office_hours: call between/)
+  })
+})
+
+describe('hookspan approvals', () => {
+  it('lists, approves and rejects in the file that agents use, and verifies the audit log', async () => {
+    const path = folder()
+    const store = sqliteStore({ path: `${path}/a.db` })
+    await store.add(request('apr_1', { instructions: 'look twice' }))
+    await store.add(request('apr_2'))
+    const place = ['--db', `${path}/a.db`, '--audit', `${path}/audit.jsonl`]
+    expect(hookspan('approvals', 'list', ...place).stdout).toMatch(
+      /apr_1 {2}pending\n {2}op: local\/delete_order {"id":1}\n {2}look twice/,
+    )
+    expect(
+      hookspan('approvals', 'approve', 'apr_1', '--as', 'ann', '--args', '{"id":2}', ...place).status,
+    ).toBe(0)
+    expect(hookspan('approvals', 'reject', 'apr_2', '-r', 'no', '--stop', ...place).stdout).toContain(
+      'answered (reject',
+    )
+    expect(await store.get('apr_1')).toMatchObject({
+      answer: { decision: 'edit', args: { id: 2 }, approver: 'ann' },
+    })
+    expect(await store.get('apr_2')).toMatchObject({
+      answer: { decision: 'reject', reason: 'no', stop: true },
+    })
+    const again = hookspan('approvals', 'approve', 'apr_1', ...place)
+    expect([again.status, again.stderr]).toEqual([1, expect.stringContaining('was answered already by ann')])
+    expect(verifyAudit({ path: `${path}/audit.jsonl` })).toMatchObject({ ok: true, entries: 3 })
+    expect(hookspan('approvals', 'verify', `${path}/audit.jsonl`).stdout).toContain('3 entries, unchanged')
+    writeFileSync(
+      `${path}/audit.jsonl`,
+      readFileSync(`${path}/audit.jsonl`, 'utf8').replace('"ann"', '"eve"'),
+    )
+    const changed = hookspan('approvals', 'verify', `${path}/audit.jsonl`)
+    expect([changed.status, changed.stderr]).toEqual([
+      1,
+      expect.stringContaining('audit.jsonl:1: the line was changed'),
+    ])
+  })
+
+  it('answers through a server', async () => {
+    const approvals = createApprovals({ store: sqliteStore({ path: `${folder()}/a.db` }) })
+    await approvals.store.add(request('apr_1'))
+    const token = 'a bearer token that is long'
+    const server = await serveApprovals({ approvals, token })
+    onTestFinished(() => server.close())
+    const { spawn } = await import('node:child_process')
+    const run = (...args: string[]) =>
+      new Promise<number | null>((resolve) =>
+        spawn(process.execPath, ['--no-warnings', BIN, ...args], { stdio: 'ignore' }).on('close', resolve),
+      )
+    expect(await run('approvals', 'approve', 'apr_1', '--url', server.url, '--token', 'wrong')).toBe(1)
+    expect(await run('approvals', 'approve', 'apr_1', '--url', server.url, '--token', token)).toBe(0)
+    expect((await approvals.get('apr_1'))?.status).toBe('answered')
+  })
+
+  it('says where it looked when there is nothing', () => {
+    expect(hookspan('approvals', 'list').stderr).toContain('--db FILE or --url URL')
+    expect(hookspan('approvals', 'list', '--db', '/nonexistent.db').stderr).toContain('There is no file')
+  })
+})

@@ -1,0 +1,244 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { HookDispatcher } from 'hookspan'
+import { deny, type Gate } from 'hookspan/gates'
+import { type GateType, type LoadConfigOptions, loadConfig, useConfig } from 'hookspan/policies'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { callTool } from '../gates/support.ts'
+
+function folder(files: Record<string, string>): string {
+  const path = mkdtempSync(`${tmpdir()}/hookspan-config-`)
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(new URL('.', `file://${path}/${name}`), { recursive: true })
+    writeFileSync(`${path}/${name}`, text)
+  }
+  return path
+}
+
+const load = (files: Record<string, string>, more: LoadConfigOptions = {}) =>
+  loadConfig({ cwd: folder(files), userFile: false, ...more })
+
+const decide = async (gates: Gate[], args: unknown, apiName: string) => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'c', gates })
+  return (await callTool(dispatcher.startOperation(), args, apiName)).outcome
+}
+
+const GATE = '  - { id: a, type: toolPolicy, deny: [shell] }\n'
+
+describe('loadConfig', () => {
+  const same: [string, string][] = [
+    ['hookspan.config.yaml', `gates:\n${GATE}`],
+    ['hookspan.config.yml', `gates:\n${GATE}`],
+    ['hookspan.config.json', '{"gates":[{"id":"a","type":"toolPolicy","deny":["shell"]}]}'],
+    ['hookspan.config.toml', '[[gates]]\nid = "a"\ntype = "toolPolicy"\ndeny = ["shell"]\n'],
+    ['hookspan.config.mjs', "export default { gates: [{ id: 'a', type: 'toolPolicy', deny: ['shell'] }] }"],
+  ]
+  it.each(same)('reads %s', async (name, text) => {
+    const { plugin, entries, files } = await load({ [name]: text })
+    expect(files).toEqual([expect.stringContaining(name)])
+    expect(entries).toMatchObject([
+      { kind: 'gate', id: 'a', type: 'toolPolicy', layer: 'project', active: true },
+    ])
+    expect(await decide(plugin.gates ?? [], {}, 'shell')).toMatchObject({ code: 'tool_not_allowed' })
+  })
+
+  it('finds the file in a folder above', async () => {
+    const cwd = folder({ 'hookspan.config.yaml': `gates:\n${GATE}`, 'a/b/c.txt': '' })
+    expect((await loadConfig({ cwd: `${cwd}/a/b`, userFile: false })).entries).toHaveLength(1)
+  })
+
+  it('is empty where there is no file, and fails where the one that is named is missing', async () => {
+    expect((await load({})).entries).toEqual([])
+    await expect(load({}, { file: 'none.yaml' })).rejects.toThrow('There is no config file')
+  })
+
+  it('lays the run over the project over the user, by id', async () => {
+    const userFile = `${folder({ 'hookspan.config.yaml': `gates:\n${GATE}  - { id: u, type: loopGuard }\n` })}/hookspan.config.yaml`
+    const project =
+      'gates:\n  - { id: a, type: toolPolicy, deny: [mail] }\n  - { id: p, type: budget, maxSteps: 3, enabled: false }\n'
+    const run = { gates: [{ id: 'r', type: 'redact' }], disable: ['u'] }
+    const { entries, plugin } = await load({ 'hookspan.config.yaml': project }, { userFile, run })
+    expect(entries.map(({ id, layer, active }) => [id, layer, active])).toEqual([
+      ['u', 'user', false],
+      ['a', 'project', true],
+      ['p', 'project', false],
+      ['r', 'run', true],
+    ])
+    expect(plugin.gates?.map((gate) => gate.id)).toEqual(['a', 'r'])
+    expect(await decide(plugin.gates ?? [], {}, 'shell')).toMatchObject({ state: 'completed' })
+  })
+
+  it('fills variables in where they are named, in the fields that may hold them', async () => {
+    const variable = (name: string) => `$${`{${name}}`}`
+    const text = `gates:\n  - { id: h, type: http, point: onStart, url: "https://${variable('HOST')}/x", secret: "${variable('KEY')}" }\n  - { id: t, type: toolPolicy, deny: ["${variable('HOST')}"] }\n`
+    const { plugin } = await load(
+      { 'hookspan.config.yaml': text },
+      { env: { HOST: 'guard.example', KEY: 'a long secret' } },
+    )
+    expect(
+      await decide(plugin.gates?.filter((gate) => gate.id === 't') ?? [], {}, `$${'{HOST}'}`),
+    ).toMatchObject({
+      state: 'denied',
+    })
+    await expect(load({ 'hookspan.config.yaml': text }, { env: { HOST: 'x.example' } })).rejects.toThrow(
+      /yaml:2: the environment variable KEY is not set/,
+    )
+  })
+
+  it('knows gate types of the user, and gates that a module brings', async () => {
+    const weekday: GateType = {
+      options: ['days'],
+      create: ({ id, days }) => ({ id, point: 'onStart', decide: () => deny(String(days)) }),
+    }
+    const yaml = 'gates:\n  - { id: w, type: weekday, days: [sat] }\n'
+    const { plugin } = await load({ 'hookspan.config.yaml': yaml }, { gateTypes: { weekday } })
+    expect(plugin.gates?.[0]?.point).toBe('onStart')
+    const js =
+      "export default { gates: [{ id: 'own', point: 'onStart', decide: () => {} }], hooks: [{ id: 'h', type: 'onComplete', handler: () => {} }] }"
+    const own = await load({ 'hookspan.config.mjs': js })
+    expect(own.entries).toMatchObject([
+      { id: 'own', type: 'function' },
+      { id: 'h', type: 'function' },
+    ])
+    expect(own.plugin.hooks).toHaveLength(1)
+  })
+
+  it('makes webhooks out of entries', async () => {
+    const text =
+      'hooks:\n  - { id: audit, type: webhook, on: onComplete, url: "https://a.example/", deadLetterPath: d.jsonl }\n'
+    expect((await load({ 'hookspan.config.yaml': text })).plugin.hooks).toMatchObject([
+      { id: 'audit', type: 'onComplete' },
+    ])
+  })
+
+  const wrong: [string, string, string, RegExp][] = [
+    [
+      'an unknown type',
+      'yaml',
+      'gates:\n  - id: a\n    type: toolPolicies\n',
+      /:3: unknown gate type `"toolPolicies"`.*Did you mean "toolPolicy"\?/,
+    ],
+    [
+      'a misspelt field',
+      'yaml',
+      'gates:\n  - id: a\n    type: toolPolicy\n    denny: []\n',
+      /:4: unknown field of gate "a" `"denny"`.*Did you mean "deny"\?/,
+    ],
+    ['a misspelt list', 'yaml', 'gate:\n  - id: a\n', /:2: unknown field of the config `"gate"`.*"gates"/],
+    [
+      'an unknown point',
+      'json',
+      '{"gates":[\n{"id":"a","type":"command","command":"x",\n"point":"beforeToolCal"}]}',
+      /:3: unknown gate point.*Did you mean "beforeToolCall"\?/,
+    ],
+    ['no id', 'yaml', 'gates:\n  - type: budget\n', /:2: expected `id`/],
+    [
+      'two of one id',
+      'yaml',
+      'gates:\n  - { id: a, type: loopGuard }\n  - { id: a, type: redact }\n',
+      /:3: two entries have the id "a"/,
+    ],
+    [
+      'a wrong type',
+      'yaml',
+      'gates:\n  - id: a\n    type: budget\n    maxCostUsd: much\n',
+      /:2: Expected `maxCostUsd`/,
+    ],
+    ['a wrong version', 'yaml', 'version: 2\n', /:1: expected `version` 1/],
+    [
+      'an id that is not there to disable',
+      'yaml',
+      'gates:\n  - { id: audit, type: loopGuard }\ndisable:\n  - audits\n',
+      /:4: there is no entry "audits".*Did you mean "audit"\?/,
+    ],
+    ['broken YAML', 'yaml', 'gates:\n  - { id: a\n', /yaml:\d/],
+    ['the same key twice', 'yaml', 'gates: []\ngates: []\n', /:2: Map keys must be unique/],
+    ['broken TOML', 'toml', 'version = 1\n[[gates]\n', /:2: /],
+    [
+      'a misspelt field in TOML',
+      'toml',
+      '[[gates]]\nid = "x"\ntype = "loopGuard"\n\n[[gates]]\nid = "a"\ntype = "budget"\nmaxStep = 1\n',
+      /:8: unknown field.*"maxSteps"/,
+    ],
+    ['a list', 'yaml', '- a\n', /expected an object/],
+    [
+      'a hook of an unknown event',
+      'yaml',
+      'hooks:\n  - { id: h, type: webhook, on: onFinish, url: "https://a.example/" }\n',
+      /:2: Unknown hook type/,
+    ],
+    [
+      'a gate that cannot be made',
+      'yaml',
+      'gates:\n  - { id: h, type: http, point: onStart, url: "ftp://x" }\n',
+      /:2: Expected `url`/,
+    ],
+  ]
+  it.each(wrong)('names file, line and mend for %s', async (_name, kind, text, message) => {
+    await expect(load({ [`hookspan.config.${kind}`]: text })).rejects.toThrow(message)
+    await expect(load({ [`hookspan.config.${kind}`]: text })).rejects.toMatchObject({
+      code: 'INVALID_CONFIG',
+    })
+  })
+
+  it('looks for commands beside the file', async () => {
+    const file = fileURLToPath(new URL('../../examples/policies/hookspan.config.toml', import.meta.url))
+    const { plugin } = await loadConfig({ file, userFile: false })
+    expect(await decide(plugin.gates ?? [], { hour: 3 }, 'call')).toMatchObject({ code: 'office_hours' })
+    expect(await decide(plugin.gates ?? [], { hour: 9 }, 'call')).toMatchObject({ state: 'completed' })
+  })
+
+  it('refuses a file that others can change, or that is somewhere else than it seems', async () => {
+    const open = folder({ 'hookspan.config.yaml': '' })
+    chmodSync(`${open}/hookspan.config.yaml`, 0o666)
+    await expect(loadConfig({ cwd: open, userFile: false })).rejects.toThrow('everybody may write')
+    const linked = folder({})
+    symlinkSync(`${folder({ 'evil.yaml': `gates:\n${GATE}` })}/evil.yaml`, `${linked}/hookspan.config.yaml`)
+    await expect(loadConfig({ cwd: linked, userFile: false })).rejects.toThrow('a link that leads out')
+  })
+})
+
+describe('useConfig', () => {
+  const write = (cwd: string, tool: string) =>
+    writeFileSync(`${cwd}/hookspan.config.yaml`, `gates:\n  - { id: a, type: toolPolicy, deny: [${tool}] }\n`)
+
+  it('takes what changed for runs under way, and keeps what was active when the change is wrong', async () => {
+    const cwd = folder({})
+    write(cwd, 'one')
+    const dispatcher = new HookDispatcher()
+    const errors: unknown[] = []
+    const options = {
+      cwd,
+      userFile: false as const,
+      watch: true,
+      onError: (error: unknown) => void errors.push(error),
+    }
+    using inUse = await useConfig(dispatcher, options)
+    const op = dispatcher.startOperation()
+    const state = async (tool: string) => (await callTool(op, {}, tool)).outcome.state
+    expect([await state('one'), await state('two')]).toEqual(['denied', 'completed'])
+    write(cwd, 'two')
+    await expect.poll(() => state('two'), { timeout: 5_000 }).toBe('denied')
+    expect(await state('one')).toBe('completed')
+    writeFileSync(`${cwd}/hookspan.config.yaml`, 'gates: [{ id: a, type: nothing }]')
+    await expect.poll(() => errors.length, { timeout: 5_000 }).toBeGreaterThan(0)
+    expect(await state('two')).toBe('denied')
+    expect(inUse.current.entries).toHaveLength(1)
+  })
+
+  it('loads again when it is asked to, and takes the gates out when it is disposed', async () => {
+    const cwd = folder({})
+    write(cwd, 'one')
+    const dispatcher = new HookDispatcher()
+    const inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    write(cwd, 'two')
+    await inUse.reload()
+    const op = dispatcher.startOperation()
+    expect((await callTool(op, {}, 'two')).outcome.state).toBe('denied')
+    inUse[Symbol.dispose]()
+    expect((await callTool(op, {}, 'two')).outcome.state).toBe('completed')
+  })
+})

@@ -1,0 +1,133 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { HookDispatcher } from 'hookspan'
+import { verifySignature, webhookHook } from 'hookspan/policies'
+import { expect, it, onTestFinished } from 'vitest'
+
+const SECRET = 'a secret of some length'
+
+async function endpoint(answer: (attempt: number, body: { id: string }) => number) {
+  const got: {
+    body: { id: string; type: string; event: Record<string, unknown> }
+    request: IncomingMessage
+    text: string
+  }[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const text = Buffer.concat(chunks).toString()
+    got.push({ body: JSON.parse(text), request, text })
+    response.writeHead(answer(got.length, JSON.parse(text))).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, got }
+}
+
+const options = { allowPrivateAddresses: true, baseDelayMs: 5, secret: SECRET }
+
+function deadLetters(): { path: string; read: () => Record<string, unknown>[] } {
+  const folder = mkdtempSync(`${tmpdir()}/hookspan-dead-`)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = `${folder}/dead.jsonl`
+  return {
+    path,
+    read: () =>
+      readFileSync(path, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+  }
+}
+
+it('posts the event, signed, with the same id at each attempt', async () => {
+  const { url, got } = await endpoint((attempt) => (attempt < 3 ? 503 : 204))
+  const hook = webhookHook({ id: 'billing', type: 'onComplete', url, ...options })
+  const dispatcher = new HookDispatcher()
+  const op = dispatcher.startOperation({ operationId: 'op-1', hooks: [hook] })
+  await op.complete({ content: 'bye' })
+  await hook.flush()
+  expect(got).toHaveLength(3)
+  expect(new Set(got.map(({ request }) => request.headers['webhook-id'])).size).toBe(1)
+  const { body, request, text } = got[2] as (typeof got)[number]
+  expect(verifySignature({ secret: SECRET, headers: request.headers, body: text }).id).toBe(body.id)
+  expect(body).toMatchObject({
+    type: 'onComplete',
+    event: { operationId: 'op-1', reason: 'done', content: 'bye' },
+  })
+})
+
+it('never keeps the agent waiting, and gives up what does not pass', async () => {
+  const { url, got } = await endpoint(() => 400)
+  const dead = deadLetters()
+  const hook = webhookHook({ id: 'h', type: 'afterToolCall', url, ...options, deadLetterPath: dead.path })
+  const op = new HookDispatcher().startOperation({ operationId: 'op-1', hooks: [hook] })
+  const outcome = await op.toolCall({ apiName: 't', args: {} }, () => 1)
+  expect(outcome.state).toBe('completed')
+  await hook.flush()
+  expect(got).toHaveLength(1)
+  expect(dead.read()).toMatchObject([{ webhookId: 'h', attempts: 1, why: 'status 400' }])
+})
+
+it('holds a bounded queue, and keeps what does not fit', async () => {
+  const { url } = await endpoint(() => 503)
+  const dead = deadLetters()
+  const hook = webhookHook({
+    id: 'h',
+    type: 'afterToolCall',
+    url,
+    ...options,
+    maxQueued: 2,
+    maxAttempts: 2,
+    deadLetterPath: dead.path,
+  })
+  const op = new HookDispatcher().startOperation({ hooks: [hook] })
+  for (let i = 0; i < 5; i++) await op.toolCall({ apiName: 't', args: {} }, () => i)
+  await hook.flush()
+  expect(
+    dead
+      .read()
+      .map(({ why }) => why)
+      .sort(),
+  ).toEqual(['status 503', 'status 503', ...Array(3).fill('the queue was full')])
+})
+
+it('sends what was selected, and says on the diagnostics channel what became of it', async () => {
+  const { url, got } = await endpoint(() => 204)
+  const seen: unknown[] = []
+  const listen = (message: unknown) => void seen.push(message)
+  subscribe('hookspan:webhook', listen)
+  onTestFinished(() => void unsubscribe('hookspan:webhook', listen))
+  const hook = webhookHook({
+    id: 'h',
+    type: 'afterToolCall',
+    url: `${url}?token=hidden`,
+    ...options,
+    select: (event) => ({ tool: event.apiName }),
+  })
+  const op = new HookDispatcher().startOperation({ operationId: 'op-9', hooks: [hook] })
+  await op.toolCall({ apiName: 'search', args: { secret: 1 } }, () => 1)
+  await hook.flush()
+  expect(got[0]?.body.event).toEqual({ tool: 'search' })
+  expect(seen).toMatchObject([
+    { status: 'delivered', webhookId: 'h', attempt: 1, statusCode: 204, durationMs: expect.any(Number) },
+  ])
+  expect(JSON.stringify(seen)).not.toContain('hidden')
+})
+
+it('sends an error as what JSON can carry of it', async () => {
+  const { url, got } = await endpoint(() => 204)
+  const hook = webhookHook({ id: 'h', type: 'onToolCallError', url, ...options })
+  const op = new HookDispatcher().startOperation({ hooks: [hook] })
+  await op.toolCall({ apiName: 't', args: {} }, () => {
+    throw new TypeError('boom')
+  })
+  await hook.flush()
+  expect(got[0]?.body.event.error).toEqual({ name: 'TypeError', message: 'boom' })
+})
