@@ -1,0 +1,170 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const src = fileURLToPath(new URL('../src', import.meta.url))
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+
+/** Which folders of ours a folder may import. `internal` is open to all. */
+const CORE = ['hooks', 'gates', 'dispatcher']
+const TOP = [...CORE, 'tracing', 'mock', 'policies', 'approval']
+const ARROWS: Record<string, readonly string[]> = {
+  hooks: [],
+  gates: ['hooks'],
+  dispatcher: ['hooks', 'gates'],
+  tracing: CORE,
+  mock: CORE,
+  policies: CORE,
+  approval: CORE,
+  agent: TOP,
+  adapters: TOP,
+  vitest: [...CORE, 'mock'],
+  'vitest-reporter': ['mock', 'vitest'],
+  viewer: ['approval'],
+  cli: [...TOP, 'agent', 'adapters', 'viewer'],
+  internal: ['hooks'],
+  '.': ['hooks', 'dispatcher'],
+}
+
+/** Folders whose import loads no package: whoever installs hookspan alone pays for nothing else. */
+const WITHOUT_PACKAGES = ['hooks', 'gates', 'dispatcher', 'mock', 'internal', 'approval', '.']
+
+interface Import {
+  readonly from: string
+  readonly specifier: string
+  readonly typeOnly: boolean
+  /** Loaded with the file, not when it is needed. */
+  readonly atOnce: boolean
+}
+
+const STATEMENT =
+  /(?:^|\n)\s*(?:import|export)\s+(?<clause>[^'";]*?)\s*from\s+'(?<from>[^']+)'|(?<!typeof )\bimport\('(?<dynamic>[^']+)'\)|(?:^|\n)import\s+'(?<bare>[^']+)'|\brequirePeer(?:<[^>]*>)?\(\s*'(?<peer>[^']+)'/g
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+  (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'),
+)
+
+const text = (path: string) => readFileSync(join(src, path), 'utf8')
+
+const imports: Import[] = files.flatMap((from) =>
+  [...text(from).matchAll(STATEMENT)].map(({ groups = {} }) => {
+    const { clause = '', from: named, dynamic, bare, peer } = groups
+    const specifiers = /^\{(?<list>[^}]*)\}$/s.exec(clause)?.groups?.list?.split(',') ?? []
+    const typeOnly =
+      clause.startsWith('type ') ||
+      (specifiers.length > 0 &&
+        specifiers.every((name) => name.trim() === '' || name.trim().startsWith('type ')))
+    const specifier = (named ?? dynamic ?? bare ?? peer) as string
+    return { from, specifier, typeOnly, atOnce: !typeOnly && (named ?? bare) !== undefined }
+  }),
+)
+
+const folderOf = (path: string) => (path.includes('/') ? (path.split('/')[0] as string) : '.')
+
+const ours = imports
+  .filter(({ specifier }) => specifier.startsWith('.'))
+  .map((edge) => ({ ...edge, to: normalize(join(dirname(edge.from), edge.specifier)) }))
+  .filter(({ from, to }) => folderOf(from) !== folderOf(to))
+
+const packages = imports
+  .filter(({ specifier }) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
+  .map((edge) => ({
+    ...edge,
+    name: edge.specifier
+      .split('/')
+      .slice(0, edge.specifier.startsWith('@') ? 2 : 1)
+      .join('/'),
+  }))
+
+describe('the sources', () => {
+  it('are read: there are imports to judge', () => {
+    expect(ours.length).toBeGreaterThan(200)
+    expect(ours).toContainEqual(
+      expect.objectContaining({ from: 'dispatcher/dispatcher.ts', to: 'hooks/index.ts' }),
+    )
+    expect(packages.map(({ name }) => name)).toContain('@opentelemetry/api')
+  })
+
+  it('have a place in the order of folders', () => {
+    expect(Object.keys(ARROWS)).toEqual(expect.arrayContaining([...new Set(files.map(folderOf))]))
+  })
+
+  it('import only folders below their own', () => {
+    const wrong = ours.filter(({ from, to }) => {
+      const target = folderOf(to)
+      return target !== 'internal' && !ARROWS[folderOf(from)]?.includes(target)
+    })
+
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+  })
+
+  it('import from internal only types of the vocabulary', () => {
+    const wrong = ours.filter(({ from, typeOnly }) => folderOf(from) === 'internal' && !typeOnly)
+
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+  })
+
+  it('reach no file by two ways in a circle of folders', () => {
+    const below = new Map<string, Set<string>>()
+    for (const { from, to, typeOnly } of ours) {
+      if (typeOnly) continue
+      below.set(folderOf(from), (below.get(folderOf(from)) ?? new Set()).add(folderOf(to)))
+    }
+    const reaches = (start: string, goal: string, seen = new Set<string>()): boolean =>
+      [...(below.get(start) ?? [])].some(
+        (next) => next === goal || (!seen.has(next) && reaches(next, goal, seen.add(next))),
+      )
+
+    expect([...below.keys()].filter((folder) => reaches(folder, folder))).toEqual([])
+  })
+
+  it('use only packages that are declared', () => {
+    const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
+    const wrong = packages.filter(
+      ({ name, specifier }) => !declared.includes(name) && !builtinModules.includes(specifier),
+    )
+
+    expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
+  })
+
+  it('load no package in the core', () => {
+    const wrong = packages.filter(
+      ({ from, name, atOnce }) =>
+        WITHOUT_PACKAGES.includes(folderOf(from)) && atOnce && name !== '@opentelemetry/api',
+    )
+
+    expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
+  })
+
+  it('load optional peers only when they are used', () => {
+    const optional = Object.keys(manifest.peerDependenciesMeta)
+    const loaded = packages.filter(({ name, atOnce }) => atOnce && optional.includes(name))
+
+    // The fixtures are of no use without vitest, and whoever imports them runs in it.
+    expect(loaded.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([
+      'vitest/fixtures.ts -> vitest',
+    ])
+  })
+
+  it('re-export by name in the index.ts of every public folder, and do nothing else there', () => {
+    for (const path of files.filter((name) => /^((adapters\/)?[^/]+\/)?index\.ts$/.test(name))) {
+      const rest = text(path)
+        .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+        .replace(/export (?:type )?\{[^}]*\} from '[^']+'/g, '')
+        .trim()
+      expect([path, rest]).toEqual([path, ''])
+    }
+  })
+
+  it('have a public name for each folder that has an index.ts, and no other', () => {
+    const folders = files.filter((path) => path.endsWith('/index.ts')).map((path) => dirname(path))
+    const isPublic = (folder: string) =>
+      !/^(internal|hooks|dispatcher|cli)(\/|$)/.test(folder) && !/^(?!adapters\/)[^/]+\//.test(folder)
+    const expected = folders.filter(isPublic).map((folder) => `./${folder.replace(/^adapters\//, '')}`)
+    const names = Object.keys(manifest.exports).filter((name) => !/^\.$|schemas|package\.json/.test(name))
+
+    expect(names.sort()).toEqual(expected.sort())
+  })
+})
