@@ -1,3 +1,4 @@
+import { DEFAULT_PRIORITY } from '../hooks/agent-hook.ts'
 import {
   type AgentHook,
   type AnyHookType,
@@ -288,7 +289,7 @@ export class OperationRecord implements QueueOwner {
 }
 
 function priorityOf(queue: HookQueue): number {
-  return queue.hook.priority ?? 100
+  return queue.hook.priority ?? DEFAULT_PRIORITY
 }
 
 function withMock(event: HookEvent, slot: MockSlot): void {

@@ -28,7 +28,7 @@ export interface HookspanFixtures {
 }
 
 /** Where the reporter finds what a test mocked. */
-export const META_KEY = 'hookspan'
+const META_KEY = 'hookspan'
 
 type Use<T> = (value: T) => Promise<void>
 type Context = { kit: TestKit; task: { name: string; meta: object; result?: { state?: string } } }

@@ -82,14 +82,3 @@ export function useNowUs(active: boolean, everyMs = 500): number {
   }, [active, everyMs])
   return active ? Math.max(now, 0) : now
 }
-
-export function useMedia(query: string): boolean {
-  const [matches, setMatches] = useState(() => matchMedia(query).matches)
-  useEffect(() => {
-    const list = matchMedia(query)
-    const update = () => setMatches(list.matches)
-    list.addEventListener('change', update)
-    return () => list.removeEventListener('change', update)
-  }, [query])
-  return matches
-}

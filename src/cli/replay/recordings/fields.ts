@@ -25,11 +25,6 @@ export function rebuild({ keys, extra }: RecordedOrigin, known: Fields): Fields 
   return Object.fromEntries(keys.map((key) => [key, Object.hasOwn(extra, key) ? extra[key] : known[key]]))
 }
 
-/** `undefined` for a missing field and for null. */
-export function optional<T>(value: T | null | undefined): T | undefined {
-  return value ?? undefined
-}
-
 export function expectString(value: unknown, what: string, place: RecordingPlace): string {
   if (typeof value === 'string') return value
   throw new RecordingError(place, `expected ${what} to be a string, got ${describeValue(value)}.`)
