@@ -49,6 +49,7 @@ export {
   ScriptError,
   type ScriptedError,
   type ScriptedFetch,
+  type ScriptedReply,
   type ScriptedRequest,
   type ScriptedServer,
   type ScriptedStep,

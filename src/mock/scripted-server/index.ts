@@ -5,6 +5,7 @@ export type {
   Respond,
   RespondInfo,
   ScriptedError,
+  ScriptedReply,
   ScriptedRequest,
   ScriptedStep,
   ScriptedToolCall,

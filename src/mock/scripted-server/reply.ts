@@ -3,7 +3,7 @@ import { toAnswer } from './answer.ts'
 import { chatCompletion, chatCompletionEvents } from './chat-completions.ts'
 import { responseEvents, responseObject } from './responses.ts'
 import { ScriptError } from './script-error.ts'
-import type { ScriptedError, ScriptedRequest, ScriptedStep } from './types.ts'
+import type { ScriptedError, ScriptedReply, ScriptedRequest, ScriptedStep } from './types.ts'
 
 /**
  * The HTTP answer that a step stands for.
@@ -13,6 +13,7 @@ import type { ScriptedError, ScriptedRequest, ScriptedStep } from './types.ts'
 export function reply(step: ScriptedStep, request: ScriptedRequest, signal: AbortSignal): Response {
   const headers = { 'x-request-id': `req_scripted_${request.index}`, 'openai-processing-ms': '1' }
   if (step.error) return errorReply(step.error, headers)
+  if (step.raw) return rawReply(step.raw, { step, headers, signal, request })
   const answer = toAnswer(step, request)
   const chat = request.api === 'chat'
   if (!request.stream) {
@@ -20,6 +21,26 @@ export function reply(step: ScriptedStep, request: ScriptedRequest, signal: Abor
     return jsonReply(text, headers, step.cutAfterChunks !== undefined)
   }
   const events = chat ? chatCompletionEvents(answer, request.body) : responseEvents(answer, request.body)
+  return streamReply(events, { step, headers, signal, request })
+}
+
+interface Sending {
+  step: ScriptedStep
+  request: ScriptedRequest
+  headers: Record<string, string>
+  signal: AbortSignal
+}
+
+function rawReply(
+  { body, status = 200, contentType = 'application/json' }: ScriptedReply,
+  sending: Sending,
+): Response {
+  if (contentType.startsWith('text/event-stream'))
+    return streamReply(body.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? [], sending)
+  return new Response(body, { status, headers: { ...sending.headers, 'content-type': contentType } })
+}
+
+function streamReply(events: string[], { step, headers, signal, request }: Sending): Response {
   const cutAt = step.cutAfterChunks
   if (cutAt !== undefined && cutAt >= events.length) {
     throw new ScriptError(

@@ -15,6 +15,8 @@ export interface ScriptedStep {
   id?: string
   /** Answers with this error instead of a message. */
   error?: ScriptedError
+  /** Answers with these bytes instead of a message: a recorded reply. */
+  raw?: ScriptedReply
   /**
    * Breaks the connection after so many server-sent events, counting from 1; `0` breaks it before the first.
    * An answer that is not streamed is broken in the middle of its body, whatever the number.
@@ -47,6 +49,16 @@ export interface ScriptedUsage {
   outputTokens: number
   cachedInputTokens?: number
   reasoningTokens?: number
+}
+
+/** A reply as it was recorded, sent as it is. */
+export interface ScriptedReply {
+  /** Server-sent events are sent one by one, so that they can be delayed and cut. */
+  body: string
+  /** @default 200 */
+  status?: number
+  /** @default 'application/json' */
+  contentType?: string
 }
 
 export interface ScriptedError {

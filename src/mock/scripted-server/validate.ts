@@ -2,7 +2,7 @@ import { ScriptError } from './script-error.ts'
 import type { ScriptedStep, ScriptOptions } from './types.ts'
 
 const STEP_KEYS = new Set([
-  ...['content', 'reasoning', 'toolCalls', 'usage', 'finishReason', 'model', 'id', 'error'],
+  ...['content', 'reasoning', 'toolCalls', 'usage', 'finishReason', 'model', 'id', 'error', 'raw'],
   ...['cutAfterChunks', 'latencyMs', 'chunkDelayMs', 'toolCallOrder'],
 ])
 const USAGE_KEYS = new Set(['inputTokens', 'outputTokens', 'cachedInputTokens', 'reasoningTokens'])
@@ -48,6 +48,9 @@ export function checkStep(step: ScriptedStep, where: string): void {
   const { status } = step.error ?? { status: 500 }
   if (!Number.isInteger(status) || status < 400 || status > 599) {
     throw invalid(`Expected ${where}.error.status to be from 400 to 599, got ${show(status)}`)
+  }
+  if (step.raw !== undefined && typeof step.raw.body !== 'string') {
+    throw invalid(`Expected ${where}.raw.body to be a string, got ${show(step.raw.body)}`)
   }
   checkCount(step.error?.retryAfterMs, `${where}.error.retryAfterMs`)
   checkCount(step.latencyMs, `${where}.latencyMs`)
