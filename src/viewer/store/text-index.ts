@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { OtlpLogRecord } from '../otlp/types.ts'
 import { type Payload, searchableText, unpackSpan } from './payload.ts'
 
-const BATCH = 256
+const BATCH = 512
 
 export class TextIndex {
   readonly #db: DatabaseSync
@@ -21,7 +21,8 @@ export class TextIndex {
     this.#db = db
     this.#next = db.prepare('SELECT id, run, span_id, payload FROM span WHERE id > ? ORDER BY id LIMIT ?')
     this.#changed = db.prepare(
-      'SELECT span.id, run, span_id, payload FROM reindex JOIN span ON span.id = reindex.id WHERE reindex.id <= ? LIMIT ?',
+      // Not a join: SQLite would read every span to look each up in the short list.
+      'SELECT id, run, span_id, payload FROM span WHERE id IN (SELECT id FROM reindex WHERE id <= ? LIMIT ?)',
     )
     this.#insert = db.prepare('INSERT INTO text (rowid, body) VALUES (?, ?)')
     this.#delete = db.prepare('DELETE FROM text WHERE rowid = ?')
