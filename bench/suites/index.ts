@@ -1,5 +1,7 @@
 import type { Suite } from '../harness/types.ts'
 import { dispatch } from './dispatch.ts'
+import { mockMatch } from './mock-match.ts'
+import { mockedCall } from './mocked-call.ts'
 import { toolCall } from './tool-call.ts'
 
-export const suites: readonly Suite[] = [dispatch, toolCall]
+export const suites: readonly Suite[] = [dispatch, toolCall, mockedCall, mockMatch]

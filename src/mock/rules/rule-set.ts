@@ -1,8 +1,9 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { type Difference, differences } from '../match/difference.ts'
+import { isMatcher, type Matcher } from '../match/matcher.ts'
 import { isForAgent, isForTool } from './address.ts'
-import { limitOf, type MockedCall, type RuleDefinition } from './definition.ts'
+import { type Condition, limitOf, type MockedCall, type RuleDefinition } from './definition.ts'
 import { describeRule } from './describe-rule.ts'
 import { MockRule } from './mock-rule.ts'
 
@@ -13,10 +14,22 @@ export class ActiveRule {
   /** All uses. */
   used = 0
   readonly #usedPerRun = new Map<string, number>()
+  readonly #first: readonly QuickTest[]
 
   constructor(definition: RuleDefinition) {
     this.definition = definition
     this.limit = limitOf(definition)
+    this.#first = definition.conditions.flatMap(quickTests)
+  }
+
+  /** Whether one look at the arguments tells that they do not fit: most rules for a tool are left by this. */
+  isOutOfQuestion(args: unknown): boolean {
+    if (this.#first.length === 0) return false
+    if (typeof args !== 'object' || args === null) return true
+    for (const test of this.#first) {
+      if (!test(args as Record<string, unknown>)) return true
+    }
+    return false
   }
 
   usesIn(rootOperationId: string): number {
@@ -56,6 +69,37 @@ export class ActiveRule {
   toString(): string {
     return describeRule(this.definition)
   }
+}
+
+type QuickTest = (args: Record<string, unknown>) => boolean
+
+/** The properties of an expected object whose values are plain, or are tested by a matcher. */
+function quickTests(condition: Condition): QuickTest[] {
+  if (condition.kind !== 'args') return []
+  const { expected } = condition
+  if (!isPlainObject(expected)) return []
+  return Object.entries(expected).flatMap(([key, want]): QuickTest[] => {
+    if (isMatcher(want)) return want.matchesAbsent ? [] : [(args) => key in args && passes(want, args[key])]
+    if (want === undefined || typeof want === 'object' || typeof want === 'function') return []
+    return [(args) => args[key] === want || Object.is(args[key], want)]
+  })
+}
+
+function passes(matcher: Matcher, value: unknown): boolean {
+  try {
+    return matcher.test(value)
+  } catch {
+    return false
+  }
+}
+
+function isPlainObject(value: unknown): value is object {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.getPrototypeOf(value) === Object.prototype &&
+    !isMatcher(value)
+  )
 }
 
 /** Rules in order, found by the tool's name. */
@@ -101,7 +145,12 @@ export class RuleSet {
   take(call: StandInCall): { rule: ActiveRule; mocked: MockedCall } | undefined {
     const { rootOperationId } = call.operation
     for (const rule of this.forTool(call)) {
-      if (rule.isUsedUp(rootOperationId) || !isForAgent(rule.definition.address, call.agentPath)) continue
+      if (
+        rule.isUsedUp(rootOperationId) ||
+        rule.isOutOfQuestion(call.args) ||
+        !isForAgent(rule.definition.address, call.agentPath)
+      )
+        continue
       const mocked = toMockedCall(call, rule.usesIn(rootOperationId))
       if (rule.differences(mocked).length > 0) continue
       rule.use(rootOperationId)
