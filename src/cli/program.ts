@@ -3,6 +3,7 @@ import { packageVersion } from '../viewer/version.ts'
 import { registerApprovals } from './commands/approvals.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
+import { registerDoctor } from './commands/doctor.ts'
 import { registerHooks } from './commands/hooks.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
@@ -24,6 +25,7 @@ const REGISTER = [
   registerMocks,
   registerHooks,
   registerApprovals,
+  registerDoctor,
 ]
 
 /** The whole command line. Each command loads its own work only when it runs. */

@@ -8,6 +8,7 @@ import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import { idsOfOperation } from '../../tracing/index.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
+import { assertPeers } from '../peers.ts'
 import { rowsOf } from '../render/rows.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
 import { renderTree } from '../render/tree.ts'
@@ -27,6 +28,7 @@ export interface DemoOptions {
 
 /** Gives the exit code. */
 export async function runDemo(options: DemoOptions): Promise<number> {
+  assertPeers('hookspan demo')
   const terminal = terminalOf(process.stdout)
   const id = `demo-${Date.now().toString(36)}`
   const pace = options.fast ? 0 : 1

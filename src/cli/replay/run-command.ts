@@ -3,6 +3,7 @@ import { formatCost, formatCount, formatDuration } from '../../viewer/model/form
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
+import { assertPeers } from '../peers.ts'
 import { Progress } from '../render/progress.ts'
 import { rowsOf } from '../render/rows.ts'
 import { plural, type Terminal, terminalOf } from '../render/terminal.ts'
@@ -32,6 +33,7 @@ export async function runReplayCommand(
   files: readonly string[],
   options: ReplayCommandOptions,
 ): Promise<number> {
+  assertPeers('hookspan replay')
   // Everything is read before anything is sent: half a replay would be worse than none.
   const all: RecordedRun[] = []
   for (const file of new Set(files)) all.push(...(await readRecordings(file)))

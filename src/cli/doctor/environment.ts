@@ -1,0 +1,104 @@
+import { errorMessage } from '../../internal/errors.ts'
+import { capturesContentByEnv } from '../../tracing/content.ts'
+import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
+import { packageVersion } from '../../viewer/version.ts'
+import type { Finding } from './finding.ts'
+
+const GRPC_PORT = '4317'
+
+export function checkEnvironment(): Finding[] {
+  const { env, versions } = process
+  const findings: Finding[] = [
+    { check: 'runtime', state: 'ok', says: `hookspan ${packageVersion()} on Node ${versions.node}` },
+  ]
+  const content = capturesContentByEnv()
+  findings.push({
+    check: 'content',
+    state: 'ok',
+    says: content
+      ? 'messages, arguments and results are captured (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)'
+      : 'messages, arguments and results are not captured; `captureContent: true` captures them',
+  })
+  if (/^true$/i.test(env.OTEL_SDK_DISABLED ?? '')) {
+    findings.push({
+      check: 'sdk-disabled',
+      state: 'wrong',
+      says: `OTEL_SDK_DISABLED is "${env.OTEL_SDK_DISABLED}", so no span is made`,
+      mend: 'Unset OTEL_SDK_DISABLED.',
+    })
+  }
+  const sampler = env.OTEL_TRACES_SAMPLER
+  if (sampler !== undefined && /off|ratio/.test(sampler)) {
+    findings.push({
+      check: 'sampler',
+      state: /off/.test(sampler) ? 'wrong' : 'note',
+      says: `OTEL_TRACES_SAMPLER is "${sampler}", so not every run becomes a trace`,
+      mend: 'Unset OTEL_TRACES_SAMPLER to see all of them.',
+    })
+  }
+  return findings
+}
+
+/** Where spans would go, or why that is no place. */
+export function checkEndpoint(given: string | undefined): { findings: Finding[]; tracesUrl?: string } {
+  const source = sourceOf(given)
+  let tracesUrl: string
+  try {
+    tracesUrl = tracesUrlOf(given)
+  } catch (error) {
+    return {
+      findings: [
+        {
+          check: 'endpoint',
+          state: 'wrong',
+          says: `${source}: ${errorMessage(error)}`,
+          mend: `Give a URL with its scheme in ${source}, such as http://localhost:4318.`,
+        },
+      ],
+    }
+  }
+  const findings: Finding[] = [{ check: 'endpoint', state: 'ok', says: `${tracesUrl} (from ${source})` }]
+  if (new URL(tracesUrl).port === GRPC_PORT) {
+    findings.push({
+      check: 'grpc-port',
+      state: 'note',
+      says: 'port 4317 is where collectors usually take OTLP over gRPC; hookspan sends OTLP over HTTP',
+      mend: `Use port 4318: ${tracesUrl.replace(`:${GRPC_PORT}`, ':4318').replace(/\/v1\/traces$/, '')}`,
+    })
+  }
+  if (source === TRACES_VARIABLE && !/\/v1\/traces\/?$/.test(tracesUrl)) {
+    findings.push({
+      check: 'traces-path',
+      state: 'note',
+      says: `${TRACES_VARIABLE} is used as it is, and does not end in /v1/traces`,
+      mend: `Add /v1/traces to it, or set OTEL_EXPORTER_OTLP_ENDPOINT, to which it is added.`,
+    })
+  }
+  const protocol = process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? process.env.OTEL_EXPORTER_OTLP_PROTOCOL
+  if (protocol !== undefined && !protocol.startsWith('http/')) {
+    findings.push({
+      check: 'protocol',
+      state: 'note',
+      says: `the environment asks for OTLP over "${protocol}"; hookspan sends http/json whatever it says`,
+      mend: 'Point it at the HTTP port of the collector, usually 4318.',
+    })
+  }
+  const headers = process.env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? process.env.OTEL_EXPORTER_OTLP_HEADERS
+  if (headers) {
+    const names = headers.split(',').map((pair) => pair.split('=')[0]?.trim())
+    findings.push({
+      check: 'headers',
+      state: 'ok',
+      says: `headers from the environment: ${names.join(', ')}`,
+    })
+  }
+  return { findings, tracesUrl }
+}
+
+const TRACES_VARIABLE = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+
+function sourceOf(given: string | undefined): string {
+  if (given !== undefined) return '--endpoint'
+  if (process.env[TRACES_VARIABLE]) return TRACES_VARIABLE
+  return process.env.OTEL_EXPORTER_OTLP_ENDPOINT ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'the default'
+}

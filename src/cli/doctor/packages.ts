@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Finding } from './finding.ts'
+
+const SDK = '@opentelemetry/sdk-node'
+const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
+const API = '@opentelemetry/api'
+
+const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
+  ['openai', 'execAgent, observeOpenAI, `hookspan demo` and `hookspan replay`'],
+  ['gpt-tokenizer', 'compaction without a `countTokens` of your own'],
+  ['@pydantic/genai-prices', 'the cost of model calls without a `priceOf` of your own'],
+]
+
+interface Installed {
+  version: string
+  /** Its package.json, to look from there. */
+  manifest: string
+}
+
+/** What is installed, as the package itself would load it. */
+export function checkPackages(): Finding[] {
+  const api = find(API, import.meta.url)
+  const sdk = find(SDK, import.meta.url)
+  const exporter = find(EXPORTER, import.meta.url)
+  const missing = [...(api ? [] : [API]), ...(sdk ? [] : [SDK]), ...(exporter ? [] : [EXPORTER])]
+  const tracing: Finding =
+    missing.length > 0
+      ? {
+          check: 'tracing-packages',
+          state: 'wrong',
+          says: `not installed: ${missing.join(', ')}`,
+          mend: `Run: npm install ${missing.join(' ')}`,
+        }
+      : {
+          check: 'tracing-packages',
+          state: 'ok',
+          says: `${SDK} ${sdk?.version}, ${EXPORTER} ${exporter?.version}, ${API} ${api?.version}`,
+        }
+  const versions = sdk && exporter ? [...checkFamilies(sdk, exporter), ...checkApis(api, sdk)] : []
+  return [tracing, ...versions, ...OPTIONAL.map(checkOptional)]
+}
+
+/** Experimental packages say by their minor version which SDK they belong to: 0.2xx to 2.x, 0.3xx to 3.x. */
+function checkFamilies(sdk: Installed, exporter: Installed): Finding[] {
+  const family = ({ version }: Installed) => Math.floor(Number(version.split('.')[1]) / 100)
+  if (family(sdk) === family(exporter)) return []
+  return [
+    {
+      check: 'sdk-versions',
+      state: 'wrong',
+      says: `${SDK} ${sdk.version} is of SDK ${family(sdk)}.x, ${EXPORTER} ${exporter.version} of SDK ${family(exporter)}.x`,
+      mend: `Run: npm install ${SDK}@latest ${EXPORTER}@latest`,
+    },
+  ]
+}
+
+/** Spans are handed over through the API, so everybody must use the same copy, or at least not an older one. */
+function checkApis(ours: Installed | undefined, sdk: Installed): Finding[] {
+  const theirs = find(API, sdk.manifest)
+  if (ours === undefined || theirs === undefined || ours.manifest === theirs.manifest) return []
+  return [
+    {
+      check: 'api-copies',
+      state: major(ours) === major(theirs) ? 'note' : 'wrong',
+      says: `two copies of ${API}: ${ours.version} for hookspan, ${theirs.version} for ${SDK}`,
+      mend: `Run: npm install ${API}@${theirs.version} && npm dedupe`,
+    },
+  ]
+}
+
+function checkOptional([name, what]: readonly [string, string]): Finding {
+  const installed = find(name, import.meta.url)
+  if (installed) return { check: `package:${name}`, state: 'ok', says: `${name} ${installed.version}` }
+  return {
+    check: `package:${name}`,
+    state: 'note',
+    says: `${name} is not installed; needed for ${what}`,
+    mend: `Run: npm install ${name}`,
+  }
+}
+
+function major({ version }: Installed): string | undefined {
+  return version.split('.')[0]
+}
+
+/** Up from the package's entry to its package.json, which `exports` may hide. */
+function find(name: string, from: string): Installed | undefined {
+  let folder: string
+  try {
+    folder = dirname(createRequire(from).resolve(name))
+  } catch {
+    return undefined
+  }
+  for (;;) {
+    const manifest = join(folder, 'package.json')
+    const value = readManifest(manifest)
+    if (value?.name === name && value.version !== undefined) return { version: value.version, manifest }
+    if (dirname(folder) === folder) return undefined
+    folder = dirname(folder)
+  }
+}
+
+function readManifest(path: string): { name?: string; version?: string } | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}

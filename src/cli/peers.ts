@@ -1,0 +1,32 @@
+import { createRequire } from 'node:module'
+import { HookspanError } from '../internal/errors.ts'
+
+/** What the commands that run agents need beside hookspan itself. */
+const NEEDED = [
+  'openai',
+  '@opentelemetry/api',
+  '@opentelemetry/sdk-node',
+  '@opentelemetry/exporter-trace-otlp-http',
+]
+
+/**
+ * Says at once all that is missing, rather than one package after the other.
+ *
+ * @throws HookspanError `MISSING_DEPENDENCY` naming the one `npm install` line.
+ */
+export function assertPeers(command: string): void {
+  const { resolve } = createRequire(import.meta.url)
+  const missing = NEEDED.filter((name) => {
+    try {
+      resolve(name)
+      return false
+    } catch {
+      return true
+    }
+  })
+  if (missing.length === 0) return
+  throw new HookspanError(
+    'MISSING_DEPENDENCY',
+    `${command} needs packages that are not installed. Run: npm install ${missing.join(' ')}`,
+  )
+}
