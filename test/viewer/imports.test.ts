@@ -1,0 +1,35 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const src = fileURLToPath(new URL('../../src', import.meta.url))
+
+function importsOf(folder: string): { file: string; target: string }[] {
+  return globSync(`${src}/${folder}/**/*.ts`).flatMap((file) => {
+    const text = readFileSync(file, 'utf8')
+    const names = [...text.matchAll(/^(?:import|export|\})[^'\n]*\bfrom '([^']+)'$|import\('([^']+)'\)/gm)].map(
+      (match) => (match[1] ?? match[2])!,
+    )
+    return names.map((name) => ({
+      file: relative(src, file),
+      target: name.startsWith('.') ? relative(src, resolve(dirname(file), name)) : name,
+    }))
+  })
+}
+
+it('the viewer imports Node, itself and the shared helpers, and nothing else', () => {
+  const all = importsOf('viewer')
+  expect(all.length).toBeGreaterThan(100)
+  expect(all.filter(({ target }) => !/^(node:|viewer\/|internal\/)/.test(target))).toEqual([])
+})
+
+it('what the page shares with the server needs no Node', () => {
+  const shared = [
+    ...importsOf('viewer/model'),
+    ...importsOf('viewer/otlp').filter(({ file }) => /plain|log-event|types/.test(file)),
+  ]
+  expect(
+    shared.filter(({ target }) => !/^viewer\/(model|otlp\/(plain|log-event|types))/.test(target)),
+  ).toEqual([])
+})
