@@ -8,9 +8,9 @@ const src = fileURLToPath(new URL('../../src', import.meta.url))
 function importsOf(folder: string): { file: string; target: string }[] {
   return globSync(`${src}/${folder}/**/*.ts`).flatMap((file) => {
     const text = readFileSync(file, 'utf8')
-    const names = [...text.matchAll(/^(?:import|export|\})[^'\n]*\bfrom '([^']+)'$|import\('([^']+)'\)/gm)].map(
-      (match) => (match[1] ?? match[2])!,
-    )
+    const names = [
+      ...text.matchAll(/^(?:import|export|\})[^'\n]*\bfrom '([^']+)'$|import\('([^']+)'\)/gm),
+    ].map((match) => (match[1] ?? match[2])!)
     return names.map((name) => ({
       file: relative(src, file),
       target: name.startsWith('.') ? relative(src, resolve(dirname(file), name)) : name,

@@ -5,10 +5,13 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
+
+// Some of these do hundreds of requests, on machines that do other things too.
+vi.setConfig({ testTimeout: 30_000 })
 
 const open: Viewer[] = []
 const folders: string[] = []
