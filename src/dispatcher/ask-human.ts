@@ -9,7 +9,7 @@ import type {
   GatePoint,
   ParkedApproval,
 } from '../gates/index.ts'
-import type { HumanAction } from '../hooks/index.ts'
+import type { ApprovalOutcome, HumanAction } from '../hooks/index.ts'
 import { delay, MAX_TIMER_MS } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
@@ -58,7 +58,10 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   }
   const asked = resumed ?? request
   const verdict = await human.run(() => settle(approver, request, asked, question, core.signal))
+  const { gateId, operationId } = request
+  const note = { status: 'approval', requestId: asked.id, gateId, operationId, toolCallId } as const
   if (verdict === 'park') {
+    core.host.reporter.publish({ ...note, outcome: 'parked' })
     human.end({ waitingFor: 'human' }, core.timestamp)
     return { kind: 'wait', request: asked }
   }
@@ -71,7 +74,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     waitedMs,
     toolCallIds: [toolCallId],
   }
-  core.emit('afterHumanIntervention', { ...told, action: verdict.action })
+  const outcome = outcomeOf(verdict)
+  core.emit('afterHumanIntervention', { ...told, action: verdict.action, outcome })
   const { result } = verdict
   if (result.kind !== 'approve' && result.kind !== 'wait' && result.stop) {
     core.emit('onStopByHumanIntervention', {
@@ -84,6 +88,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   human.end(
     {
       action: verdict.action,
+      approvalOutcome: outcome,
       waitedMs,
       ...('code' in result && { code: result.code }),
       ...(who !== undefined && { approver: who }),
@@ -92,7 +97,20 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     },
     core.timestamp,
   )
+  core.host.reporter.publish({
+    ...note,
+    outcome,
+    durationMs: waitedMs,
+    ...('code' in result && { code: result.code }),
+  })
   return result
+}
+
+function outcomeOf({ action, error }: Verdict): ApprovalOutcome {
+  if (error !== undefined) return 'failed'
+  if (action === 'timeout') return 'timed_out'
+  if (action === 'approve') return 'approved'
+  return action === 'edit' ? 'edited' : 'rejected'
 }
 
 /** Deterministic, so that a resumed run finds the answer to its own question and to no other. */

@@ -18,6 +18,7 @@ const COMPACT_FROM = 64
 /** Told when a queue starts to have work in flight and when it has none left. */
 export interface QueueOwner {
   readonly operationId: string
+  readonly traceparent: string | undefined
   busy(queue: HookQueue): void
   idle(queue: HookQueue): void
 }
@@ -154,7 +155,7 @@ export class HookQueue {
     const observed = this.#reporter.observed
     const startedAt = observed ? performance.now() : 0
     if (observed) this.#publish('started', event)
-    const context = new LazyContext()
+    const context = new LazyContext(this.#owner)
     let result: unknown
     try {
       result = this.hook.handler(event, context)
@@ -245,8 +246,17 @@ export class HookQueue {
 
 /** Makes the signal only for handlers that ask for it: an AbortController per event would cost more than the event. */
 class LazyContext implements HookContext {
+  readonly #owner: QueueOwner
   #controller: AbortController | undefined
   #reason: unknown
+
+  constructor(owner: QueueOwner) {
+    this.#owner = owner
+  }
+
+  get traceparent(): string | undefined {
+    return this.#owner.traceparent
+  }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {

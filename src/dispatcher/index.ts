@@ -21,7 +21,7 @@ export type {
 } from './operation-init.ts'
 export type { DispatcherStats, HookDispatcherOptions, PriceOf } from './options.ts'
 export type { Plugin } from './plugin.ts'
-export type { GateDecidedMessage, HookFailure, HookRunMessage } from './report.ts'
+export type { ApprovalMessage, GateDecidedMessage, HookFailure, HookRunMessage } from './report.ts'
 export { HOOK_CHANNEL } from './report.ts'
 export type { StandIn, StandInAnswer, StandInCall } from './stand-in.ts'
 export { CallMaker, Step, type StepReport } from './step.ts'

@@ -1,6 +1,7 @@
 import type { GateRecord } from '../gates/chain.ts'
 import type {
   AnyHookType,
+  ApprovalOutcome,
   CompletionReason,
   HookEvent,
   HumanAction,
@@ -103,6 +104,7 @@ export interface ActivityEnd {
   readonly request?: LlmRequest
   /** human */
   readonly action?: HumanAction
+  readonly approvalOutcome?: ApprovalOutcome
   readonly approver?: string
   readonly rejectionReason?: string
   readonly waitedMs?: number

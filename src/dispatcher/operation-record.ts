@@ -50,6 +50,8 @@ export class OperationRecord implements QueueOwner {
   /** Milliseconds that the sweeper saw pass without an event. */
   idleMs = 0
   sequence = 0
+  /** Set by an `Operation` that is traced. */
+  traced: { readonly traceparent: string | undefined } | undefined
   clock: () => number = Date.now
   readonly #host: RecordHost
   readonly #own = new Map<string, HookQueue>()
@@ -63,6 +65,10 @@ export class OperationRecord implements QueueOwner {
   constructor(host: RecordHost, info: OperationInfo) {
     this.#host = host
     this.info = info
+  }
+
+  get traceparent(): string | undefined {
+    return this.traced?.traceparent
   }
 
   get operationId(): string {

@@ -101,6 +101,7 @@ export class Operation extends CallMaker {
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
     })
+    record.traced = scopes
     if (init.resume !== undefined) core.restore(init.resume)
     let callIndex = 0
     const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import type { GateRecord } from '../gates/chain.ts'
-import type { AnyHookType } from '../hooks/index.ts'
+import type { AnyHookType, ApprovalOutcome } from '../hooks/index.ts'
 import { isThenable } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
@@ -22,6 +22,20 @@ export interface GateDecidedMessage extends GateRecord {
   readonly status: 'decided'
   readonly operationId: string
   readonly toolCallId?: string
+}
+
+/** What is published on the same channel for each question to a human. */
+export interface ApprovalMessage {
+  readonly status: 'approval'
+  readonly requestId: string
+  readonly gateId: string
+  readonly operationId: string
+  readonly toolCallId: string
+  /** `parked`: the answer will come to the run that is resumed. */
+  readonly outcome: ApprovalOutcome | 'parked'
+  readonly code?: string
+  /** How long the human took. */
+  readonly durationMs?: number
 }
 
 /** Why a hook or a plugin did not do its work. The agent is not affected by any of these. */
@@ -67,7 +81,7 @@ export class Reporter {
     return hookChannel.hasSubscribers
   }
 
-  publish(message: HookRunMessage | GateDecidedMessage): void {
+  publish(message: HookRunMessage | GateDecidedMessage | ApprovalMessage): void {
     if (hookChannel.hasSubscribers) hookChannel.publish(message)
   }
 

@@ -10,6 +10,8 @@ export const DEFAULT_PRIORITY = 100
 export interface HookContext {
   /** Aborted when the handler exceeds its `timeoutMs`. */
   readonly signal: AbortSignal
+  /** W3C trace context of the operation, to hand to what the handler calls; undefined where nothing is traced. */
+  readonly traceparent: string | undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AnyHookType } from './hook-types.ts'
 import type {
+  ApprovalOutcome,
   CompletionReason,
   HumanAction,
   LlmRequest,
@@ -174,6 +175,8 @@ export interface BeforeHumanInterventionEvent extends EventBase {
 export interface AfterHumanInterventionEvent extends EventBase {
   readonly hookType: 'afterHumanIntervention'
   readonly action: HumanAction
+  /** Tells a no from a failure to ask, which `action` does not. */
+  readonly outcome?: ApprovalOutcome
   readonly rejectionReason?: string
   readonly approver?: string
   /** Milliseconds between asking and the answer. */

@@ -10,6 +10,12 @@ export type ToolCallOutcome = 'completed' | 'mocked' | 'skipped' | 'errored' | '
 /** What a human, or the lack of one, decided. */
 export type HumanAction = 'approve' | 'edit' | 'reject' | 'rejectAndContinue' | 'timeout'
 
+/**
+ * What asking a human came to: a yes, a yes to other arguments, a no, no answer in time, or a failure to ask. What a
+ * gate refuses by itself is none of these.
+ */
+export type ApprovalOutcome = 'approved' | 'edited' | 'rejected' | 'timed_out' | 'failed'
+
 /** Why a human intervention ended the run. */
 export type StopReason = 'rejected' | 'timeout'
 

@@ -1,5 +1,5 @@
 import { assertHook } from '../hooks/agent-hook.ts'
-import type { AgentHook, AnyHookType, HookEvent } from '../hooks/index.ts'
+import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
@@ -36,14 +36,12 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
     id,
     type,
     ...(match !== undefined && { match }),
-    handler: (event: HookEvent<T>) => {
+    handler: (event: HookEvent<T>, { traceparent }: HookContext) => {
       const { operationId, sequence } = event
       const deliveryId = `${operationId}.${sequence}.${id}`
       const shown = select === undefined ? plain(event) : select(event)
-      const sent = sender.send({
-        id: deliveryId,
-        body: safeStringify({ id: deliveryId, type, event: shown }),
-      })
+      const body = safeStringify({ id: deliveryId, type, event: shown })
+      const sent = sender.send({ id: deliveryId, body, ...(traceparent !== undefined && { traceparent }) })
       under.add(sent)
       sent.finally(() => under.delete(sent))
     },

@@ -137,6 +137,7 @@ export function humanAttributes(activity: Of<'human'>): Attributes {
 export function humanEndAttributes(end: ActivityEnd): Attributes {
   const attributes: Attributes = {}
   set(attributes, HOOKSPAN.humanAction, end.action)
+  set(attributes, HOOKSPAN.humanOutcome, end.approvalOutcome)
   set(attributes, HOOKSPAN.humanApprover, end.approver)
   set(attributes, HOOKSPAN.humanReason, end.rejectionReason)
   set(attributes, HOOKSPAN.humanWaitedMs, end.waitedMs)

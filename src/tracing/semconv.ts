@@ -76,6 +76,7 @@ export const HOOKSPAN = {
   mockSource: 'hookspan.mock.source',
   mockRule: 'hookspan.mock.rule',
   humanAction: 'hookspan.human.action',
+  humanOutcome: 'hookspan.human.outcome',
   humanApprover: 'hookspan.human.approver',
   humanReason: 'hookspan.human.rejection_reason',
   humanWaitedMs: 'hookspan.human.waited_ms',

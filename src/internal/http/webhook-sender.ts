@@ -3,6 +3,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeValue, errorMessage, HookspanError } from '../errors.ts'
 import { assertSecret } from '../signature.ts'
+import { type DeliverySpan, deliverySpan } from './delivery-span.ts'
 import { assertHeaders, assertTarget, postJson } from './post-json.ts'
 
 export interface WebhookOptions {
@@ -48,12 +49,14 @@ const outcomes = channel(WEBHOOK_CHANNEL)
 export interface Delivery {
   readonly id: string
   readonly body: string
+  /** Of what is told about: the delivery is a span of that trace, and the receiver gets the span's context. */
   readonly traceparent?: string
 }
 
 interface Waiting extends Delivery {
   attempts: number
   lastError: string
+  readonly span: DeliverySpan
   readonly queuedAt: number
   readonly done: (delivered: boolean) => void
 }
@@ -104,7 +107,15 @@ export class WebhookSender {
   /** Resolves once it was delivered (true) or given up (false). */
   send(delivery: Delivery): Promise<boolean> {
     return new Promise((done) => {
-      const waiting: Waiting = { ...delivery, attempts: 0, lastError: '', queuedAt: Date.now(), done }
+      const span = deliverySpan(this.#id, this.#shown, delivery)
+      const waiting: Waiting = {
+        ...delivery,
+        ...span,
+        attempts: 0,
+        lastError: '',
+        queuedAt: Date.now(),
+        done,
+      }
       if (this.#waiting.size >= this.#options.maxQueued) return this.#bury(waiting, 'the queue was full')
       if (this.#waiting.size === 0) process.on('exit', this.#onExit)
       this.#waiting.add(waiting)
@@ -177,6 +188,7 @@ export class WebhookSender {
   }
 
   #settle(one: Waiting, delivered: boolean): void {
+    one.span.end(delivered, one.attempts, one.lastError)
     this.#waiting.delete(one)
     if (this.#waiting.size === 0) process.off('exit', this.#onExit)
     one.done(delivered)
