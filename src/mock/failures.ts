@@ -33,13 +33,10 @@ export class Failures {
 function throwTogether(subject: string, failures: readonly HookspanError[]): void {
   const [first, ...rest] = failures
   if (first === undefined) return
-  if (rest.length === 0) throw new HookspanError(first.code, first.message, { cause: first })
+  if (rest.length === 0) throw first
   const list = failures.map(({ message }, index) => `${index + 1}) ${message.replaceAll('\n', '\n   ')}`)
   throw new HookspanError(
     'MOCKS_FAILED',
     `${failures.length} failures of the ${subject}:\n\n${list.join('\n\n')}`,
-    {
-      cause: new AggregateError(failures),
-    },
   )
 }

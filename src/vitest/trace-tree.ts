@@ -221,7 +221,7 @@ function describe({ name, attributes, status, endTime, startTime }: RecordedSpan
 }
 
 function cut(text: string): string {
-  const line = text.replaceAll('\n', ' ')
+  const [line = ''] = text.split('\n')
   return line.length > 100 ? `${line.slice(0, 99)}…` : line
 }
 
