@@ -10,9 +10,13 @@ const alias = [
   { find: /^hookspan\/([a-z-]+)$/, replacement: src('$1/index.ts') },
 ]
 
+/** Where `.ci/run` wants the counts of a run. */
+const report = process.env.HOOKSPAN_TEST_REPORT
+
 export default defineConfig({
   resolve: { alias },
   test: {
+    ...(report !== undefined && { reporters: ['default', ['json', { outputFile: report }]] }),
     projects: [
       {
         extends: true,
