@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { AskResult } from '../gates/chain.ts'
 import type {
   ApprovalAnswer,
@@ -13,6 +12,7 @@ import type { ApprovalOutcome, HumanAction } from '../hooks/index.ts'
 import { delay, MAX_TIMER_MS } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
+import { sha256 } from '../internal/sha256.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { DecideOptions, OperationCore } from './operation-core.ts'
 
@@ -116,7 +116,7 @@ function outcomeOf({ action, error }: Verdict): ApprovalOutcome {
 /** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
 function requestIdOf(core: OperationCore, callKey: string, gate: Gate): string {
   const text = JSON.stringify([core.runKey, core.info.operationId, callKey, gate.id])
-  return `apr_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+  return `apr_${sha256(text).slice(0, 32)}`
 }
 
 function requestFor(core: OperationCore, question: Question): ApprovalRequest {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sha256 } from './sha256.ts'
 
 /** `JSON.stringify` that never throws: cycles and BigInts become strings. Undefined and functions become `''`. */
 export function safeStringify(value: unknown): string {
@@ -45,7 +45,7 @@ function sortKeys(value: unknown): unknown {
 
 /** SHA-256 of the canonical JSON, in hex: what binds an approval to the arguments that were shown. */
 export function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex')
+  return sha256(canonicalJson(value))
 }
 
 /** Whether a value comes back from JSON as it went in: plain objects, lists, texts, finite numbers, booleans, null. */
