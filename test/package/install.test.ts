@@ -1,0 +1,109 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { installPacked, manifest, ROOT, run, runModule, SUBPATHS } from './support.ts'
+
+let project: Awaited<ReturnType<typeof installPacked>>
+
+beforeAll(async () => {
+  project = await installPacked()
+})
+afterAll(() => project.remove())
+
+function sizeOf(path: string): number {
+  const stats = statSync(path)
+  if (!stats.isDirectory()) return stats.size
+  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
+}
+
+/** What only these subpaths need, and say so when it is missing. */
+const NEEDS: Record<string, string> = { 'hookspan/vitest': 'vitest' }
+
+describe('the package, installed alone', () => {
+  it('brings at most 12 packages and 10 MB', () => {
+    const lock = JSON.parse(readFileSync(join(project.folder, 'node_modules/.package-lock.json'), 'utf8'))
+    const packages = Object.keys(lock.packages)
+
+    expect(packages).toContain('node_modules/hookspan')
+    expect(packages.length).toBeLessThanOrEqual(12)
+    expect(sizeOf(join(project.folder, 'node_modules'))).toBeLessThanOrEqual(10_000_000)
+  })
+
+  it.each(SUBPATHS.filter((name) => NEEDS[name] === undefined))(
+    'is imported as %s without any peer',
+    async (name) => {
+      expect(
+        await runModule(project.folder, `console.log(Object.keys(await import('${name}')).length > 0)`),
+      ).toMatch(/true|false/)
+    },
+  )
+
+  it.each(Object.entries(NEEDS))('needs for %s the peer %s', async (name, peer) => {
+    await expect(runModule(project.folder, `await import('${name}')`)).rejects.toThrow(
+      `Cannot find package '${peer}'`,
+    )
+  })
+
+  it('holds its schemas and no tests, sources or maps', async () => {
+    const inside = (path: string) => existsSync(join(project.folder, 'node_modules/hookspan', path))
+    const files = readdirSync(join(project.folder, 'node_modules/hookspan'), {
+      recursive: true,
+      encoding: 'utf8',
+    })
+
+    expect(inside('schemas/events-1.0.schema.json')).toBe(true)
+    expect(
+      files.filter((path) => /\.test\.|\.map$|(?<!\.d)\.tsx?$|^(src|test|bench|examples)\//.test(path)),
+    ).toEqual([])
+    await runModule(
+      project.folder,
+      `import('hookspan/schemas/events-1.0.schema.json', { with: { type: 'json' } })`,
+    )
+  })
+
+  it('has a command that says its version', async () => {
+    const { stdout } = await run('npx', ['--no-install', 'hookspan', '--version'], { cwd: project.folder })
+
+    expect(stdout.trim()).toBe(manifest.version)
+  })
+})
+
+describe('an optional peer that is missing', () => {
+  const agent = `{ name: 'a', instructions: 'i', model: 'm' }`
+
+  it.each([
+    [
+      'openai',
+      `const { execAgent } = await import('hookspan/agent'); await execAgent({ agent: ${agent}, prompt: 'hi' })`,
+      'npm install openai',
+    ],
+    [
+      '@opentelemetry/exporter-trace-otlp-http',
+      `const { startTracing } = await import('hookspan/tracing'); startTracing({ serviceName: 's' })`,
+      'npm install @opentelemetry/api @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-http',
+    ],
+  ])('%s is asked for by the line to type', async (_name, code, line) => {
+    const report = `try { ${code}; console.log('no error') } catch (error) { console.log(error.code, error.message) }`
+
+    const text = await runModule(project.folder, report)
+
+    expect(text).toContain('MISSING_DEPENDENCY')
+    expect(text).toContain(line)
+  })
+})
+
+describe('the package for its tools', () => {
+  it('has no fault that publint knows', async () => {
+    const { stdout } = await run(join(ROOT, 'node_modules/.bin/publint'), ['run', '--strict', ROOT])
+
+    expect(stdout).toContain('All good!')
+  })
+
+  it('has types that resolve everywhere an ES module can be imported', async () => {
+    const flags = ['--pack', ROOT, '--profile', 'esm-only', '--format', 'json']
+
+    const { stdout } = await run(join(ROOT, 'node_modules/.bin/attw'), flags, { maxBuffer: 64_000_000 })
+
+    expect(JSON.parse(stdout).analysis.entrypoints['.']).toBeDefined()
+  })
+})
