@@ -1,9 +1,7 @@
-/** An evaluation test that never touches the real tool: `event.mock()` answers in its place. */
-import { HookDispatcher } from 'hookspan'
+/** An evaluation test that never touches the real tool: a rule answers in its place, and the test ends strictly. */
 import { execAgent } from 'hookspan/agent'
-import { scriptedFetch } from 'hookspan/mock'
-import OpenAI from 'openai'
-import { expect, it } from 'vitest'
+import { callTool, match, mock } from 'hookspan/mock'
+import { expect, test } from 'hookspan/vitest'
 
 const bookFlight = {
   name: 'book_flight',
@@ -13,33 +11,25 @@ const bookFlight = {
     throw new Error('a real card was charged')
   },
 }
+const agent = { name: 'travel', model: 'gpt-4o', tools: [bookFlight] }
 
 // #region readme
-it('tells the customer when the flight is sold out', async () => {
-  const fetch = scriptedFetch({
-    steps: [
-      { toolCalls: [{ name: 'book_flight', arguments: { to: 'Oslo' } }] },
-      { content: 'Sorry, the flight to Oslo is sold out.' },
-    ],
-  })
-  const dispatcher = new HookDispatcher()
-  dispatcher.use({
-    name: 'sold-out',
-    hooks: [
-      {
-        id: 'mock-booking',
-        type: 'beforeToolCall',
-        match: 'book_flight',
-        handler: (event) => event.mock({ content: 'sold out', success: false }),
-      },
-    ],
-  })
-  const run = await execAgent({
-    client: new OpenAI({ apiKey: 'none', fetch }),
-    dispatcher,
-    agent: { name: 'travel', model: 'gpt-4o', tools: [bookFlight] },
-    prompt: 'Book me to Oslo',
-  })
-  expect(run.content).toContain('sold out')
+test('offers Bergen when Oslo is sold out', async ({ dispatcher, mocks, model }) => {
+  mocks.use(
+    mock('book_flight').when({ to: 'Oslo' }).throws(new Error('sold out')),
+    mock('book_flight')
+      .when({ to: match.regex(/^Ber/) })
+      .returns({ ok: true }),
+  )
+  const client = model([
+    callTool('book_flight', { to: 'Oslo' }),
+    callTool('book_flight', { to: 'Bergen' }),
+    'Oslo is sold out. You fly to Bergen.',
+  ])
+  const run = await execAgent({ agent, prompt: 'Book me to Norway', dispatcher, client })
+  expect(run).toMatchTrajectory([
+    { name: 'book_flight', outcome: 'errored' },
+    { name: 'book_flight', args: { to: 'Bergen' } },
+  ])
 })
 // #endregion
