@@ -15,6 +15,9 @@ export {
   createApprovals,
 } from './create-approvals.ts'
 export { memoryStore } from './memory-store.ts'
+export { type RedisChannelOptions, readMessage, redisChannel, signedMessage } from './redis-channel.ts'
+export type { RedisClient, RedisPlace } from './redis-client.ts'
+export { type RedisStoreOptions, redisStore } from './redis-store.ts'
 export { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes } from './routes.ts'
 export { type ApprovalServer, type ServeApprovalsOptions, serveApprovals } from './serve-approvals.ts'
 export { sqliteStore } from './sqlite-store.ts'

@@ -1,11 +1,19 @@
-import { type ApprovalStore, memoryStore, sqliteStore } from 'hookspan/approval'
-import { describe, expect, it } from 'vitest'
-import { folder, request } from './support.ts'
+import { type ApprovalStore, memoryStore, redisStore, sqliteStore } from 'hookspan/approval'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { folder, redisUrl, request } from './support.ts'
 
 const STORES: [string, () => ApprovalStore][] = [
   ['memoryStore', () => memoryStore()],
   ['sqliteStore', () => sqliteStore({ path: `${folder()}/deep/approvals.db` })],
 ]
+const url = await redisUrl()
+if (url !== undefined) STORES.push(['redisStore', () => redis(url)])
+
+function redis(place: string): ApprovalStore {
+  const store = redisStore({ url: place, prefix: `${crypto.randomUUID()}:` })
+  onTestFinished(() => store.dispose?.())
+  return store
+}
 
 describe.each(STORES)('%s', (_name, make) => {
   it('keeps the first of two requests of one id', async () => {

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
 import {
@@ -9,7 +11,7 @@ import {
 } from 'hookspan/approval'
 import type { ApprovalAnswer, ApprovalOptions, ApprovalRequest } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
-import { expect, onTestFinished } from 'vitest'
+import { afterAll, expect, onTestFinished } from 'vitest'
 
 export function folder(): string {
   const path = mkdtempSync(`${tmpdir()}/hookspan-approval-`)
@@ -75,4 +77,55 @@ export async function pending(approvals: Approvals): Promise<ApprovalRequest> {
 
 export async function answer(approvals: Approvals, given: ApprovalAnswer): Promise<void> {
   await approvals.respond((await pending(approvals)).id, given)
+}
+
+let redis: Promise<string | undefined> | undefined
+
+/** A real Redis of this test file's own; undefined, or a failure in CI, where there is no redis-server. */
+export function redisUrl(): Promise<string | undefined> {
+  redis ??= startRedis()
+  return redis
+}
+
+async function startRedis(): Promise<string | undefined> {
+  const path = mkdtempSync(`${tmpdir()}/hookspan-redis-`)
+  const port = await freePort()
+  const flags = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    path,
+    '--save',
+    '',
+    '--appendonly',
+    'yes',
+  ]
+  const server = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const started = await new Promise<boolean>((resolve) => {
+    server.on('error', () => resolve(false))
+    server.on('exit', () => resolve(false))
+    server.stdout.on('data', (chunk) => String(chunk).includes('Ready to accept') && resolve(true))
+  })
+  if (!started) {
+    const why = 'There is no redis-server. Run: apt-get install redis-server'
+    if (process.env.CI === 'true') throw new Error(why)
+    console.warn(`Skipped: ${why}`)
+    return undefined
+  }
+  afterAll(() => {
+    server.kill('SIGKILL')
+    rmSync(path, { recursive: true, force: true })
+  })
+  return `redis://127.0.0.1:${port}`
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
 }

@@ -1,0 +1,84 @@
+import { requirePeer } from '../internal/require-peer.ts'
+
+/** What is used of a client of the `redis` package. */
+export interface RedisClient {
+  readonly isOpen: boolean
+  connect(): Promise<unknown>
+  duplicate(): RedisClient
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+  hGetAll(key: string): Promise<Record<string, string>>
+  zRange(key: string, from: number, to: number): Promise<string[]>
+  publish(channel: string, message: string): Promise<unknown>
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>
+  unsubscribe(channel: string): Promise<unknown>
+  destroy(): void
+}
+
+export interface RedisPlace {
+  /** `redis://...`, where no client is given. */
+  url?: string
+  /** A client of the `redis` package; it stays yours to close. */
+  client?: RedisClient
+}
+
+/** One connection for commands, and one for each subscription, made when they are needed. */
+export class RedisPool {
+  readonly #place: RedisPlace
+  readonly #subscribers = new Set<RedisClient>()
+  #own: RedisClient | undefined
+  #connecting: Promise<RedisClient> | undefined
+
+  constructor(place: RedisPlace) {
+    this.#place = place
+  }
+
+  client(): Promise<RedisClient> {
+    this.#connecting ??= this.#connect()
+    return this.#connecting
+  }
+
+  async #connect(): Promise<RedisClient> {
+    const { client: given, url } = this.#place
+    const client = given ?? this.#create(url)
+    if (given === undefined) this.#own = client
+    try {
+      if (!client.isOpen) await client.connect()
+      return client
+    } catch (error) {
+      this.#connecting = undefined
+      throw error
+    }
+  }
+
+  #create(url: string | undefined): RedisClient {
+    const redis = requirePeer<typeof import('redis')>('redis', 'The Redis approval store')
+    const client = redis.createClient(url === undefined ? {} : { url }) as unknown as RedisClient
+    // Commands report their own failure; without a listener a lost connection would end the process.
+    client.on('error', () => {})
+    return client
+  }
+
+  async publish(channel: string, message: string): Promise<void> {
+    await (await this.client()).publish(channel, message)
+  }
+
+  async subscribe(channel: string, listener: (message: string) => void): Promise<() => void> {
+    const subscriber = (await this.client()).duplicate()
+    subscriber.on('error', () => {})
+    await subscriber.connect()
+    await subscriber.subscribe(channel, listener)
+    this.#subscribers.add(subscriber)
+    return () => {
+      if (this.#subscribers.delete(subscriber)) subscriber.destroy()
+    }
+  }
+
+  async dispose(): Promise<void> {
+    for (const subscriber of this.#subscribers) subscriber.destroy()
+    this.#subscribers.clear()
+    this.#own?.destroy()
+    this.#own = undefined
+    this.#connecting = undefined
+  }
+}

@@ -1,0 +1,130 @@
+import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import { safeStringify } from '../internal/json.ts'
+import { notAnswered } from './memory-store.ts'
+import { type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
+import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+
+export interface RedisStoreOptions extends RedisPlace {
+  /** Before each key and channel. @default 'hookspan:' */
+  prefix?: string
+}
+
+/** Each step is one script, which Redis runs alone: that is what makes it atomic over processes and machines. */
+const ADD = `
+  if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 then
+    redis.call('HSET', KEYS[1], 'status', 'pending', 'expiresAt', ARGV[2])
+    redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
+  end
+  return redis.call('HGETALL', KEYS[1])`
+
+const CLOSE = `
+  local status = redis.call('HGET', KEYS[1], 'status')
+  if not status then return {} end
+  local expires = redis.call('HGET', KEYS[1], 'expiresAt')
+  local late = ARGV[3] ~= '' and expires ~= '' and tonumber(ARGV[2]) > tonumber(expires)
+  local closed = '0'
+  if status == 'pending' and not late then
+    redis.call('HSET', KEYS[1], 'status', ARGV[1], 'closedAt', ARGV[2])
+    if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[3]) end
+    redis.call('PUBLISH', KEYS[2], ARGV[4])
+    closed = '1'
+  end
+  local all = redis.call('HGETALL', KEYS[1])
+  table.insert(all, 'closed')
+  table.insert(all, closed)
+  return all`
+
+const CLAIM = `
+  if redis.call('HGET', KEYS[1], 'status') ~= 'answered' then return {'state', 'none'} end
+  local result = redis.call('HGET', KEYS[1], 'result')
+  if result then return {'state', 'done', 'result', result} end
+  if redis.call('HSETNX', KEYS[1], 'execution', 'claimed') == 1 then return {'state', 'run'} end
+  return {'state', 'unknown'}`
+
+const SETTLE = `
+  if redis.call('HGET', KEYS[1], 'execution') ~= 'claimed' then return {'ok', '0'} end
+  redis.call('HSET', KEYS[1], 'execution', 'settled', 'result', ARGV[1])
+  return {'ok', '1'}`
+
+/**
+ * Keeps requests in Redis, for processes on several machines. Needs the optional peer `redis`. Configure Redis to write
+ * to disk (AOF): what it forgets, nobody remembers.
+ *
+ * @throws HookspanError `MISSING_DEPENDENCY` when `redis` is not installed and no client is given.
+ */
+export function redisStore(options: RedisStoreOptions): ApprovalStore {
+  const { prefix = 'hookspan:' } = options
+  const pool = new RedisPool(options)
+  const index = `${prefix}approvals`
+  const channel = `${prefix}approvals:closed`
+  const keyOf = (id: string) => `${prefix}approval:${id}`
+  const run = async (script: string, keys: string[], args: string[]): Promise<Fields> =>
+    fieldsOf(await (await pool.client()).eval(script, { keys, arguments: args }))
+  const close = async (
+    id: string,
+    status: string,
+    now: number,
+    answer: string,
+  ): Promise<ClosedRecord | undefined> => {
+    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id])
+    const record = recordOf(fields)
+    return record && { record, closed: fields.closed === '1' }
+  }
+  const get = async (client: RedisClient, id: string) => recordOf({ ...(await client.hGetAll(keyOf(id))) })
+  return {
+    async add(request) {
+      const { id, requestedAt, expiresAt } = request
+      const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id]
+      return recordOf(await run(ADD, [keyOf(id), index], args)) as ApprovalRecord
+    },
+    async get(id) {
+      return get(await pool.client(), id)
+    },
+    async list({ status, rootOperationId, limit = 100 } = {}) {
+      const client = await pool.client()
+      const found: ApprovalRecord[] = []
+      for (const id of await client.zRange(index, 0, -1)) {
+        const record = await get(client, id)
+        if (record === undefined || (status !== undefined && record.status !== status)) continue
+        if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue
+        found.push(record)
+        if (found.length >= limit) break
+      }
+      return found
+    },
+    answer: (id, answer, now) => close(id, 'answered', now, safeStringify(answer)),
+    close: (id, status, now) => close(id, status, now, ''),
+    async claim(id): Promise<ExecutionClaim> {
+      const { state, result } = await run(CLAIM, [keyOf(id)], [])
+      if (state === 'done') return { state, result: JSON.parse(result ?? '') as SettledExecution }
+      if (state === 'run' || state === 'unknown') return { state }
+      throw notAnswered(id)
+    },
+    async settle(id, result) {
+      const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result)])
+      if (ok !== '1') throw notAnswered(id)
+    },
+    watch: (onClosed) => pool.subscribe(channel, onClosed),
+    dispose: () => pool.dispose(),
+  }
+}
+
+type Fields = Readonly<Record<string, string | undefined>>
+
+function fieldsOf(reply: unknown): Fields {
+  const list = reply as string[]
+  const fields: Record<string, string> = {}
+  for (let i = 0; i + 1 < list.length; i += 2) fields[list[i] as string] = list[i + 1] as string
+  return fields
+}
+
+function recordOf({ request, status, answer, closedAt, execution }: Fields): ApprovalRecord | undefined {
+  if (request === undefined) return undefined
+  return {
+    request: JSON.parse(request) as ApprovalRequest,
+    status: status as ApprovalStatus,
+    ...(answer !== undefined && { answer: JSON.parse(answer) as ApprovalAnswer }),
+    ...(closedAt !== undefined && { closedAt: Number(closedAt) }),
+    ...(execution !== undefined && { execution: execution as 'claimed' | 'settled' }),
+  }
+}

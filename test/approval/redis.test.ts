@@ -1,0 +1,70 @@
+import { readMessage, redisChannel, redisStore, signedMessage } from 'hookspan/approval'
+import { createClient } from 'redis'
+import { expect, it, onTestFinished } from 'vitest'
+import { desk, pending, redisUrl } from './support.ts'
+
+const SECRET = 'a secret of some length'
+const url = await redisUrl()
+
+it.skipIf(url === undefined)(
+  'a run in one process goes on when another answers, without polling',
+  async () => {
+    const prefix = `${crypto.randomUUID()}:`
+    const { approvals, call } = desk({ store: redisStore({ url: url as string, prefix }), pollMs: 60_000 })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const other = redisStore({ url: url as string, prefix })
+    onTestFinished(() => other.dispose?.())
+    await other.answer(id, { decision: 'approve' }, Date.now())
+    expect((await outcome).state).toBe('completed')
+  },
+)
+
+it.skipIf(url === undefined)(
+  'publishes requests and takes signed answers from the broker, once',
+  async () => {
+    const topics = { requestTopic: crypto.randomUUID(), responseTopic: crypto.randomUUID() }
+    const refused: string[] = []
+    const channel = redisChannel({
+      url: url as string,
+      secret: SECRET,
+      ...topics,
+      onRefused: (error) => void refused.push((error as Error).message),
+    })
+    const { approvals, call, events } = desk({ channels: [channel] })
+    await approvals.ready()
+    onTestFinished(() => approvals.close())
+    const client = createClient({ url: url as string })
+    const subscriber = client.duplicate()
+    await client.connect()
+    await subscriber.connect()
+    onTestFinished(() => {
+      client.destroy()
+      subscriber.destroy()
+    })
+    const heard: { type: string }[] = []
+    await subscriber.subscribe(topics.requestTopic, (message) => {
+      heard.push(readMessage(SECRET, message) as { type: string })
+    })
+    const outcome = call()
+    await expect.poll(() => heard).toMatchObject([{ type: 'approval.requested' }])
+    const { request } = heard[0] as unknown as { request: { id: string; argsDigest: string } }
+    const answer = {
+      id: request.id,
+      answer: { decision: 'approve', approver: 'ann', argsDigest: request.argsDigest },
+    }
+    await client.publish(topics.responseTopic, JSON.stringify(answer))
+    await client.publish(topics.responseTopic, signedMessage('another secret', answer))
+    await expect
+      .poll(() => refused)
+      .toEqual(['it is not a signed message', expect.stringContaining('does not match')])
+    const good = signedMessage(SECRET, answer)
+    await client.publish(topics.responseTopic, good)
+    expect((await outcome).state).toBe('completed')
+    expect(events[1]).toMatchObject({ approver: 'ann' })
+    await client.publish(topics.responseTopic, good)
+    await expect.poll(() => refused[2]).toContain('came before')
+    await expect.poll(() => heard).toHaveLength(2)
+  },
+)
