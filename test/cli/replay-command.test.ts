@@ -200,6 +200,31 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
     },
   )
 
+  it('does every run and exits with 1 when the endpoint that was named never answers', async () => {
+    await using stub = await startOtlpStub(undefined)
+    const { code, stdout, stderr } = await replay([file('chat.json', chat), '--endpoint', stub.url])
+    expect(stdout).toMatch(/✓ 1 run replayed/)
+    expect(stderr).toMatch(/^not delivered: .*timed out\. Run `hookspan doctor` for the cause\.\n$/)
+    expect(code).toBe(1)
+  })
+
+  it('hands a result of 50 MB to the model whole, and to the collector cut', async () => {
+    const big = structuredClone(chat)
+    big.messages[3]!.content = '7 °C '.repeat(9_000_000)
+    await using stub = await startOtlpStub({ status: 200 })
+    const { code, stdout, stderr } = await replay([
+      file('big.json', big),
+      '--content',
+      '--endpoint',
+      stub.url,
+    ])
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/✓ 1 run replayed in .+: 2 model turns, 1 tool call, 0 failed/)
+    expect(Math.max(...stub.bodies.map((body) => body.length))).toBeLessThan(1_000_000)
+    expect(stub.bodies.map(String).join('')).toContain('hookspan.content.cut_bytes')
+    expect(code).toBe(0)
+  })
+
   it('leaves the colours out of a pipe and puts them in where they are forced', async () => {
     const path = file('chat.json', chat)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape is what is looked for

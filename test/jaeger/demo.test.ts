@@ -1,12 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Jaeger, type JaegerSpan, startJaeger } from '../support/jaeger.ts'
 import { runCli } from '../support/run-cli.ts'
-
-const command = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 
 describe('the demo’s trace in a real Jaeger', () => {
   let jaeger: Jaeger
@@ -19,7 +16,6 @@ describe('the demo’s trace in a real Jaeger', () => {
     jaeger = await startJaeger()
     const out = join(folder, 'demo.otlp.json')
     const run = await runCli(['demo', '--fast', '--out', out], {
-      command,
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: jaeger.otlpUrl, JAEGER_UI_URL: jaeger.uiUrl },
     })
     expect(run.stderr).toBe('')

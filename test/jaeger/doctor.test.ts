@@ -1,13 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { startJaeger } from '../support/jaeger.ts'
 import { runCli } from '../support/run-cli.ts'
 
-const command = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
-
 it('hookspan doctor finds its test span taken by a real Jaeger, and knows the gRPC port when it meets one', async () => {
   await using jaeger = await startJaeger()
-  const doctor = (endpoint: string) => runCli(['doctor', '--endpoint', endpoint], { command })
+  const doctor = (endpoint: string) => runCli(['doctor', '--endpoint', endpoint])
 
   const { code, stdout } = await doctor(jaeger.otlpUrl)
   expect(stdout).toContain('Everything that tracing needs is right.')

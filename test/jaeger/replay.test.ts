@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Jaeger, type JaegerSpan, startJaeger } from '../support/jaeger.ts'
 import { recordingsFolder } from '../support/recordings-folder.ts'
 import { conversationOf, type SeenSpan, saidInTauBench } from '../support/replayed-conversation.ts'
 import { runCli } from '../support/run-cli.ts'
 
-const command = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const folder = recordingsFolder()
 const FILE = 'tau-bench/gpt-4o-airline.json'
 
@@ -33,7 +31,7 @@ describe.skipIf(!folder)('all 99 tau-bench runs, replayed by the command into a 
   beforeAll(async () => {
     jaeger = await startJaeger()
     const options = ['--endpoint', jaeger.otlpUrl, '--content', '--max-content-bytes', '10000000', '--json']
-    const { code, stdout, stderr } = await runCli(['replay', join(folder!, FILE), ...options], { command })
+    const { code, stdout, stderr } = await runCli(['replay', join(folder!, FILE), ...options])
     expect(stderr).toBe('')
     expect(code).toBe(0)
     summary = JSON.parse(stdout)

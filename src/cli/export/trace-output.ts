@@ -63,9 +63,9 @@ export async function openTraceOutput(options: TraceOutputOptions): Promise<Trac
       if (!sends) return undefined
       const { dropped, queued, lastError } = tracing.stats()
       if (dropped + queued === 0) return undefined
-      return (
-        troubles.at(0) ?? `${dropped + queued} spans were not delivered: ${lastError ?? 'no answer in time'}.`
-      )
+      // A command that ends sends nothing later.
+      const [trouble] = troubles.map((text) => text.replace(/ \d+ spans are kept in memory .*$/, ''))
+      return trouble ?? `${dropped + queued} spans were not delivered: ${lastError ?? 'no answer in time'}.`
     },
   }
 }
