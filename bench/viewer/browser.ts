@@ -39,7 +39,7 @@ export async function measureBrowser(): Promise<void> {
     const paints: number[] = []
     const scrolls: Scroll[] = []
     for (let round = 0; round < ROUNDS; round++) {
-      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, bypassCSP: true })
       await page.addInitScript(NOTE_PAINT)
       await page.goto(url)
       await page.waitForFunction('globalThis.paintedAt !== undefined')

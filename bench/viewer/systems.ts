@@ -116,6 +116,11 @@ export async function startJaeger(): Promise<System | undefined> {
   }
 }
 
+interface Page {
+  edges: unknown[]
+  pageInfo: { hasNextPage: boolean; endCursor: string | null }
+}
+
 export async function startPhoenix(): Promise<System | undefined> {
   const binary = process.env.PHOENIX_BIN ?? join(root, '.cache/phoenix/bin/phoenix')
   if (!existsSync(binary)) return undefined
@@ -145,19 +150,37 @@ export async function startPhoenix(): Promise<System | undefined> {
     if (reply.errors) throw new Error(reply.errors[0]!.message)
     return reply.data
   }
-  const spans = async (first: number, filter: string) => {
+  /** It gives at most a thousand at a time. */
+  const pages = async (most: number, page: (first: number, after: string | null) => Promise<Page>) => {
+    let count = 0
+    for (let after: string | null = null; count < most; ) {
+      const { edges, pageInfo } = await page(Math.min(1000, most - count), after)
+      count += edges.length
+      if (!pageInfo.hasNextPage) break
+      after = pageInfo.endCursor
+    }
+    return count
+  }
+  const spans = async (most: number, filter: string) => {
     const projects = await graphql('{ projects(first: 1) { edges { node { id } } } }')
     const id = projects.projects.edges[0].node.id
-    const query = `query ($id: ID!, $first: Int, $filter: String) { node(id: $id) { ... on Project { spans(first: $first, filterCondition: $filter) { edges { node { name statusCode startTime latencyMs tokenCountTotal input { value } } } } } } }`
-    return (await graphql(query, { id, first, filter: filter || null })).node.spans.edges.length as number
+    const query = `query ($id: ID!, $first: Int!, $after: String, $filter: String) { node(id: $id) { ... on Project { spans(first: $first, after: $after, filterCondition: $filter) { pageInfo { hasNextPage endCursor } edges { node { name statusCode startTime latencyMs tokenCountTotal input { value } } } } } } }`
+    return pages(
+      most,
+      async (first, after) => (await graphql(query, { id, first, after, filter })).node.spans,
+    )
   }
   return {
     name: 'Arize Phoenix (SQLite file)',
     tracesUrl: `${url}/v1/traces`,
     list: (limit) => spans(limit, 'parent_id is None'),
-    async open(traceId) {
-      const query = `query ($trace: String!) { getTraceByOtelId(traceId: $trace) { spans(first: 20000) { edges { node { name spanId parentId startTime latencyMs } } } } }`
-      return (await graphql(query, { trace: traceId })).getTraceByOtelId.spans.edges.length
+    open(traceId) {
+      const query = `query ($trace: String!, $first: Int!, $after: String) { getTraceByOtelId(traceId: $trace) { spans(first: $first, after: $after) { pageInfo { hasNextPage endCursor } edges { node { name spanId parentId startTime latencyMs } } } } }`
+      return pages(
+        20_000,
+        async (first, after) =>
+          (await graphql(query, { trace: traceId, first, after })).getTraceByOtelId.spans,
+      )
     },
     search: () => spans(1000, `'${RARE_WORD}' in input.value`),
     notes: 'queues spans in memory after answering; the word is searched in input.value',
