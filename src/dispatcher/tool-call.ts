@@ -321,7 +321,7 @@ class ToolCallRun<A, R> {
     const { inputSchema, outputSchema, onProgress } = this.#init
     for (const standIn of this.#core.host.plugins.standIns) {
       try {
-        const answer = await standIn({
+        const answering = standIn({
           ...this.#call,
           args: snapshot(this.#call.args),
           operation: this.#core.info,
@@ -332,6 +332,8 @@ class ToolCallRun<A, R> {
           outputSchema,
           ...(onProgress !== undefined && { onProgress }),
         })
+        // A stand-in that hangs cannot hold a run that is aborted.
+        const answer = isThenable(answering) ? await untilAborted(answering, this.#core.signal) : answering
         if (answer === undefined) continue
         assertToolMock(answer.mock)
         const { source, rule } = answer

@@ -1,7 +1,8 @@
 import { expect as baseExpect, test as baseTest } from 'vitest'
 import type { HookDispatcher } from '../dispatcher/index.ts'
-import type { MockTools, ScriptedApprovals } from '../mock/index.ts'
+import type { MockTools, ScriptedApprovals, ToolReplay } from '../mock/index.ts'
 import { matchers } from './matchers.ts'
+import { type ReplayFixtureOptions, recordingPath } from './recording-path.ts'
 import { type RepeatedRun, type RepeatReport, repeatRuns } from './repeat.ts'
 import { joinFailures, type ModelFixture, TestKit, type TestTrace } from './test-kit.ts'
 
@@ -19,6 +20,8 @@ export interface HookspanFixtures {
   humans: ScriptedApprovals
   /** What happened: events, spans, and a tree to print. */
   trace: TestTrace
+  /** Replays this test's own recording, or makes it: `__recordings__/<file>/<test>.json`. */
+  replay: (options?: ReplayFixtureOptions) => ToolReplay
   /** Runs the same several times and counts how often it passes. */
   repeat: (
     runs: number,
@@ -31,7 +34,10 @@ export interface HookspanFixtures {
 const META_KEY = 'hookspan'
 
 type Use<T> = (value: T) => Promise<void>
-type Context = { kit: TestKit; task: { name: string; meta: object; result?: { state?: string } } }
+type Context = {
+  kit: TestKit
+  task: { name: string; meta: object; file?: { filepath: string }; result?: { state?: string } }
+}
 
 /**
  * vitest's `test` with fixtures of hookspan. Each test has its own, also under `test.concurrent`; at its end it
@@ -60,6 +66,8 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   model: async ({ kit }: Context, use: Use<ModelFixture>) => use(kit.model),
   humans: async ({ kit }: Context, use: Use<ScriptedApprovals>) => use(kit.humans),
   trace: async ({ kit }: Context, use: Use<TestTrace>) => use(kit.trace),
+  replay: async ({ kit, task }: Context, use: Use<HookspanFixtures['replay']>) =>
+    use((options) => kit.replay(recordingPath(task.file?.filepath ?? '', fullName(task), options), options)),
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures it depends on
   repeat: async ({}, use: Use<HookspanFixtures['repeat']>) => use(repeatRuns),
 })

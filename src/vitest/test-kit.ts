@@ -8,13 +8,17 @@ import {
   type MockTools,
   type ModelStep,
   mockTools,
+  type ReplayMode,
   recordEvents,
+  replayTools,
   type ScriptedApprovals,
   type ScriptedModel,
   type ScriptedModelOptions,
   scriptedApprovals,
   scriptedModel,
+  type ToolReplay,
 } from '../mock/index.ts'
+import type { ReplayFixtureOptions } from './recording-path.ts'
 import { type RecordedSpan, TraceTree } from './trace-tree.ts'
 
 /** What happened in the test's dispatcher. */
@@ -35,6 +39,7 @@ export class TestKit {
   readonly trace: TestTrace
   readonly #log: EventLog
   readonly #models: ScriptedModel[] = []
+  readonly #replays: ToolReplay[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
 
@@ -70,13 +75,23 @@ export class TestKit {
     return model
   }
 
+  /** In `HOOKSPAN_REPLAY_MODE`, else `strict` in CI, where nothing may be recorded unseen, else `auto`. */
+  replay(file: string, { mode, ...options }: ReplayFixtureOptions = {}): ToolReplay {
+    const fallback = process.env.CI === 'true' ? 'strict' : 'auto'
+    const chosen = mode ?? (process.env.HOOKSPAN_REPLAY_MODE as ReplayMode | undefined) ?? fallback
+    const { folder: _folder, ...more } = options
+    const replay = replayTools(this.dispatcher, { ...more, file, mode: chosen })
+    this.#replays.push(replay)
+    return replay
+  }
+
   get coverage(): MockCoverage | undefined {
     return this.#mocks?.coverage()
   }
 
   /** Cleans up, and gives everything that was not as the test says. */
   async finish(): Promise<Error[]> {
-    const failures = [this.#mocks, this.#humans, ...this.#models].flatMap((part) => {
+    const failures = [this.#mocks, this.#humans, ...this.#models, ...this.#replays].flatMap((part) => {
       try {
         part?.[Symbol.dispose]()
         return []

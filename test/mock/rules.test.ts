@@ -87,6 +87,32 @@ describe('a mocked tool', () => {
     expect(errorOf(await call).message).toBe('enough')
   })
 
+  it('ends with its run, whatever its function does', async () => {
+    const { dispatcher } = setup()
+    using _mocks = mockTools(dispatcher, [
+      mock('stuck').calls(() => new Promise(() => {})),
+      mock('endless').calls(async function* () {
+        yield 1
+        await new Promise(() => {})
+      }),
+      mock('broken').calls(function* () {
+        yield 1
+        throw new Error('mid-way')
+      }),
+      mock('thenable').calls(() => ({ then: (done: (value: string) => void) => done('then') })),
+    ])
+    const abort = new AbortController()
+    const operation = dispatcher.startOperation({ signal: abort.signal })
+    const make = (apiName: string) => operation.toolCall({ apiName, args: {} }, () => 'real')
+    const hanging = Promise.all([make('stuck'), make('endless')])
+    expect(errorOf(await make('broken')).message).toBe('mid-way')
+    expect(resultOf(await make('thenable'))).toBe('then')
+    abort.abort(new Error('enough'))
+    expect((await hanging).map((outcome) => errorOf(outcome).message)).toEqual(['enough', 'enough'])
+    await operation.complete()
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
   it('answers in a sequence, then once, then by its default', async () => {
     const { dispatcher } = setup()
     using _mocks = mockTools(dispatcher, [

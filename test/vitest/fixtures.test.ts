@@ -27,6 +27,7 @@ beforeAll(async () => {
     ...process.env,
     INNER_REPORT: report,
     HOOKSPAN_TRACE_DIR: join(folder, 'traces'),
+    INNER_RECORDINGS: join(folder, 'recordings'),
   }
   // The inner vitest must not take itself for a worker of this one.
   for (const name of Object.keys(env)) if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name]
@@ -61,6 +62,7 @@ const MISTAKES: [string, RegExp][] = [
   ],
   ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
+  ['bad: a recording that is missing under strict', /Record it first, with mode "record" or "auto"/],
   ['bad: concurrent, and only this one', /Tool "get_weather" was called, and no mock fits/],
 ]
 
@@ -75,7 +77,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 12)
+    expect(tests.size).toBe(MISTAKES.length + 13)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {
@@ -91,6 +93,13 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       { name: 'get_weather', args: { city: 'Berlin' }, agent: 'weather', outcome: 'mocked' },
     ])
     expect(files.some((name) => name.includes('everything-is-used'))).toBe(false)
+  })
+
+  it('keeps one recording per test', () => {
+    const file = join(folder, 'recordings/mistakes.inner.ts/ok-a-recording-is-made-where-there-is-none.json')
+    expect(JSON.parse(readFileSync(file, 'utf8')).calls).toMatchObject([
+      { tool: 'get_weather', result: { tempC: 7 } },
+    ])
   })
 
   it('reports the mock coverage', () => {

@@ -143,3 +143,16 @@ test('ok: without mocks the real tool runs', async ({ dispatcher, model, trace }
   await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'done']) })
   expect(trace).toMatchTrajectory([{ name: 'get_weather', args: { city: 'Berlin' }, result: 'sunny' }])
 })
+
+const folder = process.env.INNER_RECORDINGS as string
+const real = { ...agent, tools: [{ name: 'get_weather', parameters, execute: () => ({ tempC: 7 }) }] }
+
+test('ok: a recording is made where there is none', async ({ dispatcher, model, replay, trace }) => {
+  expect(replay({ folder, mode: 'auto' }).mode).toBe('record')
+  await execAgent({ agent: real, prompt, dispatcher, client: model([ask, 'done']) })
+  expect(trace).toHaveSpans([{ name: 'execute_tool get_weather', under: 'invoke_agent weather' }])
+})
+
+test('bad: a recording that is missing under strict', async ({ replay }) => {
+  replay({ folder, mode: 'strict' })
+})
