@@ -64,6 +64,7 @@ export interface Approvals extends Plugin {
 }
 
 const DAY_MS = 86_400_000
+const CLOSE_PATIENCE_MS = 2_000
 
 /**
  * Lets humans decide: plug it into a dispatcher, and every `requireApproval` becomes a request in the store.
@@ -84,6 +85,7 @@ class ApprovalDesk implements Approvals {
   readonly #options: ApprovalsOptions
   readonly #channels: readonly ApprovalChannel[]
   readonly #waiters = new Map<string, Set<() => void>>()
+  readonly #telling = new Set<Promise<unknown>>()
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
 
@@ -176,6 +178,8 @@ class ApprovalDesk implements Approvals {
   }
 
   async close(): Promise<void> {
+    // What is being told is told to the end, before the connections go.
+    await Promise.race([Promise.all(this.#telling), delay(CLOSE_PATIENCE_MS)])
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()
@@ -311,7 +315,9 @@ class ApprovalDesk implements Approvals {
       tell(error, where)
     }
     try {
-      Promise.resolve(run()).catch(report)
+      const told = Promise.resolve(run()).catch(report)
+      this.#telling.add(told)
+      told.finally(() => this.#telling.delete(told))
     } catch (error) {
       report(error)
     }
