@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { peersFolder, root } from './harness/environment.ts'
-import { measure } from './harness/measure.ts'
+import { differences, measure } from './harness/measure.ts'
 import { environmentLine, suiteReport, versionsTable } from './harness/report.ts'
 import type { Effort, Suite, SuiteResult } from './harness/types.ts'
 import { suites } from './suites/index.ts'
@@ -73,6 +73,12 @@ async function runSuite(suite: Suite): Promise<void> {
   console.log(`\n${suiteReport(suite, result)}\n`)
   for (const { id, error } of result.variants)
     if (error !== undefined) console.error(`${id} failed:\n${error}\n`)
+  const unlike = differences(suite, result)
+  for (const difference of unlike) console.error(difference)
+  if (unlike.length > 0 || result.variants.some(({ error }) => error !== undefined)) {
+    process.exitCode = 1
+    return
+  }
   if (partial) return
   mkdirSync(`${root}/bench/results`, { recursive: true })
   writeFileSync(resultFile(suite), `${JSON.stringify(result, null, 2)}\n`)

@@ -36,7 +36,6 @@ export async function measure(suite: Suite, options: MeasureOptions): Promise<Su
   const variants = options.variants.map((variant) =>
     summary(variant, samples.get(variant.id) ?? [], errors.get(variant.id)),
   )
-  assertSameProofs(suite, variants)
   return { suite: suite.id, environment: environment(loadBefore), effort: options.effort, variants }
 }
 
@@ -62,15 +61,17 @@ function summary(variant: Variant, samples: readonly Sample[], error: string | u
   }
 }
 
-/** Variants that are compared must have done the same. */
-function assertSameProofs(suite: Suite, variants: readonly VariantResult[]): void {
+/** Variants that are compared must have done the same: what differs, where they did not. */
+export function differences(suite: Suite, { variants }: SuiteResult): string[] {
+  const found: string[] = []
   for (const { key, ids } of suite.sameProof ?? []) {
     const done = variants.filter(({ id, rounds }) => ids.includes(id) && rounds.length > 0)
     const proofs = new Set(done.map(({ proof }) => proof[key]))
     if (proofs.size <= 1) continue
     const shown = done.map(({ id, proof }) => `  ${id}: ${proof[key]}`).join('\n')
-    throw new Error(`Variants of "${suite.id}" did not do the same (${key}):\n${shown}`)
+    found.push(`Variants of "${suite.id}" did not do the same (${key}):\n${shown}`)
   }
+  return found
 }
 
 function lastLines(error: unknown): string {

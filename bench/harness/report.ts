@@ -1,4 +1,4 @@
-import type { Environment, Suite, SuiteResult, VariantResult } from './types.ts'
+import type { Baseline, Environment, Suite, SuiteResult, VariantResult } from './types.ts'
 
 /** The results of a suite as Markdown: one table per group, then its aims. */
 export function suiteReport(suite: Suite, result: SuiteResult): string {
@@ -43,15 +43,23 @@ function table(suite: Suite, variants: readonly VariantResult[], result: SuiteRe
     variant.rounds.length === 0
       ? ''
       : `${format(Math.min(...variant.rounds))} to ${format(Math.max(...variant.rounds))}`,
-    ...baselines.map(({ of: baselineOf, floor }) => {
-      const baseline = of(baselineOf(variant.id) ?? '')
-      const below = floor === undefined ? 0 : (of(floor(variant.id) ?? '') ?? Number.NaN)
-      return baseline === undefined ? '' : cell((variant.median - below) / (baseline - below))
-    }),
+    ...(suite.over === undefined
+      ? []
+      : [cell(variant.median - (of(suite.over.of(variant.id)) ?? Number.NaN))]),
+    ...baselines.map((baseline) => cell(ratioTo(baseline, variant.id, of))),
     ...proofColumns(variants).map((name) => String(variant.proof[name] ?? '')),
   ])
-  const header = ['', suite.unit, 'lowest to highest round', ...baselines.map(({ title }) => title)]
+  const over = suite.over === undefined ? [] : [suite.over.title]
+  const header = ['', suite.unit, 'lowest to highest round', ...over, ...baselines.map(({ title }) => title)]
   return markdownTable([...header, ...proofColumns(variants)], rows)
+}
+
+function ratioTo({ of: baselineOf, floor }: Baseline, id: string, of: Finder): number {
+  const above = (variant: string) => {
+    const value = of(variant) ?? Number.NaN
+    return floor === undefined ? value : value - (of(floor(variant) ?? '') ?? Number.NaN)
+  }
+  return above(id) / above(baselineOf(id) ?? '')
 }
 
 /** Counts that differ between the variants of a table say something; equal ones were only a check. */
@@ -86,7 +94,9 @@ function aims(suite: Suite, result: SuiteResult): string {
   return rows.length === 0 ? '' : markdownTable(['aim', 'at most', 'measured', ''], rows)
 }
 
-function finder({ variants }: SuiteResult): (id: string) => number | undefined {
+type Finder = (id: string) => number | undefined
+
+function finder({ variants }: SuiteResult): Finder {
   const medians = new Map(variants.map(({ id, median }) => [id, median]))
   return (id) => medians.get(id)
 }

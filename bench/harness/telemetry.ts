@@ -29,10 +29,10 @@ export interface Telemetry {
 }
 
 /** The OpenTelemetry SDK as an application sets it up, globally, with a processor that exports to nowhere. */
-export function setUpTelemetry(wrap?: (spans: CountingProcessor) => SpanProcessor): Telemetry {
+export function setUpTelemetry(more: readonly SpanProcessor[] = []): Telemetry {
   const spans = new CountingProcessor()
   const provider = new TracerProvider({
-    spanProcessors: [wrap === undefined ? spans : wrap(spans)],
+    spanProcessors: [...more, spans],
     idGenerator: operationIdGenerator(),
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())

@@ -55,6 +55,8 @@ export interface Suite {
   readonly effort: Effort
   /** Variants that the others are compared with, by group; each becomes a column of ratios. */
   readonly baselines: readonly Baseline[]
+  /** A column of what is left when the bare work is subtracted. */
+  readonly over?: { readonly title: string; of(id: string): string }
   readonly variants: readonly Variant[]
   readonly aims: readonly Aim[]
   /** Proofs that must be the same, by variant: `verify` of each gives the same value for `key`. */
@@ -65,7 +67,7 @@ export interface Baseline {
   readonly title: string
   /** The variant that a variant is compared with; undefined for none. */
   of(id: string): string | undefined
-  /** Subtracted from both before the ratio is taken: what the work costs without any of it. */
+  /** What the same work costs without any of it: subtracted from each before the ratio is taken. */
   floor?(id: string): string | undefined
 }
 
