@@ -2,10 +2,10 @@
  * A run, viewed in Jaeger. Start one with `docker compose -f docker-compose.jaeger.yml up -d`, then open the printed
  * link. Another collector: set OTEL_EXPORTER_OTLP_ENDPOINT.
  */
+// #region readme
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 
-// #region readme
 const dispatcher = new HookDispatcher()
 const tracing = startTracing({ serviceName: 'support-bot', captureContent: true })
 dispatcher.use(tracing)

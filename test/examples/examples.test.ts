@@ -54,6 +54,14 @@ describe('each example does what the README says', () => {
     ])
   })
 
+  it('observe-openai', async () => {
+    const output = await runExample('observe-openai.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    })
+    expect(output).toEqual(['gpt-4o { inputTokens: 9, outputTokens: 2 }', 'Hello!'])
+    await collector.until(() => collector.names().includes('chat gpt-4o'))
+  })
+
   it('existing-runtime', async () => {
     expect(await runExample('existing-runtime.ts')).toEqual(['2 search 3 results for hooks', '4 done: done'])
   })
