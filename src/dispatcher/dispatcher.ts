@@ -30,6 +30,8 @@ import { askStandIns } from './stand-in.ts'
  */
 export class HookDispatcher {
   readonly #records = new Map<string, OperationRecord>()
+  /** The record that was told of last: most events come in a row. Never one that has left the map. */
+  #last: OperationRecord | undefined
   /** Records with asynchronous handlers at work, those included that have left the map. */
   readonly #busy = new Set<OperationRecord>()
   readonly #operations = new Map<OperationRecord, Operation>()
@@ -127,7 +129,8 @@ export class HookDispatcher {
   dispatch<T extends AnyHookType>(operationId: string, type: T, event: EventInit<T>): void
   dispatch(operationId: string, type: AnyHookType, event: object): void
   dispatch(operationId: string, type: AnyHookType, event: object): void {
-    const record = this.#records.get(operationId) ?? this.#adopt(operationId, type)
+    const last = this.#last
+    const record = last?.operationId === operationId ? last : this.#find(operationId, type)
     if (record === undefined) return
     record.emit(type, event)
     this.#releaseIfOver(record)
@@ -236,6 +239,12 @@ export class HookDispatcher {
     return record
   }
 
+  #find(operationId: string, type: AnyHookType): OperationRecord | undefined {
+    const record = this.#records.get(operationId) ?? this.#adopt(operationId, type)
+    this.#last = record
+    return record
+  }
+
   /** An operation nobody registered still has the plugins' hooks. */
   #adopt(operationId: string, type: AnyHookType): OperationRecord | undefined {
     if (this.#plugins.hooks.length === 0 && this.#plugins.instruments.length === 0) return undefined
@@ -260,6 +269,7 @@ export class HookDispatcher {
     const { operationId } = record
     if (this.#records.get(operationId) !== record) return
     this.#records.delete(operationId)
+    if (this.#last === record) this.#last = undefined
     this.#operations.delete(record)
     if (this.#plugins.size > 0) this.#ended.remember(operationId, sequence)
     if (!record.managed) this.#tellReleased(operationId, abandoned)

@@ -35,6 +35,21 @@ interface Audience {
   readonly detach: Detach | undefined
 }
 
+/**
+ * An object that inherits nothing, so that `constructor` is no hook type. Looking up a name in it takes half of what
+ * a Map takes, and that is a quarter of what an event costs that nobody hears.
+ */
+class Bare {
+  static {
+    Object.setPrototypeOf(Bare.prototype, null)
+    Reflect.deleteProperty(Bare.prototype, 'constructor')
+  }
+}
+
+function noAudiences(): Partial<Record<AnyHookType, Audience>> {
+  return new Bare()
+}
+
 const NO_CONSUMER =
   'event.mock() has no effect under dispatch("beforeToolCall"). Let the runtime call dispatchBeforeToolCall().'
 
@@ -57,7 +72,7 @@ export class OperationRecord implements QueueOwner {
   readonly #own = new Map<string, HookQueue>()
   readonly #global = new Map<AgentHook, HookQueue>()
   readonly #busy = new Set<HookQueue>()
-  readonly #audiences = new Map<AnyHookType, Audience>()
+  #audiences = noAudiences()
   /** Events dispatched by a handler while an event is on its way to several hooks: told after that one, in order. */
   #deferred: (() => void)[] | undefined
   #delivering = false
@@ -85,7 +100,7 @@ export class OperationRecord implements QueueOwner {
 
   add(hooks: readonly AgentHook[]): void {
     for (const hook of hooks) this.#own.set(hook.id, this.#queueFor(hook, this.#host.nextOrder()))
-    this.#audiences.clear()
+    this.#audiences = noAudiences()
   }
 
   removeHooks(hooks: readonly { readonly id: string }[]): void {
@@ -95,13 +110,13 @@ export class OperationRecord implements QueueOwner {
       queue.remove()
       this.#own.delete(hook.id)
     }
-    this.#audiences.clear()
+    this.#audiences = noAudiences()
   }
 
   /** Takes the operation's own hooks out; what was dispatched to them before is still delivered. */
   forgetHooks(): void {
     this.#own.clear()
-    this.#audiences.clear()
+    this.#audiences = noAudiences()
   }
 
   /** The plugins changed. Queues of hooks that stay are kept, with what waits in them. */
@@ -112,7 +127,7 @@ export class OperationRecord implements QueueOwner {
       queue.remove()
       this.#global.delete(hook)
     }
-    this.#audiences.clear()
+    this.#audiences = noAudiences()
   }
 
   hasHooks(type?: AnyHookType): boolean {
@@ -122,7 +137,7 @@ export class OperationRecord implements QueueOwner {
 
   /** Counts an event that would reach nobody. False when somebody would hear it: then it is to be emitted. */
   skipUnheard(type: AnyHookType): boolean {
-    const audience = this.#audiences.get(type) ?? this.#audienceOf(type)
+    const audience = this.#audiences[type] ?? this.#audienceOf(type)
     if (audience === undefined || audience.queues.length > 0 || this.#instrumented) return false
     this.#count(type)
     return true
@@ -136,7 +151,7 @@ export class OperationRecord implements QueueOwner {
 
   /** Fire and forget. Never throws. */
   emit(type: AnyHookType, init: object): void {
-    const audience = this.#audiences.get(type) ?? this.#audienceOf(type)
+    const audience = this.#audiences[type] ?? this.#audienceOf(type)
     if (audience === undefined) return
     const sequence = this.#count(type)
     if (audience.queues.length === 0 && !this.#instrumented) return
@@ -148,7 +163,7 @@ export class OperationRecord implements QueueOwner {
 
   /** The handlers of `beforeToolCall`, once each, and the mock that one of them may have set. */
   decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
-    const audience = this.#audiences.get('beforeToolCall') ?? this.#audienceOf('beforeToolCall')
+    const audience = this.#audiences.beforeToolCall ?? this.#audienceOf('beforeToolCall')
     if (audience === undefined) return null
     const sequence = this.#count('beforeToolCall')
     if (audience.queues.length === 0 && !this.#instrumented) return null
@@ -248,7 +263,7 @@ export class OperationRecord implements QueueOwner {
 
   /** Undefined for what is no hook type, which is reported. */
   #audienceOf(type: AnyHookType): Audience | undefined {
-    const known = this.#audiences.get(type)
+    const known = this.#audiences[type]
     if (known !== undefined) return known
     if (!isHookType(type)) {
       const types = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
@@ -268,7 +283,7 @@ export class OperationRecord implements QueueOwner {
     }
     list.sort((a, b) => priorityOf(a) - priorityOf(b) || a.order - b.order)
     const audience = { queues: list, detach: detachOf(type) }
-    this.#audiences.set(type, audience)
+    this.#audiences[type] = audience
     return audience
   }
 

@@ -12,13 +12,29 @@ const MAX_DEPTH = 500
 export function snapshot<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   try {
-    // Most values are small trees: those are copied without bookkeeping.
-    const budget = { left: UNTRACKED_OBJECTS }
-    const small = copy(value, 0, undefined, budget)
-    return (budget.left >= 0 ? small : copy(value, 0, new Map(), budget)) as T
+    return (copyFlat(value) ?? copyDeep(value)) as T
   } catch {
     return value
   }
+}
+
+/** Most values are flat: arguments of a few names. Undefined for one that is not. */
+function copyFlat(value: object): object | undefined {
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return undefined
+  const plain: Record<string, unknown> = { ...value }
+  for (const key in plain) {
+    const item = plain[key]
+    if (typeof item === 'object' && item !== null) return undefined
+  }
+  return plain
+}
+
+function copyDeep(value: object): object {
+  // Small trees are copied without bookkeeping.
+  const budget = { left: UNTRACKED_OBJECTS }
+  const small = copy(value, 0, undefined, budget)
+  return budget.left >= 0 ? small : copy(value, 0, new Map(), budget)
 }
 
 type Seen = Map<object, object> | undefined
