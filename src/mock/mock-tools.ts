@@ -54,6 +54,9 @@ export interface MockCoverage {
   readonly refused: readonly string[]
 }
 
+/** The mocks of a dispatcher, the oldest first. Rules of newer ones go before those of older ones. */
+const layersOf = new WeakMap<HookDispatcher, readonly MockTools[]>()
+
 let nextId = 0
 
 /**
@@ -82,6 +85,7 @@ export class MockTools implements Disposable {
   readonly #failures = new Failures()
   readonly #calls: MockToolsCall[] = []
   readonly #warned = new Set<string>()
+  readonly #dispatcher: HookDispatcher
   readonly #undo: Disposable
   /** Unused rules that a test was told of. */
   readonly #told = new Set<ActiveRule>()
@@ -113,7 +117,9 @@ export class MockTools implements Disposable {
         },
       ],
     }
+    this.#dispatcher = dispatcher
     this.#undo = dispatcher.use(plugin)
+    layersOf.set(dispatcher, [...(layersOf.get(dispatcher) ?? []), this])
   }
 
   /** Every call that reached the mocks, in order; those of one tool when a name is given. */
@@ -171,11 +177,32 @@ export class MockTools implements Disposable {
   /** Takes the mocks out without a check. */
   detach(): void {
     this.#disposed = true
+    const others = layersOf.get(this.#dispatcher)?.filter((layer) => layer !== this) ?? []
+    layersOf.set(this.#dispatcher, others)
     this.#undo[Symbol.dispose]()
   }
 
+  /** The oldest mocks are asked first, and speak for all: a call is for the newest ones that have a rule for it. */
   async #answer(call: StandInCall): Promise<StandInAnswer | undefined> {
-    if (this.#options.appliesTo?.(call.operation) === false) return undefined
+    const layers = (layersOf.get(this.#dispatcher) ?? []).filter(
+      (layer) => layer.#options.appliesTo?.(call.operation) !== false,
+    )
+    if (layers[0] !== this) return undefined
+    const newest = layers.at(-1) as MockTools
+    const taker = layers.length === 1 ? this : layers.findLast((layer) => layer.#hasRule(call))
+    return (taker ?? newest).#answerAlone(call)
+  }
+
+  #hasRule(call: StandInCall): boolean {
+    try {
+      return this.#rules.find(call) !== undefined
+    } catch {
+      // The rule's own function threw: that is told where the rule is.
+      return true
+    }
+  }
+
+  async #answerAlone(call: StandInCall): Promise<StandInAnswer | undefined> {
     const checked = this.#checkArguments(call)
     // Awaited only when there is something to wait for: calls get rules in the order in which they were made.
     if (checked instanceof Promise) await checked

@@ -370,6 +370,31 @@ describe('runs that go on at once', () => {
   })
 })
 
+it('asks newer mocks of a dispatcher before older ones, and falls back to these', async () => {
+  const { dispatcher, real } = setup()
+  using base = mockTools(dispatcher, [mock('search').returns('base'), mock('now').returns('base')])
+  {
+    using mocks = mockTools(dispatcher, [mock('search').once().returns('own')])
+    const outcomes = await runTools(
+      dispatcher,
+      ['search', 'search', 'now', 'other'].map((apiName) => ({ apiName })),
+      { real },
+    )
+    expect(outcomes.map((outcome) => ('result' in outcome ? outcome.result : outcome.state))).toEqual([
+      'own',
+      'base',
+      'base',
+      'errored',
+    ])
+    expect(mocks.calls().map(({ apiName }) => apiName)).toEqual(['search', 'other'])
+    expect(() => mocks.assertUsed()).toThrow('"other" was called')
+  }
+  const [outcome] = await runTools(dispatcher, [{ apiName: 'search' }], { real })
+  expect(resultOf(outcome)).toBe('base')
+  expect(real.ran).toEqual([])
+  base.assertUsed()
+})
+
 it('answers runtimes that dispatch events by hand', async () => {
   const { dispatcher } = setup()
   using _mocks = mockTools(dispatcher, [mock('t').returns({ a: 1 }), mock('bad').throws('no')])

@@ -143,6 +143,12 @@ export class RuleSet {
 
   /** The first rule that fits and is not used up; it is used by this. */
   take(call: StandInCall): { rule: ActiveRule; mocked: MockedCall } | undefined {
+    const found = this.find(call)
+    found?.rule.use(call.operation.rootOperationId)
+    return found
+  }
+
+  find(call: StandInCall): { rule: ActiveRule; mocked: MockedCall } | undefined {
     const { rootOperationId } = call.operation
     for (const rule of this.forTool(call)) {
       if (
@@ -153,7 +159,6 @@ export class RuleSet {
         continue
       const mocked = toMockedCall(call, rule.usesIn(rootOperationId))
       if (rule.differences(mocked).length > 0) continue
-      rule.use(rootOperationId)
       return { rule, mocked }
     }
     return undefined
