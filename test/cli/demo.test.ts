@@ -1,6 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { HOOK_TYPES } from 'hookspan'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startScriptedServer } from '../../src/mock/scripted-server/index.ts'
@@ -98,5 +101,75 @@ describe('hookspan demo', { timeout: 60_000 }, () => {
     const refused = await live(`${model.baseURL}/nothing`)
     expect(refused.stdout).toMatch(/The run ended: error\./)
     expect(refused.code).toBe(1)
+  })
+})
+
+const bin = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
+const pty = ['/usr/bin/script', '/bin/script'].find((path) => existsSync(path))
+const linux = process.platform === 'linux'
+if (linux && !pty && process.env.CI === 'true') throw new Error('`script` of util-linux is missing.')
+
+describe.skipIf(!linux || !pty)('hookspan demo at a terminal', { timeout: 60_000 }, () => {
+  /** Types Ctrl-C once `until` has been written, and gives all that was written. */
+  async function atTerminal(endpoint: string, env: Record<string, string>, until: RegExp) {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-demo-'))
+    const { CI: _, ...inherited } = process.env
+    const child = spawn(pty!, ['-qefc', `"${process.execPath}" "${bin}" demo --fast`, '/dev/null'], {
+      cwd,
+      env: { ...inherited, HOOKSPAN_HOME: cwd, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...env },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    let text = ''
+    const seen = Promise.withResolvers<void>()
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk
+      if (until.test(text)) seen.resolve()
+    })
+    const ended = once(child, 'close') as Promise<[number | null]>
+    return {
+      text: () => text,
+      seen: () => Promise.race([seen.promise, ended]),
+      ended,
+      interrupt: () => child.stdin.write('\x03'),
+      [Symbol.dispose]() {
+        child.kill('SIGKILL')
+        rmSync(cwd, { recursive: true, force: true })
+      },
+    }
+  }
+
+  it('keeps a viewer with the run until Ctrl-C where nothing listens', async () => {
+    const endpoint = await refusingUrl()
+    using terminal = await atTerminal(endpoint, {}, /until Ctrl-C/)
+    await terminal.seen()
+    const [, url, traceId, token] =
+      /Open +\S*?(http:\/\/127\.0\.0\.1:\d+)\/run\/([0-9a-f]{32})#token=([\w-]+)/.exec(terminal.text()) ?? []
+    expect(url, terminal.text()).toBe(endpoint)
+    const answer = await fetch(`${url}/api/runs/${traceId}`)
+    const { summary } = (await answer.json()) as { summary: { title: string; status: string; spans: number } }
+    expect(summary).toMatchObject({ title: 'support', status: 'ok' })
+    expect(summary.spans).toBeGreaterThan(20)
+    const remove = (bearer: string) =>
+      fetch(`${url}/api/runs/${traceId}`, {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${bearer}` },
+      })
+    expect((await remove('x')).status).toBe(401)
+    expect((await remove(token!)).status).toBe(200)
+    terminal.interrupt()
+    expect(await terminal.ended).toEqual([0, null])
+    await expect(fetch(`${url}/api/status`)).rejects.toThrow()
+  })
+
+  it('starts none on CI, nor where somebody listens already', async () => {
+    const nobody = await refusingUrl()
+    using onCi = await atTerminal(nobody, { CI: 'true' }, /never/)
+    expect(await onCi.ended).toEqual([0, null])
+    expect(onCi.text()).toContain('Nothing answers at')
+
+    await using stub = await startOtlpStub({ status: 200 })
+    using beside = await atTerminal(stub.url, {}, /never/)
+    expect(await beside.ended).toEqual([0, null])
+    expect(beside.text()).toMatch(/Open +\S*http:\/\/127\.0\.0\.1:16686\/trace/)
   })
 })

@@ -13,6 +13,7 @@ import { rowsOf } from '../render/rows.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
 import { renderTree } from '../render/tree.ts'
 import { Narrator } from './narrator.ts'
+import { linkToRun, startOwnViewer, untilStopped } from './own-viewer.ts'
 import { scriptedModels } from './script.ts'
 import { CUSTOMER_SAYS, carrierMock, priceOf, shiftLead, shopRules, supportAgent } from './shop.ts'
 
@@ -26,15 +27,20 @@ export interface DemoOptions {
   fast?: boolean
 }
 
-/** Gives the exit code. */
+/** Gives the exit code. Where it started a viewer, only once that is ended. */
 export async function runDemo(options: DemoOptions): Promise<number> {
   assertPeers('hookspan demo')
   const terminal = terminalOf(process.stdout)
   const id = `demo-${Date.now().toString(36)}`
+  const { traceId } = idsOfOperation(id)
   const pace = options.fast ? 0 : 1
   await using models = options.live ? liveModels() : await scriptedEndpoint(pace)
+  const viewer =
+    options.endpoint === undefined
+      ? await startOwnViewer((message) => terminal.line(terminal.style('red', message)))
+      : undefined
   const output = await openTraceOutput({
-    endpoint: options.endpoint,
+    endpoint: options.endpoint ?? viewer?.otlpEndpoint,
     file: options.out ?? join('.hookspan', `${id}.otlp.json`),
     serviceName: process.env.OTEL_SERVICE_NAME ?? 'hookspan-demo',
     captureContent: true,
@@ -49,7 +55,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   ]) {
     dispatcher.use(plugin)
   }
-  introduce(terminal, options)
+  introduce(terminal, options, viewer && linkToRun(viewer, traceId))
   const run = await execAgent({
     agent: supportAgent({ pace, models: { support: options.model, small: 'gpt-4o-mini' } }),
     prompt: CUSTOMER_SAYS,
@@ -60,14 +66,19 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     userId: 'mara',
     ...(!options.live && { priceOf }),
   })
-  const { traceId } = idsOfOperation(id)
   const trace = output.finish(traceId)
   const undelivered = await output.close()
   conclude(terminal, run, narrator)
   terminal.line(terminal.style('bold', 'The same run as a trace:'))
   for (const line of renderTree(rowsOf(trace), terminal, terminal.columns)) terminal.line(line)
   terminal.line()
-  tellWhere(terminal, output, traceId, undelivered)
+  tellWhere(terminal, output, traceId, undelivered, viewer && linkToRun(viewer, traceId))
+  if (viewer) {
+    terminal.line()
+    terminal.line('The viewer runs until Ctrl-C. Its runs are kept: `hookspan view` shows them again.')
+    await untilStopped()
+    await viewer.close()
+  }
   const delivered = undelivered === undefined || options.endpoint === undefined
   return run.status === 'done' && delivered ? EXIT.done : EXIT.failed
 }
@@ -98,11 +109,17 @@ function openai(): { OpenAI: typeof OpenAI } {
   return requirePeer<{ OpenAI: typeof OpenAI }>('openai', 'hookspan demo')
 }
 
-function introduce({ line, style, columns }: Terminal, { live, model }: DemoOptions): void {
+function introduce(
+  { line, style, columns }: Terminal,
+  { live, model }: DemoOptions,
+  link: string | undefined,
+): void {
   line(
     style('bold', 'A support agent at work') +
       style('dim', live ? ` (live: ${model})` : ' (scripted model: no key, no network)'),
   )
+  // In one piece, so that a terminal makes a link of it.
+  if (link !== undefined) line(style('dim', `Watch it in the browser: ${link}`))
   line()
   for (const text of wrap(`Customer: ${CUSTOMER_SAYS}`, Math.min(columns, 100))) line(text)
   line()
@@ -128,6 +145,7 @@ function tellWhere(
   { collector, silence, filePath }: TraceOutput,
   traceId: string,
   undelivered: string | undefined,
+  link: string | undefined,
 ): void {
   const tell = (title: string, text: string, isBad = false) => {
     for (const [index, part] of wrap(text, Math.min(columns, 100) - TITLE_COLUMNS).entries()) {
@@ -138,6 +156,8 @@ function tellWhere(
   tell('Written', String(filePath))
   if (undelivered !== undefined) {
     tell('Not sent', `${undelivered} Run \`hookspan doctor\` for the cause.`, true)
+  } else if (link !== undefined) {
+    line(`${style('bold', 'Open'.padEnd(TITLE_COLUMNS))}${link}`)
   } else if (collector !== undefined) {
     tell('Open', `${collector.linkOf(traceId)}  (${collector.kind})`)
   } else {
