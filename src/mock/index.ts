@@ -5,13 +5,8 @@ export { ScriptedApprovals, scriptedApprovals } from './humans/scripted-approval
 export { type LiveCallGuard, type NoLiveCallsOptions, noLiveCalls } from './live/no-live-calls.ts'
 export { match } from './match/index.ts'
 export type { Matcher } from './match/matcher.ts'
-export {
-  type MockCoverage,
-  MockTools,
-  type MockToolsCall,
-  type MockToolsOptions,
-  mockTools,
-} from './mock-tools.ts'
+export { MockTools, mockTools } from './mock-tools.ts'
+export type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
 export type { Divergence } from './recordings/divergence.ts'
 export { type FromTraceResult, recordingFromTrace } from './recordings/from-trace.ts'
 export { type RecordToolsOptions, recordTools, ToolRecorder } from './recordings/record-tools.ts'

@@ -1,58 +1,16 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { nearestName } from '../internal/nearest-name.ts'
 import { checkSchema, formatProblems, type SchemaProblem } from '../internal/schema/check-schema.ts'
 import { Failures } from './failures.ts'
+import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
 import { isForTool } from './rules/address.ts'
 import { type Answer, give } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
-import { ToolCatalog, type ToolDeclaration } from './tool-catalog.ts'
-
-export interface MockToolsOptions {
-  /**
-   * What happens to a call that no rule answers. `error`: it fails, the real tool does not run, and the test is
-   * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool.
-   *
-   * @default 'error'
-   */
-  onUnmocked?: 'error' | 'passthrough' | 'warn'
-  /**
-   * The tools that the agents have, with their schemas. Needed only for what cannot be seen: tools in model
-   * requests and schemas that the runtime hands to `toolCall` are known.
-   */
-  tools?: readonly ToolDeclaration[]
-  /** `off`: neither arguments nor results are held to the tool's schemas. @default 'error' */
-  schemas?: 'error' | 'off'
-  /** Which operations are mocked, where several tests share one dispatcher. @default all */
-  appliesTo?: (operation: StandInCall['operation']) => boolean
-}
-
-/** One call that reached the mocks. */
-export interface MockToolsCall {
-  readonly apiName: string
-  readonly identifier: string
-  readonly args: unknown
-  readonly toolCallId: string
-  readonly agentPath: readonly string[]
-  readonly operationId: string
-  readonly stepIndex: number
-  /** `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did. */
-  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused'
-  readonly rule?: string
-}
-
-/** Which tools there were, and what became of their calls. Names, sorted. */
-export interface MockCoverage {
-  /** Declared, offered to a model, or called. */
-  readonly discovered: readonly string[]
-  readonly mocked: readonly string[]
-  /** The real tool ran. */
-  readonly live: readonly string[]
-  readonly refused: readonly string[]
-}
+import { ToolCatalog } from './tool-catalog.ts'
+import { unknownTool, unusedRule } from './unused-rules.ts'
 
 /** The mocks of a dispatcher, the oldest first. Rules of newer ones go before those of older ones. */
 const layersOf = new WeakMap<HookDispatcher, readonly MockTools[]>()
@@ -319,33 +277,6 @@ export class MockTools implements Disposable {
   #fail(code: HookspanError['code'], message: string, cause?: unknown): HookspanError {
     return this.#failures.add(new HookspanError(code, message, cause === undefined ? {} : { cause }))
   }
-}
-
-function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
-  const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
-  const others = calls.filter(({ apiName, identifier }) =>
-    isForTool(rule.definition.address, { apiName, identifier }),
-  )
-  const seen = others.map(
-    (call) => `\n  called   ${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`,
-  )
-  return new HookspanError(
-    'MOCK_UNUSED',
-    `A mock was not used: ${rule} answered ${rule.used} calls, expected ${wanted}.${
-      others.length === 0 ? '\n  The tool was never called.' : seen.slice(0, 5).join('')
-    }\nRemove it, or mark it with .optional().`,
-  )
-}
-
-function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
-  const { tool } = rule.definition.address
-  const close = nearestName(tool, known)
-  return new HookspanError(
-    'MOCK_UNKNOWN_TOOL',
-    `A mock is for a tool that no agent has: ${rule}.\n  Tools: ${sorted([...known]).join(', ')}.${
-      close === undefined ? '' : `\nDid you mean "${close}"?`
-    }`,
-  )
 }
 
 function sorted(names: readonly string[]): string[] {

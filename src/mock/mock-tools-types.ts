@@ -1,0 +1,45 @@
+import type { StandInCall } from '../dispatcher/index.ts'
+import type { ToolDeclaration } from './tool-catalog.ts'
+
+export interface MockToolsOptions {
+  /**
+   * What happens to a call that no rule answers. `error`: it fails, the real tool does not run, and the test is
+   * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool.
+   *
+   * @default 'error'
+   */
+  onUnmocked?: 'error' | 'passthrough' | 'warn'
+  /**
+   * The tools that the agents have, with their schemas. Needed only for what cannot be seen: tools in model
+   * requests and schemas that the runtime hands to `toolCall` are known.
+   */
+  tools?: readonly ToolDeclaration[]
+  /** `off`: neither arguments nor results are held to the tool's schemas. @default 'error' */
+  schemas?: 'error' | 'off'
+  /** Which operations are mocked, where several tests share one dispatcher. @default all */
+  appliesTo?: (operation: StandInCall['operation']) => boolean
+}
+
+/** One call that reached the mocks. */
+export interface MockToolsCall {
+  readonly apiName: string
+  readonly identifier: string
+  readonly args: unknown
+  readonly toolCallId: string
+  readonly agentPath: readonly string[]
+  readonly operationId: string
+  readonly stepIndex: number
+  /** `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did. */
+  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused'
+  readonly rule?: string
+}
+
+/** Which tools there were, and what became of their calls. Names, sorted. */
+export interface MockCoverage {
+  /** Declared, offered to a model, or called. */
+  readonly discovered: readonly string[]
+  readonly mocked: readonly string[]
+  /** The real tool ran. */
+  readonly live: readonly string[]
+  readonly refused: readonly string[]
+}

@@ -1,0 +1,35 @@
+import { HookspanError } from '../internal/errors.ts'
+import { nearestName } from '../internal/nearest-name.ts'
+import type { MockToolsCall } from './mock-tools-types.ts'
+import { isForTool } from './rules/address.ts'
+import { describeCall } from './rules/explain.ts'
+import type { ActiveRule } from './rules/rule-set.ts'
+
+/** A rule that answered fewer calls than it should. */
+export function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
+  const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
+  const others = calls.filter(({ apiName, identifier }) =>
+    isForTool(rule.definition.address, { apiName, identifier }),
+  )
+  const seen = others.map(
+    (call) => `\n  called   ${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`,
+  )
+  return new HookspanError(
+    'MOCK_UNUSED',
+    `A mock was not used: ${rule} answered ${rule.used} calls, expected ${wanted}.${
+      others.length === 0 ? '\n  The tool was never called.' : seen.slice(0, 5).join('')
+    }\nRemove it, or mark it with .optional().`,
+  )
+}
+
+/** A rule that could never answer. */
+export function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
+  const { tool } = rule.definition.address
+  const close = nearestName(tool, known)
+  return new HookspanError(
+    'MOCK_UNKNOWN_TOOL',
+    `A mock is for a tool that no agent has: ${rule}.\n  Tools: ${[...known].sort().join(', ')}.${
+      close === undefined ? '' : `\nDid you mean "${close}"?`
+    }`,
+  )
+}
