@@ -1,8 +1,9 @@
 import type { Suite } from '../harness/types.ts'
 import { agentRun } from './agent-run.ts'
 import { dispatch } from './dispatch.ts'
+import { gates } from './gates.ts'
 import { mockMatch } from './mock-match.ts'
 import { mockedCall } from './mocked-call.ts'
 import { toolCall } from './tool-call.ts'
 
-export const suites: readonly Suite[] = [dispatch, toolCall, agentRun, mockedCall, mockMatch]
+export const suites: readonly Suite[] = [dispatch, toolCall, agentRun, mockedCall, mockMatch, gates]

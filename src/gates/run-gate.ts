@@ -30,15 +30,17 @@ export async function runGate(
   runSignal?: AbortSignal,
 ): Promise<GateAnswer> {
   const timeoutMs = gate.timeoutMs ?? DEFAULT_GATE_TIMEOUT_MS
-  // Not AbortSignal.any(): a run's signal that lives on keeps something of each signal that is derived from it.
-  const controller = new AbortController()
-  const { signal } = controller
-  const onAbort = () => controller.abort(runSignal?.reason)
-  if (runSignal?.aborted) onAbort()
-  else runSignal?.addEventListener('abort', onAbort, { once: true })
+  const scope = new GateScope(runSignal)
   let timer: NodeJS.Timeout | undefined
+  let cut: (() => void) | undefined
   try {
-    const answer = gate.decide({ ...ctx, payload: snapshot(ctx.payload), signal })
+    const answer = gate.decide({
+      ...ctx,
+      payload: snapshot(ctx.payload),
+      get signal() {
+        return scope.signal
+      },
+    })
     const decision = isThenable(answer)
       ? await Promise.race([
           answer,
@@ -46,9 +48,9 @@ export async function runGate(
             const expire = () => reject(new GateTimeout(`no decision within ${timeoutMs} ms`))
             if (timeoutMs !== Number.POSITIVE_INFINITY)
               timer = setTimeout(expire, Math.min(timeoutMs, MAX_TIMER_MS))
-            const cut = () => reject(new Error('the run was aborted'))
-            if (signal.aborted) cut()
-            else signal.addEventListener('abort', cut, { once: true })
+            cut = () => reject(new Error('the run was aborted'))
+            if (runSignal?.aborted) cut()
+            else runSignal?.addEventListener('abort', cut, { once: true })
           }),
         ])
       : answer
@@ -57,6 +59,8 @@ export async function runGate(
     if (problem !== undefined) return { ok: false, code: 'gate_invalid', message: problem }
     return { ok: true, decision: snapshot(decision as Decision) }
   } catch (error) {
+    // Whatever it still does is for nobody.
+    scope.abort(error)
     const code =
       error instanceof GateTimeout
         ? 'gate_timeout'
@@ -66,8 +70,38 @@ export async function runGate(
     return { ok: false, code, message: errorMessage(error), error }
   } finally {
     clearTimeout(timer)
-    runSignal?.removeEventListener('abort', onAbort)
-    controller.abort()
+    if (cut !== undefined) runSignal?.removeEventListener('abort', cut)
+    scope.leave()
+  }
+}
+
+/**
+ * The signal of one decision, made for gates that ask for it only. Not `AbortSignal.any()`: a run's signal that lives on
+ * keeps something of each signal that is derived from it.
+ */
+class GateScope {
+  readonly #run: AbortSignal | undefined
+  #controller: AbortController | undefined
+  readonly #onAbort = () => this.#controller?.abort(this.#run?.reason)
+
+  constructor(run: AbortSignal | undefined) {
+    this.#run = run
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller !== undefined) return this.#controller.signal
+    this.#controller = new AbortController()
+    if (this.#run?.aborted) this.#onAbort()
+    else this.#run?.addEventListener('abort', this.#onAbort, { once: true })
+    return this.#controller.signal
+  }
+
+  abort(reason: unknown): void {
+    this.#controller?.abort(reason)
+  }
+
+  leave(): void {
+    this.#run?.removeEventListener('abort', this.#onAbort)
   }
 }
 
