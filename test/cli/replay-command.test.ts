@@ -102,6 +102,39 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
     expect(await idOf('0')).toMatchObject([{ id: 'two-turns', index: 0 }])
   })
 
+  it('keeps the recorded times, and waits as the recording did, faster', async () => {
+    const at = (second: number) => `2025-08-01T16:00:0${second}.000000`
+    const tau2 = file('tau2.json', {
+      info: { environment_info: { policy: 'Be brief.' } },
+      simulations: [
+        {
+          id: 's1',
+          messages: [
+            { role: 'user', content: 'hi', timestamp: at(0) },
+            { role: 'assistant', content: 'hello', timestamp: at(4) },
+          ],
+        },
+      ],
+    })
+    const out = join(folder, 'timed.json')
+    const { code, stdout } = await replay([tau2, '--recorded-times', '--speed', '10', '--out', out, '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).durationMs).toBeGreaterThanOrEqual(400)
+    const spans: { name: string; startTimeUnixNano: string; endTimeUnixNano: string }[] = JSON.parse(
+      readFileSync(out, 'utf8'),
+    ).resourceSpans[0].scopeSpans[0].spans
+    const run = spans.find(({ name }) => name === 'invoke_agent tau2')!
+    const [start, end] = [run.startTimeUnixNano, run.endTimeUnixNano].map((nanos) =>
+      Number(BigInt(nanos) / 1_000_000n),
+    )
+    expect([start, end]).toEqual([Date.parse(`${at(0)}Z`), Date.parse(`${at(4)}Z`)])
+
+    const untimed = await replay([file('chat.json', chat), '--recorded-times'])
+    expect(untimed.stderr).toBe(
+      'note: 1 run of 1 holds no times, so --recorded-times leaves the times of now there.\n',
+    )
+  })
+
   it.each([
     ['no file', [], /missing required argument 'file'/],
     [
