@@ -8,13 +8,15 @@ import type {
   GatePoint,
   ParkedApproval,
 } from '../gates/index.ts'
-import type { ApprovalOutcome, HumanAction } from '../hooks/index.ts'
+import type { ApprovalOutcome } from '../hooks/index.ts'
 import { delay, MAX_TIMER_MS } from '../internal/async.ts'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
 import { sha256 } from '../internal/sha256.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import type { DecideOptions, OperationCore } from './operation-core.ts'
+import type { OperationCore } from './operation-core.ts'
+import type { DecideOptions } from './operation-gates.ts'
+import { mismatch, type Verdict, verdictOf } from './verdict.ts'
 
 class Expired extends Error {}
 
@@ -170,15 +172,6 @@ function readMs({ expiresAt }: ApprovalRequest): number | undefined {
   return expiresAt === undefined ? undefined : Math.max(expiresAt - Date.now(), READ_MS)
 }
 
-interface Verdict {
-  readonly result: AskResult
-  readonly action: HumanAction
-  readonly approver?: string
-  readonly reason?: string
-  readonly error?: unknown
-  readonly always?: boolean
-}
-
 async function settle(
   approver: Approver,
   request: ApprovalRequest,
@@ -234,13 +227,6 @@ function errorCode(error: unknown): 'approval_mismatch' | 'approval_timeout' | '
   return error.code === 'APPROVAL_MISMATCH' ? 'approval_mismatch' : 'approval_error'
 }
 
-function mismatch(digest: string, request: ApprovalRequest): HookspanError {
-  return new HookspanError(
-    'APPROVAL_MISMATCH',
-    `the answer is for other arguments: digest ${digest}, expected ${request.argsDigest}`,
-  )
-}
-
 async function answerOf(
   approver: Approver,
   request: ApprovalRequest,
@@ -268,45 +254,5 @@ async function answerOf(
   } finally {
     clearTimeout(timer)
     runSignal?.removeEventListener('abort', onRunAbort)
-  }
-}
-
-function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest, approver: Approver): Verdict {
-  if (typeof answer !== 'object' || answer === null) {
-    throw new Error(`expected an answer { decision, ... }, got ${describeValue(answer)}`)
-  }
-  const { decision, approver: who, reason, args, argsDigest, stop, alwaysAllow } = answer
-  if (!request.allow.includes(decision)) {
-    throw new Error(`the answer ${describeValue(decision)} is not among ${request.allow.join(', ')}`)
-  }
-  const by = {
-    ...(who !== undefined && { approver: who }),
-    ...(reason !== undefined && { reason }),
-    ...(alwaysAllow === true && { always: true }),
-  }
-  const claimed = approver.ledger === undefined ? {} : { requestId: request.id }
-  if (decision === 'reject') {
-    const why = reason ?? 'rejected by a human'
-    return {
-      result: { kind: 'reject', code: 'rejected', reason: why, stop: stop ?? false },
-      action: stop === true ? 'reject' : 'rejectAndContinue',
-      ...by,
-    }
-  }
-  if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
-    throw mismatch(argsDigest, request)
-  }
-  if (decision === 'edit') {
-    if (args === undefined) throw new Error('an "edit" answer needs `args`')
-    return {
-      result: { kind: 'approve', args: snapshot(args), edited: true, ...claimed },
-      action: 'edit',
-      ...by,
-    }
-  }
-  return {
-    result: { kind: 'approve', args: request.args, edited: false, ...claimed },
-    action: 'approve',
-    ...by,
   }
 }

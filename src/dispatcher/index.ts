@@ -25,5 +25,5 @@ export type { ApprovalMessage, GateDecidedMessage, HookFailure, HookRunMessage }
 export { HOOK_CHANNEL } from './report.ts'
 export type { StandIn, StandInAnswer, StandInCall } from './stand-in.ts'
 export { CallMaker, Step, type StepReport } from './step.ts'
-export type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call.ts'
+export type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
 export { type ToolMessage, type ToolOutcome, ToolResult } from './tool-outcome.ts'

@@ -7,7 +7,8 @@ import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../internal/llm/watch-stream.ts'
-import { type CallSite, type DecideOptions, effectiveRequest, type OperationCore } from './operation-core.ts'
+import { type CallSite, effectiveRequest, type OperationCore } from './operation-core.ts'
+import type { DecideOptions } from './operation-gates.ts'
 import type { Scopes } from './scopes.ts'
 
 /** A model call that a runtime is about to make. */

@@ -1,12 +1,4 @@
-import {
-  type ChainOptions,
-  type ChainResult,
-  type GateRecord,
-  isRefusal,
-  orderGates,
-  runChain,
-} from '../gates/chain.ts'
-import { decidesAt } from '../gates/gate.ts'
+import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { Approver, Gate, GatePoint } from '../gates/index.ts'
 import type {
   AnyHookType,
@@ -18,8 +10,8 @@ import type {
 } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { addOptional, addUsage, NO_USAGE } from '../internal/usage.ts'
-import { askHuman } from './ask-human.ts'
 import type { Activity, OperationInfo } from './instrument.ts'
+import { type DecideOptions, OperationGates } from './operation-gates.ts'
 import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
 import type { PriceOf } from './options.ts'
@@ -59,22 +51,6 @@ export interface LlmNote {
 /** An activity that is open, and how to end it when the operation ends before it does. */
 export type Closer = (reason: CompletionReason) => void
 
-export interface DecideOptions {
-  readonly scopes: Scopes
-  readonly stepIndex: number | undefined
-  readonly identifier?: string
-  readonly apiName?: string
-  readonly toolCallId?: string
-  readonly callKey?: string
-  readonly args?: unknown
-  readonly model?: string
-  readonly provider?: string
-  /** Where the call may be taken up again by another process, so that an approver may park the run. */
-  readonly parkable?: boolean
-  /** The call as it waited, when this is its second half. */
-  readonly waited?: WaitingCall
-}
-
 /** The state that an operation's steps and calls share. */
 export class OperationCore {
   readonly host: OperationHost
@@ -84,7 +60,7 @@ export class OperationCore {
   readonly scopes: Scopes
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
-  readonly inheritedGates: () => readonly Gate[]
+  readonly #gates: OperationGates
   readonly #release: () => void
   readonly #ownApprover: Approver | undefined
   readonly tree: RunTree
@@ -136,7 +112,7 @@ export class OperationCore {
     this.signal = inherited.signal
     this.#release = inherited.release
     this.agentPath = inherited.agentPath
-    this.inheritedGates = inherited.gates
+    this.#gates = new OperationGates(this, inherited.gates)
     this.#ownApprover = init.approver ?? inherited.approver
     this.tree = inherited.tree
     this.runKey = init.resume?.runKey ?? crypto.randomUUID()
@@ -301,78 +277,25 @@ export class OperationCore {
     this.tree.addToolCall()
   }
 
-  /** The gates that decide at a point: the parent's, then this operation's, then the plugins', by priority. */
   gatesAt(point: GatePoint): readonly Gate[] {
-    const gates = this.allGates()
-    return gates.some((gate) => decidesAt(gate, point)) ? orderGates(gates, point) : NO_GATES
+    return this.#gates.at(point)
   }
 
-  /** Whether any gate decides at a point. */
   decidesAt(point: GatePoint): boolean {
-    const gates = this.allGates()
-    return gates.length > 0 && gates.some((gate) => decidesAt(gate, point))
+    return this.#gates.decideAt(point)
   }
 
   allGates(): readonly Gate[] {
-    const inherited = this.inheritedGates()
-    const own = this.init.gates ?? NO_GATES
-    const plugged = this.host.plugins.gates
-    if (inherited.length === 0 && own.length === 0) return plugged
-    return [...new Set([...inherited, ...own, ...plugged])]
+    return this.#gates.all()
   }
 
   /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
   async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
-    const gates = this.gatesAt(point)
-    if (gates.length === 0) return undefined
-    const { scopes, parkable: _parkable, waited: _waited, ...where } = options
-    const { traceparent } = scopes
-    const ctx = {
-      point,
-      ...this.info,
-      ...where,
-      ...(traceparent !== undefined && { traceparent }),
-      totals: this.tree.totals,
-      state: this.tree.state,
-    }
-    const result = await runChain(gates, ctx, payload, {
-      composition: this.host.composition,
-      ...(this.signal && { signal: this.signal }),
-      ask: (approval, asked, gate) => askHuman(this, { point, payload: asked, approval, gate, ...options }),
-      around: this.#inScopeOfItsOwn(options),
-      onDecision: (record) => this.#decided(record, options),
-    })
+    const result = await this.#gates.decide(point, payload, options)
     if (isRefusal(result) && result.stop) this.stop ??= result
     return result
   }
-
-  /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
-  #inScopeOfItsOwn({ scopes }: DecideOptions): NonNullable<ChainOptions['around']> {
-    return async (gate, point, run) => {
-      if (gate.runtime === undefined || gate.runtime === 'function') {
-        const verdict = await run()
-        scopes.annotate({ kind: 'gate', record: verdict.record })
-        return verdict
-      }
-      const scope = scopes.open({ kind: 'gate', gateId: gate.id, point }, this.info, this.timestamp)
-      const { traceparent } = scope
-      const verdict = await scope.run(() => run(traceparent === undefined ? {} : { traceparent }))
-      scope.end({ gate: verdict.record }, this.timestamp)
-      return verdict
-    }
-  }
-
-  #decided(record: GateRecord, { toolCallId }: DecideOptions): void {
-    this.host.reporter.publish({
-      status: 'decided',
-      operationId: this.info.operationId,
-      ...(toolCallId !== undefined && { toolCallId }),
-      ...record,
-    })
-  }
 }
-
-const NO_GATES: readonly Gate[] = []
 
 export function endedError(operationId: string): HookspanError {
   return new HookspanError('OPERATION_ENDED', `Operation "${operationId}" has ended. Start a new one.`)

@@ -7,7 +7,8 @@ import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
 import type { CallSite, LlmNote, OperationCore } from './operation-core.ts'
 import type { ParentOperation, SavedStep } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
-import { runToolCall, type ToolCallInit, type ToolFunction } from './tool-call.ts'
+import { runToolCall } from './tool-call.ts'
+import type { ToolCallInit, ToolFunction } from './tool-call-init.ts'
 import type { ToolOutcome } from './tool-outcome.ts'
 
 /** What a runtime may add to a step's `afterStep`. */

@@ -1,18 +1,19 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
-import type { ApprovalRequest, ExecutionClaim, ExecutionLedger, SettledExecution } from '../gates/index.ts'
-import type { CompletionReason, ToolCallContext, ToolMock, ToolSource } from '../hooks/index.ts'
+import type { ApprovalRequest, SettledExecution } from '../gates/index.ts'
+import type { CompletionReason, ToolCallContext, ToolMock } from '../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertToolMayRun } from '../internal/live-calls.ts'
-import { snapshot } from '../internal/snapshot.ts'
+import { claimExecution, settlerOf } from './claim-execution.ts'
 import { runWithin } from './current.ts'
 import type { Activity } from './instrument.ts'
-import { assertToolMock } from './mock-slot.ts'
 import { type CallSite, endedError, type OperationCore } from './operation-core.ts'
 import type { WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { settleTool } from './settle-tool.ts'
+import { askPlugged } from './stand-in.ts'
 import { RunSuspended } from './suspended.ts'
+import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
 import {
   erroredEnding,
   type MockOrigin,
@@ -22,41 +23,6 @@ import {
   type ToolEnding,
 } from './tool-ending.ts'
 import { type ToolOutcome, ToolResult, waitingOutcome } from './tool-outcome.ts'
-
-/** A tool call that a runtime is about to make. */
-export interface ToolCallInit<A = unknown> {
-  /** The model's id of the call; made up when absent. May repeat: calls are told apart by the dispatcher. */
-  toolCallId?: string
-  /** The tool's home: `local`, the name of an MCP server, a plugin's id. @default 'local' */
-  identifier?: string
-  /** The function's name. */
-  apiName: string
-  args: A
-  /** @default 'local' */
-  source?: ToolSource
-  /** Shown in traces. */
-  description?: string
-  /** JSON Schema, or a Standard Schema (zod, valibot, ...), of the arguments. Mocked calls are held to it. */
-  inputSchema?: unknown
-  /** The same for the result. */
-  outputSchema?: unknown
-  /** Told each value that a tool written as an async generator yields. */
-  onProgress?: (value: unknown) => void
-}
-
-/** What the tool's function gets beside its arguments. */
-export interface ToolRunContext {
-  /** Aborted when the run is aborted. */
-  readonly signal: AbortSignal
-  readonly toolCallId: string
-  /** W3C trace context of the call, to pass on to another process. */
-  readonly traceparent: string | undefined
-}
-
-export type ToolFunction<A, R> = (
-  args: A,
-  context: ToolRunContext,
-) => R | PromiseLike<R> | AsyncGenerator<unknown, R>
 
 const NEVER_ABORTED = new AbortController().signal
 
@@ -256,56 +222,18 @@ class ToolCallRun<A, R> {
     this.#announced = true
     this.#call = { ...this.#call, args }
     this.#approvedBy = approvedBy
-    const ledger = this.#ledger
-    if (approvedBy === undefined || ledger === undefined) return this.#real(fn)
-    return this.#real(fn, (result) => this.#settle(ledger, approvedBy, result))
-  }
-
-  get #ledger(): ExecutionLedger | undefined {
-    return this.#core.approver?.ledger
+    return this.#real(fn, approvedBy === undefined ? undefined : settlerOf(this.#core, approvedBy))
   }
 
   /** An approved call runs at most once, over processes that end at any moment. */
   async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R> | Waiting> {
-    const ledger = this.#ledger
-    if (ledger === undefined) return this.#real(fn)
-    let claim: ExecutionClaim
-    try {
-      claim = await ledger.claim(requestId)
-    } catch (error) {
-      const reason = `the approved call could not be claimed: ${errorMessage(error)}`
-      return refusedEnding<R>(this.#call.toolCallId, {
-        kind: 'deny',
-        code: 'approval_error',
-        reason,
-        stop: false,
-      })
-    }
-    if (claim.state === 'unknown') {
-      const reason = 'the process ended while the approved tool was running; it is not run a second time'
-      return refusedEnding<R>(this.#call.toolCallId, {
-        kind: 'deny',
-        code: 'execution_unknown',
-        reason,
-        stop: false,
-      })
-    }
-    if (claim.state === 'done') {
-      const { ok, value, error } = claim.result
-      return ok
-        ? this.#gateResult(returnedEnding('completed', this.#call.toolCallId, value as R))
-        : erroredEnding<R>(this.#call.toolCallId, new Error(error ?? 'the tool failed'), false)
-    }
-    return this.#real(fn, (result) => this.#settle(ledger, requestId, result))
-  }
-
-  async #settle(ledger: ExecutionLedger, requestId: string, result: SettledExecution): Promise<void> {
-    try {
-      await ledger.settle(requestId, result)
-    } catch (error) {
-      const { operationId } = this.#core.info
-      this.#core.host.reporter.failure({ kind: 'failed', hookId: 'approval.settle', operationId, error })
-    }
+    const claim = await claimExecution(this.#core, requestId)
+    const { toolCallId } = this.#call
+    if (claim.state === 'refused') return refusedEnding<R>(toolCallId, claim.refusal)
+    if (claim.state === 'run') return this.#real(fn, claim.settle)
+    const { ok, value, error } = claim.result
+    if (ok) return this.#gateResult(returnedEnding('completed', toolCallId, value as R))
+    return erroredEnding<R>(toolCallId, new Error(error ?? 'the tool failed'), false)
   }
 
   #announce(closed?: string): Promise<ToolMock | null> | ToolMock | null {
@@ -318,32 +246,15 @@ class ToolCallRun<A, R> {
   }
 
   async #standIn(): Promise<ToolEnding<R> | undefined> {
-    const { inputSchema, outputSchema, onProgress } = this.#init
-    for (const standIn of this.#core.host.plugins.standIns) {
-      try {
-        const answering = standIn({
-          ...this.#call,
-          args: snapshot(this.#call.args),
-          operation: this.#core.info,
-          agentPath: this.#core.agentPath,
-          stepIndex: this.#site.stepIndex ?? 0,
-          signal: this.#core.signal,
-          inputSchema,
-          outputSchema,
-          ...(onProgress !== undefined && { onProgress }),
-        })
-        // A stand-in that hangs cannot hold a run that is aborted.
-        const answer = isThenable(answering) ? await untilAborted(answering, this.#core.signal) : answering
-        if (answer === undefined) continue
-        assertToolMock(answer.mock)
-        const { source, rule } = answer
-        this.#noteOrigin(rule === undefined ? { source } : { source, rule })
-        return await this.#mocked(answer.mock)
-      } catch (error) {
-        return erroredEnding<R>(this.#call.toolCallId, error, true)
-      }
+    try {
+      const answer = await askPlugged(this.#core, this.#site, this.#call, this.#init)
+      if (answer === undefined) return undefined
+      const { source, rule } = answer
+      this.#noteOrigin(rule === undefined ? { source } : { source, rule })
+      return await this.#mocked(answer.mock)
+    } catch (error) {
+      return erroredEnding<R>(this.#call.toolCallId, error, true)
     }
-    return undefined
   }
 
   #noteOrigin(origin: MockOrigin): void {

@@ -125,7 +125,15 @@ export async function everything(dispatcher: HookDispatcher, init: OperationInit
       yield 2
     })
     await call('askFirst', (args) => args)
-    await Promise.all([call('parallelA', () => turn()), call('parallelB', () => 'b')])
+    const b = Promise.withResolvers<void>()
+    const afterB = () => b.promise.then(turn)
+    await Promise.all([
+      call('parallelA', afterB),
+      call('parallelB', () => {
+        b.resolve()
+        return 'b'
+      }),
+    ])
   })
   await op.step(async (step) => {
     const ask = { agentName: 'researcher', instruction: 'find it' }
