@@ -45,6 +45,15 @@ describe('each example does what the README says', () => {
     ).toEqual(['execute_tool find_order', 'invoke_agent support', 'step 0'])
   })
 
+  it('park-and-resume', async () => {
+    const output = await runExample('park-and-resume.ts', { env: { NODE_NO_WARNINGS: '1' } })
+    expect(output).toEqual([
+      'waiting_for_human',
+      'delete_order {"id":7}?',
+      'done - order 7 is deleted - Done: it is deleted.',
+    ])
+  })
+
   it('own-loop', async () => {
     expect(await runExample('own-loop.ts')).toEqual([
       'model   tool_calls',
