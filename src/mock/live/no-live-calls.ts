@@ -29,6 +29,9 @@ export interface LiveCallGuard extends Disposable {
  * connection, so that no model is reached either. Scripted models and servers of this process are let through.
  * The call fails at once; disposing the guard fails the test, too, for an agent may have swallowed the error.
  *
+ * What it cannot see: other processes that a tool starts, worker threads, and a model that runs inside this process.
+ * Counts for the whole process: of tests that run at once, each sees what any of them was refused.
+ *
  * @example
  * using _ = noLiveCalls({ allow: { hosts: ['127.0.0.1:4318'] } })
  */
