@@ -22,6 +22,9 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          // Real processes are slow on a machine that is busy with something else.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           include: [
             'src/**/*.test.ts',
             'test/*.test.ts',
