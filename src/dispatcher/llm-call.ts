@@ -105,28 +105,31 @@ class LlmCallRun<R> {
   }
 
   async #reply(fn: LlmFunction<R>): Promise<R> {
-    const decided = await this.#core.decide('beforeLlmCall', this.#request, this.#where())
-    this.#request = effectiveRequest(decided, this.#request)
-    this.#core.emit('beforeLlmCall', { ...this.#told() })
-    const standIn = this.#standIn(decided)
+    const core = this.#core
+    const standIn = core.decidesAt('beforeLlmCall') ? await this.#decide() : this.#announce()
     if (standIn !== undefined) return standIn.reply
-    this.#core.assertRunning()
-    const { signal } = this.#core
+    core.assertRunning()
+    const { signal } = core
     signal?.throwIfAborted()
     const { traceparent } = this.#scopes
-    const reply = await untilAborted(
-      Promise.resolve(
-        this.#scopes.run(() => runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent }))),
-      ),
-      signal,
+    const asked = this.#scopes.run(() =>
+      runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent })),
     )
-    if (!isStream(reply)) return this.#gateReply(reply)
-    return this.#core.gatesAt('afterLlmCall').length === 0 ? reply : this.#gateStream(reply)
+    const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
+    if (!core.decidesAt('afterLlmCall')) return reply
+    return isStream(reply) ? this.#gateStream(reply) : this.#gated(reply, this.#read(reply))
   }
 
-  async #gateReply(reply: R): Promise<R> {
-    if (this.#core.gatesAt('afterLlmCall').length === 0) return reply
-    return this.#gated(reply, this.#read(reply))
+  /** What a gate puts in the model's place, if one does. */
+  async #decide(): Promise<{ reply: R } | undefined> {
+    const decided = await this.#core.decide('beforeLlmCall', this.#request, this.#where())
+    this.#request = effectiveRequest(decided, this.#request)
+    this.#announce()
+    return this.#standIn(decided)
+  }
+
+  #announce(): undefined {
+    if (!this.#core.skipUnheard('beforeLlmCall')) this.#core.emit('beforeLlmCall', this.#told())
   }
 
   /** A gate on the reply has to see all of it first: nothing of a stream is shown before the decision. */
@@ -253,12 +256,14 @@ class LlmCallRun<R> {
     }
     const mocked = this.#mark.scripted
     if (mocked) this.#scopes.annotate({ kind: 'mock', source: 'scripted' })
-    this.#core.emit('afterLlmCall', {
-      ...this.#told(),
-      ...shared,
-      ...(mocked && { mocked }),
-      executionTimeMs: performance.now() - this.#startedAt,
-    })
+    if (!this.#core.skipUnheard('afterLlmCall')) {
+      this.#core.emit('afterLlmCall', {
+        ...this.#told(),
+        ...shared,
+        ...(mocked && { mocked }),
+        executionTimeMs: performance.now() - this.#startedAt,
+      })
+    }
     this.#scopes.end({ ...shared, ...(mocked && { mocked }), request: this.#request }, this.#core.timestamp)
   }
 

@@ -176,13 +176,15 @@ export class Operation extends CallMaker {
     const scopes = core.open(core, { kind: 'step', stepIndex, ...typed })
     const state = new StepState(scopes, stepIndex, open)
     const finish = (failure?: { error: unknown }) => {
-      core.emit('afterStep', {
-        stepIndex,
-        ...typed,
-        ...state.summary(),
-        executionTimeMs: performance.now() - startedAt,
-        ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
-      })
+      if (!core.skipUnheard('afterStep')) {
+        core.emit('afterStep', {
+          stepIndex,
+          ...typed,
+          ...state.summary(),
+          executionTimeMs: performance.now() - startedAt,
+          ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
+        })
+      }
       scopes.end(failure ?? {}, core.timestamp)
     }
     const untrack = core.track((reason) =>
@@ -190,7 +192,7 @@ export class Operation extends CallMaker {
     )
     if (open === undefined) {
       core.countStep()
-      core.emit('beforeStep', { stepIndex, ...typed })
+      if (!core.skipUnheard('beforeStep')) core.emit('beforeStep', { stepIndex, ...typed })
     }
     try {
       const result = await runAt(core, state, () => fn(new Step(core, state)))
@@ -199,10 +201,10 @@ export class Operation extends CallMaker {
         core.openStep = state.save(stepType)
         return result
       }
-      const decided = core.ended
-        ? undefined
-        : await core.decide('afterStep', state.summary(), { scopes, stepIndex })
-      if (isRefusal(decided)) core.stop ??= decided
+      if (!core.ended && core.decidesAt('afterStep')) {
+        const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
+        if (isRefusal(decided)) core.stop ??= decided
+      }
       if (untrack()) finish()
       return result
     } catch (error) {

@@ -85,11 +85,7 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
     if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
     const place = callsFrom(options)
     const call = new ObservedCall({ api, server, calls: place })
-    const promise = post.call(client, path, tagged(request, call))
-    return watchPromise(
-      promise._thenUnwrap((value) => call.settle(value)),
-      call,
-    )
+    return watchPromise(client, post.call(client, path, tagged(request, call)), call)
   })
 
   const undoMakeRequest = replace(client, 'makeRequest', async (request, retriesRemaining, retryOf) => {

@@ -23,12 +23,20 @@ export function readChatCompletion(reply: Loose): LlmReading {
   return withUsage(chatUsage(reply.usage), {
     id: asText(reply.id),
     model: asText(reply.model),
-    finishReasons: choices.flatMap((choice) => asText(choice.finish_reason) || []),
+    finishReasons: finishReasonsOf(choices),
     content: asText(message.content),
     reasoning: asText(message.reasoning_content) ?? asText(message.reasoning),
     refusal: asText(message.refusal),
     toolCalls: asList(message.tool_calls).flatMap(toolCall),
   })
+}
+
+function finishReasonsOf(choices: readonly Loose[]): string[] {
+  const reasons: string[] = []
+  for (const { finish_reason: reason } of choices) {
+    if (typeof reason === 'string' && reason !== '') reasons.push(reason)
+  }
+  return reasons
 }
 
 function withUsage(usage: TokenUsage | undefined, fields: Parameters<typeof responseOf>[0]): LlmReading {

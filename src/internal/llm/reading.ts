@@ -74,10 +74,16 @@ export function responseOf(fields: {
   refusal?: string | undefined
   toolCalls?: readonly ToolCallRequest[] | undefined
 }): LlmResponse {
-  const kept = Object.entries(fields).filter(
-    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
-  )
-  return Object.fromEntries(kept)
+  const { id, model, finishReasons, content, reasoning, refusal, toolCalls } = fields
+  return {
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model }),
+    ...(finishReasons !== undefined && finishReasons.length > 0 && { finishReasons }),
+    ...(content !== undefined && { content }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(refusal !== undefined && { refusal }),
+    ...(toolCalls !== undefined && toolCalls.length > 0 && { toolCalls }),
+  }
 }
 
 /** Token counts without the parts that are not known. */
