@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { type AnyHookType, HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, type Gate, type GatePoint } from 'hookspan/gates'
-import { commandGate, httpGate, loadConfig, webhookHook } from 'hookspan/policies'
+import { commandGate, httpGate, loadConfig } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 const reply = { choices: [{ message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }] }
@@ -145,16 +145,22 @@ headers = { x-key = "k" }
 })
 
 it('a background hook that is slow or full is dropped and counted, and keeps nobody waiting', async () => {
-  const hook = webhookHook({
-    id: 'h',
-    type: 'afterToolCall',
-    url: 'http://127.0.0.1:9/',
-    allowPrivateAddresses: true,
-    maxAttempts: 1,
-    maxQueued: 1,
+  const dropped: number[] = []
+  const dispatcher = new HookDispatcher({
+    onHookError: ({ kind, count = 0 }) => kind === 'dropped' && dropped.push(count),
   })
-  const dispatcher = new HookDispatcher()
+  let release = () => {}
+  const slow = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const hook = { id: 'slow', type: 'afterToolCall' as const, maxPending: 2, handler: () => slow }
   const op = dispatcher.startOperation({ hooks: [hook] })
-  expect((await op.toolCall({ apiName: 't', args: {} }, () => 1)).state).toBe('completed')
-  await hook.flush()
+  for (let i = 0; i < 5; i++) {
+    expect((await op.toolCall({ apiName: 't', args: {} }, () => 1)).state).toBe('completed')
+  }
+  release()
+  await dispatcher.drain()
+  // One was being handled, two waited.
+  expect(dispatcher.stats().dropped).toBe(2)
+  expect(dropped).toEqual([2])
 })
