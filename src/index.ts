@@ -16,6 +16,7 @@ export type {
   Instrument,
   LlmCallInit,
   LlmFunction,
+  NamedHooks,
   OperationInfo,
   OperationInit,
   ParentOperation,

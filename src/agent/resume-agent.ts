@@ -14,7 +14,8 @@ export interface ResumeAgentOptions
  * Continues a run that waits for a human, in the same trace, where it was: here or in another process, hours later.
  * Each hook of the run fires once over both. Where a request has still no answer, the run waits again.
  *
- * The agent, the hooks, the gates and the approver are code, and are given anew: the same as before.
+ * The agent, the gates and the approver are code, and are given anew: the same as before. So are the hooks, but for
+ * those that the dispatcher knows by name (`dispatcher.namedHooks`): they come back by themselves.
  *
  * @throws HookspanError `INVALID_STATE` for a state of another version or another agent, or when a hook that observed
  * the run is missing; and what `execAgent` throws.
@@ -27,8 +28,9 @@ export interface ResumeAgentOptions
 export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun> {
   const { state, ...rest } = options
   const saved = readSavedRun(state)
-  const { agent, hooks = [] } = rest
-  const asked: ExecAgentOptions = { ...rest, messages: saved.loop.messages }
+  const { agent } = rest
+  const hooks = hooksOf(saved, rest)
+  const asked: ExecAgentOptions = { ...rest, hooks, messages: saved.loop.messages }
   assertOptions(asked)
   if (agent.name !== saved.agentName) {
     throw new HookspanError(
@@ -36,12 +38,23 @@ export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun
       `The saved run is agent "${saved.agentName}"'s, and cannot be resumed by "${agent.name}".`,
     )
   }
-  const missing = saved.hookIds.filter((id) => !hooks.some((hook) => hook.id === id))
+  return runAgent(sharedOf(asked), asked, { saved })
+}
+
+/** The hooks that are given, and those of the run that the dispatcher knows by name. */
+function hooksOf(
+  { hookIds }: SavedRun,
+  { hooks = [], dispatcher }: Partial<ResumeAgentOptions>,
+): ExecAgentOptions['hooks'] {
+  const given = new Set(hooks.map((hook) => (typeof hook === 'string' ? hook : hook.id)))
+  const others = hookIds.filter((id) => !given.has(id))
+  const missing = others.filter((id) => dispatcher?.namedHooks.get(id) === undefined)
   if (missing.length > 0) {
     throw new HookspanError(
       'INVALID_STATE',
-      `The run was observed by the hook(s) ${missing.join(', ')}, which are missing. Give \`hooks\` with the same ids.`,
+      `The run was observed by the hook(s) ${missing.join(', ')}, which are missing. Give \`hooks\` with the same ` +
+        'ids, or define them in `dispatcher.namedHooks`.',
     )
   }
-  return runAgent(sharedOf(asked), asked, { saved })
+  return [...hooks, ...others]
 }

@@ -126,8 +126,8 @@ export interface ExecAgentOptions {
   messages?: readonly AgentMessage[]
   /** An `openai` client, or one that looks like it. @default `new OpenAI()` */
   client?: OpenAIClient
-  /** Observe this run; those of the dispatcher observe it and its sub-agents. */
-  hooks?: readonly AgentHook[]
+  /** Observe this run, themselves or by the names that the dispatcher knows; its own observe sub-agents, too. */
+  hooks?: readonly (AgentHook | string)[]
   /** @default one of its own */
   dispatcher?: HookDispatcher
   /** Aborting it ends the run with status `interrupted`, with what is in flight. */

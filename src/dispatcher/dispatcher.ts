@@ -5,6 +5,7 @@ import { HookspanError } from '../internal/errors.ts'
 import { type DrainReport, DrainWaiters } from './drain.ts'
 import { EndedOperations } from './ended-operations.ts'
 import { IdleSweeper } from './idle-sweeper.ts'
+import { NamedHooks } from './named-hooks.ts'
 import { Operation } from './operation.ts'
 import type { OperationHost } from './operation-core.ts'
 import { assertOperationId, assertOperationInit, type OperationInit } from './operation-init.ts'
@@ -29,6 +30,8 @@ import { askStandIns } from './stand-in.ts'
  * dispatcher.register('op-1', [{ id: 'log', type: 'afterToolCall', handler: (e) => console.log(e.apiName) }])
  */
 export class HookDispatcher {
+  /** Hooks known by their ids, for runs that name them and for runs that another process resumes. */
+  readonly namedHooks: NamedHooks = new NamedHooks()
   readonly #records = new Map<string, OperationRecord>()
   /** The record that was told of last: most events come in a row. Never one that has left the map. */
   #last: OperationRecord | undefined

@@ -11,6 +11,7 @@ export type {
   OperationInfo,
 } from './instrument.ts'
 export type { LlmCallInit, LlmFunction } from './llm-call.ts'
+export type { NamedHooks } from './named-hooks.ts'
 export { type CompleteInit, type CompleteResult, Operation } from './operation.ts'
 export type {
   OperationInit,

@@ -261,3 +261,36 @@ describe('resumeAgent', () => {
     await fails(`{"__proto__":{}}`, '__proto__')
   })
 })
+
+describe('hooks by name', () => {
+  it('come back in another process by themselves, and one that nobody defined is told', async () => {
+    const path = `${folder()}/named.db`
+    const client = asksFor(50)
+    const ended: string[] = []
+    const onEnd = (where: string) => [
+      { id: 'on-end', type: 'onComplete' as const, handler: () => void ended.push(where) },
+    ]
+    const first = processOf(path)
+    first.dispatcher.namedHooks.define(onEnd('first'))
+    const { dispatcher } = first
+    const run = await execAgent({ agent: support, prompt: 'refund', client, dispatcher, hooks: ['on-end'] })
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const state = JSON.stringify(run.state)
+    await expect(
+      resumeAgent({ agent: support, state, client, dispatcher: processOf(path).dispatcher }),
+    ).rejects.toThrow(/observed by the hook\(s\) on-end, which are missing/)
+    const second = processOf(path)
+    second.dispatcher.namedHooks.define(onEnd('second'))
+    await resumeAgent({ agent: support, state, client, dispatcher: second.dispatcher })
+    expect(ended).toEqual(['second'])
+  })
+
+  it('are refused when nothing stands for them, or two hooks want one name', () => {
+    const { namedHooks } = new HookDispatcher()
+    expect(() => namedHooks.resolve(['audit'])).toThrow(/No hook is defined as "audit"\. Defined: none/)
+    namedHooks.define([{ id: 'audit', type: 'onComplete', handler: () => {} }])
+    expect(() => namedHooks.define([{ id: 'audit', type: 'onComplete', handler: () => {} }])).toThrow(
+      /stands for another/,
+    )
+  })
+})
