@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { carried } from '../internal/carrier.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
 
@@ -8,11 +9,21 @@ export interface CurrentPlace {
   readonly site: CallSite
 }
 
-const places = new AsyncLocalStorage<CurrentPlace>()
+/** A place that no tracer's context takes along, and the one that was taken along where it was set. */
+interface StoredPlace {
+  readonly place: CurrentPlace
+  readonly over: unknown
+}
+
+const stored = new AsyncLocalStorage<StoredPlace>()
 
 /** Runs code as part of an operation, so that calls made without a `step` in hand find their place in it. */
 export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
-  return site.scopes.run(() => places.run({ core, site }, fn))
+  const place: CurrentPlace = { core, site }
+  return site.scopes.run(() => {
+    const over = carried()
+    return over === place ? fn() : stored.run({ place, over }, fn)
+  }, place)
 }
 
 /** The same, inside one call of the site: what the code calls becomes that call's child. */
@@ -37,6 +48,13 @@ class InnerSite implements CallSite {
 
 /** Undefined where no operation runs, and where the one that ran has ended. */
 export function currentPlace(): CurrentPlace | undefined {
-  const place = places.getStore()
+  const place = innermostPlace()
   return place === undefined || place.core.ended ? undefined : place
+}
+
+/** A stored place is the inner one as long as nothing else was taken along since. */
+function innermostPlace(): CurrentPlace | undefined {
+  const along = carried() as CurrentPlace | undefined
+  const own = stored.getStore()
+  return own !== undefined && (along === undefined || own.over === along) ? own.place : along
 }

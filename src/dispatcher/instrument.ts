@@ -135,8 +135,11 @@ export type Annotation =
 
 /** An open activity. */
 export interface ActivityScope {
-  /** Runs code with this activity as the current one, so that what the code traces becomes its child. */
-  run<T>(fn: () => T): T
+  /**
+   * Runs code with this activity as the current one, so that what the code traces becomes its child. `place` may be
+   * taken along, to be found by whoever set itself as the carrier of places; one that is not is kept elsewhere.
+   */
+  run<T>(fn: () => T, place?: unknown): T
   annotate?(annotation: Annotation): void
   /** Called once. `timestamp`: epoch milliseconds, only when the operation has a clock of its own. */
   end(result: ActivityEnd, timestamp?: number): void

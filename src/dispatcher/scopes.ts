@@ -61,29 +61,29 @@ export class Scopes {
     return this.#scopes[this.#instruments.indexOf(instrument)]
   }
 
-  run<T>(fn: () => T): T {
-    return this.#runFrom(0, fn)
+  run<T>(fn: () => T, place?: unknown): T {
+    return this.#runFrom(0, fn, place)
   }
 
-  #runFrom<T>(index: number, fn: () => T): T {
+  #runFrom<T>(index: number, fn: () => T, place: unknown): T {
     if (index >= this.#scopes.length) return fn()
     const scope = this.#scopes[index]
-    if (scope === undefined) return this.#runFrom(index + 1, fn)
+    if (scope === undefined) return this.#runFrom(index + 1, fn, place)
     let outcome: { value: T } | { error: unknown } | undefined
     try {
       scope.run(() => {
         if (outcome !== undefined) return
         try {
-          outcome = { value: this.#runFrom(index + 1, fn) }
+          outcome = { value: this.#runFrom(index + 1, fn, place) }
         } catch (error) {
           outcome = { error }
         }
-      })
+      }, place)
     } catch (error) {
       this.#report(error)
     }
     const settled = outcome as { value: T } | { error: unknown } | undefined
-    if (settled === undefined) return this.#runFrom(index + 1, fn)
+    if (settled === undefined) return this.#runFrom(index + 1, fn, place)
     if ('error' in settled) throw settled.error
     return settled.value
   }

@@ -1,4 +1,4 @@
-import { type Attributes, type Context, context, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
+import { type Attributes, type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import {
@@ -14,6 +14,7 @@ import type { GenAiMetrics } from './metrics.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { GEN_AI, HOOKSPAN, OTEL } from './semconv.ts'
 import { hrTime, type SpanClock } from './span-clock.ts'
+import { contextAt, contextIn } from './span-context.ts'
 import { formatTraceparent } from './traceparent.ts'
 
 /** What all scopes of one plugin share. */
@@ -51,7 +52,7 @@ export class SpanScope implements ActivityScope {
     this.activity = activity
     this.info = info
     this.span = span
-    this.context = trace.setSpan(parentContext, span)
+    this.context = contextIn(parentContext, span)
     this.#ownsSpan = ownsSpan
   }
 
@@ -63,8 +64,8 @@ export class SpanScope implements ActivityScope {
     return this.#clock
   }
 
-  run<T>(fn: () => T): T {
-    return context.with(this.context, fn)
+  run<T>(fn: () => T, place?: unknown): T {
+    return context.with(place === undefined ? this.context : contextAt(this.context, place), fn)
   }
 
   annotate(annotation: Annotation): void {
@@ -195,8 +196,8 @@ export class PassThroughScope implements ActivityScope {
     return this.parent.traceparent
   }
 
-  run<T>(fn: () => T): T {
-    return this.parent.run(fn)
+  run<T>(fn: () => T, place?: unknown): T {
+    return this.parent.run(fn, place)
   }
 
   annotate(annotation: Annotation): void {

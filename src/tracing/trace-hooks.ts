@@ -1,8 +1,10 @@
 import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
+import { setCarrier } from '../internal/carrier.ts'
 import { EventPairing } from './event-pairing.ts'
 import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
+import { currentPlace } from './span-context.ts'
 import { SpanInstrument } from './span-instrument.ts'
 
 /**
@@ -21,6 +23,7 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
   const instrument = new SpanInstrument(tracer, { options: resolved, metrics: recorder })
   const pairing = new EventPairing(instrument)
+  setCarrier({ current: currentPlace })
   return {
     name: 'tracing',
     instrument: {
