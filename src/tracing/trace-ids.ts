@@ -1,4 +1,6 @@
-import { createHash } from 'node:crypto'
+import type { OperationIds } from '../internal/operation-ids.ts'
+
+export { idsOfOperation } from '../internal/operation-ids.ts'
 
 /** Structural twin of the SDK's `IdGenerator`. */
 export interface IdGenerator {
@@ -6,30 +8,11 @@ export interface IdGenerator {
   generateSpanId(): string
 }
 
-interface Ids {
-  readonly traceId: string
-  readonly spanId: string
-}
-
 /** The ids for the next root span; set and taken within one synchronous call. */
 let next: { traceId: string | undefined; spanId: string | undefined } | undefined
 
-/**
- * The trace and root span id of an operation, the same in every process: SHA-256 of its id. Processes that know
- * the operation's id write into one trace without a shared store.
- */
-export function idsOfOperation(operationId: string): Ids {
-  const digest = createHash('sha256').update(`hookspan:operation:${operationId}`).digest('hex')
-  return { traceId: nonZero(digest.slice(0, 32)), spanId: nonZero(digest.slice(32, 48)) }
-}
-
-/** All zeros is the one value the W3C format forbids. */
-function nonZero(id: string): string {
-  return /^0+$/.test(id) ? `${id.slice(0, -1)}1` : id
-}
-
 /** Lets the root span that `fn` starts have these ids, where the SDK uses {@link operationIdGenerator}. */
-export function withIds<T>(ids: Ids, fn: () => T): T {
+export function withIds<T>(ids: OperationIds, fn: () => T): T {
   next = { ...ids }
   try {
     return fn()

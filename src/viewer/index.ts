@@ -1,3 +1,4 @@
+export type { ViewerApprovals } from './http/approvals.ts'
 export type { RunStatus, RunSummary, SpanCategory, SpanRecord, SpanRow } from './model/span.ts'
 export { openRunSource, type RunSource, type RunSourceOptions, type RunWithRows } from './run-source.ts'
 export { startViewer, type Viewer, type ViewerOptions } from './server.ts'

@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AppContext, handleRequest } from './http/app.ts'
+import { ApprovalWatch } from './http/approval-watch.ts'
+import { ApprovalDesk, type ViewerApprovals } from './http/approvals.ts'
 import { BodyReader } from './http/body.ts'
 import { Live } from './http/live.ts'
 import { StaticFiles } from './http/static-files.ts'
@@ -46,6 +48,13 @@ export interface ViewerOptions {
    * @default 33_554_432
    */
   maxBodyBytes?: number
+  /**
+   * Requests that are answered from the page, as `createApprovals` gives them. Seeing and answering them needs the token.
+   * They stay their owner's: closing the viewer does not close them.
+   */
+  approvals?: ViewerApprovals
+  /** In whose name the page answers; where a request names its approvers, one of them. */
+  approver?: string
   /** Told what the user should know, such as that the disk is full. Default: nothing is printed. */
   onNotice?: (message: string) => void
 }
@@ -97,21 +106,26 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   const live = new Live()
   const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
   const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
+  const desk = new ApprovalDesk(options.approvals, options.approver, store)
+  const watch = new ApprovalWatch(desk, live)
   let url = ''
   const context: AppContext = {
     store,
     live,
     bodies: new BodyReader({ maxBodyBytes, maxTotalBytes: maxBodyBytes * 8 }),
     files: new StaticFiles(),
+    approvals: desk,
     policy: { token, loopback: LOOPBACK.has(host), allowedHosts: options.allowedHosts ?? [] },
     announcement: () => ({ name: 'hookspan-viewer', version: packageVersion(), uiUrl: url }),
-    status: () => ({
+    status: async () => ({
       version: packageVersion(),
       ...store.counts(),
       indexing: store.indexing,
       storageError: housekeeping.storageError,
+      waiting: await watch.count(),
     }),
     onChanged: (traceIds) => housekeeping.changed(traceIds),
+    onAnswered: () => void watch.look(),
     onStorageError: (error) => housekeeping.storage(error),
   }
   const server = createServer((request, response) => void handleRequest(request, response, context))
@@ -130,6 +144,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   url = `http://${name === '0.0.0.0' || name === '[::]' ? '127.0.0.1' : name}:${address.port}`
   housekeeping.start()
+  watch.start()
   return {
     url,
     link: `${url}/#token=${token}`,
@@ -138,6 +153,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
     store,
     async close() {
       housekeeping.stop()
+      watch.stop()
       live.close()
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))

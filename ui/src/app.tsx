@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatBytes } from '../../src/viewer/model/format.ts'
+import { ApprovalsButton, ApprovalsDialog, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
 import { useKeys, useLive, useLiveConnection, useLoaded, useSource } from './hooks.ts'
 import { Button } from './parts.tsx'
@@ -8,6 +9,14 @@ import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
 
 export function App() {
+  return (
+    <ApprovalsProvider>
+      <Shell />
+    </ApprovalsProvider>
+  )
+}
+
+function Shell() {
   const source = useSource()
   const route = useRoute()
   const [connected, setConnected] = useState(true)
@@ -32,6 +41,7 @@ export function App() {
           {source.offline ? 'Saved run' : connected ? 'Live' : 'Viewer not reachable'}
         </span>
         <span class="grow" />
+        <ApprovalsButton />
         <StoreSize />
         <Button icon="keys" title="Keyboard (?)" onClick={() => setHelp(true)} />
         <Button icon="sun" title="Light or dark (t)" onClick={toggleTheme} />
@@ -45,6 +55,7 @@ export function App() {
       {route.page === 'runs' && <RunsView route={route} />}
       {route.page === 'run' && <RunView route={route} />}
       {route.page === 'compare' && <CompareView route={route} />}
+      <ApprovalsDialog />
       {help && <Help onClose={() => setHelp(false)} />}
     </div>
   )
@@ -86,6 +97,7 @@ const KEYS: [string, string][] = [
   ['n N', 'Next and previous match'],
   ['p', 'Critical path'],
   ['1 to 6', 'Views of a run'],
+  ['a', 'Answer what waits for a person'],
   ['x', 'Pick a run to compare'],
   ['c', 'Compare the two picked'],
   ['g', 'Group by conversation'],

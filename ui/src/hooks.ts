@@ -60,9 +60,10 @@ export function useKeys(keys: Keys): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return
+      // An open dialog has the keys to itself; Escape closes it, not what is behind it.
+      if (document.querySelector('dialog[open]')) return
       const target = event.target as HTMLElement
-      const typing =
-        target.matches('input:not([type="checkbox"]), textarea, select') || target.closest('dialog') !== null
+      const typing = target.matches('input:not([type="checkbox"]), textarea, select')
       if (typing && event.key !== 'Escape') return
       const handle = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined
       if (handle) handle(event)

@@ -4,6 +4,7 @@ import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { TIME_KINDS, type TimeKind, timeBreakdown } from '../../src/viewer/model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
+import { AnswerButton, useApprovals } from './approvals.tsx'
 import { ConversationView } from './conversation-view.tsx'
 import { EventsView } from './events-view.tsx'
 import { GraphView } from './graph-view.tsx'
@@ -274,9 +275,12 @@ function RunHeader({
         </Fact>
         <TimeBar tree={tree} nowUs={nowUs} />
       </dl>
-      {summary.waiting > 0 && (
-        <Waiting rows={rows} nowUs={nowUs} onOpen={(spanId) => go({ ...route, spanId })} />
-      )}
+      <Waiting
+        traceId={summary.traceId}
+        rows={rows}
+        nowUs={nowUs}
+        onOpen={(spanId) => go({ ...route, spanId })}
+      />
     </header>
   )
 }
@@ -353,21 +357,29 @@ function TimeBar({ tree, nowUs }: { tree: TreeNode; nowUs: number }) {
   )
 }
 
-/** Room for answering: where an approval channel is connected, its buttons go here. */
+/** What waits for a person: as the spans tell, and as the approval store tells where it is connected. */
 function Waiting({
+  traceId,
   rows,
   nowUs,
   onOpen,
 }: {
+  traceId: string
   rows: SpanRow[]
   nowUs: number
   onOpen: (spanId: string) => void
 }) {
-  const waiting = rows.filter((row) => row.category === 'human' && row.state === 'running')
+  const { requests } = useApprovals()
+  const asked = requests.filter((request) => request.traceId === traceId)
+  const spans = rows
+    .filter((row) => row.category === 'human' && row.state === 'running')
+    .map((row) => ({ row, call: rows.find((other) => other.spanId === row.parentSpanId) }))
+  const unseen = asked.filter(({ toolCallId }) => !spans.some(({ call }) => call?.callId === toolCallId))
+  if (spans.length + unseen.length === 0) return null
   return (
     <ul class="waiting">
-      {waiting.map((row) => {
-        const call = rows.find((other) => other.spanId === row.parentSpanId)
+      {spans.map(({ row, call }) => {
+        const request = asked.find(({ toolCallId }) => call?.callId === toolCallId)
         return (
           <li key={row.spanId}>
             <strong>Waits for a person</strong>
@@ -376,9 +388,20 @@ function Waiting({
             </span>
             <span class="since">{formatDuration((nowUs - row.startUs) / 1000)}</span>
             <Button onClick={() => onOpen(row.spanId)}>Show</Button>
+            {request && <AnswerButton requests={[request]} />}
           </li>
         )
       })}
+      {unseen.map((request) => (
+        <li key={request.id}>
+          <strong>Waits for a person</strong>
+          <span>
+            <Text>{`${request.apiName}(${JSON.stringify(request.args)})`}</Text>
+          </span>
+          <span class="since">{formatDuration(nowUs / 1000 - request.requestedAt)}</span>
+          <AnswerButton requests={[request]} />
+        </li>
+      ))}
     </ul>
   )
 }

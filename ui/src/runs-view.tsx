@@ -1,7 +1,9 @@
 /** All runs, newest first. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { formatAgo, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { AnswerButton, useApprovals } from './approvals.tsx'
 import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
@@ -33,6 +35,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     return () => clearTimeout(timer)
   }, [value])
   const runs = value?.runs ?? []
+  const { requests } = useApprovals()
   const nowUs = useNowUs(
     true,
     runs.some((run) => run.status === 'running' || run.status === 'waiting') ? 1000 : 10_000,
@@ -200,6 +203,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
                     run={run}
                     nowUs={nowUs}
                     selected={runs[selected] === run}
+                    asked={requests.filter((request) => request.traceId === run.traceId)}
                     marked={marked.includes(run.traceId)}
                     onMark={() => mark(run.traceId)}
                   />
@@ -231,12 +235,15 @@ function RunRow({
   run,
   nowUs,
   selected,
+  asked,
   marked,
   onMark,
 }: {
   run: RunSummary
   nowUs: number
   selected: boolean
+  /** What of it can be answered here. */
+  asked: WaitingRequest[]
   marked: boolean
   onMark: () => void
 }) {
@@ -283,11 +290,13 @@ function RunRow({
         {run.llmCalls} + {run.toolCalls}
       </td>
       <td class="c-flags">
-        {run.waiting > 0 && (
+        {asked.length > 0 ? (
+          <AnswerButton requests={asked} />
+        ) : run.waiting > 0 ? (
           <Badge kind="human" title="Approvals waiting">
             {run.waiting} waiting
           </Badge>
-        )}
+        ) : null}
         {run.errors > 0 && (
           <Badge kind="error" title="Spans that failed">
             {run.errors} {run.errors === 1 ? 'error' : 'errors'}

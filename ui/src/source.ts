@@ -1,4 +1,5 @@
 /** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
+import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildConversation, type Conversation } from '../../src/viewer/model/conversation.ts'
 import type { CutSpan } from '../../src/viewer/model/cut.ts'
@@ -30,11 +31,14 @@ export interface Status {
   spans: number
   bytes: number
   storageError: string
+  /** Approvals that wait for an answer. */
+  waiting: number
 }
 
 export type LiveEvent =
   | { type: 'changed'; runs: string[] }
   | { type: 'storage'; error: string }
+  | { type: 'approvals' }
   | { type: 'connected' | 'disconnected' }
 
 export interface Source {
@@ -52,6 +56,11 @@ export interface Source {
   search(text: string, traceId: string): Promise<string[]>
   remove(traceId: string): Promise<void>
   importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
+  /** What waits for an answer; needs the token. */
+  approvals(): Promise<WaitingRequest[]>
+  /** @throws Error with the reason when the request is no longer open, or is about something else by now. */
+  respond(id: string, reply: ApprovalReply): Promise<ApprovalOutcome>
+  outcome(id: string): Promise<ApprovalOutcome>
   /** Returns how to stop listening. */
   live(onEvent: (event: LiveEvent) => void): () => void
 }
@@ -99,6 +108,21 @@ class OnlineSource implements Source {
   async importTraces(text: string) {
     const response = await this.#ask('/api/import', { method: 'POST', body: text })
     return (await response.json()) as { runs: string[]; rejected: number; reason: string }
+  }
+
+  async approvals(): Promise<WaitingRequest[]> {
+    return (await this.#get<{ requests: WaitingRequest[] }>('/api/approvals')).requests
+  }
+
+  outcome = (id: string) => this.#get<ApprovalOutcome>(`/api/approvals/${encodeURIComponent(id)}`)
+
+  async respond(id: string, reply: ApprovalReply): Promise<ApprovalOutcome> {
+    const body = JSON.stringify(reply)
+    const response = await this.#ask(`/api/approvals/${encodeURIComponent(id)}/respond`, {
+      method: 'POST',
+      body,
+    })
+    return (await response.json()) as ApprovalOutcome
   }
 
   /** Server-sent events by hand: `EventSource` cannot send the token. */
@@ -178,7 +202,14 @@ class OfflineSource implements Source {
   }
 
   #open = (spanId: string) => this.#records.get(spanId)
-  status = async () => ({ version: '', runs: 1, spans: this.#rows.length, bytes: 0, storageError: '' })
+  status = async () => ({
+    version: '',
+    runs: 1,
+    spans: this.#rows.length,
+    bytes: 0,
+    storageError: '',
+    waiting: 0,
+  })
   runs = async () => ({ runs: [this.#summary], total: 1, indexing: 0 })
   run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
   span = async (_traceId: string, spanId: string) => {
@@ -201,6 +232,9 @@ class OfflineSource implements Source {
   diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
   remove = async () => {}
   importTraces = async () => Promise.reject(new Error('This file holds one run.'))
+  approvals = async () => []
+  respond = async () => Promise.reject(new Error('A saved run waits for nobody.'))
+  outcome = async () => Promise.reject(new Error('A saved run waits for nobody.'))
   live = () => () => {}
 }
 

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 
 interface ViewFlags {
@@ -10,6 +12,9 @@ interface ViewFlags {
   keep: string
   maxSize: string
   allowHost?: string[]
+  approvals?: string
+  audit?: string
+  as: string
 }
 
 export function registerView(program: Command): void {
@@ -28,6 +33,13 @@ export function registerView(program: Command): void {
     .option('--keep <days>', 'remove runs older than this many days', '30')
     .option('--max-size <megabytes>', 'remove the oldest runs when the store is larger', '4096')
     .option('--allow-host <name...>', 'names, besides loopback ones, by which the viewer may be called')
+    .option(
+      '--approvals <file>',
+      'answer the requests of this SQLite file from the page',
+      process.env.HOOKSPAN_APPROVALS_DB,
+    )
+    .option('--audit <file>', 'write answers to this audit log', process.env.HOOKSPAN_AUDIT_LOG)
+    .option('--as <name>', 'in whose name the page answers', userInfo().username)
     .action(async (flags: ViewFlags, command: Command) => {
       if (flags.memory && flags.db) command.error('error: --memory and --db exclude each other')
       await view(flags)
@@ -37,10 +49,13 @@ export function registerView(program: Command): void {
 async function view(flags: ViewFlags): Promise<void> {
   const { defaultDatabaseFile, startViewer } = await import('../../viewer/index.ts')
   const db = flags.memory ? ':memory:' : (flags.db ?? defaultDatabaseFile())
+  const isNew = flags.approvals !== undefined && !existsSync(flags.approvals)
+  const approvals = flags.approvals === undefined ? undefined : await openApprovals(flags.approvals, flags)
   const viewer = await startViewer({
     port: numberOf('--port', flags.port, 0, 65_535),
     host: flags.host,
     db,
+    ...(approvals && { approvals, approver: flags.as }),
     allowedHosts: flags.allowHost ?? [],
     maxAgeMs: numberOf('--keep', flags.keep, 0, 100_000) * 86_400_000,
     maxBytes: numberOf('--max-size', flags.maxSize, 1, 1e9) * 1024 * 1024,
@@ -51,10 +66,29 @@ async function view(flags: ViewFlags): Promise<void> {
     `send traces to   ${viewer.otlpEndpoint}  (OTLP over HTTP${flags.port === '4318' ? ', the default of OpenTelemetry SDKs' : ''})`,
   )
   console.log(`kept in          ${db === ':memory:' ? 'memory, until this ends' : db}`)
+  if (flags.approvals !== undefined) {
+    console.log(
+      `approvals from   ${flags.approvals}${isNew ? '  (new: no agent has asked yet)' : ''}, answered as ${flags.as}`,
+    )
+  }
   if (flags.open && process.stdout.isTTY && !process.env.CI) openBrowser(viewer.link)
-  const stop = () => void viewer.close().then(() => process.exit(0))
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  const stop = async () => {
+    await viewer.close()
+    await approvals?.close()
+    process.exit(0)
+  }
+  process.once('SIGINT', () => void stop())
+  process.once('SIGTERM', () => void stop())
+}
+
+/** Answers go the way all answers go: checked, once, and into the audit log. */
+async function openApprovals(path: string, { audit }: ViewFlags) {
+  const { auditLog, createApprovals, sqliteStore } = await import('../../approval/index.ts')
+  const key = process.env.HOOKSPAN_AUDIT_KEY
+  return createApprovals({
+    store: sqliteStore({ path }),
+    ...(audit !== undefined && { audit: auditLog({ path: audit, ...(key !== undefined && { key }) }) }),
+  })
 }
 
 /** Best effort: the link is on the screen. */

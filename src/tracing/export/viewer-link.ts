@@ -12,6 +12,7 @@ const GATHER_MS = 100
 export class ViewerLink implements SpanSink {
   readonly #exporter: SpanExporter
   #live = false
+  #asking = true
   #waiting = new Map<string, ReadableSpan>()
   #timer: NodeJS.Timeout | undefined
 
@@ -29,6 +30,9 @@ export class ViewerLink implements SpanSink {
     } catch {
       this.#waiting.clear()
     }
+    this.#asking = false
+    // A run that began with its process waited for the answer.
+    if (this.#live && this.#timer === undefined) this.#flush()
   }
 
   started(span: ReadableSpan): void {
@@ -47,6 +51,7 @@ export class ViewerLink implements SpanSink {
 
   #flush(): void {
     this.#timer = undefined
+    if (this.#asking) return
     if (!this.#live) {
       this.#waiting.clear()
       return

@@ -8,6 +8,7 @@ import { lintRun } from '../model/lint.ts'
 import { type DiffSide, diffRuns } from '../model/run-diff.ts'
 import { receiveTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
+import type { ApprovalDesk } from './approvals.ts'
 import { type BodyReader, HttpError } from './body.ts'
 import type { Live } from './live.ts'
 import { offlinePage } from './offline-page.ts'
@@ -18,9 +19,11 @@ export interface ApiContext {
   bodies: BodyReader
   live: Live
   files: StaticFiles
+  approvals: ApprovalDesk
   /** What the viewer says of itself. */
-  status(): object
+  status(): object | Promise<object>
   onChanged(traceIds: Set<string>): void
+  onAnswered(): void
 }
 
 /** Of one attribute, what a span's panel is sent unless it asks for all. */
@@ -37,13 +40,13 @@ type Handler = (
 interface Route {
   method: 'GET' | 'POST' | 'DELETE'
   path: RegExp
-  /** What changes something needs the token. */
-  changes: boolean
+  /** What changes something, and what no trace holds. */
+  needsToken: boolean
   handle: Handler
 }
 
 const ROUTES: Route[] = [
-  get(/^\/api\/status$/, (_request, _params, _query, { status }) => ({ json: status() })),
+  get(/^\/api\/status$/, async (_request, _params, _query, { status }) => ({ json: await status() })),
   get(/^\/api\/live$/, () => ({ stream: true })),
   get(/^\/api\/runs$/, (_request, _params, query, { store }) => {
     const page = { limit: whole(query.get('limit'), 200, 10_000), offset: whole(query.get('offset'), 0, 1e9) }
@@ -92,7 +95,7 @@ const ROUTES: Route[] = [
   {
     method: 'DELETE',
     path: /^\/api\/runs\/([0-9a-f]+)$/,
-    changes: true,
+    needsToken: true,
     handle: (_request, [id], _query, { store, onChanged }) => {
       if (!store.removeRun(id!)) throw new HttpError(404, `No run "${id}".`)
       onChanged(new Set([id!]))
@@ -100,9 +103,35 @@ const ROUTES: Route[] = [
     },
   },
   {
+    method: 'GET',
+    path: /^\/api\/approvals$/,
+    needsToken: true,
+    handle: async (_request, _params, _query, { approvals }) => ({
+      json: { connected: approvals.connected, requests: await approvals.waiting() },
+    }),
+  },
+  {
+    method: 'GET',
+    path: /^\/api\/approvals\/([^/]+)$/,
+    needsToken: true,
+    handle: async (_request, [id], _query, { approvals }) => ({
+      json: await approvals.outcome(decoded(id!)),
+    }),
+  },
+  {
+    method: 'POST',
+    path: /^\/api\/approvals\/([^/]+)\/respond$/,
+    needsToken: true,
+    handle: async (request, [id], _query, { approvals, bodies, onAnswered }) => {
+      const record = await approvals.respond(decoded(id!), request, bodies)
+      onAnswered()
+      return { json: { status: record.status, answer: record.answer } }
+    },
+  },
+  {
     method: 'POST',
     path: /^\/api\/import$/,
-    changes: true,
+    needsToken: true,
     handle: async (request, _params, _query, { store, bodies, onChanged }) => {
       const received = parsed(await bodies.read(request))
       const changed = store.addSpans(received.items)
@@ -120,7 +149,7 @@ const ROUTES: Route[] = [
 ]
 
 function get(path: RegExp, handle: Handler): Route {
-  return { method: 'GET', path, changes: false, handle }
+  return { method: 'GET', path, needsToken: false, handle }
 }
 
 export function findRoute(method: string, path: string): { route: Route; params: string[] } | undefined {
@@ -175,6 +204,14 @@ function parsed(body: Buffer) {
     return receiveTraces(body, 'json')
   } catch (error) {
     throw new HttpError(400, (error as Error).message)
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new HttpError(400, 'The address is malformed.')
   }
 }
 

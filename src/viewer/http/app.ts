@@ -42,7 +42,7 @@ async function route(request: IncomingMessage, response: ServerResponse, context
     const found = findRoute(request.method ?? 'GET', path)
     if (!found) throw new HttpError(404, `Nothing at ${request.method} ${path.slice(0, 200)}.`)
     const mayRead = context.policy.loopback || hasToken(request.headers, context.policy)
-    if (!mayRead || (found.route.changes && !hasToken(request.headers, context.policy))) {
+    if (!mayRead || (found.route.needsToken && !hasToken(request.headers, context.policy))) {
       throw new HttpError(401, 'This needs the token: open the link that `hookspan view` printed.')
     }
     return handleApi(request, response, found, url.searchParams, context)

@@ -17,6 +17,11 @@ export class Live {
     response.on('close', () => this.#pages.delete(response))
   }
 
+  /** Whether anybody looks. */
+  get watched(): boolean {
+    return this.#pages.size > 0
+  }
+
   changed(traceIds: Iterable<string>): void {
     if (this.#pages.size === 0) return
     for (const traceId of traceIds) this.#changed.add(traceId)

@@ -73,6 +73,16 @@ export class Reader {
     return found.length === 1 ? runKey(found[0]!) : undefined
   }
 
+  waitingTraceOf(callId: string): string | undefined {
+    const found = this.#db
+      .prepare(
+        `SELECT trace_id FROM run JOIN span ON span.run = run.id
+         WHERE run.status = 'waiting' AND span.call_id = ? ORDER BY run.id DESC LIMIT 1`,
+      )
+      .get(callId) as { trace_id: string } | undefined
+    return found?.trace_id
+  }
+
   rows(run: RunKey, nowMs: number, sinceSeq = 0): { rows: SpanRow[]; seq: number } {
     const stored = this.#rows.all(run.id, sinceSeq) as unknown as StoredRow[]
     // A recording sent today is not running today: what counts is when its newest span was.

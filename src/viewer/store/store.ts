@@ -83,6 +83,15 @@ export class Store {
     return { summary: run.dirty ? this.#summarise(run, nowMs) : this.#reader.summary(run), rows, seq }
   }
 
+  hasRun(traceId: string): boolean {
+    return this.#reader.findRun(traceId) !== undefined
+  }
+
+  /** The trace in which a tool call of this id waits for a person, as far as it was sent. */
+  waitingTraceOf(callId: string): string | undefined {
+    return this.#reader.waitingTraceOf(callId)
+  }
+
   span(traceId: string, spanId: string): SpanRecord | undefined {
     const run = this.#reader.findRun(traceId)
     return run && this.#reader.span(run, spanId)

@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto'
+
+export interface OperationIds {
+  readonly traceId: string
+  readonly spanId: string
+}
+
+/**
+ * The trace and root span id of an operation, the same in every process: SHA-256 of its id. Processes that know
+ * the operation's id write into one trace without a shared store.
+ */
+export function idsOfOperation(operationId: string): OperationIds {
+  const digest = createHash('sha256').update(`hookspan:operation:${operationId}`).digest('hex')
+  return { traceId: nonZero(digest.slice(0, 32)), spanId: nonZero(digest.slice(32, 48)) }
+}
+
+/** All zeros is the one value the W3C format forbids. */
+function nonZero(id: string): string {
+  return /^0+$/.test(id) ? `${id.slice(0, -1)}1` : id
+}

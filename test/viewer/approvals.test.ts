@@ -1,0 +1,130 @@
+import { verifyAudit } from 'hookspan/approval'
+import { startViewer } from 'hookspan/viewer'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Asking, startAsking } from './asking.ts'
+import { getJson } from './support.ts'
+
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
+
+const error = async (response: Response) => ((await response.json()) as { error: string }).error
+
+describe('approvals answered from the viewer, for an agent in another process', () => {
+  let asking: Asking
+  beforeAll(async () => {
+    asking = await startAsking()
+  })
+  afterAll(() => asking[Symbol.asyncDispose]())
+
+  it('lets the call run, with the arguments of the answer, or tells why not; each answer is audited', async () => {
+    const agent = asking.ask('as-asked', 'edited', 'rejected')
+    const first = await asking.waiting()
+    expect(first).toMatchObject({
+      agentName: 'clerk',
+      apiName: 'delete_order',
+      args: { id: 4711, keep: 'invoice' },
+      instructions: 'Only orders that were never shipped.',
+      allow: ['approve', 'edit', 'reject'],
+      toolCallId: 'call-as-asked',
+    })
+    // The request names the run as the spans do, and the status tells how many wait without the token.
+    const agentOfRun = async () => {
+      const reply = await fetch(`${asking.viewer.url}/api/runs/${first.traceId}`)
+      return ((await reply.json()) as { summary?: { agent: string } }).summary?.agent
+    }
+    await expect.poll(agentOfRun, { timeout: 10_000 }).toBe('clerk')
+    expect(await getJson(asking.viewer, '/api/status')).toMatchObject({ waiting: 1 })
+
+    const { argsDigest } = first
+    const answered = await asking.call(`/${encodeURIComponent(first.id)}/respond`, {
+      body: { decision: 'approve', argsDigest, approver: 'mallory' },
+    })
+    expect(answered.status).toBe(200)
+    // In whose name is told by whoever started the viewer, not by who asks.
+    expect(await answered.json()).toMatchObject({ status: 'answered', answer: { approver: 'ines' } })
+
+    await expect.poll(async () => (await asking.waiting()).id).not.toBe(first.id)
+    const second = await asking.waiting()
+    await asking.call(`/${encodeURIComponent(second.id)}/respond`, {
+      body: { decision: 'edit', args: { id: 4712 }, argsDigest: second.argsDigest },
+    })
+    await expect.poll(async () => (await asking.waiting()).id).not.toBe(second.id)
+    const third = await asking.waiting()
+    await asking.call(`/${encodeURIComponent(third.id)}/respond`, {
+      body: { decision: 'reject', reason: 'it was shipped', argsDigest: third.argsDigest },
+    })
+    await agent.ended
+    expect(agent.printed()).toContain('as-asked: completed: deleted {"id":4711,"keep":"invoice"}')
+    expect(agent.printed()).toContain('edited: completed: deleted {"id":4712}')
+    expect(agent.printed()).toMatch(/rejected: .*it was shipped/)
+    expect(verifyAudit({ path: asking.audit })).toMatchObject({ ok: true })
+    const { answer } = (await asking.approvals.get(third.id))!
+    expect(answer).toMatchObject({ decision: 'reject', approver: 'ines', reason: 'it was shipped' })
+  })
+
+  it('refuses a stale, an answered and an unknown request and says which it is', async () => {
+    const agent = asking.ask('once')
+    const { id, argsDigest } = await asking.waiting()
+    const respond = (body: object) => asking.call(`/${encodeURIComponent(id)}/respond`, { body })
+    const stale = await respond({ decision: 'approve', argsDigest: 'f'.repeat(64) })
+    expect(stale.status).toBe(409)
+    expect(await error(stale)).toMatch(/for other arguments.*Look at the request again/)
+    const blind = await respond({ decision: 'approve' })
+    expect(blind.status).toBe(422)
+    expect(await error(blind)).toMatch(/lacks `argsDigest`/)
+    const odd = await respond({ decision: 'perhaps', argsDigest })
+    expect(odd.status).toBe(422)
+    expect((await respond({ decision: 'approve', argsDigest })).status).toBe(200)
+    await agent.ended
+    const again = await respond({ decision: 'reject', argsDigest })
+    expect(again.status).toBe(409)
+    expect(await error(again)).toMatch(/was answered already by ines/)
+    expect(await (await asking.call(`/${encodeURIComponent(id)}`)).json()).toEqual({
+      status: 'answered',
+      answer: expect.objectContaining({ decision: 'approve' }),
+    })
+    expect(
+      (await asking.call('/nothing/respond', { body: { decision: 'approve', argsDigest } })).status,
+    ).toBe(404)
+    expect(
+      (await asking.call('/%E0%A4%A/respond', { body: { decision: 'approve', argsDigest } })).status,
+    ).toBe(400)
+  })
+
+  it('shows and takes nothing without the token, from another site, or beyond reason', async () => {
+    const agent = asking.ask('guarded')
+    const { id, argsDigest } = await asking.waiting()
+    const path = `/${encodeURIComponent(id)}/respond`
+    const body = { decision: 'approve', argsDigest }
+    for (const token of ['', 'x', `${asking.viewer.token}x`]) {
+      expect((await asking.call('', { token })).status).toBe(401)
+      expect((await asking.call(`/${encodeURIComponent(id)}`, { token })).status).toBe(401)
+      expect((await asking.call(path, { token, body })).status).toBe(401)
+    }
+    expect((await asking.call(path, { body, headers: { origin: 'https://evil.example' } })).status).toBe(403)
+    expect((await asking.call(path, { body, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
+    expect((await asking.call(path, { body: '{' })).status).toBe(400)
+    expect((await asking.call(path, { body: '[]' })).status).toBe(422)
+    expect((await asking.call(path, { body: `{"__proto__":{},"argsDigest":"${argsDigest}"}` })).status).toBe(
+      400,
+    )
+    expect((await asking.call(path, { body: { ...body, reason: 'x'.repeat(300_000) } })).status).toBe(413)
+    expect((await asking.approvals.get(id))!.status).toBe('pending')
+    expect((await asking.call(path, { body })).status).toBe(200)
+    await agent.ended
+  })
+})
+
+it('a viewer without approvals has none waiting and takes no answer', async () => {
+  const viewer = await startViewer({ db: ':memory:', port: 0 })
+  const headers = { authorization: `Bearer ${viewer.token}` }
+  const list = await fetch(`${viewer.url}/api/approvals`, { headers })
+  expect(await list.json()).toEqual({ connected: false, requests: [] })
+  const answer = await fetch(`${viewer.url}/api/approvals/x/respond`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ decision: 'approve', argsDigest: 'd' }),
+  })
+  expect(answer.status).toBe(404)
+  expect(await error(answer)).toContain('--approvals FILE')
+  await viewer.close()
+})
