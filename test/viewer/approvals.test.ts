@@ -1,6 +1,6 @@
 import { verifyAudit } from 'hookspan/approval'
 import { startViewer } from 'hookspan/viewer'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Asking, startAsking } from './asking.ts'
 import { getJson } from './support.ts'
 
@@ -10,10 +10,10 @@ const error = async (response: Response) => ((await response.json()) as { error:
 
 describe('approvals answered from the viewer, for an agent in another process', () => {
   let asking: Asking
-  beforeAll(async () => {
+  beforeEach(async () => {
     asking = await startAsking()
   })
-  afterAll(() => asking[Symbol.asyncDispose]())
+  afterEach(() => asking[Symbol.asyncDispose]())
 
   it('lets the call run, with the arguments of the answer, or tells why not; each answer is audited', async () => {
     const agent = asking.ask('as-asked', 'edited', 'rejected')
@@ -26,12 +26,7 @@ describe('approvals answered from the viewer, for an agent in another process', 
       allow: ['approve', 'edit', 'reject'],
       toolCallId: 'call-as-asked',
     })
-    // The request names the run as the spans do, and the status tells how many wait without the token.
-    const agentOfRun = async () => {
-      const reply = await fetch(`${asking.viewer.url}/api/runs/${first.traceId}`)
-      return ((await reply.json()) as { summary?: { agent: string } }).summary?.agent
-    }
-    await expect.poll(agentOfRun, { timeout: 10_000 }).toBe('clerk')
+    // Without the token: how many, and nothing of what.
     expect(await getJson(asking.viewer, '/api/status')).toMatchObject({ waiting: 1 })
 
     const { argsDigest } = first
@@ -42,17 +37,20 @@ describe('approvals answered from the viewer, for an agent in another process', 
     // In whose name is told by whoever started the viewer, not by who asks.
     expect(await answered.json()).toMatchObject({ status: 'answered', answer: { approver: 'ines' } })
 
-    await expect.poll(async () => (await asking.waiting()).id).not.toBe(first.id)
+    await expect.poll(async () => (await asking.waiting()).id, { timeout: 15_000 }).not.toBe(first.id)
     const second = await asking.waiting()
     await asking.call(`/${encodeURIComponent(second.id)}/respond`, {
       body: { decision: 'edit', args: { id: 4712 }, argsDigest: second.argsDigest },
     })
-    await expect.poll(async () => (await asking.waiting()).id).not.toBe(second.id)
+    await expect.poll(async () => (await asking.waiting()).id, { timeout: 15_000 }).not.toBe(second.id)
     const third = await asking.waiting()
     await asking.call(`/${encodeURIComponent(third.id)}/respond`, {
       body: { decision: 'reject', reason: 'it was shipped', argsDigest: third.argsDigest },
     })
     await agent.ended
+    // The request named the run as its spans do.
+    const run = await getJson<{ summary: { agent: string } }>(asking.viewer, `/api/runs/${first.traceId}`)
+    expect(run.summary.agent).toBe('clerk')
     expect(agent.printed()).toContain('as-asked: completed: deleted {"id":4711,"keep":"invoice"}')
     expect(agent.printed()).toContain('edited: completed: deleted {"id":4712}')
     expect(agent.printed()).toMatch(/rejected: .*it was shipped/)

@@ -11,9 +11,9 @@ export function sweep(db: DatabaseSync, options: RetentionOptions, nowMs: number
   let removed = 0
   const oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
   if (options.maxAgeMs !== undefined && Number.isFinite(options.maxAgeMs)) {
-    const old = db
-      .prepare('SELECT id FROM run WHERE start_us < ?')
-      .all((nowMs - options.maxAgeMs) * 1000) as { id: number }[]
+    const old = db.prepare('SELECT id FROM run WHERE received_ms < ?').all(nowMs - options.maxAgeMs) as {
+      id: number
+    }[]
     for (const run of old) removeRun(db, run.id)
     removed += old.length
   }
