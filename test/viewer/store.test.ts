@@ -259,6 +259,13 @@ describe('the file', () => {
     expect(notices.at(-1)).toBe('Spans are stored again.')
   })
 
+  it('by age counts from when a run was received: a recording sent today is new today', async () => {
+    const viewer = await start({ maxAgeMs: 60_000 })
+    await post(viewer, otlp([{ spanId: id(1), start: -86_400_000 * 400 }]))
+    viewer.store.sweep()
+    expect((await fetch(`${viewer.url}/api/runs/${TRACE}`)).status).toBe(200)
+  })
+
   it('loses its oldest runs first when it grows too large or they too old', async () => {
     const viewer = await start({ maxBytes: 3_000_000, maxAgeMs: 1e15 })
     for (let run = 1; run <= 20; run++) {
