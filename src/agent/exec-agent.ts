@@ -166,7 +166,7 @@ function start(
     agentName: agent.name,
     input: prompt ?? messages,
     priceOf: spending.priceOf,
-    gates: [toolbox.approvalGate(() => op.operationId)],
+    gates: toolbox.approvalGates(() => op.operationId),
     ...(agent.instructions !== undefined && { instructions: agent.instructions }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
     ...(approver && { approver: asApprover(approver) }),

@@ -50,8 +50,16 @@ export class Toolbox {
     return cut(outcome.toToolMessage().content, this.#maxResultBytes)
   }
 
-  /** Asks a human where a tool says so. Decides late, so that the human sees what would run. */
-  approvalGate(operationId: () => string): Gate {
+  /**
+   * Asks a human where a tool says so. Decides late, so that the human sees what would run. None where no tool does:
+   * a gate costs each call more than its span.
+   */
+  approvalGates(operationId: () => string): Gate[] {
+    const tools = [...this.#tools.values()]
+    return tools.some(({ needsApproval }) => needsApproval) ? [this.#approvalGate(operationId)] : []
+  }
+
+  #approvalGate(operationId: () => string): Gate {
     return {
       id: 'needsApproval',
       point: 'beforeToolCall',
