@@ -166,9 +166,11 @@ export class SpanScope implements ActivityScope {
 
 /** What the model was told, as an object where it is one. */
 function toolResult(end: ActivityEnd): unknown {
-  const { content, result } = end
+  const { result } = end
   if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false)
     return result
+  // Read late: it is made when it is asked for.
+  const { content } = end
   if (content === undefined) return result
   return exactObject(content) ?? content
 }
