@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { safeStringify } from '../internal/json.ts'
-import { fitJson, fitText } from './fit-json.ts'
+import { fitJson, fits, fitText } from './fit-json.ts'
 import { requestContent, responseMessage, textMessage } from './messages.ts'
 import { GEN_AI, HOOKSPAN } from './semconv.ts'
 
@@ -39,8 +39,10 @@ export class ContentWriter {
 
   request(request: LlmRequest): this {
     if (!this.#options.capture) return this
-    const { messages, systemInstructions, toolDefinitions } = requestContent(request)
-    this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
+    const { messages, messagesJson, systemInstructions, toolDefinitions } = requestContent(request)
+    if (!this.#whole(GEN_AI.inputMessages, messagesJson)) {
+      this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
+    }
     if (systemInstructions.length > 0) this.#json(GEN_AI.systemInstructions, systemInstructions)
     if (toolDefinitions.length > 0) this.#json(GEN_AI.toolDefinitions, toolDefinitions)
     return this
@@ -81,6 +83,11 @@ export class ContentWriter {
     return this
   }
 
+  /** An object whose JSON is known already. */
+  exactObject(attribute: string, value: object, json: string): this {
+    return this.#whole(attribute, () => json) ? this : this.object(attribute, value, '')
+  }
+
   text(attribute: string, value: string | undefined): this {
     if (!this.#options.capture || value === undefined) return this
     const redacted = this.#redacted(attribute, value)
@@ -88,6 +95,19 @@ export class ContentWriter {
     this.#note(attribute, cutBytes)
     this.#attributes[attribute] = text
     return this
+  }
+
+  /** Takes JSON as it is, where nothing is to be redacted and nothing to be cut. */
+  #whole(attribute: string, json: () => string): boolean {
+    if (this.#options.redact !== undefined) return false
+    try {
+      const text = json()
+      if (!fits(text, this.#options.maxBytes)) return false
+      this.#attributes[attribute] = text
+      return true
+    } catch {
+      return false
+    }
   }
 
   #json(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {

@@ -15,9 +15,8 @@ const SHORTEST_STRING = 32
  */
 export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string) => unknown): FittedJson {
   const whole = stringify(value)
-  if (surelyFits(whole, maxBytes)) return { text: whole, cutBytes: 0 }
+  if (fits(whole, maxBytes)) return { text: whole, cutBytes: 0 }
   const bytes = byteLength(whole)
-  if (bytes <= maxBytes) return { text: whole, cutBytes: 0 }
   const fitted =
     (Array.isArray(value) && marker !== undefined ? dropOldest(value, maxBytes, bytes, marker) : undefined) ??
     shortenStrings(value, maxBytes) ??
@@ -27,17 +26,16 @@ export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string)
 
 /** At most `maxBytes` UTF-8 bytes of a text, never cut inside a character, with a note of what is missing. */
 export function fitText(text: string, maxBytes: number): { text: string; cutBytes: number } {
-  if (surelyFits(text, maxBytes)) return { text, cutBytes: 0 }
+  if (fits(text, maxBytes)) return { text, cutBytes: 0 }
   const bytes = byteLength(text)
-  if (bytes <= maxBytes) return { text, cutBytes: 0 }
   const note = `… [${bytes - maxBytes} bytes cut]`
   const kept = headBytes(text, Math.max(maxBytes - byteLength(note), 0))
   return { text: kept + note, cutBytes: bytes - byteLength(kept) }
 }
 
 /** No UTF-16 unit takes more than three bytes, so most texts need not be counted. */
-function surelyFits(text: string, maxBytes: number): boolean {
-  return text.length * 3 <= maxBytes
+export function fits(text: string, maxBytes: number): boolean {
+  return text.length * 3 <= maxBytes || byteLength(text) <= maxBytes
 }
 
 function dropOldest(

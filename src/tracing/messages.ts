@@ -14,6 +14,8 @@ export interface ChatMessage {
 /** The parts of a request that the conventions keep apart. */
 export interface RequestContent {
   readonly messages: readonly ChatMessage[]
+  /** The same as JSON. May throw for what is no JSON. */
+  messagesJson(): string
   readonly systemInstructions: readonly Part[]
   readonly toolDefinitions: readonly Loose[]
 }
@@ -21,10 +23,12 @@ export interface RequestContent {
 /** A request of the chat completions, responses or Anthropic messages API in the conventions' shape. */
 export function requestContent(request: LlmRequest): RequestContent {
   const items = Array.isArray(request.messages) ? request.messages : request.input
-  const messages = typeof items === 'string' ? [textMessage('user', items)] : asList(items).map(messageOf)
+  const converted =
+    typeof items === 'string' ? [new Converted(textMessage('user', items))] : asList(items).map(convertedOf)
   const instructions = request.instructions ?? request.system
   return {
-    messages,
+    messages: converted.map(({ message }) => message),
+    messagesJson: () => `[${converted.map((item) => item.json()).join(',')}]`,
     systemInstructions:
       typeof instructions === 'string' ? [text(instructions)] : asList(instructions).flatMap(partOf),
     toolDefinitions: asList(request.tools).map(toolDefinition),
@@ -61,28 +65,47 @@ function text(content: string): Part {
  * Converted messages by the object they came from: a conversation is sent again with every call, and converting
  * it each time would cost as much as the run is long. A message that was changed since is converted again.
  */
-const converted = new WeakMap<
-  object,
-  { content: unknown; calls: unknown; callCount: number; message: ChatMessage }
->()
+const known = new WeakMap<object, Converted>()
 
-function messageOf(value: unknown): ChatMessage {
-  const message = asObject(value)
-  if (message === undefined) return textMessage('user', asText(value) ?? JSON.stringify(value) ?? '')
-  const { content, tool_calls: calls } = message
-  const callCount = asList(calls).length
-  const known = converted.get(message)
-  if (
-    known !== undefined &&
-    known.content === content &&
-    known.calls === calls &&
-    known.callCount === callCount
-  ) {
-    return known.message
+/** A message in the conventions' shape, with what of the original would show that it was changed since. */
+class Converted {
+  readonly message: ChatMessage
+  readonly #content: unknown
+  readonly #calls: unknown
+  readonly #callCount: number
+  #json: string | undefined
+
+  constructor(message: ChatMessage, content?: unknown, calls?: unknown) {
+    this.message = message
+    this.#content = content
+    this.#calls = calls
+    this.#callCount = asList(calls).length
   }
-  const made = convert(message)
+
+  isOf({ content, tool_calls: calls }: Loose): boolean {
+    return this.#content === content && this.#calls === calls && this.#callCount === asList(calls).length
+  }
+
+  /** Kept where the message is made of texts alone; objects in it may change without a trace. */
+  json(): string {
+    if (this.#json !== undefined) return this.#json
+    const json = JSON.stringify(this.message)
+    if (typeof this.#content === 'string' || this.#content === null) this.#json = json
+    return json
+  }
+}
+
+function convertedOf(value: unknown): Converted {
+  const message = asObject(value)
+  if (message === undefined) {
+    return new Converted(textMessage('user', asText(value) ?? JSON.stringify(value) ?? ''))
+  }
+  const before = known.get(message)
+  if (before?.isOf(message)) return before
+  const { content, tool_calls: calls } = message
+  const made = new Converted(convert(message), content, calls)
   // Parts in a list may change inside without a trace; only texts are kept.
-  if (!Array.isArray(content)) converted.set(message, { content, calls, callCount, message: made })
+  if (!Array.isArray(content)) known.set(message, made)
   return made
 }
 

@@ -137,7 +137,7 @@ export class SpanScope implements ActivityScope {
         const content = this.#content(attributes, activity.apiName)
         if (content === undefined) return attributes
         if (end.args !== activity.args) content.object(GEN_AI.toolCallArguments, end.args, 'input')
-        content.object(GEN_AI.toolCallResult, toolResult(end), 'content')
+        writeToolResult(content, end)
         return attributes
       }
       case 'human':
@@ -165,21 +165,24 @@ export class SpanScope implements ActivityScope {
 }
 
 /** What the model was told, as an object where it is one. */
-function toolResult(end: ActivityEnd): unknown {
+function writeToolResult(writer: ContentWriter, end: ActivityEnd): void {
   const { result } = end
-  if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false)
-    return result
+  if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false) {
+    writer.object(GEN_AI.toolCallResult, result, 'content')
+    return
+  }
   // Read late: it is made when it is asked for.
   const { content } = end
-  if (content === undefined) return result
-  return exactObject(content) ?? content
+  const object = content === undefined ? undefined : exactObject(content)
+  if (object === undefined) writer.object(GEN_AI.toolCallResult, content ?? result, 'content')
+  else writer.exactObject(GEN_AI.toolCallResult, object, content as string)
 }
 
 /** The object whose JSON is this text, byte for byte. A text that would look like one put into an object is no such. */
-function exactObject(text: string): unknown {
+function exactObject(text: string): object | undefined {
   if (!text.startsWith('{') || text.startsWith('{"content":')) return undefined
   try {
-    const value: unknown = JSON.parse(text)
+    const value: object = JSON.parse(text)
     return JSON.stringify(value) === text ? value : undefined
   } catch {
     return undefined
