@@ -135,7 +135,7 @@ export const dispatch: Suite = {
   unit: 'ns',
   clock: 'wall',
   rounds: 7,
-  effort: { warmups: 4, batches: 15, count: 200_000 },
+  effort: { warmups: 4, batches: 15, count: 100_000 },
   baselines: [
     { title: 'x floor', of: (id) => id.replace(/[^/]+$/, 'floor') },
     { title: 'x hookable', of: (id) => id.replace(/[^/]+$/, 'hookable') },
