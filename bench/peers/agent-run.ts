@@ -6,7 +6,6 @@ import { LangfuseSpanProcessor } from '@langfuse/otel'
 import { startActiveObservation } from '@langfuse/tracing'
 import { OpenAIInstrumentation as Traceloop } from '@traceloop/instrumentation-openai'
 import { generateText, isStepCount, jsonSchema, tool } from 'ai'
-import OpenAI from 'openai'
 import { setUpTelemetry } from '../harness/telemetry.ts'
 import type { Workload } from '../harness/types.ts'
 import {
@@ -18,6 +17,7 @@ import {
   loop,
   MODEL,
   newClient,
+  OpenAI,
   PARAMETERS,
   PROMPT,
   workload,

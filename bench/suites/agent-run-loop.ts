@@ -3,6 +3,9 @@ import type { CountingProcessor } from '../harness/telemetry.ts'
 import { shapeOf } from '../harness/telemetry.ts'
 import type { Proof, Workload } from '../harness/types.ts'
 
+/** The class whose clients run, for libraries that patch it: the peers bring a copy of their own. */
+export { OpenAI }
+
 export const MODEL = 'gpt-4o-mini'
 export const TURNS = 10
 /** Calls per turn; the last turn answers. */
@@ -156,7 +159,8 @@ export function workload(run: () => Promise<string>, spans?: CountingProcessor):
 
 async function proofOf(spans: CountingProcessor, total: number, run: () => Promise<string>): Promise<Proof> {
   const spansPerRun = spans.count / total
-  if (!Number.isInteger(spansPerRun)) throw new Error(`${spans.count} spans in ${total} runs.`)
+  if (!Number.isInteger(spansPerRun) || spansPerRun < TURNS)
+    throw new Error(`${spans.count} spans in ${total} runs.`)
   spans.keep = []
   await run()
   const shape = (prefix: string) => {

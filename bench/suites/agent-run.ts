@@ -84,7 +84,7 @@ export const agentRun: Suite = {
   unit: 'us',
   clock: 'cpu',
   rounds: 7,
-  effort: { warmups: 8, batches: 12, count: 100 },
+  effort: { warmups: 8, batches: 20, count: 100 },
   over: { title: 'over bare', of: bareOf },
   baselines: [{ title: 'x by hand, over bare', of: handOf, floor: bareOf }],
   variants,
