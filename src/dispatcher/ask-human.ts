@@ -26,6 +26,8 @@ interface Question extends DecideOptions {
   readonly payload: unknown
   readonly approval: ApprovalOptions
   readonly gate: Gate
+  /** How many gates of the same id decide before it: plugins do not know each other's ids. */
+  readonly namesake: number
 }
 
 /** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
@@ -37,7 +39,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     return { kind: 'deny', code: 'no_approver', reason, stop: false, gateId: gate.id }
   }
   const request = requestFor(core, question)
-  if (isAlwaysAllowed(core, request)) return { kind: 'approve', args: request.args, edited: false }
+  const always = allowKey(question, request)
+  if (isAlwaysAllowed(core, always)) return { kind: 'approve', args: request.args, edited: false }
   // The question that was asked before the run was parked: its hooks have fired.
   const resumed = waited?.request?.id === request.id ? waited.request : undefined
   const { identifier, apiName, toolCallId, args, instructions } = request
@@ -85,7 +88,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
       reason: verdict.action === 'timeout' ? 'timeout' : 'rejected',
     })
   }
-  if (verdict.always === true) allowAlways(core, request)
+  if (verdict.always === true) allowAlways(core, always)
   const { approver: who, reason } = verdict
   human.end(
     {
@@ -116,8 +119,8 @@ function outcomeOf({ action, error }: Verdict): ApprovalOutcome {
 }
 
 /** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
-function requestIdOf(core: OperationCore, callKey: string, gate: Gate): string {
-  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, gate.id])
+function requestIdOf(core: OperationCore, callKey: string, question: Question): string {
+  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, ...gateKey(question)])
   return `apr_${sha256(text).slice(0, 32)}`
 }
 
@@ -128,7 +131,7 @@ function requestFor(core: OperationCore, question: Question): ApprovalRequest {
   const requestedAt = core.record.clock()
   const args = snapshot(question.payload)
   return {
-    id: requestIdOf(core, callKey, gate),
+    id: requestIdOf(core, callKey, question),
     operationId,
     rootOperationId,
     ...(agentName !== undefined && { agentName }),
@@ -150,18 +153,23 @@ function requestFor(core: OperationCore, question: Question): ApprovalRequest {
 
 const ALWAYS = 'hookspan.alwaysAllow'
 
-function allowKey({ gateId, identifier, apiName }: ApprovalRequest): string {
-  return JSON.stringify([gateId, identifier, apiName])
+/** What is told one gate must not count for another of the same id. */
+function gateKey({ gate, namesake }: Question): readonly (string | number)[] {
+  return namesake === 0 ? [gate.id] : [gate.id, namesake]
 }
 
-function isAlwaysAllowed(core: OperationCore, request: ApprovalRequest): boolean {
+function allowKey(question: Question, { identifier, apiName }: ApprovalRequest): string {
+  return JSON.stringify([...gateKey(question), identifier, apiName])
+}
+
+function isAlwaysAllowed(core: OperationCore, key: string): boolean {
   const allowed = core.tree.state.get(ALWAYS)
-  return Array.isArray(allowed) && allowed.includes(allowKey(request))
+  return Array.isArray(allowed) && allowed.includes(key)
 }
 
-function allowAlways(core: OperationCore, request: ApprovalRequest): void {
+function allowAlways(core: OperationCore, key: string): void {
   const allowed = (core.tree.state.get(ALWAYS) as string[] | undefined) ?? []
-  core.tree.state.set(ALWAYS, [...allowed, allowKey(request)])
+  core.tree.state.set(ALWAYS, [...allowed, key])
 }
 
 /** Milliseconds an approver gets to look up the answer to a question that has expired. */

@@ -71,8 +71,11 @@ export class OperationGates {
     const result = await runChain(gates, ctx, payload, {
       composition: this.#core.host.composition,
       ...(this.#core.signal && { signal: this.#core.signal }),
-      ask: (approval, asked, gate) =>
-        askHuman(this.#core, { point, payload: asked, approval, gate, ...options }),
+      ask: (approval, asked, gate) => {
+        const namesakes = gates.filter(({ id }) => id === gate.id)
+        const question = { point, payload: asked, approval, gate, namesake: namesakes.indexOf(gate) }
+        return askHuman(this.#core, { ...question, ...options })
+      },
       around: this.#inScopeOfItsOwn(options),
       onDecision: (record) => this.#decided(record, options),
     })

@@ -132,6 +132,24 @@ describe('waiting for a human', () => {
     expect((await outcomes).map((outcome) => outcome.state)).toEqual(['rejected', 'completed', 'completed'])
   })
 
+  it('asks for each of two gates of the same id, and takes no answer to one for the other', async () => {
+    const { approvals, call, dispatcher, ran } = desk({ ask: { instructions: 'anybody' } })
+    dispatcher.use({
+      name: 'strict',
+      gates: [requireHuman({ approvers: ['boss'], instructions: 'the boss' })],
+    })
+    const outcome = call()
+    await answer(approvals, { decision: 'approve', approver: 'intern', alwaysAllow: true })
+    await expect.poll(async () => (await pending(approvals)).instructions).toBe('the boss')
+    expect(ran).toEqual([])
+    await answer(approvals, { decision: 'approve', approver: 'boss' })
+    expect((await outcome).state).toBe('completed')
+    const again = call({ id: 2 }, 'delete_order', 't2')
+    await expect.poll(async () => (await pending(approvals)).instructions).toBe('the boss')
+    await answer(approvals, { decision: 'reject', approver: 'boss' })
+    expect((await again).state).toBe('rejected')
+  })
+
   it('asks no more about the tool for the rest of the run once it is always allowed', async () => {
     const { approvals, call, op, dispatcher } = desk()
     const first = call()
