@@ -104,6 +104,9 @@ const NOT_AT: Partial<Record<GatePoint, readonly Decision['decision'][]>> = {
   afterStep: ['mutate', 'skip'],
 }
 
+/** What JSON cannot carry: a gate that computes nothing must not run a tool without arguments. */
+const NO_JSON: ReadonlySet<string> = new Set(['undefined', 'function', 'symbol'])
+
 const CHOICES: ReadonlySet<unknown> = new Set(['approve', 'edit', 'reject'])
 
 /** Why `value` is no valid decision at `point`, or undefined when it is one. Unknown fields are refused. */
@@ -121,9 +124,14 @@ export function decisionProblem(value: unknown, point?: GatePoint): string | und
   if (point !== undefined && NOT_AT[point]?.includes(decision as Decision['decision'])) {
     return `"${decision}" has no meaning at ${point}`
   }
-  if (decision === 'mutate' && !Object.hasOwn(rest, 'payload')) return 'a "mutate" decision needs a `payload`'
+  if (decision === 'mutate' && NO_JSON.has(typeof rest.payload)) {
+    return `a "mutate" decision needs a \`payload\`, got ${describeValue(rest.payload)}`
+  }
   if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest.payload)) {
     return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`
+  }
+  if (decision === 'mutate' && point === 'beforeComplete' && !isPlainObject(rest.payload)) {
+    return `an outcome is mutated with an object of fields, got ${describeValue(rest.payload)}`
   }
   if (decision === 'mutate' && point === 'beforeCallAgent' && typeof rest.payload !== 'string') {
     return `an agent's instruction is mutated with a string, got ${describeValue(rest.payload)}`

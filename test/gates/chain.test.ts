@@ -81,6 +81,8 @@ describe('failing', () => {
     ['answers an unknown decision', () => ({ decision: 'allow' }) as never, 'gate_invalid'],
     ['answers an unknown field', () => ({ decision: 'proceed', note: 1 }) as never, 'gate_invalid'],
     ['mutates without a payload', () => ({ decision: 'mutate' }) as never, 'gate_invalid'],
+    ['mutates to nothing', () => mutate(undefined), 'gate_invalid'],
+    ['mutates to a function', () => mutate(() => 1), 'gate_invalid'],
     ['gives a reason that is no text', () => ({ decision: 'deny', reason: 1 }) as never, 'gate_invalid'],
     [
       'asks with a negative timeout',
