@@ -65,10 +65,11 @@ export function verifySignature(options: VerifyOptions): { id: string; timestamp
   const id = header(headers, SIGNATURE_HEADERS.id)
   const timestamp = header(headers, SIGNATURE_HEADERS.timestamp)
   const given = header(headers, SIGNATURE_HEADERS.signature)
-  const body = typeof options.body === 'string' ? options.body : new TextDecoder().decode(options.body)
   const secrets = typeof options.secret === 'string' ? [options.secret] : options.secret
-  if (secrets.length === 0) throw invalid('no secret to check it with')
-  const expected = secrets.map((secret) => Buffer.from(sign(keyOf(secret), id, timestamp, body)))
+  const keys = secrets.map(keyOf)
+  // Anybody can sign with an empty key: what a variable that is not set leaves behind must open nothing.
+  if (keys.length === 0 || keys.some((key) => key.length === 0)) throw invalid('no secret to check it with')
+  const expected = keys.map((key) => Buffer.from(sign(key, id, timestamp, options.body)))
   const candidates = given.split(' ').flatMap((part) => (part.startsWith('v1,') ? [part.slice(3)] : []))
   let matches = false
   for (const candidate of candidates.slice(0, 8)) {
@@ -123,8 +124,8 @@ export function assertSecret(secret: unknown, owner: string): asserts secret is 
   throw new HookspanError('INVALID_OPTION', `The secret of ${owner} must be a text of at least 8 bytes.`)
 }
 
-function sign(key: Buffer, id: string, timestamp: string, body: string): string {
-  return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+function sign(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
 }
 
 function keyOf(secret: string): Buffer {

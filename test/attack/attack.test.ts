@@ -164,6 +164,22 @@ describe('signatures', () => {
     ['another body', good, { body: '{"decision":"deny"}' }],
     ['another secret', good, { secret: 'another secret' }],
     ['no secret', good, { secret: [] }],
+    ['an empty secret', signatureHeaders({ secret: '', id: 'm', body, timestampMs: now }), { secret: '' }],
+    [
+      'an empty one among its secrets',
+      signatureHeaders({ secret: 'whsec_', id: 'm', body, timestampMs: now }),
+      { secret: [SECRET, 'whsec_'] },
+    ],
+    [
+      'other bytes that read the same',
+      signatureHeaders({ secret: SECRET, id: 'm', body: '"\ufffd"', timestampMs: now }),
+      { body: Buffer.from([0x22, 0xff, 0x22]) },
+    ],
+    [
+      'a byte order mark before the body',
+      good,
+      { body: Buffer.concat([Buffer.from('\ufeff'), Buffer.from(body)]) },
+    ],
     ['another id', { ...good, 'webhook-id': 'msg_2' }, {}],
     ['another time', { ...good, 'webhook-timestamp': later }, {}],
     ['no signature', { ...good, 'webhook-signature': '' }, {}],
