@@ -63,6 +63,28 @@ it('posts the event, signed, with the same id at each attempt', async () => {
   })
 })
 
+it('signs each attempt anew, so that a receiver which checks for replays takes the next one', async () => {
+  const attempts: string[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    try {
+      verifySignature({ secret: SECRET, headers: request.headers, body: Buffer.concat(chunks) })
+      attempts.push('verified')
+    } catch (error) {
+      attempts.push(String(error))
+    }
+    response.writeHead(attempts.length < 3 ? 503 : 204).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const hook = webhookHook({ id: 'billing', type: 'onComplete', url, ...options })
+  await new HookDispatcher().startOperation({ hooks: [hook] }).complete()
+  await hook.flush()
+  expect(attempts).toEqual(['verified', 'verified', 'verified'])
+})
+
 it('never keeps the agent waiting, and gives up what does not pass', async () => {
   const { url, got } = await endpoint(() => 400)
   const dead = deadLetters()

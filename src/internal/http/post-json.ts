@@ -13,6 +13,8 @@ export interface PostOptions {
   /** The same for each attempt, so that the receiver can tell one that is sent again. */
   readonly id: string
   readonly secret?: string
+  /** What the signature says of when it was sent, in epoch milliseconds. @default now */
+  readonly signedAtMs?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   /** Bytes of the reply that are read at most. */
@@ -123,7 +125,9 @@ export async function postJson(options: PostOptions): Promise<PostReply> {
 
 class StaleSocket extends Error {}
 
-function send({ url, body, id, secret, headers, signal, maxBodyBytes, allowPrivateAddresses }: PostOptions) {
+function send(options: PostOptions) {
+  const { url, body, id, secret, signedAtMs: timestampMs = Date.now(), signal, maxBodyBytes } = options
+  const { headers, allowPrivateAddresses } = options
   const protocol = url.protocol as 'http:' | 'https:'
   const agent = agents[protocol][allowPrivateAddresses ? 'open' : 'guarded']
   const request = protocol === 'https:' ? requestHttps : requestHttp
@@ -137,7 +141,7 @@ function send({ url, body, id, secret, headers, signal, maxBodyBytes, allowPriva
       accept: 'application/json',
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
-      ...(secret === undefined ? { 'webhook-id': id } : signatureHeaders({ secret, id, body })),
+      ...(secret === undefined ? { 'webhook-id': id } : signatureHeaders({ secret, id, body, timestampMs })),
     },
   })
   outgoing.on('error', (error: NodeJS.ErrnoException) => {

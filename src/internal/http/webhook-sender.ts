@@ -55,6 +55,7 @@ export interface Delivery {
 
 interface Waiting extends Delivery {
   attempts: number
+  signedAtMs: number
   lastError: string
   readonly span: DeliverySpan
   readonly queuedAt: number
@@ -112,6 +113,7 @@ export class WebhookSender {
         ...delivery,
         ...span,
         attempts: 0,
+        signedAtMs: 0,
         lastError: '',
         queuedAt: Date.now(),
         done,
@@ -140,6 +142,8 @@ export class WebhookSender {
     const startedAt = performance.now()
     const { timeoutMs, headers, allowPrivateAddresses, maxAttempts } = this.#options
     one.attempts++
+    // Signatures count in seconds: of two in the same one, a receiver takes the second for a replay of the first.
+    one.signedAtMs = Math.max(Date.now(), one.signedAtMs + 1_000)
     let statusCode: number | undefined
     let retryAfterMs = 0
     try {
@@ -148,6 +152,7 @@ export class WebhookSender {
         body: one.body,
         id: one.id,
         ...(this.#secret !== undefined && { secret: this.#secret }),
+        signedAtMs: one.signedAtMs,
         headers: { ...headers, ...(one.traceparent !== undefined && { traceparent: one.traceparent }) },
         signal: AbortSignal.timeout(timeoutMs),
         maxBodyBytes: 65_536,
