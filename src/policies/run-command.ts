@@ -42,7 +42,11 @@ export function runCommand(options: CommandOptions): Promise<string> {
   const output: Buffer[] = []
   let bytes = 0
   let complaint = ''
-  const onAbort = () => killGroup(child)
+  const onAbort = () => {
+    killGroup(child)
+    // What left the group holds the pipes, and would keep this process alive as long as it runs.
+    for (const pipe of child.stdio) pipe?.destroy()
+  }
   signal.addEventListener('abort', onAbort, { once: true })
   child.on('error', (error: NodeJS.ErrnoException) => fail(notStarted(command, cwd, error)))
   child.stdout?.on('data', (chunk: Buffer) => {

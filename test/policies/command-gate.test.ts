@@ -146,6 +146,18 @@ describe('commandGate', () => {
     await expect.poll(() => isAlive(pid)).toBe(false)
   })
 
+  it('lets go of what left the group, so that this process can end', async () => {
+    const guarded = script(
+      'escaped.sh',
+      '#!/bin/sh\nsetsid sleep 20 &\nsleep 0.1\necho \'{"decision":"proceed"}\'\n',
+    )
+    const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
+    const before = pipes()
+    const { outcome } = await decide(guard([], { command: guarded, timeoutMs: 300 }))
+    expect(outcome).toMatchObject({ state: 'denied', code: 'gate_timeout' })
+    await expect.poll(pipes).toBe(before)
+  })
+
   it('hands on the trace', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const scope = { run: <T>(fn: () => T) => fn(), end: () => {}, traceparent }
