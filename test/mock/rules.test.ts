@@ -19,6 +19,16 @@ describe('a mocked tool', () => {
     expect(mocks.calls('get_weather')).toMatchObject([{ args: { city: 'Berlin' }, answeredBy: 'mock' }])
   })
 
+  it('returns nothing where its rule returns nothing', async () => {
+    const { dispatcher } = setup()
+    using _mocks = mockTools(dispatcher, [mock('log').returns(), mock('find').calls(() => undefined)])
+    const outcomes = await runTools(dispatcher, [{ apiName: 'log' }, { apiName: 'find' }])
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ state: 'mocked', result: undefined })
+      expect(outcome.toToolMessage().content).toBe('')
+    }
+  })
+
   it('gives every call a copy of the result', async () => {
     const { dispatcher } = setup()
     using _mocks = mockTools(dispatcher, [mock('get_weather').returns({ list: [1] })])
@@ -203,6 +213,10 @@ describe('when()', () => {
     ['numbers up to', { n: match.lte(5) }, { n: 5 }, { n: 5.1 }],
     ['close numbers', { n: match.closeTo(0.3) }, { n: 0.1 + 0.2 }, { n: 0.31 }],
     ['one of several', { c: match.oneOf('a', /^b/) }, { c: 'bc' }, { c: 'c' }],
+    ['one of a list', { c: match.oneOf(['a', /^b/]) }, { c: 'bc' }, { c: 'c' }],
+    ['a date, to the millisecond', { at: new Date(5) }, { at: new Date(5) }, { at: new Date(6) }],
+    ['a map', { m: new Map([['a', 1]]) }, { m: new Map([['a', 1]]) }, { m: new Map([['a', 2]]) }],
+    ['a set', { s: new Set([1]) }, { s: new Set([1]) }, { s: new Set([2]) }],
     ['anything but', { c: match.not('a') }, { c: 'b' }, { c: 'a' }],
     ['an absent property', { c: match.absent() }, {}, { c: null }],
     ['a present property', { c: match.exists() }, { c: null }, {}],

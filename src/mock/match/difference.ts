@@ -1,3 +1,4 @@
+import { isDeepStrictEqual, types } from 'node:util'
 import { describeValue } from '../../internal/errors.ts'
 import { describeExpected, isMatcher } from './matcher.ts'
 
@@ -37,8 +38,9 @@ export function differences(
   if (Object.is(expected, actual) || expected === actual) return []
   if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
   if (isObject(expected) && isObject(actual) && !Array.isArray(expected) && !Array.isArray(actual)) {
-    if (expected instanceof Date || actual instanceof Date) {
-      return String(expected) === String(actual) ? [] : [differs(path, describeExpected(expected), actual)]
+    // What holds its content elsewhere than in properties would be equal to every other of its kind.
+    if (isOpaque(expected) || isOpaque(actual)) {
+      return isDeepStrictEqual(expected, actual) ? [] : [differs(path, describeExpected(expected), actual)]
     }
     return compareObjects(expected, actual, mode, path)
   }
@@ -117,6 +119,12 @@ function differs(path: Path, expected: string, actual: unknown): Difference {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
+}
+
+function isOpaque(value: object): boolean {
+  return (
+    value instanceof Date || value instanceof Map || value instanceof Set || types.isBoxedPrimitive(value)
+  )
 }
 
 function holds(test: () => boolean): boolean {

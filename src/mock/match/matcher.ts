@@ -85,10 +85,12 @@ export function contains(part: unknown): Matcher {
   })
 }
 
-/** Fits one of these. */
+/** Fits one of these; a single list is the list of them, as in vitest's `expect.oneOf`. */
 export function oneOf(...expected: readonly unknown[]): Matcher {
-  return matcher(`one of ${expected.map(describeExpected).join(', ')}`, (value) =>
-    expected.some((one) => fits(one, value)),
+  const [first, ...others] = expected
+  const options: readonly unknown[] = Array.isArray(first) && others.length === 0 ? first : expected
+  return matcher(`one of ${options.map(describeExpected).join(', ')}`, (value) =>
+    options.some((one) => fits(one, value)),
   )
 }
 
