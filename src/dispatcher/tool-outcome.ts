@@ -43,7 +43,7 @@ export class ToolResult<R = unknown> {
   constructor(fields: { content: string; success?: boolean; data?: R }) {
     this.content = fields.content
     this.success = fields.success ?? true
-    this.data = fields.data === undefined ? fields.content : fields.data
+    this.data = Object.hasOwn(fields, 'data') ? (fields.data as R) : fields.content
   }
 }
 

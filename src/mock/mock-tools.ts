@@ -1,7 +1,8 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { checkSchema, formatProblems, type SchemaProblem } from '../internal/schema/check-schema.ts'
+import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { Failures } from './failures.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
 import { isForTool } from './rules/address.ts'
@@ -50,16 +51,8 @@ export class MockTools implements Disposable {
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, rules: readonly MockRule[], options: MockToolsOptions) {
-    const { onUnmocked = 'error', schemas = 'error' } = options
-    if (!['error', 'passthrough', 'warn'].includes(onUnmocked)) {
-      throw invalid(
-        `Expected \`onUnmocked\` to be "error", "passthrough" or "warn", got ${describeValue(onUnmocked)}`,
-      )
-    }
-    if (!['error', 'off'].includes(schemas)) {
-      throw invalid(`Expected \`schemas\` to be "error" or "off", got ${describeValue(schemas)}`)
-    }
-    if (!Array.isArray(rules)) throw invalid(`Expected a list of rules, got ${describeValue(rules)}`)
+    const { onUnmocked = 'error' } = options
+    assertMockToolsOptions(rules, options)
     this.#rules = new RuleSet(rules)
     this.#options = options
     this.#onUnmocked = onUnmocked
@@ -187,7 +180,7 @@ export class MockTools implements Disposable {
       this.#note(call, 'refused')
       throw this.#fail(
         'MOCK_UNMATCHED',
-        `A \`when\` function of "${call.apiName}" threw.\n  called   ${describeCall(call)}`,
+        `A \`when\` function of "${call.apiName}" threw: ${errorMessage(error)}\n  called   ${describeCall(call)}`,
         error,
       )
     }
@@ -217,9 +210,22 @@ export class MockTools implements Disposable {
     const schema = call.inputSchema ?? this.#catalog.inputSchema(operation.operationId, apiName)
     if (schema === undefined || this.#options.schemas === 'off') return
     if (!this.#rules.forTool(call).some(({ definition }) => definition.answer?.kind !== 'live')) return
-    const problems = checkSchema(schema, call.args)
+    const problems = this.#check(schema, call.args, call.apiName, 'input')
     if (problems instanceof Promise) return problems.then((found) => this.#refuseArguments(call, found))
     this.#refuseArguments(call, problems)
+  }
+
+  #check(schema: unknown, value: unknown, apiName: string, which: 'input' | 'output') {
+    try {
+      return checkSchema(schema, value)
+    } catch (error) {
+      throw this.#fail(
+        which === 'input' ? 'MOCK_ARGUMENTS' : 'MOCK_RESULT',
+        `The ${which} schema of "${apiName}" cannot be checked: ${errorMessage(error)}.\n` +
+          "Mend it, or give `schemas: 'off'`.",
+        error,
+      )
+    }
   }
 
   #refuseArguments(call: StandInCall, problems: readonly SchemaProblem[]): void {
@@ -237,7 +243,7 @@ export class MockTools implements Disposable {
     if (schema === undefined || this.#options.schemas === 'off' || 'error' in mock || mock.success === false)
       return
     const result = mock.data === undefined ? mock.content : mock.data
-    const problems = await checkSchema(schema, result)
+    const problems = await this.#check(schema, result, call.apiName, 'output')
     if (problems.length === 0) return
     throw this.#fail(
       'MOCK_RESULT',
@@ -246,9 +252,11 @@ export class MockTools implements Disposable {
   }
 
   #unused(): { rule: ActiveRule; failure: HookspanError }[] {
+    // Tools that were called are no list of those there are: only a declaration or a model's request is one.
+    const listed = this.#catalog.names.size > 0
     const known = new Set([...this.#catalog.names, ...this.#calls.map(({ apiName }) => apiName)])
     return this.#rules.all.flatMap((rule) => {
-      const unknown = rule.used === 0 && known.size > 0 && !this.#isKnown(rule, known)
+      const unknown = rule.used === 0 && listed && !this.#isKnown(rule, known)
       if (unknown) return [{ rule, failure: unknownTool(rule, known) }]
       return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, this.#calls) }] : []
     })
@@ -285,8 +293,4 @@ function sorted(names: readonly string[]): string[] {
 
 function indent(text: string): string {
   return text.replace(/^/gm, '  ')
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
 }

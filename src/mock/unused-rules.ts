@@ -11,13 +11,15 @@ export function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): H
   const others = calls.filter(({ apiName, identifier }) =>
     isForTool(rule.definition.address, { apiName, identifier }),
   )
+  const close = nearestName(rule.definition.address.tool, new Set(calls.map(({ apiName }) => apiName)))
+  const never = `\n  The tool was never called.${close === undefined ? '' : ` Did you mean "${close}"?`}`
   const seen = others.map(
     (call) => `\n  called   ${describeCall(call)}, answered by ${call.rule ?? call.answeredBy}`,
   )
   return new HookspanError(
     'MOCK_UNUSED',
     `A mock was not used: ${rule} answered ${rule.used} calls, expected ${wanted}.${
-      others.length === 0 ? '\n  The tool was never called.' : seen.slice(0, 5).join('')
+      others.length === 0 ? never : seen.slice(0, 5).join('')
     }\nRemove it, or mark it with .optional().`,
   )
 }

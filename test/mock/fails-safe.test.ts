@@ -61,6 +61,14 @@ describe('a call that no rule takes', () => {
     mocks.detach()
   })
 
+  it('names the home that the nearest rule is for', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('github/get_issue').optional().returns(1)])
+    const [outcome] = await runTools(dispatcher, [{ apiName: 'get_issue' }])
+    expect(errorOf(outcome).message).toContain('is for "github/get_issue", this one is "local/get_issue"')
+    mocks.detach()
+  })
+
   it('fails the test at the end of `using`, even when the agent swallowed the error', async () => {
     const dispatcher = new HookDispatcher()
     const test = async () => {
@@ -118,7 +126,7 @@ describe('a call that no rule takes', () => {
     ])
     const [outcome] = await runTools(dispatcher, [{ apiName: 't' }])
     expect(errorOf(outcome)).toMatchObject({
-      message: expect.stringContaining('threw'),
+      message: expect.stringContaining('threw: broken'),
       cause: new Error('broken'),
     })
     mocks.detach()
@@ -144,6 +152,21 @@ describe('a rule that is not used', () => {
     const dispatcher = new HookDispatcher()
     using _mocks = mockTools(dispatcher, [mock('t').optional().returns(1)])
     await runTools(dispatcher, [])
+  })
+
+  it('is no failure when it is optional, whatever else was called', async () => {
+    const dispatcher = new HookDispatcher()
+    using _mocks = mockTools(dispatcher, [mock('t').optional().returns(1), mock('other').returns(1)])
+    await runTools(dispatcher, [{ apiName: 'other' }])
+  })
+
+  it('is told with the call that was probably meant, where nobody lists the tools', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('serch').returns(1), mock('search').returns(1)])
+    await runTools(dispatcher, [{ apiName: 'search' }])
+    const failure = thrownBy(() => mocks.assertUsed())
+    expect(failure.code).toBe('MOCK_UNUSED')
+    expect(failure.message).toContain('The tool was never called. Did you mean "search"?')
   })
 })
 
@@ -220,6 +243,17 @@ describe("the tool's schemas", () => {
     const [outcome] = await runTools(dispatcher, [{ ...weather('a'), outputSchema }])
     expect(errorOf(outcome).message).toContain('result.tempC: expected number, got `"warm"` (string)')
     expect(thrownBy(() => mocks.assertUsed())).toMatchObject({ code: 'MOCK_RESULT' })
+  })
+
+  it('fail the test when they cannot be checked', async () => {
+    const dispatcher = new HookDispatcher()
+    const mocks = mockTools(dispatcher, [mock('t').optional().returns(1)])
+    const schema = { $ref: 'https://example.com/elsewhere.json' }
+    const [outcome] = await runTools(dispatcher, [{ apiName: 't', inputSchema: schema }])
+    expect(outcome?.state).toBe('errored')
+    expect(thrownBy(() => mocks.assertUsed()).message).toMatch(
+      /The input schema of "t" cannot be checked: .*elsewhere\.json.* leads nowhere\.\nMend it, or give `schemas: 'off'`/,
+    )
   })
 
   it('test nothing when switched off', async () => {

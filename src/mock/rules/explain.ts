@@ -27,10 +27,17 @@ export function explainUnmatched(call: StandInCall, rules: RuleSet): string {
     return lines.join('\n')
   }
   const names = [...new Set(rules.all.map((rule) => rule.definition.address.tool))]
+  const elsewhere = rules.all.find(({ definition }) => definition.address.tool.endsWith(`/${call.apiName}`))
   const close = nearestName(call.apiName, names)
   if (close !== undefined) {
     const rule = rules.all.find(({ definition }) => definition.address.tool === close)
     lines.push(`  nearest  ${rule}`, `           is for "${close}", not for "${call.apiName}"`)
+  } else if (elsewhere !== undefined) {
+    const { tool } = elsewhere.definition.address
+    lines.push(
+      `  nearest  ${elsewhere}`,
+      `           is for "${tool}", this one is "${call.identifier}/${call.apiName}"`,
+    )
   } else if (names.length > 0) lines.push(`  mocked   ${cut(names.join(', '), 300)}`)
   else lines.push('  mocked   nothing')
   return lines.join('\n')
