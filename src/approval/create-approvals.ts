@@ -1,6 +1,6 @@
 import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
-import { delay } from '../internal/async.ts'
+import { delay, within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertHarmless } from '../internal/hostile-json.ts'
 import { digestOf } from '../internal/json.ts'
@@ -179,7 +179,7 @@ class ApprovalDesk implements Approvals {
 
   async close(): Promise<void> {
     // What is being told is told to the end, before the connections go.
-    await Promise.race([Promise.all(this.#telling), delay(CLOSE_PATIENCE_MS)])
+    await within(CLOSE_PATIENCE_MS, Promise.all(this.#telling))
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()

@@ -9,7 +9,7 @@ import type {
   ParkedApproval,
 } from '../gates/index.ts'
 import type { ApprovalOutcome } from '../hooks/index.ts'
-import { delay, MAX_TIMER_MS } from '../internal/async.ts'
+import { MAX_TIMER_MS, within } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
 import { sha256 } from '../internal/sha256.ts'
@@ -222,7 +222,7 @@ async function settle(
 
 async function lastWord(approver: Approver, request: ApprovalRequest): Promise<Verdict | undefined> {
   try {
-    const answer = await Promise.race([approver.lookup?.(request), delay(READ_MS)])
+    const answer = await within(READ_MS, approver.lookup?.(request))
     return answer ? verdictOf(answer, request, approver) : undefined
   } catch {
     return undefined

@@ -28,6 +28,19 @@ export function delay(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** The promise's value; undefined once `ms` have passed without one. Its timer never outlives the promise. */
+export async function within<T>(ms: number, promise: PromiseLike<T> | T): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), Math.min(ms, MAX_TIMER_MS))
+  })
+  try {
+    return await Promise.race([promise, deadline])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** The promise, or the signal's reason as soon as it is aborted: a tool that ignores the signal cannot hold the run. */
 export function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return Promise.resolve(promise)

@@ -1,5 +1,6 @@
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
+import { within } from '../internal/async.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
@@ -46,11 +47,8 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
       sent.finally(() => under.delete(sent))
     },
     flush: async ({ timeoutMs = 30_000 }: { timeoutMs?: number } = {}) => {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      // Not unref'd: retries do not keep the process alive, whoever waits for them does.
-      const timer = setTimeout(resolve, timeoutMs)
-      await Promise.race([Promise.all(under), promise])
-      clearTimeout(timer)
+      // The timer is not unref'd: retries do not keep the process alive, whoever waits for them does.
+      await within(timeoutMs, Promise.all(under))
     },
   }
   assertHook(hook)

@@ -1,5 +1,6 @@
 import { context, diag, propagation, type TracerProvider, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
+import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
@@ -118,10 +119,17 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     attached: (dispatcher) => exitGuard.watch(dispatcher),
     tracesUrl,
     stats: () => queue.stats(),
-    forceFlush: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => within(timeoutMs, queue.forceFlush()),
+    forceFlush: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) =>
+      within(
+        timeoutMs,
+        queue.forceFlush().catch(() => {}),
+      ),
     shutdown: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => {
       ending ??= end()
-      return within(timeoutMs, ending)
+      return within(
+        timeoutMs,
+        ending.catch(() => {}),
+      )
     },
   }
 }
@@ -213,13 +221,4 @@ function refuseSecondSdk(): void {
 
 function invalid(message: string): HookspanError {
   return new HookspanError('INVALID_OPTION', `${message}.`)
-}
-
-async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs)
-  })
-  await Promise.race([work.catch(() => {}), deadline])
-  clearTimeout(timer)
 }

@@ -1,5 +1,5 @@
 import type { HookDispatcher } from 'hookspan'
-import { auditLog, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { deny } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
@@ -231,6 +231,13 @@ describe('answers', () => {
     await outcome
     expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
   })
+})
+
+it('leaves no timer that holds up the process once it is closed', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  await createApprovals().close()
+  expect(timers()).toBe(before)
 })
 
 it('never lets the same approval run a tool twice', async () => {

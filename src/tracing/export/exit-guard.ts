@@ -1,3 +1,5 @@
+import { within } from '../../internal/async.ts'
+
 /** What can end the operations that are still open. */
 interface Interruptible {
   interruptAll(): void
@@ -55,11 +57,9 @@ export class ExitGuard {
   }
 
   async #flushWithin(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, DEADLINE_MS)
-    })
-    await Promise.race([this.#flush().catch(() => {}), deadline])
-    clearTimeout(timer)
+    await within(
+      DEADLINE_MS,
+      this.#flush().catch(() => {}),
+    )
   }
 }
