@@ -1,20 +1,30 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { AgentRun } from 'hookspan/agent'
 import { sqliteStore, verifyAudit } from 'hookspan/approval'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { expectWhole, type SpanLine } from './trace.ts'
 
 const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url))
+const PHASES = ['ask', 'answer', 'finish'] as const
 
-function run(phase: string, folder: string, killAt = ''): NodeJS.Signals | number | null {
-  const { status, signal, stderr } = spawnSync(process.execPath, ['--no-warnings', WORKER, phase, folder], {
-    env: { ...process.env, KILL_AT: killAt },
-    encoding: 'utf8',
+/** What is kept between tests: the compiled code, and the folder as it is before each phase that nothing interrupts. */
+const shared = mkdtempSync(`${tmpdir()}/hookspan-kill-`)
+const before = (phase: string) => `${shared}/${phase}`
+
+/** Runs a phase in a process of its own. Its id where it was killed. */
+async function run(phase: string, folder: string, killAt = ''): Promise<number | undefined> {
+  const child = spawn(process.execPath, ['--no-warnings', WORKER, phase, folder], {
+    env: { ...process.env, KILL_AT: killAt, NODE_COMPILE_CACHE: `${shared}/code` },
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
-  if (signal === null && status !== 0) throw new Error(`${phase} failed:\n${stderr}`)
-  return signal ?? status
+  const [[code, signal], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
+  if (code !== 0 && signal !== 'SIGKILL') throw new Error(`${phase} failed (${code ?? signal}):\n${stderr}`)
+  return signal === 'SIGKILL' ? child.pid : undefined
 }
 
 const lines = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
@@ -68,17 +78,26 @@ const POINTS = [
   'finish:after saving done.json',
 ]
 
-describe('a process that is killed', () => {
-  it.each(POINTS)(
-    '%s: the request stays, is answered once, and the tool runs at most once',
-    async (point) => {
-      const folder = mkdtempSync(`${tmpdir()}/hookspan-kill-`)
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-      const [killed] = point.split(':')
-      for (const phase of ['ask', 'answer', 'finish']) {
-        if (phase === killed) expect(run(phase, folder, point)).toBe('SIGKILL')
-        expect(run(phase, folder)).toBe(0)
-      }
+beforeAll(async () => {
+  cpSync(mkdtempSync(`${shared}/new-`), before('ask'), { recursive: true })
+  for (const [index, phase] of PHASES.slice(0, -1).entries()) {
+    const next = before(PHASES[index + 1] as string)
+    cpSync(before(phase), next, { recursive: true })
+    await run(phase, next)
+  }
+})
+afterAll(() => rmSync(shared, { recursive: true, force: true }))
+
+describe.concurrent('a process that is killed', () => {
+  it.for(POINTS)(
+    '%s: the request stays, is answered once, the tool runs at most once, and the trace holds together',
+    async (point, { expect }) => {
+      const folder = mkdtempSync(`${shared}/run-`)
+      const first = PHASES.findIndex((phase) => point.startsWith(`${phase}:`))
+      cpSync(before(PHASES[first] as string), folder, { recursive: true })
+      const killed = await run(PHASES[first] as string, folder, point)
+      if (killed === undefined) throw new Error(`The process went past "${point}" and was not killed.`)
+      for (const phase of PHASES.slice(first)) expect(await run(phase, folder)).toBeUndefined()
 
       const records = await sqliteStore({ path: `${folder}/approvals.db` }).list()
       const waiting = JSON.parse(readFileSync(`${folder}/waiting.json`, 'utf8')) as AgentRun
@@ -105,13 +124,8 @@ describe('a process that is killed', () => {
       }
       expect(done).toMatchObject({ status: 'done', operationId: 'run-1' })
 
-      const spans = lines(`${folder}/spans.jsonl`).map(
-        (line) => JSON.parse(line) as { traceId: string; name: string },
-      )
-      expect(new Set(spans.map((span) => span.traceId)).size).toBe(1)
-      const names = spans.map((span) => span.name)
-      expect(names).toContain('human_intervention')
-      expect(names.filter((name) => name.startsWith('invoke_agent')).length).toBeGreaterThan(1)
+      const spans = lines(`${folder}/spans.jsonl`).map((line) => JSON.parse(line) as SpanLine)
+      expectWhole(expect, spans, killed)
     },
   )
 })

@@ -2,22 +2,14 @@
  * One process of a run that needs a human: `ask` begins it, `answer` answers, `finish` resumes it. It kills itself with
  * SIGKILL at the point that KILL_AT names.
  */
-import {
-  appendFileSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
-import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { type Agent, type AgentRun, execAgent, resumeAgent } from 'hookspan/agent'
 import { type ApprovalStore, type AuditLog, auditLog, createApprovals, sqliteStore } from 'hookspan/approval'
 import { operationIdGenerator, traceHooks } from 'hookspan/tracing'
 import { statelessModel } from '../support/stateless-model.ts'
+import type { SpanLine } from './trace.ts'
 
 const [phase = '', folder = ''] = process.argv.slice(2)
 const at = (name: string) => `${folder}/${name}`
@@ -28,10 +20,7 @@ function killPoint(name: string): void {
 }
 
 function append(file: string, text: string): void {
-  const handle = openSync(at(file), 'a')
-  appendFileSync(handle, `${text}\n`)
-  fsyncSync(handle)
-  closeSync(handle)
+  appendFileSync(at(file), `${text}\n`)
 }
 
 function around<T extends object>(target: T, prefix: string, methods: readonly string[]): T {
@@ -60,23 +49,29 @@ const store = around<ApprovalStore>(sqliteStore({ path: at('approvals.db') }), '
 const audit = around<AuditLog>(auditLog({ path: at('audit.jsonl') }), 'audit', ['append'])
 const approvals = createApprovals({ store, audit, mode: 'park' })
 
+function note(at: SpanLine['at'], span: ReadableSpan): void {
+  const { traceId, spanId } = span.spanContext()
+  const parentId = span.parentSpanContext?.spanId
+  const line: SpanLine = {
+    at,
+    pid: process.pid,
+    name: span.name,
+    traceId,
+    spanId,
+    ...(parentId && { parentId }),
+  }
+  append('spans.jsonl', JSON.stringify(line))
+}
+
 const provider = new TracerProvider({
   idGenerator: operationIdGenerator(),
   spanProcessors: [
-    new SimpleSpanProcessor({
-      exporter: {
-        export: (spans, done) => {
-          for (const span of spans)
-            append(
-              'spans.jsonl',
-              JSON.stringify({ name: span.name, ...span.spanContext(), parent: span.parentSpanContext }),
-            )
-          done({ code: 0 })
-        },
-        shutdown: async () => {},
-        forceFlush: async () => {},
-      },
-    }),
+    {
+      onStart: (span) => note('start', span),
+      onEnd: (span) => note('end', span),
+      forceFlush: async () => {},
+      shutdown: async () => {},
+    },
   ],
 })
 
