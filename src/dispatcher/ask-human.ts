@@ -40,7 +40,9 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   }
   const request = requestFor(core, question)
   const always = allowKey(question, request)
-  if (isAlwaysAllowed(core, always)) return { kind: 'approve', args: request.args, edited: false }
+  if (isAlwaysAllowed(core, always)) {
+    return { kind: 'approve', args: request.args, edited: false, unseen: true }
+  }
   // The question that was asked before the run was parked: its hooks have fired.
   const resumed = waited?.request?.id === request.id ? waited.request : undefined
   const { identifier, apiName, toolCallId, args, instructions } = request
@@ -146,7 +148,8 @@ function requestFor(core: OperationCore, question: Question): ApprovalRequest {
     ...(approval.instructions !== undefined && { instructions: approval.instructions }),
     ...(approval.approvers !== undefined && { approvers: approval.approvers }),
     requestedAt,
-    ...(approval.timeoutMs !== undefined && { expiresAt: requestedAt + approval.timeoutMs }),
+    // Infinity leaves it to the approver, as JSON cannot carry it.
+    ...(Number.isFinite(approval.timeoutMs) && { expiresAt: requestedAt + Number(approval.timeoutMs) }),
     allow: approval.allow ?? ['approve', 'edit', 'reject'],
   }
 }

@@ -1,4 +1,4 @@
-import { safeStringify } from '../internal/json.ts'
+import { canonicalJson, safeStringify } from '../internal/json.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
@@ -69,6 +69,8 @@ export type AskResult =
       readonly args: unknown
       readonly edited: boolean
       readonly requestId?: string
+      /** Nobody was shown these arguments: a human said before that this tool is always allowed. */
+      readonly unseen?: true
     }
   | Waiting
   | Refusal
@@ -118,6 +120,7 @@ export async function runChain(
   let changed = false
   let edited = false
   let approvedBy: string | undefined
+  let sealed = false
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
     const decide = (scope?: { traceparent?: string }) =>
@@ -133,21 +136,29 @@ export async function runChain(
         return { kind: 'skip', result: decision.result, gateId: gate.id }
       case 'deny':
         return refusal(decision, gate)
-      case 'mutate':
-        current = mutated(ctx.point, current, decision.payload)
-        changed = true
+      case 'mutate': {
+        const next = mutated(ctx.point, current, decision.payload)
+        if (sealed) {
+          if (canonicalJson(next) !== canonicalJson(current)) return changedAfterApproval(gate)
+        } else {
+          current = next
+          changed = true
+        }
         break
+      }
       case 'require_approval': {
         const { decision: _name, ...approval } = decision
         const answer = await askHuman(approval, snapshot(current), gate, options)
         if (answer.kind !== 'approve') return answer
+        // From here on it is what a human has seen.
+        sealed ||= answer.unseen !== true
         // Also without an edit: what runs is what was shown, not what became of it while the human thought.
         current = answer.args
         changed = true
         edited ||= answer.edited
         if (answer.edited) {
-          const refused = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
-          if (refused !== undefined) return refused
+          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
+          if (stopped !== undefined) return stopped
         }
         approvedBy = answer.requestId ?? approvedBy
       }
@@ -164,23 +175,34 @@ export async function runChain(
 }
 
 /**
- * A human's edit must not carry a call past the gates that decided before: they are asked again, and only their no
- * counts, so that what runs is what the human wrote.
+ * A human's edit must not carry a call past the gates that decided before: they are asked again, and only their no, and
+ * the no of a human they ask, counts, so that what runs is what the human wrote.
  */
 async function recheck(
   gates: readonly Gate[],
   ctx: ChainContext,
   payload: unknown,
   options: ChainOptions,
-): Promise<Refusal | undefined> {
+): Promise<Refusal | Waiting | undefined> {
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
     const { record, decision } = await verdictOf(gate, ctx, payload, options.signal)
-    const denied = decision.decision === 'deny'
-    options.onDecision?.({ ...record, enforced: denied })
-    if (denied) return refusal(decision, gate)
+    const asks = decision.decision === 'require_approval'
+    options.onDecision?.({ ...record, enforced: asks || decision.decision === 'deny' })
+    if (decision.decision === 'deny') return refusal(decision, gate)
+    if (!asks) continue
+    // Who approved other arguments is not asked again: the approver finds that request, and refuses.
+    const { decision: _name, allow = ['approve', 'edit', 'reject'], ...approval } = decision
+    const choices = allow.filter((choice) => choice !== 'edit')
+    const answer = await askHuman({ ...approval, allow: choices }, snapshot(payload), gate, options)
+    if (answer.kind !== 'approve') return answer
   }
   return undefined
+}
+
+function changedAfterApproval(gate: Gate): Refusal {
+  const reason = `gate "${gate.id}" changed what a human had approved; give it a lower \`priority\` than the gate that asks`
+  return { kind: 'deny', code: 'approval_mismatch', reason, stop: false, gateId: gate.id }
 }
 
 const PROCEED: Decision = { decision: 'proceed' }

@@ -1,6 +1,6 @@
 import type { HookDispatcher } from 'hookspan'
 import { auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
-import { deny } from 'hookspan/gates'
+import { deny, type Gate, mutate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { answer, desk, folder, pending } from './support.ts'
@@ -57,6 +57,58 @@ describe('waiting for a human', () => {
     expect(ran).toEqual([])
   })
 
+  it('asks a gate that decided before about an edit it wants a human for', async () => {
+    const { approvals, dispatcher, call, ran } = desk({ ask: { instructions: 'anybody' } })
+    const dear = requireHuman({
+      id: 'dear',
+      priority: 1,
+      instructions: 'the boss',
+      when: ({ payload }) => (payload as { id: number }).id > 1_000,
+    })
+    dispatcher.use({ name: 'early', gates: [dear] })
+    const outcome = call({ id: 1 })
+    await answer(approvals, { decision: 'edit', args: { id: 5_000 } })
+    await expect.poll(async () => (await pending(approvals)).instructions).toBe('the boss')
+    expect(await pending(approvals)).toMatchObject({ args: { id: 5_000 }, allow: ['approve', 'reject'] })
+    expect(ran).toEqual([])
+    await answer(approvals, { decision: 'approve' })
+    await outcome
+    expect(ran).toEqual([{ id: 5_000 }])
+  })
+
+  it('does not run an edit of what another human has approved as it was', async () => {
+    const { approvals, dispatcher, call, ran } = desk({ ask: { instructions: 'anybody' } })
+    dispatcher.use({
+      name: 'early',
+      gates: [requireHuman({ id: 'boss', priority: 1, instructions: 'the boss' })],
+    })
+    const outcome = call({ id: 1 })
+    await answer(approvals, { decision: 'approve' })
+    await expect.poll(async () => (await pending(approvals)).instructions).toBe('anybody')
+    await answer(approvals, { decision: 'edit', args: { id: 5_000 } })
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_mismatch' })
+    expect(ran).toEqual([])
+  })
+
+  it('does not run what a gate made of the arguments after a human approved them', async () => {
+    const { approvals, dispatcher, call, ran } = desk()
+    const gates: Gate[] = [
+      { id: 'same', point: 'beforeToolCall', decide: ({ payload }) => mutate({ ...(payload as object) }) },
+      { id: 'late', point: 'beforeToolCall', decide: () => mutate({ id: 5_000 }) },
+    ]
+    dispatcher.use({ name: 'late', gates })
+    const outcome = call({ id: 1 })
+    await answer(approvals, { decision: 'approve', alwaysAllow: true })
+    expect(await outcome).toMatchObject({
+      state: 'denied',
+      code: 'approval_mismatch',
+      reason: expect.stringContaining('gate "late"'),
+    })
+    expect(ran).toEqual([])
+    await call({ id: 1 }, 'delete_order', 't2')
+    expect(ran).toEqual([{ id: 5_000 }])
+  })
+
   it('tells the model that a human said no, and why', async () => {
     const { approvals, call, ran, events, op } = desk()
     const outcome = call()
@@ -104,6 +156,15 @@ describe('waiting for a human', () => {
     // Past the desk, as another process does it.
     await approvals.store.answer(id, { decision: 'approve' }, Date.now())
     expect((await outcome).state).toBe('completed')
+  })
+
+  it('waits as long as the approver does where the gate sets no limit', async () => {
+    const store = sqliteStore({ path: `${folder()}/approvals.db` })
+    const { approvals, call } = desk({ store, ask: { timeoutMs: Number.POSITIVE_INFINITY } })
+    const outcome = call()
+    await answer(approvals, { decision: 'approve' })
+    expect((await outcome).state).toBe('completed')
+    await approvals.close()
   })
 
   it('cancels the request when the run is aborted', async () => {
