@@ -66,6 +66,25 @@ const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
   }
 })
 
+/** Neither nested nor with `if`: there ajv counts branches that failed, and none for an `if` without `then`. */
+const parts = fc.array(
+  fc
+    .dictionary(fc.constantFrom('a', 'b', 'c'), leaf, { maxKeys: 2, noNullPrototype: true })
+    .map((properties) => ({
+      properties,
+    })),
+  { minLength: 1, maxLength: 2 },
+)
+const closed = fc.record(
+  {
+    allOf: parts,
+    anyOf: parts,
+    patternProperties: fc.constant({ '^d': true }),
+    unevaluatedProperties: fc.constantFrom<unknown>(false, { type: 'string' }),
+  },
+  { requiredKeys: ['unevaluatedProperties'] },
+)
+
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -78,7 +97,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 describe('checkJsonSchema', () => {
   it('agrees with ajv on what fits', { timeout: 30_000 }, () => {
     fc.assert(
-      fc.property(schema, value, (definition, data) => {
+      fc.property(fc.oneof({ weight: 4, arbitrary: schema }, closed), value, (definition, data) => {
         const expected = ajv.validate(definition as object, data)
         expect(checkJsonSchema(definition, data).length === 0).toBe(expected)
       }),
@@ -101,6 +120,40 @@ describe('checkJsonSchema', () => {
     expect(() => checkJsonSchema({ $ref: '#' }, 1)).toThrow('goes round in a circle')
     expect(() => checkJsonSchema({ type: 'text' }, 1)).toThrow('unknown type')
     expect(() => checkJsonSchema('text', 1)).toThrow('Expected a JSON Schema')
+  })
+
+  it('lets no property pass that a combined schema leaves open', () => {
+    const schema = {
+      allOf: [{ properties: { a: {} } }, { $ref: '#/$defs/b' }],
+      unevaluatedProperties: false,
+      $defs: { b: { properties: { b: {} } } },
+    }
+    expect(checkJsonSchema(schema, { a: 1, b: 2 })).toEqual([])
+    expect(checkJsonSchema(schema, { a: 1, c: 3 })).toEqual([
+      { path: ['c'], message: 'is not a property of the schema', value: 3 },
+    ])
+    expect(checkJsonSchema({ prefixItems: [{}], unevaluatedItems: false }, [1, 2])).toHaveLength(1)
+  })
+
+  it('follows a dynamic reference within one document, and does not guess between several', () => {
+    const node = {
+      $dynamicAnchor: 'node',
+      properties: { child: { $dynamicRef: '#node' }, n: { type: 'number' } },
+    }
+    expect(checkJsonSchema(node, { child: { child: { n: 'x' } } })).toMatchObject([
+      { path: ['child', 'child', 'n'] },
+    ])
+    const twice = { $dynamicRef: '#node', $defs: { a: { $dynamicAnchor: 'node' }, b: { $anchor: 'node' } } }
+    expect(() => checkJsonSchema(twice, 1)).toThrow('the anchor "node" more than once')
+  })
+
+  it('takes the keywords and the patterns of older schemas', () => {
+    const older = { dependencies: { card: ['address'], gift: { required: ['text'] } } }
+    expect(checkJsonSchema(older, { card: 1 })).toMatchObject([{ path: ['address'], message: 'is required' }])
+    expect(checkJsonSchema(older, { gift: 1 })).toMatchObject([{ path: ['text'] }])
+    expect(checkJsonSchema(older, { card: 1, address: 2 })).toEqual([])
+    expect(checkJsonSchema({ pattern: '^[\\w-.]+$' }, 'a-b.c')).toEqual([])
+    expect(checkJsonSchema({ pattern: '^[\\w-.]+$' }, 'a b')).toHaveLength(1)
   })
 
   it('tells of the alternative that came nearest', () => {

@@ -1,11 +1,12 @@
 import { describeValue } from '../errors.ts'
 import { canonicalJson } from '../json.ts'
 import type { SchemaProblem } from './check-schema.ts'
+import { isObject, isSchema, resolve, type Schema } from './references.ts'
+import { unevaluatedKeys } from './unevaluated.ts'
 
-type Schema = boolean | Record<string, unknown>
 type Path = readonly (string | number)[]
 
-interface Place {
+export interface Place {
   readonly root: Schema
   readonly path: Path
   /** References that led here without going deeper into the value, to find those that go round in circles. */
@@ -13,9 +14,10 @@ interface Place {
 }
 
 /**
- * Checks a value against a JSON Schema as tools use it: every keyword of draft 2020-12 that tests values, `$ref`
- * within the schema (`#`, `#/...`, `$anchor`), and `nullable`. As the standard says, `format` and unknown keywords
- * test nothing. Not here: `$dynamicRef`, `unevaluated*`, references to other documents (these throw).
+ * Checks a value against a JSON Schema as tools use it: every keyword of draft 2020-12 that tests values, references
+ * within the schema (`#`, `#/...`, anchors), what earlier drafts called `dependencies`, and `nullable`. As the
+ * standard says, `format` and unknown keywords test nothing. References to other documents throw, also where such a
+ * document is embedded.
  *
  * @throws TypeError when the schema is no JSON Schema or cannot be followed.
  */
@@ -26,7 +28,7 @@ export function checkJsonSchema(schema: unknown, value: unknown): SchemaProblem[
   return check(schema, value, { root: schema, path: [], refs: [] })
 }
 
-function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
+export function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
   if (schema === true) return []
   if (schema === false) return [problem(place, 'expected nothing here', value)]
   if (schema.nullable === true && value === null) return []
@@ -39,38 +41,35 @@ function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
     ...(typeof value === 'string' ? checkString(schema, value, place) : []),
     ...(Array.isArray(value) ? checkList(schema, value, place) : []),
     ...(isObject(value) ? checkObject(schema, value, place) : []),
+    ...checkUnevaluated(schema, value, place),
   ]
 }
 
-function checkRef({ $ref }: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
-  if (typeof $ref !== 'string') return []
-  if (place.refs.includes($ref)) throw new TypeError(`The schema's $ref "${$ref}" goes round in a circle`)
-  return check(resolve($ref, place.root), value, { ...place, refs: [...place.refs, $ref] })
+function checkRef(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
+  return referred(schema, place).flatMap((target) => check(target.schema, value, target.place))
 }
 
-function resolve(ref: string, root: Schema): Schema {
-  const pointer = ref.startsWith('#') ? decodeURIComponent(ref.slice(1)) : undefined
-  if (pointer === '') return root
-  let found: unknown
-  if (pointer?.startsWith('/')) {
-    found = root
-    for (const part of pointer.slice(1).split('/')) {
-      const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      found = isObject(found) || Array.isArray(found) ? (found as Record<string, unknown>)[key] : undefined
-    }
-  } else if (pointer !== undefined) found = findAnchor(root, pointer)
-  if (typeof found === 'boolean' || isObject(found)) return found
-  throw new TypeError(`The schema's $ref "${ref}" leads nowhere`)
+/** What the schema refers to, to be held against the same value. */
+export function referred(
+  { $ref, $dynamicRef }: Record<string, unknown>,
+  place: Place,
+): { schema: Schema; place: Place }[] {
+  return [$ref, $dynamicRef].flatMap((ref) => {
+    if (typeof ref !== 'string') return []
+    if (place.refs.includes(ref)) throw new TypeError(`The schema's $ref "${ref}" goes round in a circle`)
+    return [{ schema: resolve(ref, place.root), place: { ...place, refs: [...place.refs, ref] } }]
+  })
 }
 
-function findAnchor(value: unknown, anchor: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  if ((value as Record<string, unknown>).$anchor === anchor) return value
-  for (const item of Object.values(value)) {
-    const found = findAnchor(item, anchor)
-    if (found !== undefined) return found
-  }
-  return undefined
+/** Properties and items that nothing else in the schema, or in what it is combined of, speaks of. */
+function checkUnevaluated(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
+  const rule = Array.isArray(value) ? schema.unevaluatedItems : schema.unevaluatedProperties
+  if (!isSchema(rule) || typeof value !== 'object' || value === null) return []
+  return unevaluatedKeys(schema, value, place).flatMap((key) => {
+    const item = (value as Record<string | number, unknown>)[key]
+    if (rule === false) return [problem(deeper(place, key), 'is not a property of the schema', item)]
+    return check(rule, item, deeper(place, key))
+  })
 }
 
 function checkType(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
@@ -167,7 +166,7 @@ function checkString(schema: Record<string, unknown>, value: string, place: Plac
     value,
     place,
   )
-  if (typeof pattern === 'string' && !new RegExp(pattern, 'u').test(value)) {
+  if (typeof pattern === 'string' && !expression(pattern).test(value)) {
     found.push(problem(place, `expected a string that matches ${pattern}`, value))
   }
   return found
@@ -211,9 +210,13 @@ function checkObject(
   place: Place,
 ): SchemaProblem[] {
   const { required, properties, patternProperties, additionalProperties, propertyNames } = schema
-  const { minProperties, maxProperties, dependentRequired, dependentSchemas } = schema
-  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
+  const { minProperties, maxProperties } = schema
   const has = (key: string) => Object.hasOwn(value, key) && value[key] !== undefined
+  // Before draft 2019-09 one keyword did the work of the two.
+  const dependent = [schema.dependentRequired, schema.dependentSchemas, schema.dependencies]
+    .flatMap(entries)
+    .filter(([key]) => has(key))
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
   const found = broken(
     [
       [minProperties, (bound) => keys.length >= bound, 'with a number of properties >='],
@@ -224,13 +227,11 @@ function checkObject(
     place,
   )
   const needed = asList(required).map(String)
-  for (const [key, more] of entries(dependentRequired)) if (has(key)) needed.push(...asList(more).map(String))
+  for (const [, more] of dependent) needed.push(...asList(more).map(String))
   for (const key of new Set(needed)) {
     if (!has(key)) found.push(problem(deeper(place, key), 'is required', undefined))
   }
-  const patterns = entries(patternProperties).map(
-    ([source, each]) => [new RegExp(source, 'u'), each] as const,
-  )
+  const patterns = entries(patternProperties).map(([source, each]) => [expression(source), each] as const)
   for (const key of keys) {
     const at = deeper(place, key)
     const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
@@ -244,10 +245,17 @@ function checkObject(
     }
     if (isSchema(propertyNames)) found.push(...check(propertyNames, key, at))
   }
-  for (const [key, each] of entries(dependentSchemas)) {
-    if (has(key) && isSchema(each)) found.push(...check(each, value, place))
-  }
+  for (const [, each] of dependent) if (isSchema(each)) found.push(...check(each, value, place))
   return found
+}
+
+/** As the standard wants it, else as most libraries read it: `[\\w-.]` is no expression under the `u` flag. */
+export function expression(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern, 'u')
+  } catch {
+    return new RegExp(pattern)
+  }
 }
 
 function broken(
@@ -265,7 +273,7 @@ function problem({ path }: Place, message: string, value: unknown): SchemaProble
   return { path, message, value }
 }
 
-function deeper(place: Place, key: string | number): Place {
+export function deeper(place: Place, key: string | number): Place {
   return { root: place.root, path: [...place.path, key], refs: [] }
 }
 
@@ -273,22 +281,14 @@ function same(a: unknown, b: unknown): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'boolean' || isObject(value)
-}
-
 function asList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-function asSchemas(value: unknown): Schema[] {
+export function asSchemas(value: unknown): Schema[] {
   return asList(value).filter(isSchema)
 }
 
-function entries(value: unknown): [string, unknown][] {
+export function entries(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : []
 }
