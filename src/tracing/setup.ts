@@ -4,14 +4,16 @@ import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
+import { headersOf } from './export/headers.ts'
 import { otlpJsonWriter } from './export/otlp-json.ts'
+import { postAtExit } from './export/post-at-exit.ts'
 import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } from './export/span-queue.ts'
 import { deliverSpooled, Spool } from './export/spool.ts'
 import { tcpProbe } from './export/tcp-probe.ts'
 import { tracesUrlOf } from './export/traces-url.ts'
 import type { SpanExporter, SpanProcessor } from './export/types.ts'
 import { ViewerLink } from './export/viewer-link.ts'
-import type { TraceHooksOptions } from './options.ts'
+import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
 import { traceHooks } from './trace-hooks.ts'
 import { operationIdGenerator } from './trace-ids.ts'
 
@@ -44,8 +46,9 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'> {
   /** See every span beside the sending of it, for example to keep a copy. */
   spanProcessors?: SpanProcessor[]
   /**
-   * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT and when there is nothing
-   * left to do. A handler of the application's own decides on the exit; ours only delays it. @default true
+   * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT, when there is nothing left to
+   * do, at `process.exit()` and at an exception that nobody catches. A handler of the application's own decides on
+   * the exit; ours only delays it, by 3 seconds at most. @default true
    */
   flushOnExit?: boolean
 }
@@ -76,6 +79,7 @@ const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
 
 const INSTALL = ['@opentelemetry/api', SDK, EXPORTER]
 const DEFAULT_DEADLINE_MS = 5_000
+const AT_EXIT_MS = 2_000
 
 /**
  * Starts an OpenTelemetry SDK that sends the spans of operations over OTLP/HTTP, and gives the plugin for it.
@@ -87,6 +91,8 @@ const DEFAULT_DEADLINE_MS = 5_000
  * dispatcher.use(tracing)
  */
 export function startTracing(options: StartTracingOptions = {}): Tracing {
+  // All that may throw comes before the SDK starts, which nobody could stop after.
+  resolveTraceOptions(options)
   const tracesUrl = tracesUrlOf(options.endpoint)
   refuseSecondSdk()
   const exporter = options.exporter ?? otlpExporter(tracesUrl, options)
@@ -99,13 +105,25 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   const queue = new SpanQueue(exporter, { ...options.queue, onTrouble }, sinks, probe)
   const sdk = startSdk(queue, options, tracesUrl)
   if (options.spoolDir !== undefined)
-    void deliverSpooled(options.spoolDir, poster(tracesUrl, options.headers))
+    void deliverSpooled(options.spoolDir, poster(tracesUrl, headersOf(options.headers)))
 
-  const exitGuard = new ExitGuard(() => queue.forceFlush())
+  const tellLost = () => {
+    const count = queue.undelivered
+    if (count === 0 || spool !== undefined) return
+    const hint = 'With startTracing({ spoolDir }) the next process sends them.'
+    onTrouble(`${count} spans were not delivered before the end and are lost. ${hint}`)
+  }
+  const exitGuard = new ExitGuard(
+    () => queue.forceFlush(),
+    () => {
+      // In `spoolDir` they are safe, and who did not answer a moment ago is not asked again.
+      if (spool === undefined && queue.stats().lastError === undefined) sendAtExit(queue, tracesUrl, options)
+      tellLost()
+    },
+  )
   if (options.flushOnExit !== false) exitGuard.install()
   let ending: Promise<void> | undefined
   const end = async (): Promise<void> => {
-    exitGuard.remove()
     // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
     trace.disable()
     context.disable()
@@ -113,6 +131,8 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
     const { lastError } = queue.stats()
     spool?.close({ keep: lastError !== undefined })
+    exitGuard.remove()
+    tellLost()
   }
   return {
     ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
@@ -186,6 +206,20 @@ function openSpool(folder: string): Spool {
   } catch (error) {
     throw invalid(`Cannot write spans to \`spoolDir\` ${describeValue(folder)}: ${errorMessage(error)}`)
   }
+}
+
+/** Sends what waits from within an `exit` handler. What cannot be sent goes back into the count of the undelivered. */
+function sendAtExit(queue: SpanQueue, url: string, options: StartTracingOptions): void {
+  const batches = queue.takeBatches()
+  if (batches.length === 0) return
+  if (options.exporter !== undefined) {
+    // One that writes to a file or to memory is done at once; nothing else can be done for the others.
+    for (const batch of batches) options.exporter.export(batch, () => {})
+    return
+  }
+  const bodies = batches.map(otlpJsonWriter('startTracing()'))
+  const sent = postAtExit({ url, headers: headersOf(options.headers), bodies }, AT_EXIT_MS)
+  queue.giveBack(batches.slice(sent))
 }
 
 function poster(

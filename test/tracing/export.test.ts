@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
@@ -119,6 +119,45 @@ describe('startTracing', () => {
     expect(collector.names()).toContain('invoke_agent c')
   })
 
+  it('keeps what waits when the queue runs over while a request is under way', async () => {
+    const batches: string[][] = []
+    let answer: (() => void) | undefined
+    const exporter: StartTracingOptions['exporter'] = {
+      export: (spans, done) => {
+        batches.push(spans.map((span) => span.name))
+        answer = () => done({ code: 0 })
+      },
+      shutdown: async () => {},
+    }
+    const { dispatcher, tracing } = start({ exporter, queue: { delayMs: 60_000, maxQueueSpans: 3 } })
+    await runAgent(dispatcher, 'a')
+    const flushed = tracing.forceFlush()
+    await expect.poll(() => batches.length).toBe(1)
+    await runAgent(dispatcher, 'b')
+    await runAgent(dispatcher, 'c')
+    answer?.()
+    await expect.poll(() => batches.length).toBe(2)
+    answer?.()
+    await flushed
+    expect(batches.map((names) => names.at(-1))).toEqual(['invoke_agent a', 'invoke_agent c'])
+    expect(tracing.stats()).toEqual({ queued: 0, exported: 6, dropped: 3 })
+  })
+
+  it('says what was not delivered when it ends', async () => {
+    const { dispatcher, tracing } = start({ endpoint: 'http://127.0.0.1:9' })
+    await runAgent(dispatcher, 'a')
+    await tracing.shutdown()
+    expect(troubles.at(-1)).toMatch(/^3 spans were not delivered before the end and are lost\..*spoolDir/)
+  })
+
+  it('leaves nothing running when it refuses an option', async () => {
+    expect(() => startTracing({ maxContentBytes: 1 })).toThrow(/maxContentBytes/)
+    const { dispatcher, tracing } = start()
+    await runAgent(dispatcher, 'after')
+    await tracing.forceFlush()
+    expect(collector.names()).toContain('invoke_agent after')
+  })
+
   it('can be started again after its end, and refuses a second SDK before', async () => {
     const { tracing: first } = start()
     expect(() => startTracing({ endpoint: collector.url })).toThrow(/already running.*traceHooks\(\)/)
@@ -160,6 +199,7 @@ describe('a process that ends', () => {
   let collector: Collector
   let folder: string
   let child: ChildProcess | undefined
+  let stderr: string
   beforeEach(async () => {
     collector = await startCollector()
     folder = mkdtempSync(join(tmpdir(), 'hookspan-spool-'))
@@ -172,7 +212,11 @@ describe('a process that ends', () => {
 
   async function startChild(...args: string[]) {
     const script = fileURLToPath(new URL('processes/run-and-wait.ts', import.meta.url))
-    child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    stderr = ''
+    child.stderr?.on('data', (chunk) => {
+      stderr += chunk
+    })
     await once(child.stdout as NodeJS.ReadableStream, 'data')
     return child
   }
@@ -203,6 +247,27 @@ describe('a process that ends', () => {
     },
   )
 
+  it.each([
+    ['exit', 3],
+    ['crash', 1],
+  ] as const)('ends its open runs as interrupted and delivers them at its %s', async (how, exitCode) => {
+    const process = await startChild(collector.url, '-', how)
+    const [code] = await once(process, 'close')
+    expect(code).toBe(exitCode)
+    const run = collector.spans.find((span) => span.name === 'invoke_agent victim')
+    expect(run?.attributes['hookspan.operation.reason']).toBe('interrupted')
+    expect(collector.names()).toEqual(expect.arrayContaining(['execute_tool first', 'execute_tool endless']))
+    expect(stderr.includes('were not delivered')).toBe(false)
+  })
+
+  it('exits without a wait, with its own code, and says what is lost when nobody listens', async () => {
+    const process = await startChild('http://127.0.0.1:1', '-', 'exit')
+    const [code] = await once(process, 'close')
+    expect(code).toBe(3)
+    expect(stderr).toContain('5 spans were not delivered before the end and are lost')
+    expect(stderr).toContain('spoolDir')
+  })
+
   it('loses nothing to SIGKILL: the next process delivers the spans, open ones as interrupted', async () => {
     const process = await startChild('http://127.0.0.1:1', folder)
     process.kill('SIGKILL')
@@ -223,5 +288,17 @@ describe('a process that ends', () => {
     })
     expect(new Set(collector.spans.map((span) => span.traceId)).size).toBe(1)
     await collector.until(() => readdirSync(folder).length === 0)
+  })
+
+  it('delivers what a killed process left with the headers that the environment names', async () => {
+    const process = await startChild('http://127.0.0.1:1', folder)
+    process.kill('SIGKILL')
+    await once(process, 'exit')
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'authorization=Bearer%20secret, x-tenant=a')
+    const tracing = startTracing({ endpoint: collector.url, spoolDir: folder, flushOnExit: false })
+    await collector.until(() => collector.spans.length >= 5)
+    await tracing.shutdown()
+    vi.unstubAllEnvs()
+    expect(collector.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'x-tenant': 'a' })
   })
 })

@@ -9,17 +9,20 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const DEADLINE_MS = 3_000
 
 /**
- * Delivers what waits before the process ends. At a signal the operations that are open end as interrupted first,
- * so that no trace lacks its root.
+ * Delivers what waits before the process ends. At a signal, and at `process.exit()` or an exception that nobody
+ * catches, the operations that are open end as interrupted first, so that no trace lacks its root.
  */
 export class ExitGuard {
   readonly #flush: () => Promise<void>
+  readonly #lastChance: () => void
   readonly #watched = new Set<Interruptible>()
   #flushing = false
   #installed = false
 
-  constructor(flush: () => Promise<void>) {
+  /** `lastChance`: runs while the process exits, so nothing that it leaves to be done later is done. */
+  constructor(flush: () => Promise<void>, lastChance: () => void) {
     this.#flush = flush
+    this.#lastChance = lastChance
   }
 
   watch(dispatcher: Interruptible): void {
@@ -29,6 +32,7 @@ export class ExitGuard {
   install(): void {
     this.#installed = true
     process.on('beforeExit', this.#onBeforeExit)
+    process.on('exit', this.#onExit)
     for (const signal of SIGNALS) process.on(signal, this.#onSignal)
   }
 
@@ -36,6 +40,7 @@ export class ExitGuard {
     if (!this.#installed) return
     this.#installed = false
     process.off('beforeExit', this.#onBeforeExit)
+    process.off('exit', this.#onExit)
     for (const signal of SIGNALS) process.off(signal, this.#onSignal)
   }
 
@@ -44,6 +49,15 @@ export class ExitGuard {
     if (this.#flushing) return
     this.#flushing = true
     void this.#flushWithin()
+  }
+
+  readonly #onExit = (): void => {
+    try {
+      for (const dispatcher of this.#watched) dispatcher.interruptAll()
+      this.#lastChance()
+    } catch {
+      // Losing spans must not become the reason for which a process fails.
+    }
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {

@@ -55,6 +55,9 @@ export class SpanQueue implements SpanProcessor {
   #queue: ReadableSpan[] = []
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
+  /** Spans at the head of the queue that are on their way. */
+  #inFlight = 0
+  #neverSent = 0
   #backoffMs = 0
   /** Smaller than `maxBatchSpans` while a span is searched that the collector refuses. */
   #batchLimit = Number.POSITIVE_INFINITY
@@ -90,9 +93,9 @@ export class SpanQueue implements SpanProcessor {
     if (this.#closed || (span.spanContext().traceFlags & 1) === 0) return
     for (const sink of this.#sinks) guard(() => sink.ended(span))
     this.#queue.push(span)
-    const excess = this.#queue.length - this.#options.maxQueueSpans
+    const excess = this.#queue.length - this.#inFlight - this.#options.maxQueueSpans
     if (excess > 0) {
-      this.#queue.splice(0, excess)
+      this.#queue.splice(this.#inFlight, excess)
       this.#dropped += excess
     }
     const full = this.#queue.length >= this.#options.maxBatchSpans && this.#backoffMs === 0
@@ -120,9 +123,32 @@ export class SpanQueue implements SpanProcessor {
     await this.forceFlush()
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#dropped += this.#queue.length
+    this.#neverSent = this.#queue.length
+    this.#dropped += this.#neverSent
     this.#queue = []
     await this.#exporter.shutdown().catch(() => {})
+  }
+
+  /** Spans that wait, and those that waited at the end. */
+  get undelivered(): number {
+    return this.#neverSent + this.#queue.length
+  }
+
+  /** Takes out all that waits, a request's worth each, for whoever can still send it while the process exits. */
+  takeBatches(): ReadableSpan[][] {
+    this.#closed = true
+    const batches: ReadableSpan[][] = []
+    while (this.#queue.length > 0) {
+      const batch = this.#nextBatch()
+      batches.push(batch)
+      this.#queue.splice(0, batch.length)
+    }
+    return batches
+  }
+
+  /** Counts what could not be sent as undelivered. */
+  giveBack(batches: readonly ReadableSpan[][]): void {
+    for (const batch of batches) this.#neverSent += batch.length
   }
 
   #schedule(delayMs: number): void {
@@ -154,9 +180,11 @@ export class SpanQueue implements SpanProcessor {
   async #send(): Promise<boolean> {
     const batch = this.#nextBatch()
     if (batch.length === 0) return false
+    this.#inFlight = batch.length
     await batch[0]?.resource.waitForAsyncAttributes?.()
     const away = this.#healthy ? undefined : await this.#probe?.()
     const result = away === undefined ? await this.#export(batch) : { code: 1, error: away }
+    this.#inFlight = 0
     this.#healthy = result.code === SUCCESS
     if (result.code === SUCCESS) {
       this.#sent(batch.length)

@@ -1,4 +1,4 @@
-/** A process with a run that is in the middle of a tool call. Args: endpoint, spool folder or `-`. */
+/** A process with a run that is in the middle of a tool call. Args: endpoint, spool folder or `-`, how it ends. */
 import { HookDispatcher } from '../../../src/index.ts'
 import { startTracing } from '../../../src/tracing/index.ts'
 
@@ -7,7 +7,7 @@ const tracing = startTracing({
   serviceName: 'child',
   endpoint,
   ...(spool !== '-' && { spoolDir: spool }),
-  queue: { delayMs: 60_000, onTrouble: () => {} },
+  queue: { delayMs: 60_000, onTrouble: (message) => console.error(message) },
 })
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
@@ -17,6 +17,12 @@ const open = op.step((step) =>
   step.toolCall({ apiName: 'endless', args: {} }, async () => {
     process.stdout.write('running\n')
     if (how === 'end') return
+    if (how === 'exit') process.exit(3)
+    if (how === 'crash') {
+      setTimeout(() => {
+        throw new Error('nobody catches this')
+      })
+    }
     await new Promise((resolve) => setTimeout(resolve, 60_000))
   }),
 )
