@@ -2,7 +2,7 @@ import type { ChainResult } from '../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { untilAborted } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { type ModelCallMark, runModelCall } from '../internal/live-calls.ts'
+import { type ModelCallMark, noteScripted, noteScriptedReply, runModelCall } from '../internal/live-calls.ts'
 import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
@@ -115,6 +115,7 @@ class LlmCallRun<R> {
     const asked = this.#scopes.run(() =>
       runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent })),
     )
+    noteScriptedReply(this.#mark, asked)
     const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
     if (!core.decidesAt('afterLlmCall')) return reply
     return isStream(reply) ? this.#gateStream(reply) : this.#gated(reply, this.#read(reply))
@@ -253,18 +254,23 @@ class LlmCallRun<R> {
       ...(costUsd !== undefined && { costUsd }),
       ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
       ...(streamEnd && { streamEnd }),
+      ...this.#scripted(),
     }
-    const mocked = this.#mark.scripted
-    if (mocked) this.#scopes.annotate({ kind: 'mock', source: 'scripted' })
     if (!this.#core.skipUnheard('afterLlmCall')) {
       this.#core.emit('afterLlmCall', {
         ...this.#told(),
         ...shared,
-        ...(mocked && { mocked }),
         executionTimeMs: performance.now() - this.#startedAt,
       })
     }
-    this.#scopes.end({ ...shared, ...(mocked && { mocked }), request: this.#request }, this.#core.timestamp)
+    this.#scopes.end({ ...shared, request: this.#request }, this.#core.timestamp)
+  }
+
+  #scripted(error?: unknown): { mocked: true } | undefined {
+    noteScripted(this.#mark, error)
+    if (!this.#mark.scripted) return undefined
+    this.#scopes.annotate({ kind: 'mock', source: 'scripted' })
+    return { mocked: true }
   }
 
   #fail(error: unknown): void {
@@ -273,8 +279,10 @@ class LlmCallRun<R> {
       usage,
       costUsd ?? this.#core.priceOf(this.#init.provider ?? 'openai', this.#init.model, usage),
     )
+    const mocked = this.#scripted(error)
     this.#core.emit('onLlmCallError', {
       ...this.#told(),
+      ...mocked,
       error,
       errorType: errorType(error),
       errorMessage: errorMessage(error),
@@ -284,6 +292,7 @@ class LlmCallRun<R> {
     this.#scopes.end(
       {
         error,
+        ...mocked,
         request: this.#request,
         ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
         ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),

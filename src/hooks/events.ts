@@ -277,7 +277,7 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   /** Milliseconds from the request to the first streamed chunk. */
   readonly timeToFirstChunkMs?: number
   readonly executionTimeMs: number
-  /** True when a scripted model of this process answered, so that no price and no latency of it is real. */
+  /** True when a scripted model answered, in this process or over HTTP, so that no price and no latency of it is real. */
   readonly mocked?: boolean
   /** `abandoned`: the reader of the stream stopped before its end. */
   readonly streamEnd?: 'finished' | 'abandoned'
@@ -285,6 +285,8 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
 
 export interface LlmCallErrorEvent extends EventBase, LlmCallContext {
   readonly hookType: 'onLlmCallError'
+  /** True when it was a scripted model that failed. */
+  readonly mocked?: boolean
   readonly error?: unknown
   readonly errorType: string
   readonly errorMessage: string

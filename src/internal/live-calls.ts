@@ -28,6 +28,36 @@ export function runModelCall<T>(mark: ModelCallMark, fn: () => T): T {
   return modelCalls.run(mark, fn)
 }
 
+/** Sent with every answer of a scripted server, so that a call over HTTP is known as scripted, too. */
+export const SCRIPTED_HEADER = 'x-hookspan-scripted'
+
+interface Headed {
+  readonly headers?: { get?: unknown }
+}
+
+/** Looks at a response, or at an error that holds the headers of one. */
+export function noteScripted(mark: ModelCallMark | undefined, response: unknown): void {
+  if (mark === undefined || typeof response !== 'object' || response === null) return
+  const { headers } = response as Headed
+  if (typeof headers?.get !== 'function') return
+  if ((headers as Headers).get(SCRIPTED_HEADER) !== null) mark.scripted = true
+}
+
+/** The same for a client's promise that can give its response beside what it reads from it, as openai's can. */
+export function noteScriptedReply(mark: ModelCallMark, reply: unknown): void {
+  if (typeof reply !== 'object' || reply === null || !('asResponse' in reply)) return
+  const { asResponse } = reply
+  if (typeof asResponse !== 'function') return
+  try {
+    Promise.resolve(asResponse.call(reply)).then(
+      (response) => noteScripted(mark, response),
+      () => {},
+    )
+  } catch {
+    // Not the method it looks like: the call is then taken as a real one.
+  }
+}
+
 export function currentModelCall(): ModelCallMark | undefined {
   return modelCalls.getStore()
 }

@@ -59,7 +59,10 @@ export function summarizeCalls(events: readonly HookEvent[]): RunSummary {
       if (event.costUsd !== undefined) costUsd = (costUsd ?? 0) + event.costUsd
       tokens.inputTokens += event.usage?.inputTokens ?? 0
       tokens.outputTokens += event.usage?.outputTokens ?? 0
-    } else if (event.hookType === 'onLlmCallError') add(models, event.model, event.executionTimeMs, true)
+    } else if (event.hookType === 'onLlmCallError') {
+      if (event.mocked) leave('scripted')
+      else add(models, event.model, event.executionTimeMs, true)
+    }
   }
   return {
     tools: summaries(tools),

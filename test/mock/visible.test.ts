@@ -2,10 +2,19 @@ import { context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher, type HookEvent } from 'hookspan'
-import { mock, mockTools, scriptedFetch, summarizeCalls } from 'hookspan/mock'
+import {
+  mock,
+  mockTools,
+  recordEvents,
+  type ScriptedModel,
+  scriptedFetch,
+  scriptedModel,
+  summarizeCalls,
+} from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
 import { traceHooks } from 'hookspan/tracing'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
 afterAll(() => {
@@ -114,5 +123,72 @@ it('leaves what was not real out of cost and latency', async () => {
     inputTokens: 7,
     outputTokens: 2,
     leftOut: { mock: 2, simulated: 1, scripted: 1 },
+  })
+})
+
+async function read(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of stream);
+}
+
+describe('a scripted model', () => {
+  const steps = [
+    { content: 'hi', usage },
+    { error: { status: 429, message: 'slow' } },
+    { content: 'bye', usage },
+  ]
+  const body = { model: 'scripted-1', messages: [{ role: 'user' as const, content: 'hi' }] }
+  const script = () => scriptedModel([...steps, { content: 'cut', cutAfterChunks: 1 }])
+
+  /** Four calls, one of them refused, one streamed, one cut. */
+  async function ask(
+    model: ScriptedModel,
+    client: OpenAI,
+    call: (fn: () => Promise<unknown>) => Promise<unknown>,
+  ) {
+    await call(() => client.chat.completions.create(body))
+    await call(() => client.chat.completions.create(body)).catch(() => {})
+    const stream = (await call(() =>
+      client.chat.completions.create({ ...body, stream: true }),
+    )) as AsyncIterable<unknown>
+    await read(stream)
+    const cut = (await call(() =>
+      client.chat.completions.create({ ...body, stream: true }),
+    )) as AsyncIterable<unknown>
+    await expect(read(cut)).rejects.toThrow('terminated')
+    model.assertDone()
+  }
+
+  const leftOut = { models: {}, inputTokens: 0, leftOut: { scripted: 4 } }
+
+  it.each(['in process', 'over HTTP'])(
+    'is left out of summaries, errors and streams included: %s',
+    async (how) => {
+      using model = script()
+      await using server = await model.listen()
+      const client = new OpenAI(
+        how === 'in process' ? model.clientOptions : { apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 },
+      )
+      const dispatcher = new HookDispatcher()
+      using log = recordEvents(dispatcher)
+      const operation = dispatcher.startOperation({ agentName: 'support' })
+      await operation.step((step) =>
+        ask(model, client, (fn) => step.llmCall<unknown>({ model: 'scripted-1', request: body }, fn)),
+      )
+      await operation.complete()
+      expect(summarizeCalls(log.events)).toMatchObject(leftOut)
+    },
+  )
+
+  it('is left out over HTTP also where an observed client asks it', async () => {
+    using model = script()
+    await using server = await model.listen()
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 }), {
+      dispatcher,
+    })
+    await ask(model, client, (fn) => fn())
+    await dispatcher.drain()
+    expect(summarizeCalls(log.events)).toMatchObject(leftOut)
   })
 })

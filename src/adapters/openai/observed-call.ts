@@ -1,5 +1,6 @@
 import type { CallMaker } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
+import { currentModelCall, noteScripted } from '../../internal/live-calls.ts'
 import type { ModelServer } from '../../internal/llm/provider.ts'
 import { asObject } from '../../internal/llm/reading.ts'
 import { isStream } from '../../internal/llm/watch-stream.ts'
@@ -56,10 +57,17 @@ export class ObservedCall {
       },
       (effective, { signal }) => {
         const changed = effective === body ? options : { ...options, body: effective }
-        request(withSignal(changed, signal)).then(response.resolve, (error: unknown) => {
-          this.#reply.reject(error)
-          response.reject(error)
-        })
+        const mark = currentModelCall()
+        request(withSignal(changed, signal)).then(
+          (props) => {
+            noteScripted(mark, props.response)
+            response.resolve(props)
+          },
+          (error: unknown) => {
+            this.#reply.reject(error)
+            response.reject(error)
+          },
+        )
         return this.#reply.promise
       },
     )

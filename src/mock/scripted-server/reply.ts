@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SCRIPTED_HEADER } from '../../internal/live-calls.ts'
 import { toAnswer } from './answer.ts'
 import { chatCompletion, chatCompletionEvents } from './chat-completions.ts'
 import { responseEvents, responseObject } from './responses.ts'
 import { ScriptError } from './script-error.ts'
 import type { ScriptedError, ScriptedReply, ScriptedRequest, ScriptedStep } from './types.ts'
+
+const SCRIPTED = { [SCRIPTED_HEADER]: 'true' }
 
 /**
  * The HTTP answer that a step stands for.
@@ -11,7 +14,11 @@ import type { ScriptedError, ScriptedReply, ScriptedRequest, ScriptedStep } from
  * @throws ScriptError when the step wants to be cut after more events than it has.
  */
 export function reply(step: ScriptedStep, request: ScriptedRequest, signal: AbortSignal): Response {
-  const headers = { 'x-request-id': `req_scripted_${request.index}`, 'openai-processing-ms': '1' }
+  const headers = {
+    ...SCRIPTED,
+    'x-request-id': `req_scripted_${request.index}`,
+    'openai-processing-ms': '1',
+  }
   if (step.error) return errorReply(step.error, headers)
   if (step.raw) return rawReply(step.raw, { step, headers, signal, request })
   const answer = toAnswer(step, request)
@@ -135,5 +142,5 @@ function errorReply(error: ScriptedError, headers: Record<string, string>): Resp
 /** The answer to a request that the script does not know: an error that the client must not retry. */
 export function refusal(message: string): Response {
   const error = { message, type: 'scripted_server_error', param: null, code: 'unexpected_request' }
-  return Response.json({ error }, { status: 500, headers: { 'x-should-retry': 'false' } })
+  return Response.json({ error }, { status: 500, headers: { ...SCRIPTED, 'x-should-retry': 'false' } })
 }
