@@ -40,6 +40,11 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   }
   const request = requestFor(core, question)
   const always = allowKey(question, request)
+  if (question.settled?.includes(request.id)) {
+    // Answered before the call waited for another human: nothing is told twice.
+    const verdict = await settle(approver, request, request, question, core.signal)
+    return verdict === 'park' ? { kind: 'wait', request } : verdict.result
+  }
   if (isAlwaysAllowed(core, always)) {
     return { kind: 'approve', args: request.args, edited: false, unseen: true }
   }
@@ -84,6 +89,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   const outcome = outcomeOf(verdict)
   core.emit('afterHumanIntervention', { ...told, action: verdict.action, outcome })
   const { result } = verdict
+  question.settled?.push(request.id)
   if (result.kind !== 'approve' && result.kind !== 'wait' && result.stop) {
     core.emit('onStopByHumanIntervention', {
       ...told,
@@ -122,7 +128,9 @@ function outcomeOf({ action, error }: Verdict): ApprovalOutcome {
 
 /** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
 function requestIdOf(core: OperationCore, callKey: string, question: Question): string {
-  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, ...gateKey(question)])
+  const { point } = question
+  const where = point === 'beforeToolCall' ? [] : [point]
+  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, ...gateKey(question), ...where])
   return `apr_${sha256(text).slice(0, 32)}`
 }
 

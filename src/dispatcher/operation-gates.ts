@@ -20,6 +20,8 @@ export interface DecideOptions {
   readonly parkable?: boolean
   /** The call as it waited, when this is its second half. */
   readonly waited?: WaitingCall
+  /** Ids of the requests about the call that were answered; grows with each. */
+  readonly settled?: string[]
 }
 
 const NO_GATES: readonly Gate[] = []
@@ -58,7 +60,7 @@ export class OperationGates {
   async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
     const gates = this.at(point)
     if (gates.length === 0) return undefined
-    const { scopes, parkable: _parkable, waited: _waited, ...where } = options
+    const { scopes, parkable: _parkable, waited: _waited, settled: _settled, ...where } = options
     const { traceparent } = scopes
     const ctx = {
       point,

@@ -110,6 +110,8 @@ export interface WaitingCall {
   readonly callIndex: number
   /** What the human is asked; absent where the call runs, and a call inside of it waits. */
   readonly request?: ApprovalRequest
+  /** Ids of the requests about it that were answered before: what happened then has been told. */
+  readonly settled?: readonly string[]
   /** `agent`: the call of an agent, whose own run is parked. */
   readonly kind?: 'agent'
   /** The call runs already: its gates have decided and its first hooks have fired. */

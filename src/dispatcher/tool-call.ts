@@ -77,6 +77,7 @@ class ToolCallRun<A, R> {
   readonly #startedAt = performance.now()
   readonly #untrack: () => boolean
   readonly #waited: WaitingCall | undefined
+  readonly #settled: string[]
   #call: ToolCallContext
   #announced = false
   #origin: MockOrigin | undefined
@@ -91,6 +92,7 @@ class ToolCallRun<A, R> {
     waited: WaitingCall | undefined,
   ) {
     this.#waited = waited
+    this.#settled = [...(waited?.settled ?? [])]
     this.#core = core
     this.#site = site
     this.#init = init
@@ -192,6 +194,7 @@ class ToolCallRun<A, R> {
       callKey: callKey as string,
       ...(point === 'afterToolCall' && { args }),
       parkable: point === 'beforeToolCall',
+      settled: this.#settled,
       ...(this.#waited && { waited: this.#waited }),
     })
   }
@@ -209,6 +212,7 @@ class ToolCallRun<A, R> {
       ...(request === undefined
         ? { running: { args, ...(approvedBy !== undefined && { approvedBy }) } }
         : { request }),
+      ...(this.#settled.length > 0 && { settled: this.#settled }),
     })
     this.#site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)

@@ -1,4 +1,4 @@
-import type { HookDispatcher } from 'hookspan'
+import type { HookDispatcher, HookEvent, ParkedOperation } from 'hookspan'
 import { auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
@@ -368,6 +368,67 @@ it('parks, and finds the answer when the operation is resumed elsewhere, with ea
     ['onStart', 1],
     ['onComplete', 1],
   ])
+})
+
+it('tells once of each of two humans whom one call waits for in turn', async () => {
+  const path = `${folder()}/a.db`
+  const events: string[] = []
+  const ran: unknown[] = []
+  const note = (type: 'beforeHumanIntervention' | 'afterHumanIntervention') => ({
+    id: type,
+    type,
+    handler: (event: HookEvent) => void events.push(`${event.sequence} ${type}`),
+  })
+  const hooks = [note('beforeHumanIntervention'), note('afterHumanIntervention')]
+  let parked: ParkedOperation | undefined
+  let state = ''
+  for (const given of [
+    undefined,
+    { decision: 'edit', args: { id: 2 }, alwaysAllow: true },
+    { decision: 'approve' },
+  ]) {
+    const { approvals, dispatcher } = desk({ store: sqliteStore({ path }), mode: 'park', ask: {} })
+    dispatcher.use({ name: 'second', gates: [requireHuman({ id: 'second' })] })
+    if (given !== undefined) await answer(approvals, given as never)
+    const op = dispatcher.startOperation({
+      operationId: 'run',
+      hooks,
+      ...(parked && { resume: JSON.parse(JSON.stringify(parked)) }),
+    })
+    const outcome = await op.toolCall(
+      { apiName: 'delete_order', args: { id: 1 }, toolCallId: 't1' },
+      (args) => {
+        ran.push(args)
+      },
+    )
+    state = outcome.state
+    if (state === 'waiting') parked = op.park({ waitingFor: 'human' })
+    else await op.complete()
+    await dispatcher.drain()
+    await approvals.close()
+  }
+  expect(state).toBe('completed')
+  expect(ran).toEqual([{ id: 2 }])
+  expect(events.map((event) => event.split(' ')[1])).toEqual([
+    'beforeHumanIntervention',
+    'afterHumanIntervention',
+    'beforeHumanIntervention',
+    'afterHumanIntervention',
+  ])
+})
+
+it('asks about a result apart from its arguments where one gate does both', async () => {
+  const { approvals, dispatcher, op } = desk()
+  dispatcher.use({
+    name: 'both',
+    gates: [requireHuman({ id: 'both', point: ['beforeToolCall', 'afterToolCall'], match: 'echo' })],
+  })
+  const outcome = op.toolCall({ apiName: 'echo', args: { id: 1 } }, (args) => args)
+  for (const gateId of ['require-human', 'both', 'both']) {
+    expect(await pending(approvals)).toMatchObject({ gateId })
+    await answer(approvals, { decision: 'approve' })
+  }
+  expect((await outcome).state).toBe('completed')
 })
 
 it('refuses an answer for a call that changed while the run was parked', async () => {
