@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, get } from 'node:http'
+import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookDispatcher } from 'hookspan'
 import { match, mock, mockTools, noLiveCalls, scriptedFetch, startScriptedServer } from 'hookspan/mock'
@@ -321,6 +321,48 @@ describe('noLiveCalls()', () => {
     expect((await fetch(url)).status).toBe(200)
     server.closeAllConnections()
     server.close()
+  })
+
+  it('refuses to reuse a connection that was open before, unless its host is allowed', async () => {
+    let reached = 0
+    const server = createServer((_request, response) => {
+      reached++
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const agent = new Agent({ keepAlive: true })
+    const ask = () =>
+      new Promise((resolve, reject) => {
+        get({ host: 'localhost', port, agent }, (response) => response.resume().on('end', resolve)).on(
+          'error',
+          reject,
+        )
+      })
+    const fetchText = async () => (await fetch(`http://localhost:${port}`)).text()
+    try {
+      await Promise.all([ask(), fetchText()])
+      // Both clients put the connection back after the reply was read.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      {
+        using _allowed = noLiveCalls({ allow: { hosts: [`localhost:${port}`] } })
+        await Promise.all([ask(), fetchText()])
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      const guard = noLiveCalls()
+      await expect(ask()).rejects.toMatchObject({ code: 'LIVE_CALL' })
+      await expect(fetchText()).rejects.toThrow('fetch failed')
+      guard.stop()
+      expect(guard.refused.map(({ message }) => message)).toEqual(
+        Array(2).fill(expect.stringContaining(`A connection to localhost:${port} was about to be made`)),
+      )
+      expect(reached).toBe(4)
+      await Promise.all([ask(), fetchText()])
+    } finally {
+      agent.destroy()
+      server.closeAllConnections()
+      server.close()
+    }
   })
 
   it('lets allowed hosts through', async () => {

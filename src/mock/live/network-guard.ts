@@ -5,6 +5,8 @@ import net from 'node:net'
 export interface Destination {
   readonly host: string
   readonly port: number | undefined
+  /** Other names of the host. */
+  readonly aliases?: readonly string[]
 }
 
 /** The reason for which a connection is refused; undefined lets it through. */
@@ -19,13 +21,18 @@ export function allowScriptedPort(port: number): () => void {
   return () => scriptedPorts.delete(port)
 }
 
+/** Connections that every guard of now has let through. */
+let admitted = new WeakSet<net.Socket>()
+
 /**
- * Asks the guard about every TCP connection and every UDP packet of this process. Below `fetch`, `http` and
- * drivers, because all of them end here; replaced once, whatever the number of guards.
+ * Asks the guard about every TCP connection and every UDP packet of this process, and about what is written to
+ * connections that were open before. Below `fetch`, `http` and drivers, because all of them end here; replaced once,
+ * whatever the number of guards.
  */
 export function addNetworkGuard(guard: NetworkGuard): () => void {
   if (guards.size === 0) patch()
   guards.add(guard)
+  admitted = new WeakSet()
   return () => {
     if (guards.delete(guard) && guards.size === 0) restore?.()
   }
@@ -34,15 +41,25 @@ export function addNetworkGuard(guard: NetworkGuard): () => void {
 let restore: (() => void) | undefined
 
 function patch(): void {
-  const { connect } = net.Socket.prototype
+  const { connect, write } = net.Socket.prototype
   const { send } = dgram.Socket.prototype
   net.Socket.prototype.connect = function (this: net.Socket, ...args: unknown[]) {
     const destination = readDestination(args)
     const refusal = destination && refuse(destination)
-    if (refusal === undefined) return (connect as (...args: unknown[]) => net.Socket).apply(this, args)
+    if (refusal === undefined) {
+      admitted.add(this)
+      return (connect as (...args: unknown[]) => net.Socket).apply(this, args)
+    }
     process.nextTick(() => this.destroy(refusal))
     return this
   } as typeof connect
+  // Inherited: an own method is put in the way, and taken away again.
+  net.Socket.prototype.write = function (this: net.Socket, ...args: unknown[]) {
+    const refusal = admitted.has(this) ? undefined : refuseOpen(this)
+    if (refusal === undefined) return (write as (...args: unknown[]) => boolean).apply(this, args)
+    this.destroy(refusal)
+    return false
+  } as typeof write
   dgram.Socket.prototype.send = function (this: dgram.Socket, ...args: unknown[]) {
     const port = args.slice(1).find((arg) => typeof arg === 'number')
     const host = args.slice(1).find((arg) => typeof arg === 'string')
@@ -52,9 +69,23 @@ function patch(): void {
   } as typeof send
   restore = () => {
     net.Socket.prototype.connect = connect
+    Reflect.deleteProperty(net.Socket.prototype, 'write')
     dgram.Socket.prototype.send = send
     restore = undefined
   }
+}
+
+/** A connection that was kept alive from before: it is reused without a word to `connect`. */
+function refuseOpen(socket: net.Socket): Error | undefined {
+  const { remoteAddress, remotePort } = socket
+  // A pipe, or one that a server of this process has accepted.
+  if (remoteAddress === undefined || ('server' in socket && socket.server)) return undefined
+  // Only Node's own fields tell under which name it was opened.
+  const { _host, servername } = socket as { _host?: unknown; servername?: unknown }
+  const aliases = [_host, servername].filter((name) => typeof name === 'string')
+  const refusal = refuse({ host: remoteAddress, port: remotePort, aliases })
+  if (refusal === undefined) admitted.add(socket)
+  return refusal
 }
 
 function refuse(destination: Destination): Error | undefined {

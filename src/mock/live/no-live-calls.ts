@@ -26,10 +26,11 @@ export interface LiveCallGuard extends Disposable {
 
 /**
  * Refuses every live call of this process: a tool of any dispatcher that nothing stands in for, and every network
- * connection, so that no model is reached either. Scripted models and servers of this process are let through.
- * The call fails at once; disposing the guard fails the test, too, for an agent may have swallowed the error.
+ * connection, also one that is kept alive from before, so that no model is reached either. Scripted models and
+ * servers of this process are let through. The call fails at once; disposing the guard fails the test, too, for an agent may have swallowed the error.
  *
- * What it cannot see: other processes that a tool starts, worker threads, and a model that runs inside this process.
+ * What it cannot see: other processes that a tool starts, worker threads, a model that runs inside this process,
+ * DNS queries, and HTTP/2 sessions that were open before.
  * Counts for the whole process: of tests that run at once, each sees what any of them was refused.
  *
  * @example
@@ -48,9 +49,11 @@ export function noLiveCalls({ allow = {} }: NoLiveCallsOptions = {}): LiveCallGu
           `\`allow: { tools: [${JSON.stringify(apiName)}] }\`.`,
       )
     }),
-    addNetworkGuard(({ host, port }) => {
-      const name = port === undefined ? host : `${host}:${port}`
-      if (hosts.some((glob) => matchesGlob(glob, host) || matchesGlob(glob, name))) return undefined
+    addNetworkGuard(({ host, port, aliases = [] }) => {
+      const withPort = (one: string) => (port === undefined ? one : `${one}:${port}`)
+      const names = [host, ...aliases].flatMap((one) => [one, withPort(one)])
+      if (hosts.some((glob) => names.some((one) => matchesGlob(glob, one)))) return undefined
+      const name = withPort(aliases[0] ?? host)
       const model = currentModelCall()
       const who = model === undefined ? 'A connection' : `A call of the model "${model.model}"`
       const mend = model === undefined ? 'Mock it' : 'Use scriptedModel([...])'
