@@ -13,7 +13,10 @@ export interface ApprovalRoutesOptions {
   token?: string
   /** Bearer tokens by the name of their owner, who is the approver then, whatever the answer says. */
   tokens?: Readonly<Record<string, string>>
-  /** Takes signed answers, too (see `verifySignature`), without a bearer token. */
+  /**
+   * Takes signed answers, too (see `verifySignature`), without a bearer token. The path is not signed: an answer that
+   * lets a call run must carry the request's `argsDigest`.
+   */
   webhookSecret?: string
   /** @default '/hitl' */
   basePath?: string
@@ -72,7 +75,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
         : await approvals.list(filterOf(searchParams))
       return found === undefined ? problem(404, 'There is no such request.') : json(200, found)
     }
-    return respond(approvals, decodeURIComponent(id as string), request, body, caller?.name)
+    return respond(approvals, decodeURIComponent(id as string), request, body, caller)
   }
 
   async function refuse(id: string | undefined, changes: boolean): Promise<Response> {
@@ -97,7 +100,7 @@ async function respond(
   id: string,
   request: Request,
   body: string,
-  name: string | undefined,
+  caller: Caller | undefined,
 ): Promise<Response> {
   if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
     return problem(415, 'The body must be application/json.')
@@ -108,7 +111,12 @@ async function respond(
   } catch (error) {
     return problem(400, `The body is refused: ${errorMessage(error)}.`)
   }
-  const answer = name === undefined ? given : { ...(given as object), approver: name }
+  const { decision, argsDigest } = (given ?? {}) as Partial<ApprovalAnswer>
+  // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
+  if (caller?.key === SIGNED && decision !== 'reject' && argsDigest === undefined) {
+    throw new HookspanError('INVALID_ANSWER', 'A signed answer must carry the `argsDigest` of its request.')
+  }
+  const answer = caller?.name === undefined ? given : { ...(given as object), approver: caller.name }
   return json(200, await approvals.respond(id, answer as ApprovalAnswer))
 }
 
@@ -118,6 +126,14 @@ interface Owner {
   readonly digest: Buffer
   readonly key: string
 }
+
+interface Caller {
+  readonly name: string | undefined
+  /** Of the rate limit. */
+  readonly key: string
+}
+
+const SIGNED = 'webhook'
 
 function ownersOf({ token, tokens = {}, webhookSecret, openForReading }: ApprovalRoutesOptions): Owner[] {
   if (webhookSecret !== undefined) assertSecret(webhookSecret, 'the approval routes')
@@ -150,7 +166,7 @@ function whoIs(
   owners: readonly Owner[],
   webhookSecret: string | undefined,
   replay: ReplayGuard,
-): { name: string | undefined; key: string } | undefined {
+): Caller | undefined {
   const given = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   if (given !== undefined) {
     const seen = digest(given)
@@ -163,7 +179,7 @@ function whoIs(
     return undefined
   try {
     verifySignature({ secret: webhookSecret, headers: request.headers, body, replay })
-    return { name: undefined, key: 'webhook' }
+    return { name: undefined, key: SIGNED }
   } catch {
     return undefined
   }

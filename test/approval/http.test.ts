@@ -121,6 +121,24 @@ describe('approvalRoutes', () => {
     expect((await ask('POST', RESPOND, body, sign(SECRET))).status).toBe(401)
   })
 
+  it('takes no signed answer for a request that it may not have been given for', async () => {
+    const { ask, approvals } = await routes({ webhookSecret: SECRET })
+    const signed = (answer: object, id: string) => {
+      const body = JSON.stringify(answer)
+      const now = new Date()
+      return ask('POST', RESPOND, body, {
+        authorization: '',
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+        'webhook-signature': new Webhook(SECRET, { format: 'raw' }).sign(id, now, body),
+      })
+    }
+    expect((await signed({ decision: 'approve' }, 'msg_1')).status).toBe(422)
+    expect((await signed({ decision: 'approve', argsDigest: 'e'.repeat(64) }, 'msg_2')).status).toBe(409)
+    const argsDigest = (await approvals.get('apr_1'))?.request.argsDigest
+    expect((await signed({ decision: 'approve', argsDigest }, 'msg_3')).status).toBe(200)
+  })
+
   it('limits how often one may try', async () => {
     const { ask } = await routes({ perMinute: 3 })
     const statuses = []
