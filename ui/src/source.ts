@@ -188,11 +188,12 @@ class OfflineSource implements Source {
     const records = [...this.#records.values()]
     this.#rows = records.map(rowOf)
     const digests = records.map((record) => digestSpan(record.name, record.attributes, [], record.status))
+    const reasons = new Map(digests.map((digest, at) => [records[at]!.spanId, digest.reason]))
     this.#summary = summarise({
       traceId: records[0]?.traceId ?? '',
       rows: this.#rows,
       conversationId: digests.map((digest) => digest.conversationId).find(Boolean) ?? '',
-      reasons: new Map(digests.map((digest, at) => [records[at]!.spanId, digest.reason])),
+      reasonOf: (spanId) => reasons.get(spanId) ?? '',
       open: (spanId) => this.#records.get(spanId),
     })
   }

@@ -139,7 +139,7 @@ const ROUTES: Route[] = [
       return {
         json: {
           runs: [...changed],
-          spans: received.items.length,
+          spans: received.accepted,
           rejected: received.rejected,
           reason: received.reason,
         },

@@ -145,8 +145,8 @@ export const NUMBERED_MESSAGES = {
   ],
 } as const
 
-/** Names whose values the store reads when a span arrives; everything else is left packed until someone looks. */
-const NAMES_READ_ON_ARRIVAL: AttributeName[] = [
+/** Names whose values rows and lists are made of; everything else stays packed until someone opens the span. */
+const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'spanState',
   'operation',
   'openInferenceKind',
@@ -183,9 +183,7 @@ const NAMES_READ_ON_ARRIVAL: AttributeName[] = [
   'gateDurationMs',
   'errorType',
 ]
-export const READ_ON_ARRIVAL: ReadonlySet<string> = new Set(
-  NAMES_READ_ON_ARRIVAL.flatMap((name) => NAMES[name]),
-)
+export const READ_FOR_ROWS: ReadonlySet<string> = new Set(NAMES_READ_FOR_ROWS.flatMap((name) => NAMES[name]))
 
 /** The first of the names that has a value. */
 export function read(attributes: Attributes, name: AttributeName): AttributeValue | undefined {

@@ -12,12 +12,12 @@ export interface SummaryInput {
   rows: readonly SpanRow[]
   conversationId: string
   /** Why operations ended, by span. */
-  reasons: ReadonlyMap<string, string>
+  reasonOf: (spanId: string) => string
   /** Opens one span, for the input shown in the list. */
   open: (spanId: string) => SpanRecord | undefined
 }
 
-export function summarise({ traceId, rows, conversationId, reasons, open }: SummaryInput): RunSummary {
+export function summarise({ traceId, rows, conversationId, reasonOf, open }: SummaryInput): RunSummary {
   const root = buildTree(rows)
   const nodes = root ? flatten(root) : []
   const agents = nodes.filter((node) => node.row.category === 'agent')
@@ -38,7 +38,7 @@ export function summarise({ traceId, rows, conversationId, reasons, open }: Summ
     model: calls[0]?.row.label ?? '',
     conversationId,
     status: statusOf(nodes),
-    reason: reasonOf(agents, reasons),
+    reason: lastReason(agents, reasonOf),
     inputPreview: inputPreview(nodes, open),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
@@ -61,10 +61,10 @@ export function summarise({ traceId, rows, conversationId, reasons, open }: Summ
 }
 
 /** Of the main agent; when it was resumed, of its last part. What its sub-agents ended for does not count. */
-function reasonOf(agents: readonly TreeNode[], reasons: ReadonlyMap<string, string>): string {
+function lastReason(agents: readonly TreeNode[], reasonOf: (spanId: string) => string): string {
   const depth = Math.min(...agents.map((node) => node.depth))
   const main = agents.filter((node) => node.depth === depth)
-  return main.map((node) => reasons.get(node.row.spanId) ?? '').findLast(Boolean) ?? ''
+  return main.map((node) => reasonOf(node.row.spanId)).findLast(Boolean) ?? ''
 }
 
 function statusOf(nodes: readonly TreeNode[]): RunStatus {

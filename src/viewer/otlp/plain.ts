@@ -83,8 +83,13 @@ export function plainSpan(span: OtlpSpan, resource: OtlpResource = {}, scope: Ot
 /** Nanoseconds arrive as text; the last three digits are cut, not rounded, so that order is kept. */
 export function nanosToUs(nanos: string | number | undefined): number {
   if (nanos === undefined || nanos === null) return 0
-  if (typeof nanos === 'number') return Number.isFinite(nanos) ? Math.floor(nanos / 1000) : 0
-  return /^\d{4,20}$/.test(nanos) ? Number(nanos.slice(0, -3)) : 0
+  if (typeof nanos === 'number') return Number.isFinite(nanos) ? storableUs(Math.floor(nanos / 1000)) : 0
+  return /^\d{4,20}$/.test(nanos) ? storableUs(Number(nanos.slice(0, -3))) : 0
+}
+
+/** Larger numbers could be stored, but not read back. */
+function storableUs(us: number): number {
+  return Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, us))
 }
 
 const STATUS_NAMES: Record<string, 0 | 1 | 2> = { STATUS_CODE_OK: 1, STATUS_CODE_ERROR: 2 }

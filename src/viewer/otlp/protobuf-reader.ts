@@ -47,15 +47,8 @@ export class ProtobufReader {
     throw new RangeError(`Malformed protobuf: a number longer than ten bytes at byte ${this.pos}.`)
   }
 
-  /** Nanoseconds since 1970 as microseconds: exact to the microsecond, which a double can hold. */
   fixed64Us(): number {
-    const at = this.#take(8)
-    const low = this.bytes.readUInt32LE(at)
-    const high = this.bytes.readUInt32LE(at + 4)
-    // high * 2^32 ns, split so that no intermediate leaves the safe integers.
-    const wholeUs = high * 4_294_967
-    const restNs = high * 296 + low
-    return wholeUs + Math.floor(restNs / 1000)
+    return fixed64UsAt(this.bytes, this.#take(8))
   }
 
   fixed64(): string {
@@ -135,4 +128,17 @@ export class ProtobufReader {
     this.pos = start + length
     return start
   }
+}
+
+/**
+ * Nanoseconds since 1970 as microseconds: exact to the microsecond, which a double can hold until the year 2255.
+ * What claims to be later is that moment: larger numbers could be stored, but not read back.
+ */
+export function fixed64UsAt(bytes: Buffer, at: number): number {
+  const low = bytes.readUInt32LE(at)
+  const high = bytes.readUInt32LE(at + 4)
+  // high * 2^32 ns, split so that no intermediate leaves the safe integers.
+  const wholeUs = high * 4_294_967
+  const restNs = high * 296 + low
+  return Math.min(Number.MAX_SAFE_INTEGER, wholeUs + Math.floor(restNs / 1000))
 }

@@ -1,12 +1,12 @@
 import { logAsOtlpEvent } from '../otlp/log-event.ts'
 import type { OtlpSpan, OtlpTraces } from '../otlp/types.ts'
-import type { Reader, RunKey } from './reader.ts'
+import type { SpanReader } from './span-reader.ts'
 
 /** A run as OTLP/JSON, exactly as it was sent; logs that belong to spans travel as their events. */
-export function exportRun(reader: Reader, run: RunKey): OtlpTraces {
+export function exportRun(reader: SpanReader, runId: number): OtlpTraces {
   const byOrigin = new Map<number, NonNullable<OtlpTraces['resourceSpans']>[number]>()
   const spans = new Map<string, OtlpSpan>()
-  for (const { originId, resource, scope, span } of reader.otlpSpans(run)) {
+  for (const { originId, resource, scope, span } of reader.otlpSpans(runId)) {
     let group = byOrigin.get(originId)
     if (!group) {
       group = { resource, scopeSpans: [{ scope, spans: [] }] }
@@ -15,7 +15,7 @@ export function exportRun(reader: Reader, run: RunKey): OtlpTraces {
     group.scopeSpans![0]!.spans!.push(span)
     spans.set(span.spanId, span)
   }
-  for (const log of reader.otlpLogs(run)) {
+  for (const log of reader.otlpLogs(runId)) {
     const span = spans.get(log.spanId ?? '')
     if (span) span.events = [...(span.events ?? []), logAsOtlpEvent(log)]
   }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { documentOf } from './chunk.ts'
 
 export interface RetentionOptions {
   /** Runs that last got a span longer ago are removed, in milliseconds: a recording sent today is new today. */
@@ -34,9 +35,14 @@ export function sweep(db: DatabaseSync, options: RetentionOptions, nowMs: number
 export function removeRun(db: DatabaseSync, id: number): void {
   db.exec('BEGIN IMMEDIATE')
   try {
-    db.prepare('DELETE FROM text WHERE rowid IN (SELECT id FROM span WHERE run = ?)').run(id)
-    db.prepare('DELETE FROM reindex WHERE id IN (SELECT id FROM span WHERE run = ?)').run(id)
-    db.prepare('DELETE FROM span WHERE run = ?').run(id)
+    const chunks = db.prepare('SELECT id, spans FROM chunk WHERE run = ?').all(id) as {
+      id: number
+      spans: number
+    }[]
+    const text = db.prepare('DELETE FROM text WHERE rowid BETWEEN ? AND ?')
+    for (const chunk of chunks) text.run(documentOf(chunk.id, 0), documentOf(chunk.id, chunk.spans - 1))
+    db.prepare('DELETE FROM text WHERE rowid IN (SELECT -id FROM log WHERE run = ?)').run(id)
+    db.prepare('DELETE FROM chunk WHERE run = ?').run(id)
     db.prepare('DELETE FROM log WHERE run = ?').run(id)
     db.prepare('DELETE FROM run WHERE id = ?').run(id)
     db.exec('COMMIT')

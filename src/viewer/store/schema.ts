@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /** Raised when the tables change; a file of another version is set aside, not migrated: it holds traces, not records. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 export function createSchema(db: DatabaseSync): void {
   db.exec(`
@@ -19,18 +19,14 @@ export function createSchema(db: DatabaseSync): void {
     CREATE INDEX IF NOT EXISTS run_by_start ON run (start_us DESC);
     CREATE INDEX IF NOT EXISTS run_dirty ON run (dirty) WHERE dirty = 1;
     CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, resource TEXT NOT NULL, scope TEXT NOT NULL);
-    CREATE TABLE IF NOT EXISTS span (
-      id INTEGER PRIMARY KEY, run INTEGER NOT NULL, span_id TEXT NOT NULL, parent_id TEXT NOT NULL, seq INTEGER NOT NULL,
-      origin INTEGER NOT NULL, name TEXT NOT NULL, category TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL,
-      error INTEGER NOT NULL, label TEXT NOT NULL, conversation_id TEXT NOT NULL, reason TEXT NOT NULL,
-      input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
-      reasoning_tokens INTEGER NOT NULL, cost_usd REAL NOT NULL, outcome TEXT NOT NULL, mocked INTEGER NOT NULL,
-      call_id TEXT NOT NULL, preview TEXT NOT NULL, detail TEXT, payload BLOB NOT NULL);
-    CREATE UNIQUE INDEX IF NOT EXISTS span_by_run ON span (run, span_id);
+    -- AUTOINCREMENT: the text index goes by these numbers, so that of a removed row is never given again.
+    CREATE TABLE IF NOT EXISTS chunk (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, origin INTEGER NOT NULL, spans INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE INDEX IF NOT EXISTS chunk_by_run ON chunk (run);
     CREATE TABLE IF NOT EXISTS log (
-      id INTEGER PRIMARY KEY, run INTEGER NOT NULL, span_id TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
+      id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, span_id TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
       UNIQUE (run, span_id, digest));
-    CREATE TABLE IF NOT EXISTS reindex (id INTEGER PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS superseded (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5 (
       body, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61 remove_diacritics 2');

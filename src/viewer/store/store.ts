@@ -2,12 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import { summarise } from '../model/summary.ts'
-import type { IncomingLog, IncomingSpan } from '../otlp/receive.ts'
+import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
 import { exportRun } from './export.ts'
 import { openDatabase } from './open-database.ts'
 import { Reader, type RunKey, type RunList, runKey, type SearchHit, type StoredKey } from './reader.ts'
 import { type RetentionOptions, removeRun, sweep } from './retention.ts'
+import type { RunSpans } from './run-spans.ts'
+import { SpanReader } from './span-reader.ts'
 import { matchQuery, TextIndex } from './text-index.ts'
 import { Writer } from './writer.ts'
 
@@ -27,23 +29,33 @@ export class Store {
   readonly file: string
   readonly #db: DatabaseSync
   readonly #writer: Writer
+  readonly #spans: SpanReader
   readonly #reader: Reader
   readonly #index: TextIndex
   readonly #retention: RetentionOptions
+  /** Replaced ones count until they are gone. */
+  #spanCount: number
 
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#retention = options
     this.#db = openDatabase(options.file)
     this.#writer = new Writer(this.#db)
-    this.#reader = new Reader(this.#db)
+    this.#spans = new SpanReader(this.#db)
+    this.#reader = new Reader(this.#db, this.#spans)
     this.#index = new TextIndex(this.#db)
+    this.#spanCount = this.#countSpans()
     // Runs that were open when the viewer last stopped are looked at again.
     this.#db.exec("UPDATE run SET dirty = 1 WHERE status IN ('running', 'waiting')")
   }
 
-  addSpans(spans: readonly IncomingSpan[], nowMs: number = Date.now()): Set<string> {
-    return this.#writer.writeSpans(spans, nowMs)
+  addSpans(batch: readonly IncomingSpans[], nowMs: number = Date.now()): Set<string> {
+    const changed = this.#writer.writeSpans(batch, nowMs)
+    for (const { count } of batch) {
+      this.#spanCount += count
+      this.#index.added(count)
+    }
+    return changed
   }
 
   addLogs(logs: readonly IncomingLog[], nowMs: number = Date.now()): Set<string> {
@@ -79,7 +91,7 @@ export class Store {
   run(traceId: string, sinceSeq = 0, nowMs: number = Date.now()): StoredRunSpans | undefined {
     const run = this.#reader.findRun(traceId)
     if (!run) return undefined
-    const { rows, seq } = this.#reader.rows(run, nowMs, sinceSeq)
+    const { rows, seq } = this.#spans.rows(run, nowMs, sinceSeq)
     return { summary: run.dirty ? this.#summarise(run, nowMs) : this.#reader.summary(run), rows, seq }
   }
 
@@ -94,43 +106,45 @@ export class Store {
 
   span(traceId: string, spanId: string): SpanRecord | undefined {
     const run = this.#reader.findRun(traceId)
-    return run && this.#reader.span(run, spanId)
+    return run && this.#spans.span(run.id, spanId)
   }
 
   /** Every whole span of a run, in order of start; empty for an unknown run. */
   *records(traceId: string): Generator<SpanRecord> {
     const run = this.#reader.findRun(traceId)
-    if (run) yield* this.#reader.records(run)
+    if (run) yield* this.#spans.records(run.id)
   }
 
   exportRun(traceId: string): OtlpTraces | undefined {
     const run = this.#reader.findRun(traceId)
-    return run && exportRun(this.#reader, run)
+    return run && exportRun(this.#spans, run.id)
   }
 
   search(typed: string, limit: number, traceId?: string): { hits: SearchHit[]; indexing: number } {
+    // Summarising notices which spans were replaced: their words are no longer found.
+    this.#summariseDirty(Date.now(), 100)
     this.#index.work(200)
     const run = traceId ? this.#reader.findRun(traceId) : undefined
-    return { hits: this.#reader.search(matchQuery(typed), limit, run), indexing: this.#index.remaining() }
+    return { hits: this.#reader.search(matchQuery(typed), limit, run), indexing: this.#index.remaining }
   }
 
   /** How many spans cannot be found by searching yet. */
   get indexing(): number {
-    return this.#index.remaining()
+    return this.#index.remaining
   }
 
   removeRun(traceId: string): boolean {
     const run = this.#reader.findRun(traceId)
     if (!run) return false
     removeRun(this.#db, run.id)
-    this.#writer.forget()
+    this.#forget()
     return true
   }
 
   /** Removes what is too old or too much; returns how many runs went. */
   sweep(nowMs: number = Date.now()): number {
     const removed = sweep(this.#db, this.#retention, nowMs)
-    if (removed > 0) this.#writer.forget()
+    if (removed > 0) this.#forget()
     return removed
   }
 
@@ -139,7 +153,7 @@ export class Store {
       Number(Object.values(this.#db.prepare(sql).get() as Record<string, number>)[0] ?? 0)
     return {
       runs: one('SELECT count(*) FROM run'),
-      spans: one('SELECT coalesce(max(id), 0) FROM span'),
+      spans: this.#spanCount,
       bytes: one('PRAGMA page_count') * one('PRAGMA page_size'),
     }
   }
@@ -153,6 +167,20 @@ export class Store {
     this.#db.close()
   }
 
+  #forget(): void {
+    this.#writer.forget()
+    this.#spans.forget()
+    this.#index.recount()
+    this.#spanCount = this.#countSpans()
+  }
+
+  #countSpans(): number {
+    const { spans } = this.#db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
+      spans: number
+    }
+    return spans
+  }
+
   #summariseDirty(nowMs: number, budgetMs: number): boolean {
     const until = performance.now() + budgetMs
     const dirty = this.#db.prepare(
@@ -162,28 +190,47 @@ export class Store {
       const runs = dirty.all() as unknown as StoredKey[]
       if (runs.length === 0) return false
       this.#db.exec('BEGIN IMMEDIATE')
-      for (const row of runs) this.#summarise(runKey(row), nowMs)
-      this.#db.exec('COMMIT')
+      try {
+        for (const row of runs) this.#summarise(runKey(row), nowMs)
+        this.#db.exec('COMMIT')
+      } catch (error) {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+        // What was superseded is noticed again, since none of it was removed.
+        this.#forget()
+        throw error
+      }
       if (performance.now() > until) return true
     }
   }
 
   #summarise(run: RunKey, nowMs: number): RunSummary {
-    const { rows } = this.#reader.rows(run, nowMs)
-    const said = this.#db
-      .prepare(
-        "SELECT span_id, conversation_id, reason FROM span WHERE run = ? AND (conversation_id <> '' OR reason <> '')",
-      )
-      .all(run.id) as { span_id: string; conversation_id: string; reason: string }[]
+    const { rows } = this.#spans.rows(run, nowMs)
+    const spans = this.#spans.spansOf(run.id)
+    this.#removeSuperseded(spans)
     const summary = summarise({
       traceId: run.traceId,
       rows,
-      conversationId: said.map((row) => row.conversation_id).find(Boolean) ?? '',
-      reasons: new Map(said.map((row) => [row.span_id, row.reason])),
-      open: (spanId) => this.#reader.span(run, spanId),
+      conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
+      reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
+      open: (spanId) => this.#spans.span(run.id, spanId),
     })
     this.#saveSummary(run.id, summary)
     return summary
+  }
+
+  /** What was replaced is no longer found, and no longer kept once nothing else came with it. */
+  #removeSuperseded(spans: RunSpans): void {
+    if (spans.superseded.length === 0) return
+    const remember = this.#db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
+    const remove = this.#db.prepare('DELETE FROM chunk WHERE id = ?')
+    for (const document of spans.superseded) remember.run(document)
+    for (const { chunk, spans: gone } of spans.emptied) {
+      remove.run(chunk)
+      this.#index.removed(chunk, gone)
+      this.#spanCount -= gone
+    }
+    // If this is undone, `forget` makes it be noticed again.
+    spans.settle()
   }
 
   #saveSummary(id: number, summary: RunSummary): void {
@@ -213,9 +260,9 @@ export class Store {
         summary.mockedCalls,
         summary.errors,
         summary.waiting,
-        summary.inputTokens,
-        summary.outputTokens,
-        summary.cachedTokens,
+        storable(summary.inputTokens),
+        storable(summary.outputTokens),
+        storable(summary.cachedTokens),
         summary.costUsd,
         JSON.stringify(summary.agents),
         JSON.stringify(summary.tools),
@@ -223,4 +270,9 @@ export class Store {
         id,
       )
   }
+}
+
+/** SQLite keeps larger whole numbers, but they cannot be read back as numbers. */
+function storable(count: number): number {
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, count))
 }

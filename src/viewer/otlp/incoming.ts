@@ -1,0 +1,45 @@
+/** What a request brings, ready to store. */
+import type { OtlpLogRecord, OtlpResource, OtlpScope } from './types.ts'
+
+export interface Origin {
+  /** Equal for equal resource and scope, to store each once. */
+  key: string
+  resource: OtlpResource
+  scope: OtlpScope
+}
+
+/** Spans of one trace and one origin, packed as they came: what they hold is read when someone looks. */
+export interface IncomingSpans {
+  traceId: string
+  origin: Origin
+  /** At most `MAX_CHUNK_SPANS`. */
+  count: number
+  /** When the first of them started. */
+  startUs: number
+  /** Protobuf spans, each with its tag and length; or the text of an array of OTLP/JSON spans. */
+  body: Uint8Array | string
+}
+
+/** More are split, so that opening one span never reads a whole run; a larger single span stays whole. */
+export const MAX_CHUNK_SPANS = 4096
+export const MAX_CHUNK_BYTES = 128 * 1024
+
+export interface IncomingLog {
+  traceId: string
+  spanId: string
+  record: OtlpLogRecord
+}
+
+export interface Received<T> {
+  items: T[]
+  /** Spans or log records taken; an item may hold many. */
+  accepted: number
+  rejected: number
+  /** Why the first rejected one was rejected. */
+  reason: string
+}
+
+export function reject(received: Received<unknown>, error: unknown): void {
+  received.rejected++
+  received.reason ||= error instanceof Error ? error.message : String(error)
+}

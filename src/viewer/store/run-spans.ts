@@ -1,0 +1,108 @@
+/** The spans of one run, put together from everything that came of it: repeated, late, out of order, begun and ended. */
+import type { SpanRow } from '../model/span.ts'
+import type { SpanFacts } from '../otlp/read-span.ts'
+import { type Chunk, documentOf } from './chunk.ts'
+
+export interface StoredSpan {
+  /** Its state is `ended` or, for want of knowing better, `running`. */
+  row: SpanRow
+  conversationId: string
+  reason: string
+  origin: number
+  /** Where it is packed; a later chunk has a higher number. */
+  chunk: number
+  index: number
+}
+
+export class RunSpans {
+  readonly #byId = new Map<string, StoredSpan>()
+  /** How many spans of a chunk are still shown, of how many. */
+  readonly #shown = new Map<number, { left: number; spans: number }>()
+  #ordered: StoredSpan[] | undefined
+  /** The last chunk that was added. */
+  seq = 0
+  newestUs = 0
+  /** Documents of spans that were replaced since `settle`, and chunks of which nothing is left. */
+  superseded: number[] = []
+  emptied: { chunk: number; spans: number }[] = []
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  add(id: number, chunk: Chunk, origin: number, service: string): void {
+    this.seq = id
+    this.#ordered = undefined
+    this.#shown.set(id, { left: chunk.length, spans: chunk.length })
+    for (let index = 0; index < chunk.length; index++) {
+      const facts = chunk.facts(index)
+      this.newestUs = Math.max(this.newestUs, facts.startUs, facts.endUs)
+      const known = this.#byId.get(facts.spanId)
+      // The ended span replaces its start snapshot; a snapshot that comes late never replaces an ended span.
+      if (known && known.row.endUs > 0 && facts.endUs === 0) {
+        this.#drop(id, index)
+        continue
+      }
+      if (known) this.#drop(known.chunk, known.index)
+      this.#byId.set(facts.spanId, {
+        row: rowOf(facts, service),
+        conversationId: facts.digest.conversationId,
+        reason: facts.digest.reason,
+        origin,
+        chunk: id,
+        index,
+      })
+    }
+  }
+
+  get(spanId: string): StoredSpan | undefined {
+    return this.#byId.get(spanId)
+  }
+
+  /** By start; those that start together as they came. */
+  ordered(): readonly StoredSpan[] {
+    this.#ordered ??= [...this.#byId.values()].sort((a, b) => a.row.startUs - b.row.startUs)
+    return this.#ordered
+  }
+
+  /** To be called when what was superseded has been removed. */
+  settle(): void {
+    this.superseded = []
+    this.emptied = []
+  }
+
+  #drop(chunk: number, index: number): void {
+    this.superseded.push(documentOf(chunk, index))
+    const shown = this.#shown.get(chunk)!
+    if (--shown.left === 0) this.emptied.push({ chunk, spans: shown.spans })
+  }
+}
+
+function rowOf(facts: SpanFacts, service: string): SpanRow {
+  const { digest } = facts
+  return {
+    spanId: facts.spanId,
+    parentSpanId: facts.parentSpanId,
+    name: facts.name,
+    category: digest.category,
+    startUs: facts.startUs,
+    endUs: facts.endUs,
+    state: facts.endUs > 0 ? 'ended' : 'running',
+    error: facts.error,
+    label: digest.label,
+    service,
+    inputTokens: digest.inputTokens,
+    outputTokens: digest.outputTokens,
+    cachedTokens: digest.cachedTokens,
+    reasoningTokens: digest.reasoningTokens,
+    costUsd: digest.costUsd,
+    outcome: digest.outcome,
+    mocked: digest.mocked,
+    callId: digest.callId,
+    preview: digest.preview,
+    errorText: digest.detail?.errorText ?? '',
+    gates: digest.detail?.gates,
+    compaction: digest.detail?.compaction,
+    human: digest.detail?.human,
+  }
+}

@@ -1,0 +1,58 @@
+/** Every word a person may search by. */
+import { listOf } from '../otlp/plain.ts'
+import type { OtlpAnyValue, OtlpKeyValue, OtlpLogRecord, OtlpSpan } from '../otlp/types.ts'
+
+/** Of one span, at most this many characters can be found by searching; the rest is shown, not searched. */
+const INDEXED_CHARS = 256 * 1024
+const MAX_DEPTH = 64
+
+/** A span's name, its ids, its texts, and those of its events. */
+export function spanText(span: OtlpSpan): string {
+  const texts = new Texts([span.name ?? '', span.status?.message ?? '', span.traceId, span.spanId])
+  texts.addPairs(span.attributes, 0)
+  for (const event of listOf(span.events)) {
+    texts.add(String(event.name ?? ''))
+    texts.addPairs(event.attributes, 0)
+  }
+  return texts.joined()
+}
+
+export function logText(log: OtlpLogRecord): string {
+  const texts = new Texts([String(log.eventName ?? '')])
+  texts.addValue(log.body, 0)
+  texts.addPairs(log.attributes, 0)
+  return texts.joined()
+}
+
+class Texts {
+  readonly #texts: string[]
+  #left = INDEXED_CHARS
+
+  constructor(texts: string[]) {
+    this.#texts = texts
+  }
+
+  add(text: string): void {
+    if (this.#left <= 0) return
+    this.#texts.push(text.length > this.#left ? text.slice(0, this.#left) : text)
+    this.#left -= text.length
+  }
+
+  addPairs(pairs: OtlpKeyValue[] | undefined, depth: number): void {
+    if (depth > MAX_DEPTH) return
+    for (const pair of listOf(pairs)) this.addValue(pair?.value, depth)
+  }
+
+  addValue(value: OtlpAnyValue | undefined, depth: number): void {
+    if (!value || depth > MAX_DEPTH) return
+    if (typeof value.stringValue === 'string') this.add(value.stringValue)
+    else if (value.intValue !== undefined) this.add(String(value.intValue))
+    else if (value.arrayValue)
+      for (const item of listOf(value.arrayValue.values)) this.addValue(item, depth + 1)
+    else if (value.kvlistValue) this.addPairs(value.kvlistValue.values, depth + 1)
+  }
+
+  joined(): string {
+    return this.#texts.join('\n')
+  }
+}
