@@ -28,7 +28,8 @@ export interface RedactOptions extends ReadyGateOptions {
 /** Written so that none backtracks: each repetition is bounded or cannot overlap what follows it. */
 const KINDS: Readonly<Record<RedactKind, { pattern: RegExp; valid?: (text: string) => boolean }>> = {
   privateKey: {
-    pattern: /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{1,10000}-----END [A-Z ]{0,20}PRIVATE KEY-----/g,
+    pattern:
+      /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----\s{0,4}(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n){0,8}[^-]{1,10000}-----END [A-Z ]{0,20}PRIVATE KEY-----/g,
   },
   jwt: { pattern: /\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,4000}\.[\w-]{8,4000}/g },
   apiKey: {
@@ -126,20 +127,33 @@ function redacted({ point, payload }: GateContext, clean: Clean): Decision | und
 /** The same value when nothing in it changes. */
 function cleanDeep(value: unknown, clean: Clean): unknown {
   if (typeof value === 'string') return clean(value)
+  if (typeof value === 'number') {
+    const text = clean(String(value))
+    return text === String(value) ? value : text
+  }
   if (Array.isArray(value)) {
     const list = value.map((item) => cleanDeep(item, clean))
     return list.some((item, i) => item !== value[i]) ? list : value
   }
   if (typeof value !== 'object' || value === null) return value
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') {
+    // What the model is told of it is what this gives.
+    const told = (value as { toJSON(): unknown }).toJSON()
+    if (told !== value) {
+      const cleaned = cleanDeep(told, clean)
+      return cleaned === told ? value : cleaned
+    }
+  }
   const entries = Object.entries(value).map(([key, item]) => [key, cleanDeep(item, clean)] as const)
   return entries.some(([key, item]) => item !== (value as Record<string, unknown>)[key])
     ? Object.fromEntries(entries)
     : value
 }
 
-/** The Luhn check, so that order numbers and timestamps stay. */
+/** An issuer's first digit and the Luhn check, so that order numbers and timestamps stay. */
 function isCard(text: string): boolean {
   const digits = text.replace(/\D/g, '')
+  if (!/^[2-6]/.test(digits)) return false
   let sum = 0
   for (let i = 0; i < digits.length; i++) {
     const digit = Number(digits[digits.length - 1 - i])

@@ -79,8 +79,8 @@ function refusedArgument(rules: readonly ArgumentRule[], args: unknown): Decisio
   if (rules.length === 0) return undefined
   for (const { name, path, text } of valuesOf(args)) {
     for (const rule of rules) {
-      // Arguments that are no object have no names: every rule is about them.
-      if (path !== '' && !matchesGlob(rule.name, name) && !matchesGlob(rule.name, path)) continue
+      // Arguments that are no object have no names, nor have the items of a list: every rule is about them.
+      if (name !== '' && !matchesGlob(rule.name, name) && !matchesGlob(rule.name, path)) continue
       const hit = rule.patterns.find((pattern) => pattern.test(text()))
       if (hit === undefined) continue
       return deny(`the argument ${path || 'of the call'} matches the forbidden pattern ${hit.source}`, {

@@ -29,6 +29,7 @@ describe('toolPolicy', () => {
     ['any argument under *', 'search', { a: { b: ['x; DROP TABLE y'] } }, 'argument_denied'],
     ['an argument that is no text', 'search', { a: { sql: 'DROP TABLE y' } }, 'argument_denied'],
     ['arguments that are no object', 'search', 'rm -rf /', 'argument_denied'],
+    ['arguments that are a list', 'search', ['ls', ['rm -rf /']], 'argument_denied'],
   ]
   it.each(cases)('decides on %s', async (_name, apiName, args, code) => {
     const { outcome } = await callTool(start([policy]).op, args, apiName)
@@ -220,6 +221,10 @@ describe('redact', () => {
     ['iban', 'DE89 3704 0044 0532 0130 00'],
     ['usSsn', '078-05-1120'],
     ['privateKey', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----'],
+    [
+      'privateKey',
+      '-----BEGIN RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0F\r\n\r\nMIIE\r\n-----END RSA PRIVATE KEY-----',
+    ],
   ])('knows %s by its form', async (kind, text) => {
     const { outcome } = await callTool(
       start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
@@ -227,19 +232,37 @@ describe('redact', () => {
     expect((outcome as unknown as { result: string }).result).toContain(`[${kind}]`)
   })
 
-  it.each(['GB29 3704 0044 0532 0130 00', 'DE00 0000', '1.2.3', '4111 1111 1111 1112', 'a@b'])(
-    'leaves %s',
-    async (text) => {
-      const { outcome } = await callTool(
-        start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
-      )
-      expect(outcome).toMatchObject({ result: text })
-    },
-  )
+  it.each([
+    'GB29 3704 0044 0532 0130 00',
+    'DE00 0000',
+    '1.2.3',
+    '4111 1111 1111 1112',
+    '1795312276730',
+    'a@b',
+  ])('leaves %s', async (text) => {
+    const { outcome } = await callTool(
+      start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
+    )
+    expect(outcome).toMatchObject({ result: text })
+  })
+
+  it('cleans numbers, and what an object says of itself in JSON', async () => {
+    const entity = { toJSON: () => ({ mail: 'bob@example.org' }) }
+    const { op } = start([redact({ in: ['toolResult'] })])
+    const result = { card: 4111111111111111, at: 1700000000000, entity, when: new Date(0) }
+    const outcome = await op.toolCall({ apiName: 't', args: {} }, () => result)
+    expect(outcome).toMatchObject({
+      result: { card: '[creditCard]', at: 1700000000000, entity: { mail: '[email]' }, when: new Date(0) },
+    })
+  })
 
   it('is not stalled by text made to stall it', async () => {
     const { op } = start([
-      gate('afterToolCall', () => mutate(`${'a.'.repeat(50_000)}@${'1 '.repeat(50_000)}`)),
+      gate('afterToolCall', () =>
+        mutate(
+          `${'a.'.repeat(50_000)}@${'1 '.repeat(50_000)}${'-----BEGIN PRIVATE KEY-----\na: '.repeat(5_000)}`,
+        ),
+      ),
       redact({ in: ['toolResult'] }),
     ])
     const startedAt = performance.now()
