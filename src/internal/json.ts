@@ -1,3 +1,4 @@
+import { errorMessage } from './errors.ts'
 import { sha256 } from './sha256.ts'
 
 /** `JSON.stringify` that never throws: cycles and BigInts become strings. Undefined and functions become `''`. */
@@ -26,9 +27,47 @@ function stringifyHostile(value: unknown): string {
   }
 }
 
-/** What a model is told of a tool's result: text as it is, anything else as JSON, nothing as the empty string. */
+/**
+ * What a model is told of a tool's result: text as it is, an error by its message, of bytes how many there are, anything
+ * else as JSON, nothing as the empty string. Never throws.
+ */
 export function toContent(result: unknown): string {
-  return typeof result === 'string' ? result : safeStringify(result)
+  if (typeof result === 'string') return result
+  if (isError(result)) return `Error: ${errorMessage(result)}`
+  const told = withoutBytes(result)
+  return typeof told === 'string' ? told : safeStringify(told)
+}
+
+/**
+ * The value, or a copy in which its bytes, and those in its fields, are a short text: as JSON each byte would take four,
+ * and a second per ten megabytes.
+ */
+export function withoutBytes(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  try {
+    if (isBytes(value)) return bytesText(value)
+    if (Array.isArray(value)) return value.some(isBytes) ? value.map(bytesText) : value
+    if (!Object.values(value).some(isBytes)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, bytesText(item)]))
+  } catch {
+    return value
+  }
+}
+
+function isError(value: unknown): boolean {
+  try {
+    return value instanceof Error
+  } catch {
+    return false
+  }
+}
+
+function isBytes(value: unknown): value is ArrayBufferLike | ArrayBufferView {
+  return ArrayBuffer.isView(value) || value instanceof ArrayBuffer
+}
+
+function bytesText(value: unknown): unknown {
+  return isBytes(value) ? `[${value.byteLength} bytes of binary data]` : value
 }
 
 /** JSON with the keys of every object in code point order, so that equal values have equal texts. */

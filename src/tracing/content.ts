@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
-import { safeStringify } from '../internal/json.ts'
+import { safeStringify, withoutBytes } from '../internal/json.ts'
 import { fitJson, fits, fitText } from './fit-json.ts'
 import { requestContent, responseMessage, textMessage } from './messages.ts'
 import { GEN_AI, HOOKSPAN } from './semconv.ts'
@@ -78,8 +78,9 @@ export class ContentWriter {
   /** The conventions want an object; anything else is put into one under `key`. */
   object(attribute: string, value: unknown, key: string): this {
     if (!this.#options.capture || value === undefined) return this
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    this.#json(attribute, isObject ? value : { [key]: value })
+    const plain = withoutBytes(value)
+    const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
+    this.#json(attribute, isObject ? plain : { [key]: plain })
     return this
   }
 

@@ -6,12 +6,16 @@ export interface FittedJson {
 
 /** Below this a cut string says nothing any more. */
 const SHORTEST_STRING = 32
+/** What a string may hold, by what a list or an object may: they shrink together, and a budget is met by all. */
+const BYTES_PER_ITEM = 16
+const FEWEST_ITEMS = 4
 
 /**
- * JSON of `value` in at most `maxBytes` UTF-8 bytes, always valid. A list loses its oldest items first, except
- * its first one; then long strings are shortened. What was cut is said in the text itself.
+ * JSON of `value` in at most `maxBytes` UTF-8 bytes, always valid. Long strings, lists and objects are shortened; what
+ * was cut is said in the text itself.
  *
- * `marker` builds the item that stands for what a list lost.
+ * With a `marker`, which builds the item that stands for what the list lost, `value` is a conversation: it loses its
+ * oldest items first, except its first one.
  */
 export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string) => unknown): FittedJson {
   const whole = stringify(value)
@@ -19,7 +23,7 @@ export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string)
   const bytes = byteLength(whole)
   const fitted =
     (Array.isArray(value) && marker !== undefined ? dropOldest(value, maxBytes, bytes, marker) : undefined) ??
-    shortenStrings(value, maxBytes) ??
+    shorten(value, maxBytes, marker !== undefined) ??
     JSON.stringify({ hookspan_cut: `${bytes} bytes did not fit into ${maxBytes}` })
   return { text: fitted, cutBytes: Math.max(bytes - byteLength(fitted), 1) }
 }
@@ -57,14 +61,30 @@ function dropOldest(
   return byteLength(text) <= maxBytes ? text : undefined
 }
 
-function shortenStrings(value: unknown, maxBytes: number): string | undefined {
+/** Every item of the list itself is kept with `keepsItems`. */
+function shorten(value: unknown, maxBytes: number, keepsItems: boolean): string | undefined {
   for (let limit = maxBytes; limit >= SHORTEST_STRING; limit = Math.floor(limit / 2)) {
-    const text = JSON.stringify(value, (_key, item) =>
-      typeof item === 'string' ? fitText(item, limit).text : item,
-    )
+    const maxItems = Math.max(Math.floor(limit / BYTES_PER_ITEM), FEWEST_ITEMS)
+    const text = JSON.stringify(value, (_key, item: unknown) => {
+      if (typeof item === 'string') return fitText(item, limit).text
+      if (typeof item !== 'object' || item === null || (keepsItems && item === value)) return item
+      return Array.isArray(item) ? headOfList(item, maxItems) : headOfObject(item, maxItems)
+    })
     if (byteLength(text) <= maxBytes) return text
   }
   return undefined
+}
+
+function headOfList(list: readonly unknown[], maxItems: number): readonly unknown[] {
+  if (list.length <= maxItems) return list
+  return [...list.slice(0, maxItems), { hookspan_cut: `${list.length - maxItems} of ${list.length} items` }]
+}
+
+function headOfObject(object: object, maxItems: number): object {
+  const entries = Object.entries(object)
+  if (entries.length <= maxItems) return object
+  const cut = { hookspan_cut: `${entries.length - maxItems} of ${entries.length} fields` }
+  return Object.fromEntries([...entries.slice(0, maxItems), ...Object.entries(cut)])
 }
 
 function stringify(value: unknown): string {

@@ -167,7 +167,8 @@ export class SpanScope implements ActivityScope {
 /** What the model was told, as an object where it is one. */
 function writeToolResult(writer: ContentWriter, end: ActivityEnd): void {
   const { result } = end
-  if (typeof result === 'object' && result !== null && !Array.isArray(result) && end.success !== false) {
+  const isObject = typeof result === 'object' && result !== null && !Array.isArray(result)
+  if (isObject && !(result instanceof Error) && end.success !== false) {
     writer.object(GEN_AI.toolCallResult, result, 'content')
     return
   }

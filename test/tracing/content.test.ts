@@ -122,6 +122,27 @@ describe('content capture', () => {
     expect(chat['gen_ai.response.finish_reasons']).toEqual(['stop'])
   })
 
+  it('keeps as much of a long list and a wide object as fits, and says how much is missing', async () => {
+    using setup = traced({ captureContent: true, maxContentBytes: 2_000 })
+    const rows = Array.from({ length: 5_000 }, (_, id) => ({ id, city: 'Bergen' }))
+    const wide = Object.fromEntries(rows.map(({ id, city }) => [`field${id}`, city]))
+    const op = setup.dispatcher.startOperation({ agentName: 'a' })
+    await op.toolCall({ apiName: 'query', args: wide }, () => ({ rows, total: 5_000 }))
+    await op.complete()
+    const { attributes } = setup.span('execute_tool query')
+    const result = JSON.parse(String(attributes['gen_ai.tool.call.result']))
+    expect(result.rows.length).toBeGreaterThan(10)
+    expect(result.rows[0]).toEqual({ id: 0, city: 'Bergen' })
+    expect(result.rows.at(-1).hookspan_cut).toBe(`${5_001 - result.rows.length} of 5000 items`)
+    expect(result.total).toBe(5_000)
+    const args = JSON.parse(String(attributes['gen_ai.tool.call.arguments']))
+    expect(args.field0).toBe('Bergen')
+    expect(args.hookspan_cut).toMatch(/^\d+ of 5000 fields$/)
+    for (const name of ['gen_ai.tool.call.result', 'gen_ai.tool.call.arguments']) {
+      expect(Buffer.byteLength(String(attributes[name]))).toBeLessThanOrEqual(2_000)
+    }
+  })
+
   it('keeps token counts when a history of 200 messages is captured', async () => {
     using setup = traced({ captureContent: true })
     const messages = Array.from({ length: 200 }, (_, i) => ({ role: 'user', content: `message ${i}` }))
@@ -163,6 +184,33 @@ describe('content capture', () => {
     const cut = String(setup.span('execute_tool big').attributes['gen_ai.tool.call.result'])
     expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(60_000)
     expect(JSON.parse(cut).content).toMatch(/bytes cut\]$/)
+  })
+
+  it('says of bytes how many there are, and of a returned error what it says', async () => {
+    using setup = traced({ captureContent: true })
+    const op = setup.dispatcher.startOperation({ agentName: 'a' })
+    const bytes = new Uint8Array(20_000_000)
+    const startedAt = performance.now()
+    const results = {
+      bytes,
+      fields: { image: Buffer.from(bytes), width: 3 },
+      failure: new Error('no seat left'),
+    }
+    const told: string[] = []
+    for (const [apiName, result] of Object.entries(results)) {
+      const outcome = await op.toolCall({ apiName, args: {} }, () => result)
+      expect('result' in outcome && outcome.result === result).toBe(true)
+      told.push(outcome.toToolMessage().content)
+    }
+    await op.complete()
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    const text = '[20000000 bytes of binary data]'
+    expect(told).toEqual([text, `{"image":"${text}","width":3}`, 'Error: no seat left'])
+    expect(
+      Object.keys(results).map((name) =>
+        JSON.parse(String(setup.span(`execute_tool ${name}`).attributes['gen_ai.tool.call.result'])),
+      ),
+    ).toEqual([{ content: text }, { image: text, width: 3 }, { content: 'Error: no seat left' }])
   })
 
   it('sees a message that was changed after it was captured', async () => {
