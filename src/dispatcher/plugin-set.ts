@@ -38,7 +38,8 @@ export class PluginSet {
         `Plugin "${plugin.name}" is already in use. Dispose it first.`,
       )
     }
-    this.#set([...this.#plugins, plugin])
+    const at = plugin.replaces === undefined ? -1 : this.#plugins.indexOf(plugin.replaces)
+    this.#set(at < 0 ? [...this.#plugins, plugin] : this.#plugins.with(at, plugin))
   }
 
   remove(plugin: Plugin): void {

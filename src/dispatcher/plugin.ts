@@ -10,6 +10,8 @@ import type { StandIn } from './stand-in.ts'
 export interface Plugin {
   /** Shown in reports. */
   name: string
+  /** Takes this one out, and its place in the order, in one step: at no moment are there the gates of neither. */
+  replaces?: Plugin
   hooks?: AgentHook[]
   gates?: Gate[]
   /** Asked when a gate answers `requireApproval`. The approver that was plugged in last is asked. */

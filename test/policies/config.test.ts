@@ -241,4 +241,49 @@ describe('useConfig', () => {
     inUse[Symbol.dispose]()
     expect((await callTool(op, {}, 'two')).outcome.state).toBe('completed')
   })
+
+  it('keeps the guards of a file that is gone or empty, and says so', async () => {
+    const cwd = folder({})
+    write(cwd, 'one')
+    const file = `${cwd}/hookspan.config.yaml`
+    const dispatcher = new HookDispatcher()
+    const errors: string[] = []
+    const onError = (error: unknown) => void errors.push(String(error))
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false, watch: true, onError })
+    const op = dispatcher.startOperation()
+    // What an editor that writes a file in two steps leaves for a moment.
+    writeFileSync(file, '\n')
+    await expect.poll(() => errors.length, { timeout: 5_000 }).toBe(1)
+    rmSync(file)
+    await expect.poll(() => errors.length, { timeout: 5_000 }).toBe(2)
+    expect(errors).toEqual([expect.stringContaining('is empty now'), expect.stringContaining('is gone')])
+    expect((await callTool(op, {}, 'one')).outcome.state).toBe('denied')
+    await expect(inUse.reload()).rejects.toMatchObject({ code: 'INVALID_CONFIG' })
+    writeFileSync(file, 'gates: []')
+    await inUse.reload()
+    expect((await callTool(op, {}, 'one')).outcome.state).toBe('completed')
+  })
+
+  it('keeps its place among the gates when it loads again', async () => {
+    const cwd = folder({})
+    write(cwd, 'one')
+    const dispatcher = new HookDispatcher()
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    dispatcher.use({
+      name: 'after',
+      gates: [{ id: 'after', point: 'beforeToolCall', decide: () => deny('after') }],
+    })
+    const op = dispatcher.startOperation()
+    await inUse.reload()
+    expect((await callTool(op, {}, 'one')).outcome).toMatchObject({ code: 'tool_not_allowed' })
+  })
+})
+
+it('refuses two config files in one folder, of which one would be left out', async () => {
+  const cwd = folder({ 'hookspan.config.json': '{}', 'hookspan.config.yaml': 'gates: []' })
+  await expect(loadConfig({ cwd, userFile: false })).rejects.toThrow(
+    /hookspan\.config\.json.*hookspan\.config\.yaml/,
+  )
+  const file = 'hookspan.config.yaml'
+  expect((await loadConfig({ cwd, userFile: false, file })).files).toEqual([`${cwd}/${file}`])
 })

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -134,7 +134,20 @@ async function find(from: string, stopDir?: string): Promise<string | undefined>
     ignoreEmptySearchPlaces: false,
     ...(stopDir && { stopDir }),
   })
-  return (await finder.search(from))?.filepath
+  const found = (await finder.search(from))?.filepath
+  if (found !== undefined) assertAlone(found)
+  return found
+}
+
+/** Of several in one folder one would be read, and the guards of the others left out. */
+function assertAlone(file: string): void {
+  const others = NAMES.filter((name) => existsSync(join(dirname(file), name)))
+  if (others.length < 2) return
+  throw configError(
+    file,
+    undefined,
+    `there are several config files in its folder: ${others.join(', ')}. Keep one.`,
+  )
 }
 
 async function read(file: string | undefined): Promise<ConfigSource | undefined> {
@@ -155,7 +168,9 @@ async function read(file: string | undefined): Promise<ConfigSource | undefined>
 
 /** Who can change the file decides what is allowed: nobody else may, and it is where it seems to be. */
 function assertTrusted(file: string): void {
-  const { size, mode } = statSync(file)
+  const place = statSync(file)
+  const { size, mode } = place
+  if (!place.isFile()) throw configError(file, undefined, 'it is no file.')
   if (size > MAX_FILE_BYTES)
     throw configError(file, undefined, `the file is larger than ${MAX_FILE_BYTES} bytes.`)
   if (process.platform !== 'win32' && (mode & 0o002) !== 0) {

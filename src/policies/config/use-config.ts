@@ -1,8 +1,9 @@
-import { type FSWatcher, watch } from 'node:fs'
+import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
-import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
+import { configError } from './source.ts'
 
 export interface UseConfigOptions extends LoadConfigOptions {
   /** Loads the files again when they change. One that is wrong then changes nothing and is reported. @default false */
@@ -34,15 +35,18 @@ export async function useConfig(
     options.onError ??
     ((error) => console.warn(`[hookspan] the config was not reloaded: ${errorMessage(error)}`))
   let current = await loadConfig(options)
-  let inUse = dispatcher.use(current.plugin)
+  let used = current.plugin
+  let inUse = dispatcher.use(used)
   const watchers: FSWatcher[] = []
   let timer: NodeJS.Timeout | undefined
   const reload = async (): Promise<LoadedConfig> => {
+    for (const file of current.files) assertThere(file)
     const next = await loadConfig(options)
-    // The new gates first: at no moment is there none.
-    const added = dispatcher.use(next.plugin)
-    inUse[Symbol.dispose]()
-    inUse = added
+    const plugin: Plugin = { ...next.plugin, replaces: used }
+    inUse = dispatcher.use(plugin)
+    // Or each would hold all those before.
+    delete plugin.replaces
+    used = plugin
     current = next
     options.onReload?.(next)
     return next
@@ -70,4 +74,16 @@ export async function useConfig(
       inUse[Symbol.dispose]()
     },
   }
+}
+
+/** A file that is moved away or half written takes no guard with it. */
+function assertThere(file: string): void {
+  const there = statSync(file, { throwIfNoEntry: false })?.isFile() === true
+  if (there && readFileSync(file, 'utf8').trim() !== '') return
+  const what = there ? 'is empty now' : 'is gone'
+  throw configError(
+    file,
+    undefined,
+    `the file ${what}; what was in it stays. To remove it, write \`gates: []\`.`,
+  )
 }
