@@ -331,6 +331,13 @@ describe('finding', () => {
     expect(await find('model:claude')).toEqual([])
   })
 
+  it('finds words of scripts whose vowels are marks', async () => {
+    const viewer = await start()
+    await post(viewer, otlp([{ ...RUN[0]!, attributes: { note: 'नमस्ते हिन्दी' } }]))
+    expect(viewer.store.search('हिन्दी', 5).hits).toHaveLength(1)
+    expect(viewer.store.search('தமிழ்', 5).hits).toHaveLength(0)
+  })
+
   it('takes any text as a query without an error', async () => {
     const viewer = await start()
     await post(viewer, otlp(RUN))
@@ -338,7 +345,18 @@ describe('finding', () => {
       fc.asyncProperty(
         fc.oneof(
           fc.string({ unit: 'binary' }),
-          fc.constantFrom('"', "a'b", 'NEAR(a b)', 'a AND', '* ^ -', 'status:', 'cost>x', '__proto__:1'),
+          fc.constantFrom(
+            '𠀀\u{e0100}¹',
+            'हिन्दी',
+            '"',
+            "a'b",
+            'NEAR(a b)',
+            'a AND',
+            '* ^ -',
+            'status:',
+            'cost>x',
+            '__proto__:1',
+          ),
         ),
         (query) => {
           expect(viewer.store.listRuns(query, { limit: 5, offset: 0 }).total).toBeTypeOf('number')

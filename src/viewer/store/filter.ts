@@ -2,13 +2,12 @@
  * The runs list's query language: words are searched for in every span; `key:value`, `key>value` and `key<value`
  * narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
  */
-import { matchQuery } from './text-index.ts'
 
 export interface Filter {
   where: string[]
   params: (string | number)[]
-  /** FTS5 query, empty for none. */
-  match: string
+  /** What to search for in the spans, empty for nothing. */
+  text: string
 }
 
 const TEXT_KEYS: Record<string, string> = {
@@ -41,12 +40,12 @@ const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
 export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
-  const filter: Filter = { where: [], params: [], match: '' }
+  const filter: Filter = { where: [], params: [], text: '' }
   const words: string[] = []
   for (const term of query.match(/-?[a-z]+[:<>]"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
   }
-  filter.match = matchQuery(words.join(' '))
+  filter.text = words.join(' ')
   return filter
 }
 

@@ -5,6 +5,7 @@ import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
 import { parseFilter } from './filter.ts'
 import type { SpanReader } from './span-reader.ts'
+import { TypedWords } from './typed-words.ts'
 
 export interface RunKey {
   id: number
@@ -39,6 +40,7 @@ const RUNS_WITH_WORDS = `id IN (
 export class Reader {
   readonly #db: DatabaseSync
   readonly #spans: SpanReader
+  readonly #typed: TypedWords
   readonly #findRun: StatementSync
   readonly #waiting: StatementSync
   readonly #traceId: StatementSync
@@ -46,6 +48,7 @@ export class Reader {
   constructor(db: DatabaseSync, spans: SpanReader) {
     this.#db = db
     this.#spans = spans
+    this.#typed = new TypedWords(db)
     this.#findRun = db.prepare(
       'SELECT id, trace_id, received_ms, dirty FROM run WHERE trace_id >= ? AND trace_id < ? LIMIT 2',
     )
@@ -73,9 +76,10 @@ export class Reader {
     const filter = parseFilter(query)
     const where = [...filter.where]
     const params = [...filter.params]
-    if (filter.match) {
+    const match = this.#typed.query(filter.text)
+    if (match) {
       where.push(RUNS_WITH_WORDS)
-      params.push(filter.match, filter.match)
+      params.push(match, match)
     }
     const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''
     const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
@@ -94,7 +98,8 @@ export class Reader {
   }
 
   /** Spans that hold every word of what was typed, newest first; in one run when `run` is given. */
-  search(match: string, limit: number, run?: RunKey): SearchHit[] {
+  search(typed: string, limit: number, run?: RunKey): SearchHit[] {
+    const match = this.#typed.query(typed)
     if (!match) return []
     const inRun = run ? 'AND run = ?' : ''
     const params = run ? [match, run.id, limit] : [match, limit]

@@ -3,6 +3,9 @@ import type { DatabaseSync } from 'node:sqlite'
 /** Raised when the tables change; a file of another version is set aside, not migrated: it holds traces, not records. */
 export const SCHEMA_VERSION = 2
 
+/** How the index of the text cuts it into words. */
+export const TOKENIZER = 'unicode61 remove_diacritics 2'
+
 export function createSchema(db: DatabaseSync): void {
   db.exec(`
     CREATE TABLE IF NOT EXISTS run (
@@ -29,7 +32,7 @@ export function createSchema(db: DatabaseSync): void {
     CREATE TABLE IF NOT EXISTS superseded (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5 (
-      body, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61 remove_diacritics 2');
+      body, content = '', contentless_delete = 1, detail = none, tokenize = '${TOKENIZER}');
     PRAGMA user_version = ${SCHEMA_VERSION};
   `)
 }

@@ -10,7 +10,7 @@ import { Reader, type RunKey, type RunList, runKey, type SearchHit, type StoredK
 import { type RetentionOptions, removeRun, sweep } from './retention.ts'
 import type { RunSpans } from './run-spans.ts'
 import { SpanReader } from './span-reader.ts'
-import { matchQuery, TextIndex } from './text-index.ts'
+import { TextIndex } from './text-index.ts'
 import { Writer } from './writer.ts'
 
 export interface StoreOptions extends RetentionOptions {
@@ -84,7 +84,7 @@ export class Store {
 
   listRuns(query: string, page: { limit: number; offset: number }, nowMs: number = Date.now()): RunList {
     this.#summariseDirty(nowMs, 1000)
-    if (matchQuery(query)) this.#index.work(100)
+    if (query.trim() !== '') this.#index.work(100)
     return this.#reader.listRuns(query, page)
   }
 
@@ -125,7 +125,7 @@ export class Store {
     this.#summariseDirty(Date.now(), 100)
     this.#index.work(200)
     const run = traceId ? this.#reader.findRun(traceId) : undefined
-    return { hits: this.#reader.search(matchQuery(typed), limit, run), indexing: this.#index.remaining }
+    return { hits: this.#reader.search(typed, limit, run), indexing: this.#index.remaining }
   }
 
   /** How many spans cannot be found by searching yet. */

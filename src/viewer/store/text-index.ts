@@ -111,13 +111,3 @@ interface StoredChunk {
   spans: number
   body: ChunkBody
 }
-
-/**
- * What a person typed, as an FTS5 query: every word must occur, the last one may go on.
- * Empty when there is no word in it. Never passes a character to FTS5 that it reads as syntax.
- */
-export function matchQuery(typed: string): string {
-  const words = typed.toLowerCase().match(/[\p{L}\p{N}\p{Mn}]+/gu) ?? []
-  if (words.length === 0) return ''
-  return `${words.map((word) => `"${word}"`).join(' AND ')}${/[\p{L}\p{N}\p{Mn}]$/u.test(typed) ? ' *' : ''}`
-}
