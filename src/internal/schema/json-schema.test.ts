@@ -55,8 +55,6 @@ const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
         },
         { requiredKeys: [] },
       ),
-      // Apart from prefixItems: ajv takes the empty list for one that contains anything when both are there.
-      fc.record({ items: tie('schema'), contains: tie('schema') }),
       list.map((anyOf) => ({ anyOf })),
       list.map((oneOf) => ({ oneOf })),
       list.map((allOf) => ({ allOf })),
@@ -84,6 +82,9 @@ const closed = fc.record(
   { requiredKeys: ['unevaluatedProperties'] },
 )
 
+/** Only outermost and alone: in a loop, or beside `prefixItems`, ajv takes an empty list for one that contains anything. */
+const containing = schema.map((contains) => ({ contains }))
+
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -96,10 +97,14 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 describe('checkJsonSchema', () => {
   it('agrees with ajv on what fits', { timeout: 30_000 }, () => {
     fc.assert(
-      fc.property(fc.oneof({ weight: 4, arbitrary: schema }, closed), value, (definition, data) => {
-        const expected = ajv.validate(definition as object, data)
-        expect(checkJsonSchema(definition, data).length === 0).toBe(expected)
-      }),
+      fc.property(
+        fc.oneof({ weight: 4, arbitrary: schema }, closed, containing),
+        value,
+        (definition, data) => {
+          const expected = ajv.validate(definition as object, data)
+          expect(checkJsonSchema(definition, data).length === 0).toBe(expected)
+        },
+      ),
       { numRuns: 400 },
     )
   })
