@@ -1,4 +1,4 @@
-import type { HookDispatcher, ParentOperation, PriceOf } from '../dispatcher/index.ts'
+import type { HookDispatcher, Operation, ParentOperation, PriceOf } from '../dispatcher/index.ts'
 import type { ApprovalOptions, ApprovalRequest, Approver } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
 
@@ -132,8 +132,8 @@ export interface ExecAgentOptions {
   dispatcher?: HookDispatcher
   /** Aborting it ends the run with status `interrupted`, with what is in flight. */
   signal?: AbortSignal
-  /** Whoever calls this agent, as `callAgent` hands it over. */
-  parent?: ParentOperation
+  /** Whoever calls this agent: what `callAgent` hands over, or the calling operation. */
+  parent?: ParentOperation | Operation
   /** Asked when a tool needs an approval. @default the dispatcher's; where there is none, the call is denied */
   approver?: Approver | Approver['requestApproval']
   /** Told each piece of text of streamed replies, sub-agents' too. What it throws is reported, not passed on. */

@@ -4,7 +4,7 @@ import { untilAborted } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { runWithin } from './current.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
-import type { LiveParent, ParentOperation } from './operation-init.ts'
+import { invalidCall, type LiveParent, type ParentOperation } from './operation-init.ts'
 
 export interface CallAgentInit {
   agentName?: string
@@ -29,7 +29,8 @@ interface ChildResult {
 /**
  * One call of another agent, until it has finished. Gives what `fn` gives and throws what it throws.
  *
- * @throws HookspanError `CALL_DENIED` when a gate refused it, `OPERATION_ENDED`, `RUN_DENIED`.
+ * @throws HookspanError `INVALID_CALL` when the call itself is malformed, `CALL_DENIED` when a gate refused it,
+ * `OPERATION_ENDED`, `RUN_DENIED`.
  */
 export async function runCallAgent<R>(
   core: OperationCore,
@@ -40,6 +41,11 @@ export async function runCallAgent<R>(
     options: { signal: AbortSignal | undefined; instruction: string },
   ) => R | PromiseLike<R>,
 ): Promise<R> {
+  const asked: unknown = init?.instruction
+  if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
+  if (typeof fn !== 'function') {
+    throw invalidCall('fn', 'an agent call', 'the function that runs the agent', fn)
+  }
   if (core.admission !== undefined) await core.admission
   core.assertRunning()
   const startedAt = performance.now()

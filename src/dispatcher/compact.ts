@@ -2,6 +2,7 @@ import { isRefusal } from '../gates/chain.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { runWithin } from './current.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
+import { invalidCall } from './operation-init.ts'
 
 export interface CompactInit {
   /** Messages before. */
@@ -21,7 +22,7 @@ export interface CompactResult {
 /**
  * One compaction of the conversation. Gives what `fn` gives and throws what it throws.
  *
- * @throws HookspanError `CALL_DENIED` when a gate refused it.
+ * @throws HookspanError `INVALID_CALL` when the call itself is malformed, `CALL_DENIED` when a gate refused it.
  */
 export async function runCompact<R extends CompactResult>(
   core: OperationCore,
@@ -29,6 +30,11 @@ export async function runCompact<R extends CompactResult>(
   init: CompactInit,
   fn: () => R | PromiseLike<R>,
 ): Promise<R> {
+  for (const name of ['messageCount', 'tokenCount'] as const) {
+    const count: unknown = init?.[name]
+    if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
+  }
+  if (typeof fn !== 'function') throw invalidCall('fn', 'a compaction', 'the function that compacts', fn)
   const { messageCount, tokenCount } = init
   const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
   const scopes = core.open(site, { kind: 'compact', messageCount, tokenCount })

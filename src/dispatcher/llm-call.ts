@@ -1,7 +1,7 @@
 import type { ChainResult } from '../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { untilAborted } from '../internal/async.ts'
-import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { type ModelCallMark, noteScripted, noteScriptedReply, runModelCall } from '../internal/live-calls.ts'
 import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
@@ -9,6 +9,7 @@ import type { LlmReading } from '../internal/llm/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../internal/llm/watch-stream.ts'
 import { type CallSite, effectiveRequest, type OperationCore } from './operation-core.ts'
 import type { DecideOptions } from './operation-gates.ts'
+import { invalidCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 
 /** A model call that a runtime is about to make. */
@@ -43,12 +44,12 @@ export async function runLlmCall<R>(
   init: LlmCallInit<R>,
   fn: LlmFunction<R>,
 ): Promise<R> {
-  if (typeof init.model !== 'string' || init.model === '') {
-    throw new HookspanError(
-      'INVALID_CALL',
-      `Expected \`model\` to be a non-empty string, got ${describeValue(init.model)}.`,
-    )
+  const model: unknown = init?.model
+  if (typeof model !== 'string' || model === '') {
+    throw invalidCall('model', 'a model call', 'a non-empty string', model)
   }
+  if (typeof fn !== 'function')
+    throw invalidCall('fn', 'a model call', 'the function that asks the model', fn)
   if (core.admission !== undefined) await core.admission
   core.assertRunning()
   return new LlmCallRun<R>(core, site, init).run(fn)

@@ -2,6 +2,7 @@ import { assertGates } from '../gates/gate.ts'
 import type { ApprovalRequest, Approver, Gate, TreeTotals } from '../gates/index.ts'
 import type { AgentHook, TokenUsage } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import type { Operation } from './operation.ts'
 import type { LlmNote } from './operation-core.ts'
 import type { PriceOf } from './options.ts'
 import type { RunTree } from './run-tree.ts'
@@ -45,8 +46,8 @@ export interface OperationInit {
   userId?: string
   /** Only a real conversation's id; taken from the parent when absent. */
   conversationId?: string
-  /** Whoever calls this agent, as `callAgent` hands it over. */
-  parent?: ParentOperation
+  /** Whoever calls this agent: what `callAgent` hands over, or the calling operation. Its gates hold here, too. */
+  parent?: ParentOperation | Operation
   /** What the run is asked to do. */
   input?: unknown
   /** The system prompt, for traces with content. */
@@ -130,7 +131,17 @@ export interface SavedStep {
 
 /** @throws HookspanError `INVALID_OPTION`, or `INVALID_GATE`: a guard that is misspelt must not be missing. */
 export function assertOperationInit(init: OperationInit): void {
-  const { clock, gates, priceOf, resume, signal } = init
+  if (typeof init !== 'object' || init === null) {
+    throw invalid('init', 'an object such as { agentName }', init)
+  }
+  const { clock, gates, parent, priceOf, resume, signal } = init
+  const { agentName, agentId, userId, conversationId } = init
+  for (const [name, value] of Object.entries({ agentName, agentId, userId, conversationId })) {
+    if (value !== undefined && typeof value !== 'string') throw invalid(name, 'a string', value)
+  }
+  if (parent !== undefined && (typeof parent !== 'object' || typeof parent?.operationId !== 'string')) {
+    throw invalid('parent', 'what `callAgent` or `op.asParent()` gave, whole', parent)
+  }
   if (gates !== undefined) assertGates(gates)
   for (const [name, value] of Object.entries({ clock, priceOf })) {
     if (value !== undefined && typeof value !== 'function') throw invalid(name, 'a function', value)
@@ -141,6 +152,13 @@ export function assertOperationInit(init: OperationInit): void {
   if (resume !== undefined && resume?.version !== 1) {
     throw invalid('resume', 'what op.park() gave, of version 1', resume)
   }
+}
+
+export function invalidCall(name: string, what: string, expected: string, value: unknown): HookspanError {
+  return new HookspanError(
+    'INVALID_CALL',
+    `Expected \`${name}\` of ${what} to be ${expected}, got ${describeValue(value)}.`,
+  )
 }
 
 /** @throws HookspanError `INVALID_OPTION`. */

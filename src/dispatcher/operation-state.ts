@@ -2,7 +2,7 @@ import type { CompletionReason } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import type { OperationInfo } from './instrument.ts'
 import type { OperationCore } from './operation-core.ts'
-import type { OperationInit, ParkedOperation } from './operation-init.ts'
+import type { OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
 
 const REASONS: readonly CompletionReason[] = [
   'done',
@@ -27,14 +27,18 @@ export function assertReason(reason: unknown): asserts reason is CompletionReaso
 }
 
 /** Who the operation is: what it says itself, else what its parent or its parked part says. */
-export function infoOf(operationId: string, init: OperationInit): OperationInfo {
-  const { parent, resume, agentName, agentId } = init
+export function infoOf(
+  operationId: string,
+  init: OperationInit,
+  parent: ParentOperation | undefined,
+): OperationInfo {
+  const { resume, agentName, agentId } = init
   const userId = init.userId ?? parent?.userId
   const conversationId = init.conversationId ?? parent?.conversationId
   const parentOperationId = parent?.operationId ?? resume?.parentOperationId
   return {
     operationId,
-    rootOperationId: parent?.rootOperationId ?? resume?.rootOperationId ?? operationId,
+    rootOperationId: parent?.rootOperationId ?? resume?.rootOperationId ?? parentOperationId ?? operationId,
     ...(parentOperationId !== undefined && { parentOperationId }),
     ...(agentName !== undefined && { agentName }),
     ...(agentId !== undefined && { agentId }),

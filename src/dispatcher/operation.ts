@@ -5,7 +5,13 @@ import { toContent } from '../internal/json.ts'
 import { parentOf } from './call-agent.ts'
 import { runAt } from './current.ts'
 import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
-import type { LiveParent, OperationInit, ParentOperation, ParkedOperation } from './operation-init.ts'
+import {
+  invalidCall,
+  type LiveParent,
+  type OperationInit,
+  type ParentOperation,
+  type ParkedOperation,
+} from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
 import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './operation-state.ts'
 import { RunTree } from './run-tree.ts'
@@ -68,15 +74,16 @@ export class Operation extends CallMaker {
     init: OperationInit,
     created: (operation: Operation) => void,
   ): Operation {
-    const live = (init.parent as Partial<LiveParent> | undefined)?.live
-    const info = infoOf(record.operationId, init)
+    const parent = init.parent instanceof Operation ? init.parent.asParent() : init.parent
+    const live = (parent as Partial<LiveParent> | undefined)?.live
+    const info = infoOf(record.operationId, init, parent)
     record.info = info
     record.managed = true
     if (init.clock !== undefined) record.clock = init.clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
     const traceparent =
-      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : init.parent?.traceparent)
+      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : parent?.traceparent)
     const scopes = Scopes.open(
       host.plugins.instruments,
       {
@@ -96,7 +103,7 @@ export class Operation extends CallMaker {
     const core = new OperationCore(host, record, info, init, scopes, {
       signal: joined.signal,
       release: joined.release,
-      agentPath: [...(init.parent?.agentPath ?? []), info.agentName ?? info.operationId],
+      agentPath: [...(parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
@@ -164,6 +171,7 @@ export class Operation extends CallMaker {
    * gate or a human said in an earlier step that it is to end.
    */
   async step<R>(fn: (step: Step) => R | PromiseLike<R>, init: { stepType?: string } = {}): Promise<R> {
+    if (typeof fn !== 'function') throw invalidCall('fn', 'a step', 'the function that takes the step', fn)
     const core = this.#core
     if (core.admission !== undefined) await core.admission
     core.assertRunning()

@@ -2,13 +2,13 @@ import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../gates/index.ts'
 import type { CompletionReason, ToolCallContext, ToolMock } from '../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../internal/async.ts'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { errorMessage } from '../internal/errors.ts'
 import { assertToolMayRun } from '../internal/live-calls.ts'
 import { claimExecution, settlerOf } from './claim-execution.ts'
 import { runWithin } from './current.ts'
 import type { Activity } from './instrument.ts'
 import { type CallSite, endedError, type OperationCore } from './operation-core.ts'
-import type { WaitingCall } from './operation-init.ts'
+import { invalidCall, type WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { settleTool } from './settle-tool.ts'
 import { askPlugged } from './stand-in.ts'
@@ -37,11 +37,12 @@ export function runToolCall<A, R>(
   init: ToolCallInit<A>,
   fn: ToolFunction<A, R>,
 ): Promise<ToolOutcome<R>> {
-  if (typeof init.apiName !== 'string' || init.apiName === '') {
-    return Promise.reject(invalid('apiName', 'a non-empty string', init.apiName))
+  const apiName: unknown = init?.apiName
+  if (typeof apiName !== 'string' || apiName === '') {
+    return Promise.reject(invalidCall('apiName', 'a tool call', 'a non-empty string', apiName))
   }
   if (typeof fn !== 'function') {
-    return Promise.reject(invalid('fn', 'the function that runs the tool', fn))
+    return Promise.reject(invalidCall('fn', 'a tool call', 'the function that runs the tool', fn))
   }
   const waited = core.takeWaiting(init.toolCallId, init.apiName)
   const callKey = waited?.callKey ?? core.nextCallKey()
@@ -55,13 +56,6 @@ export function runToolCall<A, R>(
     callKey,
   }
   return new ToolCallRun<A, R>(core, site, init, call, waited).run(fn)
-}
-
-function invalid(name: string, expected: string, value: unknown): HookspanError {
-  return new HookspanError(
-    'INVALID_CALL',
-    `Expected \`${name}\` of a tool call to be ${expected}, got ${describeValue(value)}.`,
-  )
 }
 
 /** The call goes on in another process: for a human's answer to it, or to a call inside of it. */

@@ -10,6 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { Activity, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
+import { describeValue } from '../internal/errors.ts'
 import {
   agentCallAttributes,
   compactAttributes,
@@ -38,6 +39,7 @@ export class SpanInstrument implements Instrument {
   readonly #tracer: Tracer
   readonly #shared: ScopeShared
   readonly #options: ResolvedTraceOptions
+  #warned = false
 
   constructor(tracer: Tracer, shared: ScopeShared) {
     this.#tracer = tracer
@@ -81,6 +83,16 @@ export class SpanInstrument implements Instrument {
     return new SpanScope(this.#shared, activity, info, call.span, call.context, call.clock, false)
   }
 
+  /** Once on the console: whoever may send a header could fill a log with it. */
+  #warnOfTraceparent(given: unknown): void {
+    const warning =
+      `[hookspan] Ignored the traceparent ${describeValue(given)}: expected 00-<32 hex digits>-<16>-<2>. ` +
+      'The run has a trace of its own.'
+    if (this.#warned) return diag.warn(warning)
+    this.#warned = true
+    console.warn(warning)
+  }
+
   #startRoot(
     activity: Activity,
     info: OperationInfo,
@@ -95,9 +107,7 @@ export class SpanInstrument implements Instrument {
         const parentContext = trace.setSpanContext(active, remote)
         return { span: this.#tracer.startSpan(name, options, parentContext), parentContext }
       }
-      diag.warn(
-        `hookspan: ignored the malformed traceparent ${JSON.stringify(given)}; expected 00-<32 hex>-<16 hex>-<2 hex>.`,
-      )
+      this.#warnOfTraceparent(given)
     }
     if (trace.getSpanContext(active) !== undefined) {
       return { span: this.#tracer.startSpan(name, options, active), parentContext: active }

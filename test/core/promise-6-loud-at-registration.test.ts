@@ -142,6 +142,9 @@ describe('startOperation', () => {
     ['a gate that cannot decide', { gates: [{ id: 'g', point: 'onStart' }] }, 'INVALID_GATE', /`decide`/],
     ['an empty id', { operationId: '' }, 'INVALID_OPTION', /`operationId`/],
     ['a signal that is none', { signal: {} }, 'INVALID_OPTION', /`signal`.*AbortSignal/],
+    ['nothing', null, 'INVALID_OPTION', /`init`.*object such as \{ agentName \}, got `null`/],
+    ['a name that is none', { agentName: 5 }, 'INVALID_OPTION', /`agentName`.*string, got `5`/],
+    ['a parent that is none', { parent: 'op_1' }, 'INVALID_OPTION', /`parent`.*callAgent.*got `"op_1"`/],
     ['a clock that is none', { clock: 5 }, 'INVALID_OPTION', /`clock`.*function, got `5`/],
     ['a parked run of another version', { resume: { version: 2 } }, 'INVALID_OPTION', /`resume`.*version 1/],
   ])('refuses %s, and leaves nothing', (_name, init, code, message) => {
@@ -170,6 +173,38 @@ describe('startOperation', () => {
     dispatcher.startOperation({ operationId: 'op' })
 
     expect(sequences()).toEqual([0])
+  })
+})
+
+describe('a call of an operation', () => {
+  it.each([
+    ['step', ['fn'], /`fn` of a step.*got `"fn"`/],
+    ['toolCall', [undefined, handler], /`apiName` of a tool call.*got `undefined`/],
+    ['toolCall', [{ apiName: 'a' }], /`fn` of a tool call.*got `undefined`/],
+    ['llmCall', [undefined, handler], /`model` of a model call.*got `undefined`/],
+    ['llmCall', [{ model: 'm', request: {} }], /`fn` of a model call/],
+    ['callAgent', [{ agentName: 'a' }, handler], /`instruction` of an agent call/],
+    ['callAgent', [{ instruction: 'a' }], /`fn` of an agent call/],
+    ['compact', [{ messageCount: 1 }, handler], /`tokenCount` of a compaction/],
+    ['compact', [{ messageCount: 1, tokenCount: 2 }], /`fn` of a compaction/],
+  ] as const)('refuses a %s(...%j), and makes no events', async (method, args, message) => {
+    const { handler: keep, sequences } = collector()
+    const dispatcher = new HookDispatcher()
+    const types = [
+      'beforeStep',
+      'beforeToolCall',
+      'beforeLlmCall',
+      'beforeCallAgent',
+      'beforeCompact',
+    ] as const
+    const op = dispatcher.startOperation({ hooks: types.map((type) => ({ ...hook(type, keep), id: type })) })
+    const call = op[method] as (...given: readonly unknown[]) => Promise<unknown>
+
+    await expect(call.apply(op, args)).rejects.toMatchObject({
+      code: 'INVALID_CALL',
+      message: expect.stringMatching(message),
+    })
+    expect(sequences()).toEqual([])
   })
 })
 

@@ -22,6 +22,16 @@ describe('sub-agents', () => {
     })
   })
 
+  it('have the gates and the place of the operation that is handed over itself', async () => {
+    const guard: Gate = { id: 'guard', point: 'beforeToolCall', decide: () => deny('not here') }
+    const { op } = startWatched({ gates: [guard], agentName: 'support', userId: 'u' })
+
+    const child = new HookDispatcher().startOperation({ agentName: 'child', parent: op })
+
+    expect(await child.toolCall({ apiName: 'a', args: {} }, () => 'ran')).toMatchObject({ state: 'denied' })
+    expect(child.asParent()).toMatchObject({ agentPath: ['support', 'child'], userId: 'u' })
+  })
+
   it('are aborted with their parents, and by a signal of their own', async () => {
     const mine = new AbortController()
     const theirs = new AbortController()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { deny, requireApproval, skip } from 'hookspan/gates'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 
 const CHAT = { model: 'gpt-4o', request: { messages: [{ role: 'user', content: 'hi' }] } }
@@ -280,9 +280,15 @@ describe('trace ids', () => {
     `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`,
   ])('are derived when the traceparent is malformed: %j', async (traceparent) => {
     setup = traced()
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
     await setup.dispatcher.startOperation({ operationId: 'same', agentName: 'a', traceparent }).complete()
+    await setup.dispatcher.startOperation({ agentName: 'c', traceparent }).complete()
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining(`Ignored the traceparent \`${JSON.stringify(traceparent).slice(0, 70)}`)],
+    ])
+    warn.mockRestore()
     await setup.dispatcher.startOperation({ operationId: 'same', agentName: 'b' }).complete()
-    const [a, b] = setup.spans()
+    const [a, , b] = setup.spans()
     expect(a?.parentSpanContext).toBeUndefined()
     expect(a?.spanContext().traceId).toBe(b?.spanContext().traceId)
   })
