@@ -7,14 +7,14 @@ import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { useKeys, useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
-import { go, pathOf, type Route } from './route.ts'
+import { go, listRoute, pathOf, type Route } from './route.ts'
 
 export function CompareView({ route }: { route: Extract<Route, { page: 'compare' }> }) {
   const source = useSource()
   const [onlyChanges, setOnlyChanges] = useState(false)
   const { value, error } = useLoaded(() => source.diff(route.a, route.b), [route.a, route.b])
   useKeys({
-    Escape: () => go({ page: 'runs', query: '', grouped: false }),
+    Escape: () => go(listRoute()),
     d: () => setOnlyChanges((before) => !before),
   })
   if (error)

@@ -46,6 +46,13 @@ function current(): Route {
   return { page: 'runs', query: params.get('q') ?? '', grouped: params.get('group') === '1' }
 }
 
+let list: Route = { page: 'runs', query: '', grouped: false }
+export const rememberList = (route: Extract<Route, { page: 'runs' }>): void => {
+  list = route
+}
+/** The list as it was left: with its search and its grouping. */
+export const listRoute = (): Route => list
+
 /** `replace` for what Back should skip, such as every letter of a search. */
 export function go(route: Route, replace = false): void {
   history[replace ? 'replaceState' : 'pushState'](null, '', pathOf(route))

@@ -11,7 +11,7 @@ import { GraphView } from './graph-view.tsx'
 import { useKeys, useLive, useNowUs, useSource } from './hooks.ts'
 import { LintView } from './lint-view.tsx'
 import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
-import { go, pathOf, type Route, VIEWS, type View } from './route.ts'
+import { go, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { SpanPanel } from './span-panel.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -33,7 +33,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const show = (view: View) => go({ ...route, view })
   useKeys({
     ...Object.fromEntries(VIEWS.map((view, index) => [String(index + 1), () => show(view)])),
-    Escape: () => (route.spanId ? select('') : go({ page: 'runs', query: '', grouped: false })),
+    Escape: () => (route.spanId ? select('') : go(listRoute())),
     e: () => jumpToError(1),
     E: () => jumpToError(-1),
   })
@@ -43,7 +43,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
         <Empty title="This run is not here">
           <p>{error}</p>
           <p>
-            <a href={pathOf({ page: 'runs', query: '', grouped: false })}>All runs</a>
+            <a href={pathOf(listRoute())}>All runs</a>
           </p>
         </Empty>
       </main>
@@ -218,13 +218,13 @@ function RunHeader({
   const remove = async () => {
     if (!confirm('Remove this run from the viewer?')) return
     await source.remove(summary.traceId)
-    go({ page: 'runs', query: '', grouped: false })
+    go(listRoute())
   }
   return (
     <header class="run-header">
       <div class="run-title">
         {!source.offline && (
-          <a class="back" href={pathOf({ page: 'runs', query: '', grouped: false })} aria-label="All runs">
+          <a class="back" href={pathOf(listRoute())} aria-label="All runs">
             ‹
           </a>
         )}

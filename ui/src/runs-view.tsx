@@ -7,7 +7,7 @@ import { AnswerButton, useApprovals } from './approvals.tsx'
 import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
-import { go, pathOf, type Route } from './route.ts'
+import { go, pathOf, type Route, rememberList } from './route.ts'
 
 const PAGE = 200
 const CHIPS: [string, string][] = [
@@ -19,11 +19,12 @@ const CHIPS: [string, string][] = [
 ]
 
 export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> }) {
+  rememberList(route)
   const source = useSource()
   const [limit, setLimit] = useState(PAGE)
   const [version, setVersion] = useState(0)
   const [marked, setMarked] = useState<string[]>([])
-  const [selected, setSelected] = useState(-1)
+  const [selected, setSelected] = useState('')
   const input = useRef<HTMLInputElement>(null)
   const { value, error } = useLoaded(() => source.runs(route.query, 0, limit), [route.query, limit, version])
   useLive((event) => {
@@ -48,9 +49,16 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
   const open = (run: RunSummary | undefined) =>
     run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })
   const compare = () => marked.length === 2 && go({ page: 'compare', a: marked[0]!, b: marked[1]! })
+  const groups = useMemo(
+    () => (route.grouped ? groupByConversation(runs) : [{ id: '', runs }]),
+    [runs, route.grouped],
+  )
+  // By id, in the order shown: runs come on top while one reads.
+  const shown = groups.flatMap((group) => group.runs)
+  const at = shown.findIndex((run) => run.traceId === selected)
   const move = (by: number) => {
-    const next = Math.max(0, Math.min(runs.length - 1, selected + by))
-    setSelected(next)
+    const next = Math.max(0, Math.min(shown.length - 1, at + by))
+    setSelected(shown[next]?.traceId ?? '')
     document.querySelectorAll('.runs tbody tr.run')[next]?.scrollIntoView({ block: 'nearest' })
   }
   useKeys({
@@ -70,17 +78,13 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     },
     Enter: (event) => {
       if ((event.target as HTMLElement).closest('a, button')) return
-      open(runs[selected])
+      open(shown[at])
     },
-    x: () => runs[selected] && mark(runs[selected]!.traceId),
+    x: () => shown[at] && mark(shown[at].traceId),
     c: compare,
     g: () => go({ ...route, grouped: !route.grouped }),
     Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   })
-  const groups = useMemo(
-    () => (route.grouped ? groupByConversation(runs) : [{ id: '', runs }]),
-    [runs, route.grouped],
-  )
 
   return (
     <main class="runs-page">
@@ -202,7 +206,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
                     key={run.traceId}
                     run={run}
                     nowUs={nowUs}
-                    selected={runs[selected] === run}
+                    selected={run.traceId === selected}
                     asked={requests.filter((request) => request.traceId === run.traceId)}
                     marked={marked.includes(run.traceId)}
                     onMark={() => mark(run.traceId)}

@@ -36,7 +36,9 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   const at = rows.findIndex((node) => node.row.spanId === cursor)
 
   useEffect(() => {
-    if (selected && spanOfRow(cursor) !== selected) setCursor(selected)
+    if (!selected || spanOfRow(cursor) === selected) return
+    setCursor(selected)
+    unfold(selected)
   }, [selected])
   useLayoutEffect(() => {
     if (at >= 0) list.reveal(at)
@@ -44,9 +46,12 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
 
   const choose = (index: number) => {
     const node = rows[Math.max(0, Math.min(rows.length - 1, index))]
-    if (!node) return
-    setCursor(node.row.spanId)
-    if (selected) open(node.row)
+    if (node) stand(node.row)
+  }
+  /** Where a span is open, the one that is gone to opens. */
+  const stand = (row: SpanRow) => {
+    setCursor(row.spanId)
+    if (selected) open(row)
   }
   const open = (row: SpanRow) => {
     setCursor(row.spanId)
@@ -61,6 +66,15 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
       return next
     })
   }
+  /** Opens what a row is folded into. */
+  const unfold = (rowId: string) => {
+    if (collapsed.size === 0) return
+    const all = new Map(flatten(tree).map(({ row }) => [row.spanId, row]))
+    const above = new Set([tree.row.spanId])
+    for (let id = all.get(rowId)?.parentSpanId; id && !above.has(id); id = all.get(id)?.parentSpanId)
+      above.add(id)
+    setCollapsed((before) => new Set([...before].filter((id) => !above.has(id))))
+  }
   const left = () => {
     const node = rows[at]
     if (node && node.children.length > 0 && !collapsed.has(node.row.spanId)) fold(node, true)
@@ -68,9 +82,13 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   }
   const next = (by: 1 | -1) => {
     if (!found || found.size === 0) return
-    for (let step = 1; step <= rows.length; step++) {
-      const index = (at + by * step + rows.length * 2) % rows.length
-      if (found.has(rows[index]!.row.spanId)) return choose(index)
+    const all = flatten(tree)
+    const from = all.findIndex(({ row }) => row.spanId === cursor)
+    for (let step = 1; step <= all.length; step++) {
+      const { row } = all[(from + by * step + all.length * 2) % all.length]!
+      if (!found.has(row.spanId)) continue
+      unfold(row.spanId)
+      return stand(row)
     }
   }
   const stop = (act: () => void) => (event: KeyboardEvent) => {
