@@ -200,7 +200,7 @@ describe('a call of an operation', () => {
     const op = dispatcher.startOperation({ hooks: types.map((type) => ({ ...hook(type, keep), id: type })) })
     const call = op[method] as (...given: readonly unknown[]) => Promise<unknown>
 
-    await expect(call.apply(op, args)).rejects.toMatchObject({
+    await expect(call.apply(op, [...args])).rejects.toMatchObject({
       code: 'INVALID_CALL',
       message: expect.stringMatching(message),
     })
