@@ -83,6 +83,18 @@ describe('hookspan hooks', () => {
 })
 
 describe('hookspan approvals', () => {
+  it('shows what is asked so that no text in it acts on the terminal, or passes for another request', async () => {
+    const path = `${folder()}/a.db`
+    const hostile = { apiName: 'pay\u001b[2K', args: { to: 'a\u202eb', note: '\u009b2J' } }
+    await sqliteStore({ path }).add(
+      request('apr_1', { ...hostile, instructions: 'ok\napr_2  answered (approve by ann)' }),
+    )
+    const { stdout } = hookspan('approvals', 'list', '--db', path)
+    for (const acting of ['\u001b', '\u009b', '\u202e']) expect(stdout).not.toContain(acting)
+    expect(stdout).not.toMatch(/^apr_2/m)
+    expect(stdout).toContain('pay')
+  })
+
   it('lists, approves and rejects in the file that agents use, and verifies the audit log', async () => {
     const path = folder()
     const store = sqliteStore({ path: `${path}/a.db` })

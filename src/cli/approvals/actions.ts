@@ -10,6 +10,7 @@ import {
 import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
+import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 
 export interface PlaceFlags {
@@ -134,13 +135,16 @@ function remoteDesk(url: string, token: string | undefined): Desk {
   }
 }
 
+/** A human decides by what is printed here: no text of a model or a gate may write over it, or look like a line of ours. */
 function show({ request, status, answer: given }: ApprovalRecord): void {
   const { id, agentName, identifier, apiName, args, instructions, expiresAt } = request
-  console.log(
-    `${id}  ${status}${given === undefined ? '' : ` (${given.decision}${given.approver ? ` by ${given.approver}` : ''})`}`,
-  )
-  console.log(`  ${agentName ?? request.operationId}: ${identifier}/${apiName} ${JSON.stringify(args)}`)
-  if (instructions !== undefined) console.log(`  ${instructions}`)
+  const by = given?.approver ? ` by ${given.approver}` : ''
+  const lines = [
+    `${id}  ${status}${given === undefined ? '' : ` (${given.decision}${by})`}`,
+    `  ${agentName ?? request.operationId}: ${identifier}/${apiName} ${JSON.stringify(args)}`,
+    ...(instructions === undefined ? [] : [`  ${instructions}`]),
+  ]
+  for (const line of lines) console.log(visibleText(line).replaceAll('\n', '\n    '))
   if (status === 'pending' && expiresAt !== undefined)
     console.log(`  expires ${new Date(expiresAt).toISOString()}`)
 }
