@@ -2,9 +2,9 @@ import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
 import { delay, within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
-import { assertHarmless } from '../internal/hostile-json.ts'
 import { digestOf } from '../internal/json.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
+import { attemptOf, checkedAnswer } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
 import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
 
@@ -59,7 +59,7 @@ export interface Approvals extends Plugin {
   noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void>
   /** Resolves once the channels take answers. */
   ready(): Promise<void>
-  /** Stops the channels and lets go of the store. */
+  /** Writes down what was cancelled last, stops the channels and lets go of the store. */
   close(): Promise<void>
 }
 
@@ -85,7 +85,7 @@ class ApprovalDesk implements Approvals {
   readonly #options: ApprovalsOptions
   readonly #channels: readonly ApprovalChannel[]
   readonly #waiters = new Map<string, Set<() => void>>()
-  readonly #telling = new Set<Promise<unknown>>()
+  readonly #unfinished = new Set<Promise<unknown>>()
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
 
@@ -102,8 +102,16 @@ class ApprovalDesk implements Approvals {
     this.store = options.store ?? memoryStore()
     this.#channels = options.channels ?? []
     this.approver = {
-      requestApproval: (request, { signal }) => this.#ask(request, signal),
+      requestApproval: (request, { signal }) => {
+        const asked = this.#ask(request, signal)
+        // Then it only has to write down that the request is cancelled.
+        signal.addEventListener('abort', () => void this.#track(asked), { once: true })
+        return asked
+      },
       lookup: (request) => this.#atExpiry(request),
+      withdraw: async (id) => {
+        await this.#track(this.#closed(id, 'cancelled', Date.now()))
+      },
       ledger: {
         claim: async (id) => {
           const claim = await this.store.claim(id)
@@ -131,12 +139,7 @@ class ApprovalDesk implements Approvals {
       return await this.#respond(id, answer)
     } catch (error) {
       if (error instanceof HookspanError) {
-        const { code } = error
-        await this.noteRefused({
-          requestId: id,
-          code,
-          ...(answer?.approver && { approver: answer.approver }),
-        })
+        await this.noteRefused({ requestId: id, code: error.code, ...attemptOf(answer, error.message) })
       }
       throw error
     }
@@ -178,8 +181,8 @@ class ApprovalDesk implements Approvals {
   }
 
   async close(): Promise<void> {
-    // What is being told is told to the end, before the connections go.
-    await within(CLOSE_PATIENCE_MS, Promise.all(this.#telling))
+    // What is being told or cancelled is so to the end, before the connections go.
+    await within(CLOSE_PATIENCE_MS, this.#finish())
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()
@@ -308,6 +311,21 @@ class ApprovalDesk implements Approvals {
     await this.#options.audit?.append(event)
   }
 
+  /** Lets `close()` wait for it. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    const finished = work.then(
+      () => {},
+      () => {},
+    )
+    this.#unfinished.add(finished)
+    finished.then(() => this.#unfinished.delete(finished))
+    return work
+  }
+
+  async #finish(): Promise<void> {
+    while (this.#unfinished.size > 0) await Promise.all(this.#unfinished)
+  }
+
   #safely(where: string, run: () => unknown): void {
     const report = (error: unknown) => {
       const tell =
@@ -315,66 +333,11 @@ class ApprovalDesk implements Approvals {
       tell(error, where)
     }
     try {
-      const told = Promise.resolve(run()).catch(report)
-      this.#telling.add(told)
-      told.finally(() => this.#telling.delete(told))
+      this.#track(Promise.resolve(run()).catch(report))
     } catch (error) {
       report(error)
     }
   }
-}
-
-const CHOICES = ['approve', 'edit', 'reject']
-const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
-
-/** The fields of an answer, each checked; nothing else is kept. */
-function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-    throw badAnswer(`expected an object, got ${describeValue(answer)}`)
-  }
-  const fields = answer as Record<string, unknown>
-  const unknown = Object.keys(fields).find((key) => !ANSWER_FIELDS.includes(key))
-  if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
-  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = fields
-  if (!CHOICES.includes(decision as string)) {
-    throw badAnswer(
-      `expected \`decision\` to be one of ${CHOICES.join(', ')}, got ${describeValue(decision)}`,
-    )
-  }
-  for (const [name, value] of Object.entries({ approver, reason, argsDigest })) {
-    if (value === undefined || (typeof value === 'string' && value.length <= 4_000)) continue
-    throw badAnswer(`expected \`${name}\` to be a short text, got ${describeValue(value)}`)
-  }
-  for (const [name, value] of Object.entries({ stop, alwaysAllow })) {
-    if (value === undefined || typeof value === 'boolean') continue
-    throw badAnswer(`expected \`${name}\` to be a boolean, got ${describeValue(value)}`)
-  }
-  if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
-    throw new HookspanError(
-      'APPROVAL_MISMATCH',
-      `The answer is for other arguments: digest ${argsDigest}, expected ${request.argsDigest}. Look at the request again.`,
-    )
-  }
-  if (!request.allow.includes(decision as 'approve')) {
-    throw notAllowed(`"${decision}" is not among the allowed answers: ${request.allow.join(', ')}`)
-  }
-  const { approvers = [] } = request
-  if (approvers.length > 0 && !(typeof approver === 'string' && approvers.includes(approver))) {
-    throw notAllowed(
-      `${describeValue(approver)} is not among the approvers that are asked: ${approvers.join(', ')}`,
-    )
-  }
-  if ((decision === 'edit') !== (args !== undefined)) {
-    throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
-  }
-  if (args !== undefined) {
-    try {
-      assertHarmless(args)
-    } catch (error) {
-      throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
-    }
-  }
-  return fields as unknown as ApprovalAnswer
 }
 
 function closedError(record: ApprovalRecord, now: number): HookspanError {
@@ -391,14 +354,6 @@ function closedError(record: ApprovalRecord, now: number): HookspanError {
     'APPROVAL_EXPIRED',
     `nobody answered in time: request "${request.id}" expired ${late} ms ago`,
   )
-}
-
-function badAnswer(why: string): HookspanError {
-  return new HookspanError('INVALID_ANSWER', `The answer is not valid: ${why}.`)
-}
-
-function notAllowed(why: string): HookspanError {
-  return new HookspanError('APPROVAL_NOT_ALLOWED', `The answer is not allowed: ${why}.`)
 }
 
 function invalid(message: string): HookspanError {

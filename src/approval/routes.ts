@@ -4,6 +4,7 @@ import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
+import { attemptOf } from './check-answer.ts'
 import type { Approvals } from './create-approvals.ts'
 import type { ApprovalFilter, ApprovalStatus } from './store.ts'
 
@@ -102,19 +103,27 @@ async function respond(
   body: string,
   caller: Caller | undefined,
 ): Promise<Response> {
+  const note = (code: string, tried: unknown, message: string): Promise<void> =>
+    approvals.noteRefused({ requestId: id, code, ...attemptOf(tried, message) })
+  const refused = async (status: number, message: string): Promise<Response> => {
+    await note(`HTTP_${status}`, { approver: caller?.name }, message)
+    return problem(status, message)
+  }
   if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
-    return problem(415, 'The body must be application/json.')
+    return refused(415, 'The body must be application/json.')
   }
   let given: unknown
   try {
     given = parseHostileJson(body)
   } catch (error) {
-    return problem(400, `The body is refused: ${errorMessage(error)}.`)
+    return refused(400, `The body is refused: ${errorMessage(error)}.`)
   }
   const { decision, argsDigest } = (given ?? {}) as Partial<ApprovalAnswer>
   // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
   if (caller?.key === SIGNED && decision !== 'reject' && argsDigest === undefined) {
-    throw new HookspanError('INVALID_ANSWER', 'A signed answer must carry the `argsDigest` of its request.')
+    const message = 'A signed answer must carry the `argsDigest` of its request.'
+    await note('INVALID_ANSWER', given, message)
+    throw new HookspanError('INVALID_ANSWER', message)
   }
   const answer = caller?.name === undefined ? given : { ...(given as object), approver: caller.name }
   return json(200, await approvals.respond(id, answer as ApprovalAnswer))

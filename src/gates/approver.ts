@@ -78,7 +78,7 @@ export interface Approver {
   /**
    * Resolves with the answer. Rejecting, or an answer outside of `request.allow`, denies the call.
    * `{ decision: 'park' }` ends the tool call as `waiting`; asked again with the same `request.id`, it gives the
-   * answer. The signal is aborted at the request's expiry and when the run is aborted.
+   * answer. The signal is aborted at the request's expiry and when the run is aborted, stopped or ended.
    */
   requestApproval(
     request: ApprovalRequest,
@@ -89,6 +89,11 @@ export interface Approver {
    * taken. Absent, or nothing: nobody answered.
    */
   lookup?(request: ApprovalRequest): Promise<ApprovalAnswer | undefined>
+  /**
+   * The run ended, or was stopped, while the parked request was open: nobody needs the answer, and none is taken. Told
+   * again of one that is closed, it does nothing.
+   */
+  withdraw?(requestId: string): void | Promise<void>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
 }

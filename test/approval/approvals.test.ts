@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import type { HookDispatcher, HookEvent, ParkedOperation } from 'hookspan'
-import { auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { type AuditEntry, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
@@ -290,7 +291,26 @@ describe('answers', () => {
     await expect(approvals.respond(id, { decision: 'approve', argsDigest: 'x' })).rejects.toThrow()
     await approvals.respond(id, { decision: 'approve', approver: 'ann' })
     await outcome
-    expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
+    await expect(approvals.respond(id, { decision: 'reject', approver: 'eve' })).rejects.toThrow()
+    await expect(approvals.respond('apr_none', { decision: 'approve' })).rejects.toThrow()
+    expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 7 })
+    const refused = readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AuditEntry)
+    expect(refused.filter(({ event }) => event === 'refused')).toMatchObject(
+      [
+        { requestId: id, code: 'APPROVAL_MISMATCH', decision: 'approve', problem: /digest x, expected/ },
+        {
+          requestId: id,
+          code: 'APPROVAL_ANSWERED',
+          decision: 'reject',
+          approver: 'eve',
+          problem: /already by ann/,
+        },
+        { requestId: 'apr_none', code: 'APPROVAL_NOT_FOUND', problem: /There is no approval request/ },
+      ].map((one) => ({ ...one, problem: expect.stringMatching(one.problem) })),
+    )
   })
 })
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
   type ApprovalRoutesOptions,
+  type AuditEvent,
   approvalRoutes,
   createApprovals,
   serveApprovals,
@@ -17,7 +18,8 @@ const TOKEN = 'a bearer token that is long'
 const SECRET = 'a secret of some length'
 
 async function routes(options: Partial<ApprovalRoutesOptions> = {}) {
-  const approvals = createApprovals()
+  const noted: AuditEvent[] = []
+  const approvals = createApprovals({ audit: { append: async (event) => void noted.push(event) } })
   await approvals.store.add(request('apr_1'))
   const handle = approvalRoutes({ approvals, token: TOKEN, ...options })
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -30,7 +32,7 @@ async function routes(options: Partial<ApprovalRoutesOptions> = {}) {
     )
     return { status: response?.status, headers: response?.headers, body: await response?.json() }
   }
-  return { approvals, handle, ask }
+  return { approvals, handle, ask, noted }
 }
 const RESPOND = '/hitl/approvals/apr_1/respond'
 
@@ -77,11 +79,14 @@ describe('approvalRoutes', () => {
     ['with a broken path', 'GET', '/hitl/approvals/%E0%A4%A', undefined, {}, 400],
   ]
   it.each(refused)('refuses %s', async (_name, method, path, body, headers, status) => {
-    const { ask, approvals } = await routes()
+    const { ask, approvals, noted } = await routes()
     expect(await ask(method, path, body, headers)).toMatchObject({
       status,
       body: { message: expect.any(String) },
     })
+    // What is too large was not read, so nobody knows yet who sent it.
+    const isAttempt = method === 'POST' && path.endsWith('/respond') && status !== 413
+    expect(noted.map(({ event }) => event)).toEqual(isAttempt ? ['refused'] : [])
     expect((await approvals.get('apr_1'))?.status).toBe('pending')
   })
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { createApprovals, serveApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { auditLog, createApprovals, serveApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../approval/support.ts'
 
@@ -129,6 +129,28 @@ describe('hookspan approvals', () => {
       1,
       expect.stringContaining('audit.jsonl:1: the line was changed'),
     ])
+  })
+
+  it('writes to a keyed log with the key of the environment, refused attempts included', async () => {
+    const path = folder()
+    const key = 'nobody else has it'
+    const audit = `${path}/audit.jsonl`
+    const store = sqliteStore({ path: `${path}/a.db` })
+    await store.add(request('apr_1'))
+    await auditLog({ path: audit, key }).append({ event: 'requested', requestId: 'apr_1' })
+    const run = (...args: string[]) =>
+      spawnSync(process.execPath, ['--no-warnings', BIN, 'approvals', ...args], {
+        encoding: 'utf8',
+        env: { ...process.env, HOOKSPAN_AUDIT_KEY: key },
+      })
+    const place = ['--db', `${path}/a.db`, '--audit', audit, '--as', 'ann']
+    expect(run('approve', 'apr_1', ...place).status).toBe(0)
+    expect(run('reject', 'apr_1', ...place).stderr).toContain('was answered already by ann')
+    expect(run('approve', 'apr_2', ...place).stderr).toContain('There is no approval request')
+    expect(verifyAudit({ path: audit, key })).toMatchObject({ ok: true, entries: 4 })
+    expect(run('verify', audit).stdout).toContain('4 entries, unchanged')
+    expect(readFileSync(audit, 'utf8').match(/"event":"refused"/g)).toHaveLength(2)
+    expect(run('verify', '--help').stdout).not.toContain(key)
   })
 
   it('answers through a server', async () => {

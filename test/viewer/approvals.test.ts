@@ -1,4 +1,5 @@
-import { verifyAudit } from 'hookspan/approval'
+import { readFileSync } from 'node:fs'
+import { type AuditEntry, verifyAudit } from 'hookspan/approval'
 import { startViewer } from 'hookspan/viewer'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Asking, startAsking } from './asking.ts'
@@ -76,6 +77,17 @@ describe('approvals answered from the viewer, for an agent in another process', 
     const again = await respond({ decision: 'reject', argsDigest })
     expect(again.status).toBe(409)
     expect(await error(again)).toMatch(/was answered already by ines/)
+    const log = readFileSync(asking.audit, 'utf8').trim().split('\n')
+    const refused = log
+      .map((line) => JSON.parse(line) as AuditEntry)
+      .filter(({ event }) => event === 'refused')
+    expect(refused.filter(({ requestId }) => requestId === id)).toMatchObject(
+      ['APPROVAL_MISMATCH', 'HTTP_422', 'INVALID_ANSWER', 'APPROVAL_ANSWERED'].map((code) => ({
+        code,
+        approver: 'ines',
+        problem: expect.any(String),
+      })),
+    )
     expect(await (await asking.call(`/${encodeURIComponent(id)}`)).json()).toEqual({
       status: 'answered',
       answer: expect.objectContaining({ decision: 'approve' }),

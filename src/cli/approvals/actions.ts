@@ -12,6 +12,7 @@ import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
+import { auditAt } from './audit.ts'
 
 export interface PlaceFlags {
   db?: string
@@ -40,7 +41,7 @@ export async function listApprovals(flags: PlaceFlags & { status: string }): Pro
 
 /** Says whether an audit log is unchanged; the exit code, too. */
 export function verifyLog(file: string, key: string | undefined): void {
-  const report = verifyAudit({ path: file, ...(key !== undefined && { key }) })
+  const report = verifyAudit(auditAt(file, key))
   if (report.ok) {
     console.log(`${report.entries} entries, unchanged. Last hash: ${report.lastHash}`)
     return
@@ -77,13 +78,11 @@ function readArgs(text: string): unknown {
 async function answer(id: string, flags: AnswerFlags, given: ApprovalAnswer): Promise<void> {
   await withDesk(flags, async (desk) => {
     const record = await desk.get(id)
-    if (record === undefined) throw new Error(`There is no approval request "${id}".`)
-    // What is answered is what was just shown.
-    const { argsDigest } = record.request
     const { as, reason } = flags
+    // What is answered is what was just shown. An unknown request is refused by the desk, which writes it down.
     const answered = await desk.respond(id, {
       ...given,
-      argsDigest,
+      ...(record !== undefined && { argsDigest: record.request.argsDigest }),
       ...(as !== undefined && { approver: as }),
       ...(reason !== undefined && { reason }),
     })
@@ -99,7 +98,7 @@ async function withDesk<T>(flags: PlaceFlags, run: (desk: Desk) => Promise<T>): 
   if (!existsSync(flags.db)) throw new UsageError(`There is no file ${flags.db}.`)
   const approvals: Approvals = createApprovals({
     store: sqliteStore({ path: flags.db }),
-    ...(flags.audit !== undefined && { audit: auditLog({ path: flags.audit }) }),
+    ...(flags.audit !== undefined && { audit: auditLog(auditAt(flags.audit)) }),
   })
   try {
     return await run({

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { AnswerFlags, PlaceFlags } from '../approvals/actions.ts'
 
 const actions = () => import('../approvals/actions.ts')
@@ -25,7 +25,7 @@ export function registerApprovals(program: Command): void {
     .command('verify')
     .description('find the first changed line of an audit log; exit code 1 when there is one')
     .argument('<file>')
-    .option('--key <key>', 'the key of the log', process.env.HOOKSPAN_AUDIT_KEY)
+    .addOption(secret('--key <key>', 'the key of the log', 'HOOKSPAN_AUDIT_KEY'))
     .action(async (file: string, { key }: { key?: string }) => (await actions()).verifyLog(file, key))
 }
 
@@ -33,9 +33,18 @@ function withPlace(command: Command): Command {
   return command
     .option('--db <file>', 'the SQLite file of the requests', process.env.HOOKSPAN_APPROVALS_DB)
     .option('--url <url>', 'or the server that has them', process.env.HOOKSPAN_APPROVALS_URL)
-    .option('--token <token>', 'bearer token for the server', process.env.HOOKSPAN_APPROVALS_TOKEN)
-    .option('--audit <file>', 'write answers to this audit log', process.env.HOOKSPAN_AUDIT_LOG)
+    .addOption(secret('--token <token>', 'bearer token for the server', 'HOOKSPAN_APPROVALS_TOKEN'))
+    .option(
+      '--audit <file>',
+      'write answers to this audit log, keyed with HOOKSPAN_AUDIT_KEY',
+      process.env.HOOKSPAN_AUDIT_LOG,
+    )
     .option('--json', 'print JSON')
+}
+
+/** A default would be printed by `--help`; the name of a variable may be. */
+function secret(flags: string, description: string, variable: string): Option {
+  return new Option(flags, description).env(variable)
 }
 
 function withAnswer(command: Command): Command {

@@ -84,10 +84,10 @@ async function view(flags: ViewFlags): Promise<void> {
 /** Answers go the way all answers go: checked, once, and into the audit log. */
 async function openApprovals(path: string, { audit }: ViewFlags) {
   const { auditLog, createApprovals, sqliteStore } = await import('../../approval/index.ts')
-  const key = process.env.HOOKSPAN_AUDIT_KEY
+  const { auditAt } = await import('../approvals/audit.ts')
   return createApprovals({
     store: sqliteStore({ path }),
-    ...(audit !== undefined && { audit: auditLog({ path: audit, ...(key !== undefined && { key }) }) }),
+    ...(audit !== undefined && { audit: auditLog(auditAt(audit)) }),
   })
 }
 

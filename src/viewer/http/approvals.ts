@@ -15,6 +15,13 @@ export interface ViewerApprovals {
   list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
   get(id: string): Promise<ApprovalRecord | undefined>
   respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
+  /** Writes an attempt to the audit log that is no answer at all. */
+  noteRefused?(details: {
+    requestId: string
+    code: string
+    approver?: string
+    problem: string
+  }): Promise<void>
 }
 
 const MAX_ANSWER_BYTES = 262_144
@@ -66,7 +73,7 @@ export class ApprovalDesk {
     if (this.#approvals === undefined) {
       throw new HttpError(404, 'No approvals here: start `hookspan view --approvals FILE`.')
     }
-    const answer = readAnswer(await bodies.read(request))
+    const answer = await this.#read(id, request, bodies)
     try {
       // Who answers is told by whoever started the viewer, never by the page.
       const { approver: _, ...given } = answer
@@ -77,6 +84,22 @@ export class ApprovalDesk {
     } catch (error) {
       const status = error instanceof HookspanError ? STATUS[error.code] : undefined
       throw new HttpError(status ?? 500, errorMessage(error))
+    }
+  }
+
+  async #read(id: string, request: IncomingMessage, bodies: BodyReader): Promise<ApprovalAnswer> {
+    try {
+      return readAnswer(await bodies.read(request))
+    } catch (error) {
+      if (error instanceof HttpError) {
+        await this.#approvals?.noteRefused?.({
+          requestId: id,
+          code: `HTTP_${error.status}`,
+          ...(this.#approver !== undefined && { approver: this.#approver }),
+          problem: error.message,
+        })
+      }
+      throw error
     }
   }
 

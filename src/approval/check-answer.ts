@@ -1,0 +1,77 @@
+import type { ApprovalAnswer } from '../gates/index.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { assertHarmless } from '../internal/hostile-json.ts'
+import type { ApprovalRecord } from './store.ts'
+
+const CHOICES = ['approve', 'edit', 'reject']
+const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
+
+/** The fields of an answer, each checked; nothing else is kept. */
+export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+    throw badAnswer(`expected an object, got ${describeValue(answer)}`)
+  }
+  const fields = answer as Record<string, unknown>
+  const unknown = Object.keys(fields).find((key) => !ANSWER_FIELDS.includes(key))
+  if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
+  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = fields
+  if (!CHOICES.includes(decision as string)) {
+    throw badAnswer(
+      `expected \`decision\` to be one of ${CHOICES.join(', ')}, got ${describeValue(decision)}`,
+    )
+  }
+  for (const [name, value] of Object.entries({ approver, reason, argsDigest })) {
+    if (value === undefined || (typeof value === 'string' && value.length <= 4_000)) continue
+    throw badAnswer(`expected \`${name}\` to be a short text, got ${describeValue(value)}`)
+  }
+  for (const [name, value] of Object.entries({ stop, alwaysAllow })) {
+    if (value === undefined || typeof value === 'boolean') continue
+    throw badAnswer(`expected \`${name}\` to be a boolean, got ${describeValue(value)}`)
+  }
+  if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
+    throw new HookspanError(
+      'APPROVAL_MISMATCH',
+      `The answer is for other arguments: digest ${argsDigest}, expected ${request.argsDigest}. Look at the request again.`,
+    )
+  }
+  if (!request.allow.includes(decision as 'approve')) {
+    throw notAllowed(`"${decision}" is not among the allowed answers: ${request.allow.join(', ')}`)
+  }
+  const { approvers = [] } = request
+  if (approvers.length > 0 && !(typeof approver === 'string' && approvers.includes(approver))) {
+    throw notAllowed(
+      `${describeValue(approver)} is not among the approvers that are asked: ${approvers.join(', ')}`,
+    )
+  }
+  if ((decision === 'edit') !== (args !== undefined)) {
+    throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
+  }
+  if (args !== undefined) {
+    try {
+      assertHarmless(args)
+    } catch (error) {
+      throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
+    }
+  }
+  return fields as unknown as ApprovalAnswer
+}
+
+const MAX_NOTED_CHARS = 400
+
+/** Who tried what, and why not, as the audit log tells it: nothing that a stranger could make long. */
+export function attemptOf(answer: unknown, problem: string): Record<string, string> {
+  const { approver, decision } = (answer ?? {}) as Record<string, unknown>
+  return {
+    ...(typeof approver === 'string' && approver !== '' && { approver: approver.slice(0, MAX_NOTED_CHARS) }),
+    ...(CHOICES.includes(decision as string) && { decision: decision as string }),
+    problem: problem.slice(0, MAX_NOTED_CHARS),
+  }
+}
+
+function badAnswer(why: string): HookspanError {
+  return new HookspanError('INVALID_ANSWER', `The answer is not valid: ${why}.`)
+}
+
+function notAllowed(why: string): HookspanError {
+  return new HookspanError('APPROVAL_NOT_ALLOWED', `The answer is not allowed: ${why}.`)
+}
