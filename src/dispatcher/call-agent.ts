@@ -153,8 +153,16 @@ export function parentOf(
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-  const { signal, approver, tree } = core
-  const live: LiveParent['live'] = { scopes, gates: () => core.allGates(), approver, tree, signal, started }
+  const { signal, approver, tree, questions } = core
+  const live: LiveParent['live'] = {
+    scopes,
+    gates: () => core.allGates(),
+    approver,
+    tree,
+    questions,
+    signal,
+    started,
+  }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })
   return parent
 }

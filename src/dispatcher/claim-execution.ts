@@ -41,3 +41,16 @@ export function settlerOf(core: OperationCore, requestId: string): Settle | unde
     }
   }
 }
+
+/** Nobody needs the answer to a parked question any more. The approver is told, and what it throws is reported. */
+export function withdrawParked(core: OperationCore, requestId: string): void {
+  const report = (error: unknown) => {
+    const { operationId } = core.info
+    core.host.reporter.failure({ kind: 'failed', hookId: 'approval.withdraw', operationId, error })
+  }
+  try {
+    Promise.resolve(core.approver?.withdraw?.(requestId)).catch(report)
+  } catch (error) {
+    report(error)
+  }
+}

@@ -37,7 +37,7 @@ export class IdleSweeper {
   #sweep(): void {
     for (const record of this.#records.values()) record.idleMs += this.#intervalMs
     for (const record of this.#records.values()) {
-      if (!record.active) continue
+      if (!record.active && record.questions?.awaited !== true) continue
       record.active = false
       this.#touchWithAncestors(record)
     }

@@ -10,7 +10,9 @@ import type {
 } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { addOptional, addUsage, NO_USAGE } from '../internal/usage.ts'
+import { withdrawParked } from './claim-execution.ts'
 import type { Activity, OperationInfo } from './instrument.ts'
+import { OpenQuestions } from './open-questions.ts'
 import { type DecideOptions, OperationGates } from './operation-gates.ts'
 import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
 import type { OperationRecord } from './operation-record.ts'
@@ -64,6 +66,7 @@ export class OperationCore {
   readonly #release: () => void
   readonly #ownApprover: Approver | undefined
   readonly tree: RunTree
+  readonly questions: OpenQuestions
   /** Tells this run from another that was started with the same operation id; survives a park. */
   readonly runKey: string
   /** Calls that wait for a human in another process. */
@@ -86,8 +89,7 @@ export class OperationCore {
   toolCalls = 0
   usage: TokenUsage = NO_USAGE
   costUsd: number | undefined
-  /** Set when a gate or a human said that the run is to end. */
-  stop: { readonly code: string; readonly reason: string } | undefined
+  #stop: { readonly code: string; readonly reason: string } | undefined
 
   constructor(
     host: OperationHost,
@@ -102,6 +104,7 @@ export class OperationCore {
       gates: () => readonly Gate[]
       approver: Approver | undefined
       tree: RunTree
+      questions: OpenQuestions | undefined
     },
   ) {
     this.host = host
@@ -115,7 +118,27 @@ export class OperationCore {
     this.#gates = new OperationGates(this, inherited.gates)
     this.#ownApprover = init.approver ?? inherited.approver
     this.tree = inherited.tree
+    this.questions = new OpenQuestions(inherited.questions)
     this.runKey = init.resume?.runKey ?? crypto.randomUUID()
+  }
+
+  /** Set when a gate or a human said that the run is to end. */
+  get stop(): { readonly code: string; readonly reason: string } | undefined {
+    return this.#stop
+  }
+
+  /** The first one counts. Nobody needs to answer what else is asked. */
+  requestStop(stop: { readonly code: string; readonly reason: string }): void {
+    if (this.#stop !== undefined) return
+    this.#stop = stop
+    this.questions.withdrawAll()
+  }
+
+  /** A question that is answered in another process, where the run is resumed. */
+  addParked(id: string): void {
+    const withdraw = () => withdrawParked(this, id)
+    if (this.questions.closed) withdraw()
+    else this.questions.add({ id, parked: true, withdraw })
   }
 
   /** Who is asked when a gate wants an approval. */
@@ -142,7 +165,7 @@ export class OperationCore {
       init.resume === undefined
         ? await this.decide('onStart', init.input, { scopes, stepIndex: undefined })
         : undefined
-    if (isRefusal(decided)) this.stop ??= decided
+    if (isRefusal(decided)) this.requestStop(decided)
     this.#started = true
     return decided?.kind === 'proceed' ? decided.payload : init.input
   }
@@ -198,6 +221,7 @@ export class OperationCore {
     this.#nextCall = parked.callCount ?? 0
     this.openStep = parked.openStep
     this.#resumable.push(...(parked.waiting ?? []))
+    for (const id of parked.questions ?? []) this.addParked(id)
   }
 
   /** The parked call that this one continues, each at most once. */
@@ -292,7 +316,7 @@ export class OperationCore {
   /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
   async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
     const result = await this.#gates.decide(point, payload, options)
-    if (isRefusal(result) && result.stop) this.stop ??= result
+    if (isRefusal(result) && result.stop) this.requestStop(result)
     return result
   }
 }

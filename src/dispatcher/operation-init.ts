@@ -2,6 +2,7 @@ import { assertGates } from '../gates/gate.ts'
 import type { ApprovalRequest, Approver, Gate, TreeTotals } from '../gates/index.ts'
 import type { AgentHook, TokenUsage } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import type { OpenQuestions } from './open-questions.ts'
 import type { Operation } from './operation.ts'
 import type { LlmNote } from './operation-core.ts'
 import type { PriceOf } from './options.ts'
@@ -31,6 +32,7 @@ export interface LiveParent extends ParentOperation {
     readonly gates: () => readonly Gate[]
     readonly approver: Approver | undefined
     readonly tree: RunTree
+    readonly questions: OpenQuestions
     readonly signal: AbortSignal | undefined
     /** Told the id of the child, so that `afterCallAgent` can name it. */
     readonly started: (operationId: string) => void
@@ -99,6 +101,8 @@ export interface ParkedOperation {
   readonly openStep?: SavedStep
   /** The calls that wait. A call of the same `toolCallId` and `apiName` continues them. */
   readonly waiting?: readonly WaitingCall[]
+  /** Ids of all approval requests that are open, sub-agents' included: withdrawn when the run ends without them. */
+  readonly questions?: readonly string[]
   /** Sums over the run tree, for budgets. */
   readonly tree?: { readonly sums: TreeTotals; readonly state: Readonly<Record<string, unknown>> }
 }

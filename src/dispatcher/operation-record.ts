@@ -61,6 +61,8 @@ export class OperationRecord implements QueueOwner {
   /** Milliseconds that the sweeper saw pass without an event. */
   idleMs = 0
   sequence = 0
+  /** Set by an `Operation`: a run that waits for a human is not idle. */
+  questions: { readonly awaited: boolean } | undefined
   /** Set by an `Operation` that is traced. */
   traced: { readonly traceparent: string | undefined } | undefined
   clock: () => number = Date.now

@@ -74,6 +74,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
     callCount: core.callCount,
     ...(core.openStep !== undefined && { openStep: core.openStep }),
     waiting: [...core.waiting],
+    questions: core.questions.ids,
     tree: { sums: core.tree.totals, state: core.tree.savedState() },
   }
 }

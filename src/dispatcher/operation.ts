@@ -107,8 +107,10 @@ export class Operation extends CallMaker {
       gates: live?.gates ?? (() => []),
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
+      questions: live?.questions,
     })
     record.traced = scopes
+    record.questions = core.questions
     if (init.resume !== undefined) core.restore(init.resume)
     let callIndex = 0
     const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })
@@ -211,7 +213,7 @@ export class Operation extends CallMaker {
       }
       if (!core.ended && core.decidesAt('afterStep')) {
         const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
-        if (isRefusal(decided)) core.stop ??= decided
+        if (isRefusal(decided)) core.requestStop(decided)
       }
       if (untrack()) finish()
       return result
@@ -245,6 +247,7 @@ export class Operation extends CallMaker {
   async #complete(asked: CompleteResult): Promise<CompleteResult> {
     const core = this.#core
     core.closeAll(asked.reason)
+    core.questions.withdrawAll()
     const decided = await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
@@ -284,6 +287,7 @@ export class Operation extends CallMaker {
       )
     }
     core.closeAll('interrupted')
+    core.questions.park()
     const parked = parkedOf(core, init.waitingFor)
     core.ended = true
     core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
@@ -310,6 +314,7 @@ export class Operation extends CallMaker {
     if (core.ended || core.ending) return
     core.ending = true
     core.closeAll(reason)
+    core.questions.close()
     // A suspended step ends with the run that is not resumed after all.
     if (core.openStep !== undefined) {
       const { stepIndex, stepType } = core.openStep

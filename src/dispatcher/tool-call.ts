@@ -145,6 +145,9 @@ class ToolCallRun<A, R> {
       ? await this.#decide('beforeToolCall', this.#call.args)
       : undefined
     if (isRefusal(decided)) {
+      // A question that was withdrawn with the end is no refusal.
+      if (this.#core.ended)
+        return erroredEnding<R>(toolCallId, endedError(this.#core.info.operationId), false)
       await this.#announce('The call was refused before.')
       return refusedEnding<R>(toolCallId, decided)
     }

@@ -14,6 +14,25 @@ export interface Verdict {
   readonly always?: boolean
 }
 
+/** The run was stopped or has ended before anybody answered. */
+export class Withdrawn extends Error {
+  constructor() {
+    super('the run ended before anybody answered')
+  }
+}
+
+/** What comes of a question that is withdrawn: what stopped the run is told, not the question's own end. */
+export function withdrawn(stop: { readonly code: string; readonly reason: string } | undefined): Verdict {
+  const error = new Withdrawn()
+  const { code, reason } = stop ?? { code: 'approval_error', reason: error.message }
+  return {
+    result: { kind: 'deny', code, reason, stop: false },
+    action: 'rejectAndContinue',
+    reason,
+    error,
+  }
+}
+
 /** The error of an answer that was given to other arguments than those that would run. */
 export function mismatch(digest: string, request: ApprovalRequest): HookspanError {
   return new HookspanError(

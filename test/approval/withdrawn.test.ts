@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs'
+import { HookDispatcher, type Operation, type ParkedOperation } from 'hookspan'
+import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
+import { type Approvals, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { requireHuman } from 'hookspan/policies'
+import { describe, expect, it } from 'vitest'
+import { statelessModel } from '../support/stateless-model.ts'
+import { answer, desk, folder, pending } from './support.ts'
+
+/** What became of each request, the oldest first. */
+async function statuses(approvals: Approvals): Promise<string[]> {
+  return (await approvals.list()).map(({ status }) => status)
+}
+
+/** One call of its own and one of a sub-agent, both waiting. */
+async function twoQuestions(op: Operation, dispatcher: HookDispatcher, approvals: Approvals) {
+  const own = op.toolCall({ apiName: 'own', args: {}, toolCallId: 'own' }, () => 1)
+  const nested = op
+    .callAgent({ agentName: 'helper', instruction: 'i' }, (parent) =>
+      dispatcher.startOperation({ parent }).toolCall({ apiName: 'nested', args: {} }, () => 1),
+    )
+    .catch((error: unknown) => error)
+  await expect.poll(async () => (await approvals.list({ status: 'pending' })).length).toBe(2)
+  return { own, nested }
+}
+
+describe('a run that ends while it asks', () => {
+  const endings: [string, (op: Operation) => unknown][] = [
+    ['is completed', (op) => op.complete()],
+    ['has failed', (op) => op.fail(new Error('no'))],
+    ['is interrupted', (op) => op.interrupt()],
+    ['is abandoned', (op) => op.abandon()],
+  ]
+  it.each(endings)(
+    'cancels its own and nested requests when it %s, and tells each end',
+    async (_how, end) => {
+      const path = `${folder()}/audit.jsonl`
+      const { approvals, op, dispatcher, events } = desk({ audit: auditLog({ path }) })
+      const { own, nested } = await twoQuestions(op, dispatcher, approvals)
+      await end(op)
+      expect(await own).toMatchObject({ state: expect.stringMatching(/denied|errored/) })
+      await nested
+      await approvals.close()
+      expect(await statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+      const logged = readFileSync(path, 'utf8').trim().split('\n')
+      expect(logged.filter((line) => line.includes('"event":"cancelled"'))).toHaveLength(2)
+      expect(verifyAudit({ path })).toMatchObject({ ok: true })
+      expect(events.map((event) => event.hookType)).toEqual([
+        'beforeHumanIntervention',
+        'afterHumanIntervention',
+      ])
+    },
+  )
+
+  it('cancels what is nested when it is aborted', async () => {
+    const controller = new AbortController()
+    const { approvals, dispatcher } = desk()
+    const op = dispatcher.startOperation({ signal: controller.signal })
+    const { own, nested } = await twoQuestions(op, dispatcher, approvals)
+    controller.abort(new Error('enough'))
+    await Promise.all([own, nested])
+    await op.complete({ reason: 'interrupted' })
+    await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('asks no human any more once it was stopped: the others of the batch are cancelled and told why', async () => {
+    const { approvals, call, dispatcher, op } = desk()
+    const { own, nested } = await twoQuestions(op, dispatcher, approvals)
+    const first = call()
+    await expect.poll(async () => (await approvals.list({ status: 'pending' })).length).toBe(3)
+    const asked = (await approvals.list()).find(({ request }) => request.apiName === 'delete_order')
+    await approvals.respond(asked?.request.id as string, { decision: 'reject', reason: 'enough', stop: true })
+    expect((await first).state).toBe('rejected')
+    expect(await own).toMatchObject({ state: 'denied', code: 'rejected', reason: 'enough' })
+    expect(await nested).toMatchObject({ state: 'denied' })
+    await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled', 'answered'])
+    expect(await call({}, 'late', 'late')).toMatchObject({ code: 'rejected', reason: 'enough' })
+    expect(await approvals.list()).toHaveLength(3)
+  })
+
+  it('does not let a sub-agent that outlives it ask', async () => {
+    const { approvals, dispatcher, op } = desk()
+    let child: Operation | undefined
+    await op.callAgent({ agentName: 'a', instruction: 'i' }, (parent) => {
+      child = dispatcher.startOperation({ parent })
+    })
+    await op.complete()
+    expect(await child?.toolCall({ apiName: 't', args: {} }, () => 1)).toMatchObject({ state: 'denied' })
+    expect(await approvals.list()).toEqual([])
+  })
+})
+
+it('is not idle while it waits for a human', async () => {
+  const approvals = createApprovals({ pollMs: 10 })
+  const dispatcher = new HookDispatcher({ idleTimeoutMs: 40 })
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'human', gates: [requireHuman()] })
+  const op = dispatcher.startOperation({})
+  const outcome = op.callAgent({ agentName: 'a', instruction: 'i' }, (parent) =>
+    dispatcher.startOperation({ parent }).toolCall({ apiName: 't', args: {} }, () => 1),
+  )
+  await pending(approvals)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await answer(approvals, { decision: 'approve' })
+  expect(await outcome).toMatchObject({ state: 'completed' })
+  expect(op.ended).toBe(false)
+})
+
+describe('a run that is parked', () => {
+  async function parkedRun(path: string, end: (op: Operation) => ParkedOperation | Promise<unknown>) {
+    const { approvals, dispatcher, op } = desk({ store: sqliteStore({ path }), mode: 'park' })
+    await op.step(async (step) => {
+      await step.toolCall({ apiName: 'own', args: {}, toolCallId: 'own' }, () => 1)
+      await step.callAgent({ agentName: 'helper', instruction: 'i' }, async (parent) => {
+        const child = dispatcher.startOperation({ parent })
+        await child.toolCall({ apiName: 'nested', args: {} }, () => 1)
+        child.park({ waitingFor: 'human' })
+        return { status: 'waiting_for_human' }
+      })
+    })
+    const ended = await end(op)
+    await approvals.close()
+    return ended
+  }
+
+  it('keeps its requests, and cancels them when it ends instead, sub-agents included', async () => {
+    const path = `${folder()}/a.db`
+    await parkedRun(path, (op) => op.complete())
+    expect(await statuses(createApprovals({ store: sqliteStore({ path }) }))).toEqual([
+      'cancelled',
+      'cancelled',
+    ])
+  })
+
+  it('cancels, in the process that resumed it, what it did not ask again when it ended', async () => {
+    const path = `${folder()}/a.db`
+    const parked = await parkedRun(path, (op) => op.park({ waitingFor: 'human' }))
+    const approvals = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    expect(await statuses(approvals)).toEqual(['pending', 'pending'])
+    const resume = JSON.parse(JSON.stringify(parked)) as ParkedOperation
+    await dispatcher.startOperation({ resume }).fail(new Error('no'))
+    await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('lets an agent that is resumed under an aborted signal leave nothing open', async () => {
+    const approvals = createApprovals({ mode: 'park' })
+    const tool = {
+      name: 'delete',
+      parameters: { type: 'object' },
+      needsApproval: true,
+      execute: () => 'deleted',
+    }
+    const helper: Agent = { name: 'helper', model: 'm', tools: [tool] }
+    const agent: Agent = { name: 'boss', model: 'm', tools: [tool], subAgents: [helper] } as Agent
+    const client = statelessModel((messages, { tools = [] }) =>
+      messages.some((message) => message.role === 'tool')
+        ? { content: 'done' }
+        : {
+            calls: (tools as { function: { name: string } }[]).map((one, i) => ({
+              id: `c${i}`,
+              name: one.function.name,
+              args: { instruction: 'i' },
+            })),
+          },
+    )
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    const options = { agent, client, dispatcher, priceOf: () => 0 }
+    const run = await execAgent({ ...options, prompt: 'delete all' })
+    expect([run.status, await statuses(approvals)]).toEqual(['waiting_for_human', ['pending', 'pending']])
+    const state = JSON.parse(JSON.stringify(run.state)) as SavedRun
+    const ended = await resumeAgent({ ...options, state, signal: AbortSignal.abort(new Error('enough')) })
+    expect(ended.status).toBe('interrupted')
+    await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+  })
+})
