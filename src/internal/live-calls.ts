@@ -1,7 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ToolSource } from '../hooks/values.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
-export type ToolGuard = (call: { readonly identifier: string; readonly apiName: string }) => void
+export type ToolGuard = (call: GuardedCall) => void
+
+export interface GuardedCall {
+  readonly identifier: string
+  readonly apiName: string
+  readonly source: ToolSource
+}
 
 const toolGuards = new Set<ToolGuard>()
 
@@ -12,7 +19,7 @@ export function addToolGuard(guard: ToolGuard): () => void {
 }
 
 /** @throws what a guard throws. */
-export function assertToolMayRun(call: { readonly identifier: string; readonly apiName: string }): void {
+export function assertToolMayRun(call: GuardedCall): void {
   for (const guard of toolGuards) guard(call)
 }
 

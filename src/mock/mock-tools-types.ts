@@ -4,7 +4,8 @@ import type { ToolDeclaration } from './tool-catalog.ts'
 export interface MockToolsOptions {
   /**
    * What happens to a call that no rule answers. `error`: it fails, the real tool does not run, and the test is
-   * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool.
+   * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool. A sub-agent
+   * of this process runs in any case, unless a rule mocks it whole: its own calls are mocked.
    *
    * @default 'error'
    */
@@ -29,12 +30,15 @@ export interface MockToolsCall {
   readonly agentPath: readonly string[]
   readonly operationId: string
   readonly stepIndex: number
-  /** `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did. */
-  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused'
+  /**
+   * `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did; `agent` when a sub-agent ran,
+   * whose own calls are mocked.
+   */
+  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused' | 'agent'
   readonly rule?: string
 }
 
-/** Which tools there were, and what became of their calls. Names, sorted. */
+/** Which tools there were, and what became of their calls. Names, sorted; sub-agents are none. */
 export interface MockCoverage {
   /** Declared, offered to a model, or called. */
   readonly discovered: readonly string[]

@@ -10,6 +10,7 @@ import { type Answer, give } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
+import { isSubAgent } from './sub-agent.ts'
 import { ToolCatalog } from './tool-catalog.ts'
 import { unknownTool, unusedRule } from './unused-rules.ts'
 
@@ -92,8 +93,10 @@ export class MockTools implements Disposable {
   coverage(): MockCoverage {
     const names = (...kinds: MockToolsCall['answeredBy'][]) =>
       sorted(this.#calls.filter((call) => kinds.includes(call.answeredBy)).map((call) => call.apiName))
+    const agents = new Set(names('agent'))
+    const known = [...this.#catalog.names, ...this.#calls.map((call) => call.apiName)]
     return {
-      discovered: sorted([...this.#catalog.names, ...this.#calls.map((call) => call.apiName)]),
+      discovered: sorted(known.filter((name) => !agents.has(name))),
       mocked: names('mock', 'simulated'),
       live: names('live'),
       refused: names('refused'),
@@ -187,6 +190,7 @@ export class MockTools implements Disposable {
   }
 
   #unmocked(call: StandInCall): undefined {
+    if (isSubAgent(call)) return this.#note(call, 'agent') as undefined
     if (this.#onUnmocked === 'error') {
       this.#note(call, 'refused')
       throw this.#fail(

@@ -1,6 +1,8 @@
 import type { Gate } from '../gates/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 
+export { assertKnown } from '../internal/known-keys.ts'
+
 /** What all ready gates take. */
 export interface ReadyGateOptions {
   /** Unique among the gates of one operation; the gate's own name when absent. */
@@ -36,16 +38,6 @@ export function assertGlobs(value: unknown, name: string, owner: string): void {
   throw new HookspanError(
     'INVALID_OPTION',
     `Expected \`${name}\` of ${owner} to be a list of tool names or globs, got ${describeValue(value)}.`,
-  )
-}
-
-/** A misspelt option of a guard is a missing guard. @throws HookspanError `INVALID_OPTION`. */
-export function assertKnown(options: object, known: readonly string[], owner: string): void {
-  const unknown = Object.keys(options).find((key) => !known.includes(key))
-  if (unknown === undefined) return
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Unknown option \`${unknown}\` of ${owner}. Known: ${known.join(', ')}.`,
   )
 }
 

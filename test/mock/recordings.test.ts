@@ -154,6 +154,12 @@ describe('recordTools', () => {
     expect(real.ran).toBe(0)
   })
 
+  it('refuses a misspelt option: the file would hold what was to be redacted', () => {
+    const options = { file: 'never-written.json', redct: redactKeys(['email']) }
+    expect(() => recordTools(new HookDispatcher(), options)).toThrow('Unknown option `redct` of recordTools')
+    expect(() => replayTools(new HookDispatcher(), options)).toThrow('Unknown option `redct` of replayTools')
+  })
+
   it('keeps only what real tools answered, and refuses to write a recording of mocks', async () => {
     const dispatcher = new HookDispatcher()
     const file = newFile()

@@ -2,6 +2,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { addToolGuard, currentModelCall } from '../../internal/live-calls.ts'
 import { Failures } from '../failures.ts'
+import { isSubAgent } from '../sub-agent.ts'
 import { addNetworkGuard } from './network-guard.ts'
 
 export interface NoLiveCallsOptions {
@@ -41,7 +42,9 @@ export function noLiveCalls({ allow = {} }: NoLiveCallsOptions = {}): LiveCallGu
   const failures = new Failures()
   const live = (message: string) => failures.add(new HookspanError('LIVE_CALL', message))
   const undo = [
-    addToolGuard(({ identifier, apiName }) => {
+    addToolGuard((call) => {
+      if (isSubAgent(call)) return
+      const { identifier, apiName } = call
       const name = `${identifier}/${apiName}`
       if (tools.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, name))) return
       throw live(

@@ -4,6 +4,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { HookEvent } from '../../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
+import { assertKnown } from '../../internal/known-keys.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import {
   formatRecording,
@@ -34,6 +35,7 @@ let nextId = 0
  * Keeps what real tools answer, until it is disposed; then it is written. Mocked, replayed and refused calls are no
  * answers of real tools, and are left out.
  *
+ * @throws HookspanError `INVALID_OPTION` for an unknown option.
  * @example
  * using recorder = recordTools(dispatcher, { file: 'recordings/refund.json', redact: redactKeys(['email']) })
  */
@@ -51,6 +53,8 @@ export class ToolRecorder implements Disposable {
   #done = false
 
   constructor(dispatcher: HookDispatcher, options: RecordToolsOptions) {
+    // A misspelt `redact` would write what it was to keep out.
+    assertKnown(options, ['file', 'redact', 'tools'], 'recordTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)
     const id = `hookspan.recorder.${nextId++}`

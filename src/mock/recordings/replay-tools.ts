@@ -3,7 +3,9 @@ import type { HookDispatcher, StandInAnswer, StandInCall } from '../../dispatche
 import type { HookEvent, ToolMock } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
+import { assertKnown } from '../../internal/known-keys.ts'
 import { Failures } from '../failures.ts'
+import { isSubAgent } from '../sub-agent.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import { type Divergence, divergenceOfMiss, divergenceOfUnserved, divergencesOfOrder } from './divergence.ts'
 import { recordTools, type ToolRecorder } from './record-tools.ts'
@@ -85,6 +87,7 @@ export class ToolReplay implements Disposable {
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, options: ReplayToolsOptions) {
+    assertKnown(options, ['file', 'recording', 'mode', 'redact', 'tools'], 'replayTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)
     this.mode = readMode(options)
@@ -182,7 +185,7 @@ export class ToolReplay implements Disposable {
       .map(({ message }) => new HookspanError('REPLAY_DIVERGED', message))
   }
 
-  #answer(call: StandInCall): StandInAnswer {
+  #answer(call: StandInCall): StandInAnswer | undefined {
     const made = this.#toRecorded(call)
     this.#checkDrift(call)
     const queue = this.#open.get(callKey(made)) ?? []
@@ -199,6 +202,8 @@ export class ToolReplay implements Disposable {
       position: { operation: ordinal, step: call.stepIndex, index: call.callIndex },
       call: made,
     })
+    // It makes its own recorded calls. What it said then is not said for it.
+    if (isSubAgent(call)) return undefined
     return {
       mock: toMock(recorded),
       source: 'replay',
