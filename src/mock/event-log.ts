@@ -67,3 +67,25 @@ export function loggedEvents(operationId: string): readonly HookEvent[] | undefi
   }
   return undefined
 }
+
+/** The same, with the events of its sub-agents. */
+export function loggedTree(operationId: string): readonly HookEvent[] | undefined {
+  for (const log of logs) {
+    const tree = new Set([operationId])
+    const events = log.events.filter(({ operationId: id, parentOperationId }) => {
+      if (tree.has(parentOperationId ?? '')) tree.add(id)
+      return tree.has(id)
+    })
+    if (events.length > 0) return events
+  }
+  return undefined
+}
+
+/** The events of a run from its beginning: undefined where a log has missed a part of it. */
+export function wholeRun(operationId: string): readonly HookEvent[] | undefined {
+  for (const log of logs) {
+    const events = log.of(operationId)
+    if (events[0]?.sequence === 0) return events
+  }
+  return undefined
+}

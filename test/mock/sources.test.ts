@@ -144,13 +144,14 @@ describe.each(['chat', 'responses'] as const)('a run on the %s API', (api) => {
     )
     expect(source).toHaveCalledTool('search', { q: 'x' }, { times: 1 })
     expect(source).not.toHaveCalledTool('search', { q: 'y' })
+    expect(source).toHaveCalledTool('refund', { amount: 5 })
     expect(source).toHaveBeenDenied('drop', { code: 'policy_denied', reason: 'no drops' })
     expect(source).not.toHaveBeenDenied('search')
     expect(source).toHaveAskedHuman('refund', { action: 'edit', approver: 'anna', times: 1 })
     expect(source).not.toHaveAskedHuman('search')
   })
 
-  it.each(['spans', 'otlp', 'jaeger'] as const)('has its spans in %s', (form) => {
+  it.each(sources)('has its spans in %s', (form) => {
     expect(seen[form]).toHaveSpans([
       'invoke_agent support',
       { name: 'chat *', kind: 'client', parent: 'step 0' },
@@ -167,6 +168,65 @@ describe.each(['chat', 'responses'] as const)('a run on the %s API', (api) => {
   })
 })
 
+describe('an AgentRun whose events are recorded', () => {
+  const agent = (name: string, tools: string[], more = {}) => ({
+    name,
+    model: 'm',
+    tools: tools.map(tool),
+    ...more,
+  })
+
+  it('has made its own calls, not those of the conversation before it', async () => {
+    const dispatcher = new HookDispatcher()
+    using _mocks = mockTools(dispatcher, [mock('search').returns(1)])
+    using client = scriptedModel([callTools(['search', { q: 'x' }]), 'found', 'you are welcome'])
+    const searcher = agent('support', ['search'])
+    const first = await execAgent({ agent: searcher, prompt: 'find it', dispatcher, client })
+    using _log = recordEvents(dispatcher)
+    const messages = [...first.messages, { role: 'user' as const, content: 'thanks' }]
+    const second = await execAgent({ agent: searcher, messages, dispatcher, client })
+    expect(first).toHaveCalledTool('search')
+    expect(second).not.toHaveCalledTool('search')
+  })
+
+  it('has the spans of its sub-agents, and says what it needs where nothing is recorded', async () => {
+    const dispatcher = new HookDispatcher()
+    const log = recordEvents(dispatcher)
+    using _mocks = mockTools(dispatcher, [mock('researcher > search').named('rule').returns(1)])
+    const researcher = agent('researcher', ['search'], { description: 'finds things' })
+    using client = scriptedModel([
+      callTools(['researcher', { instruction: 'find it' }]),
+      callTools(['search', { q: 'x' }]),
+      'found',
+      'done',
+    ])
+    const support = agent('support', [], { subAgents: [researcher] })
+    const run = await execAgent({ agent: support, prompt: 'go', dispatcher, client })
+    expect(run).toHaveSpans([
+      { name: 'invoke_agent researcher', parent: 'step 0', under: 'invoke_agent support' },
+      {
+        name: 'execute_tool search',
+        under: 'invoke_agent researcher',
+        attributes: { 'hookspan.tool.mocked': true, 'hookspan.mock.rule': expect.stringContaining('rule') },
+      },
+    ])
+    log[Symbol.dispose]()
+    expect(() => expect(run).toHaveSpans(['step 0'])).toThrow('an AgentRun whose events are recorded')
+  })
+})
+
+describe('a misspelt expectation', () => {
+  const calls = [{ name: 'pay', args: {}, outcome: 'denied', reason: 'no' }]
+  it.each([
+    ['toHaveCalledTool', () => expect(calls).toHaveCalledTool('pay', {}, { time: 2 } as never)],
+    ['toHaveBeenDenied', () => expect(calls).toHaveBeenDenied('pay', { reasn: 'x' } as never)],
+    ['toHaveAskedHuman', () => expect({ events: [] }).not.toHaveAskedHuman('pay', { aprover: 'x' } as never)],
+    ['toHaveSpans', () => expect([]).not.toHaveSpans([{ nme: 'x' } as never])],
+  ])('is refused by %s', (_name, assertion) => {
+    expect(assertion).toThrow(/Unknown option `(time|reasn|aprover|nme)`/)
+  })
+})
+
 describe('a matcher that fails', () => {
   it('says what was found instead', async () => {
     const { log, agentRun, spans } = await run('chat')
@@ -174,7 +234,7 @@ describe('a matcher that fails', () => {
       /Expected a call of "search" with these arguments, found 0[\s\S]*args\.q: expected "y", got "x"/,
     )
     expect(() => expect(agentRun).toHaveCalledTool('serch')).toThrow(
-      /Calls:\n {2}search\({"q":"x"}\) \[completed\]/,
+      /Calls:\n {2}search\({"q":"x"}\) \[mocked\]/,
     )
     expect(() => expect(log).toHaveBeenDenied('search')).toThrow(
       /Denied:\n {2}drop\({"table":"t"}\) \[denied: policy_denied, no drops\]/,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { match, matchTrajectory, type TrajectoryMode } from 'hookspan/mock'
+import { match, matchTrajectory, readTrajectory, type TrajectoryMode } from 'hookspan/mock'
 import { describe, expect, it } from 'vitest'
 import { bestAlignment, bestAssignment } from '../../src/mock/trajectory/index.ts'
 
@@ -122,6 +122,9 @@ describe('matchTrajectory', () => {
     const wrong = matchTrajectory(made, [{ name: 'a', result: { ok: false }, outcome: 'denied' }])
     expect(wrong.report).toContain('result.ok: expected false, got true')
     expect(wrong.report).toContain('outcome: expected denied, got completed')
+    const mocked = [{ ...call('a'), outcome: 'mocked' as const }]
+    expect(matchTrajectory(mocked, [{ name: 'a', outcome: 'completed' }]).pass).toBe(true)
+    expect(matchTrajectory(calls('a'), [{ name: 'a', outcome: 'mocked' }]).pass).toBe(false)
   })
 
   it('grades, and takes a score that is high enough', () => {
@@ -177,6 +180,46 @@ describe('matchTrajectory', () => {
     const broken = matchTrajectory(calls('acbd'), expected, options)
     expect(broken.pass).toBe(false)
     expect(broken.problems).toEqual(['wrong order: "c" was called before "b", expected after it'])
+  })
+
+  it('wants the call before, too, of a call that comes after it', () => {
+    const expected = ['look', { name: 'pay', after: 'look' }]
+    expect(matchTrajectory([call('look')], expected, { mode: 'subset' }).pass).toBe(true)
+    const { pass, report } = matchTrajectory([call('pay')], expected, { mode: 'subset' })
+    expect(pass).toBe(false)
+    expect(report).toContain('"pay" was called without "look", expected after it')
+  })
+
+  it.each([
+    ['a misspelt option', ['a'], { forbiden: ['b'] }, 'Unknown option `forbiden` of the trajectory'],
+    ['a mode that is none', ['a'], { mode: 'strct' }, 'Expected `mode` to be one of strict, subsequence'],
+    ['an arguments mode that is none', ['a'], { args: 'fuzzy' }, 'Expected `args` to be one of exact'],
+    ['one by tool', ['a'], { argsByTool: { a: 'fuzzy' } }, 'Expected argsByTool.a to be one of exact'],
+    [
+      'a score out of range',
+      ['a'],
+      { minScore: 2 },
+      'Expected `minScore` to be a number from 0 to 1, got `2`',
+    ],
+    ['a negative maximum', ['a'], { maxCalls: { a: -1 } }, 'Expected `maxCalls` to be a number >= 0'],
+    ['forbidden tools that are no list', ['a'], { forbidden: 'b' }, 'Expected `forbidden` to be a list'],
+    ['a misspelt key of a call', [{ name: 'a', arg: 1 }], {}, 'Unknown option `arg` of expected[0]'],
+    ['a call without a name', [{ args: 1 }], {}, "Expected expected[0].name to be a tool's name"],
+    ['a call that is none', [5], {}, "Expected expected[0] to be a tool's name or an object, got `5`"],
+    [
+      'an outcome that is none',
+      [{ name: 'a', outcome: 'failed' }],
+      {},
+      'Expected expected[0].outcome to be one',
+    ],
+    ['no list', 'a', {}, 'Expected a list of expected calls, got `"a"`'],
+  ])('refuses %s, which would hold for every run', (_name, expected, options, message) => {
+    expect(() => matchTrajectory(calls('a'), expected as never, options as never)).toThrow(message)
+  })
+
+  it('takes what was read from another run as an expectation', () => {
+    const made = readTrajectory([{ ...call('a'), identifier: 'local', toolCallId: 'c', agentPath: ['x'] }])
+    expect(matchTrajectory(calls('a'), made).pass).toBe(true)
   })
 
   it('finds the assignment that keeps the order where another one would not', () => {

@@ -1,6 +1,6 @@
 import type { HookEvent, HumanAction } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { loggedEvents } from '../event-log.ts'
+import { loggedEvents, loggedTree } from '../event-log.ts'
 import { isEvents, type ReadableTrajectory } from './read-trajectory.ts'
 import { parse } from './span-calls.ts'
 import { readSpans } from './spans.ts'
@@ -56,6 +56,13 @@ export function eventsOf(source: unknown): readonly HookEvent[] | undefined {
   const { events, operationId } = source as { events?: unknown; operationId?: unknown }
   if (Array.isArray(events) && (events.length === 0 || isEvents(events))) return events
   return typeof operationId === 'string' ? loggedEvents(operationId) : undefined
+}
+
+/** The same, with those of sub-agents. */
+export function eventsOfTree(source: object): readonly HookEvent[] | undefined {
+  const { operationId } = source as { operationId?: unknown }
+  if (Array.isArray(source) || 'events' in source || typeof operationId !== 'string') return eventsOf(source)
+  return loggedTree(operationId)
 }
 
 function questionsOfEvents(events: readonly HookEvent[]): HumanQuestion[] {

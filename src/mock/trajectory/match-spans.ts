@@ -1,7 +1,10 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { matchesGlob } from '../../internal/glob.ts'
+import { assertKnown } from '../../internal/known-keys.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
+import { spansOfEvents } from './event-spans.ts'
+import { eventsOfTree } from './humans.ts'
 import { type PlainSpan, readSpans } from './spans.ts'
 
 /** A span as a test expects it. A text is a glob over its name. */
@@ -27,18 +30,21 @@ export interface SpansResult {
 }
 
 /**
- * Whether a trace has these spans, each expectation by a span of its own; further spans are allowed.
+ * Whether a trace has these spans, each expectation by a span of its own; further spans are allowed. Events, and a run
+ * whose events are recorded, have the spans that would have been made of them, but none of gates.
  *
  * @throws HookspanError `TRAJECTORY_UNREADABLE` for what is no spans.
  */
 export function matchSpans(source: object, expected: readonly ExpectedSpan[]): SpansResult {
-  const spans = Array.isArray(source) && source.length === 0 ? [] : readSpans(unwrap(source))
+  const spans = spansOf(source)
   if (spans === undefined) {
     throw new HookspanError(
       'TRAJECTORY_UNREADABLE',
-      `Expected spans, OTLP or Jaeger JSON, got ${describeValue(source)}.`,
+      'Expected spans, OTLP or Jaeger JSON, events, or an AgentRun whose events are recorded (recordEvents(dispatcher), ' +
+        `or the \`trace\` fixture), got ${describeValue(source)}.`,
     )
   }
+  assertExpectedSpans(expected)
   const byId = new Map(spans.map((span) => [span.spanId, span]))
   const wanted = expected.map((one) => (typeof one === 'string' ? { name: one } : one))
   const problems = wanted.map((one) => spans.map((span) => compare(one, span, byId)))
@@ -60,6 +66,29 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
   return { pass, report: [`Spans ${pass ? 'are' : 'are not'} as expected`, ...lines, ...tree].join('\n') }
 }
 
+function spansOf(source: object): PlainSpan[] | undefined {
+  if (Array.isArray(source) && source.length === 0) return []
+  const spans = readSpans(unwrap(source))
+  if (spans !== undefined) return spans
+  const events = eventsOfTree(source)
+  return events && spansOfEvents(events)
+}
+
+/** A misspelt expectation would hold for every span. */
+function assertExpectedSpans(expected: unknown): void {
+  if (!Array.isArray(expected)) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected a list of expected spans, got ${describeValue(expected)}.`,
+    )
+  }
+  for (const [index, one] of expected.entries()) {
+    if (typeof one !== 'string') assertKnown(one, KEYS, `expected[${index}]`)
+  }
+}
+
+const KEYS = ['name', 'attributes', 'kind', 'failed', 'parent', 'under']
+
 function unwrap(source: object): unknown {
   const { spans } = source as { spans?: unknown }
   return Array.isArray(spans) && spans.length === 0 ? { data: [] } : source
@@ -74,7 +103,7 @@ function compare(
   const found: string[] = []
   if (
     name !== undefined &&
-    !(typeof name === 'string' ? matchesGlob(name, span.name) : name.test(span.name))
+    !(typeof name === 'string' ? matchesGlob(name, span.name) : span.name.search(name) >= 0)
   ) {
     found.push(`name: expected ${name}, got ${span.name}`)
   }

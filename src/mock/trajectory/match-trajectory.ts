@@ -1,6 +1,6 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { bestAlignment, bestAssignment } from './assignment.ts'
+import { assertExpected, assertTrajectoryOptions } from './check-expected.ts'
 import { type Comparison, compareCalls, type Expectation, toExpectation } from './compare-calls.ts'
 import { assignInOrder, type Precedence, readPrecedences } from './precedence.ts'
 import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
@@ -13,8 +13,6 @@ import type {
   TrajectoryOptions,
   TrajectoryResult,
 } from './types.ts'
-
-const MODES: readonly TrajectoryMode[] = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
 
 /**
  * Holds the tool calls of a run against those that are expected. Pairs them by the best assignment, or the best
@@ -29,18 +27,8 @@ export function matchTrajectory(
   options: TrajectoryOptions = {},
 ): TrajectoryResult {
   const { mode = 'strict', minScore = 1 } = options
-  if (!MODES.includes(mode)) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected \`mode\` to be one of ${MODES.join(', ')}, got ${describeValue(mode)}.`,
-    )
-  }
-  if (!Array.isArray(expected)) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected a list of expected calls, got ${describeValue(expected)}.`,
-    )
-  }
+  assertTrajectoryOptions(options)
+  assertExpected(expected)
   const actual = readTrajectory(source)
   const wanted = expected.map(toExpectation)
   const precedences = readPrecedences(wanted)
@@ -160,7 +148,7 @@ function scoreOf(
 
 function isBroken(assigned: readonly number[], { index, after }: Precedence): boolean {
   const [later, earlier] = [assigned[index] ?? -1, assigned[after] ?? -1]
-  return later >= 0 && earlier >= 0 && later < earlier
+  return later >= 0 && later < (earlier === -1 ? Number.POSITIVE_INFINITY : earlier)
 }
 
 function orderShare(assigned: readonly number[], precedences: readonly Precedence[]): number {
@@ -178,7 +166,7 @@ function orderProblems(
     .filter((precedence) => isBroken(assigned, precedence))
     .map(
       ({ index, after }) =>
-        `wrong order: "${label(index)}" was called before "${label(after)}", expected after it`,
+        `wrong order: "${label(index)}" was called ${assigned[after] === -1 ? 'without' : 'before'} "${label(after)}", expected after it`,
     )
 }
 

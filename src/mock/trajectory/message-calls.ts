@@ -16,14 +16,17 @@ export function callsOfMessages(messages: readonly unknown[]): TrajectoryCall[] 
   for (const message of messages as Loose[]) {
     if (message?.type === 'function_call') {
       asked.push({ id: String(message.call_id), name: String(message.name), args: parse(message.arguments) })
-    } else if (message?.type === 'function_call_output') {
+    } else if (message?.type === 'custom_tool_call') {
+      asked.push({ id: String(message.call_id), name: String(message.name), args: message.input })
+    } else if (message?.type === 'function_call_output' || message?.type === 'custom_tool_call_output') {
       answers.push({ id: String(message.call_id), content: message.output })
     } else if (message?.role === 'tool') {
       answers.push({ id: String(message.tool_call_id), content: message.content })
     }
     for (const call of (Array.isArray(message?.tool_calls) ? message.tool_calls : []) as Loose[]) {
-      const fn = (call.function ?? call) as Loose
-      asked.push({ id: String(call.id), name: String(fn.name), args: parse(fn.arguments ?? fn.args) })
+      const fn = (call.function ?? call.custom ?? call) as Loose
+      const args = call.custom === undefined ? parse(fn.arguments ?? fn.args) : fn.input
+      asked.push({ id: String(call.id), name: String(fn.name), args })
     }
   }
   // Ids repeat in real conversations: the first answer of an id belongs to its first call.

@@ -1,5 +1,6 @@
 import type { HookEvent } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { wholeRun } from '../event-log.ts'
 import { callsOfEvents } from './event-calls.ts'
 import { callsOfMessages } from './message-calls.ts'
 import { callsOfSpans } from './span-calls.ts'
@@ -25,8 +26,11 @@ export function readTrajectory(source: ReadableTrajectory): TrajectoryCall[] {
 function tryRead(source: unknown): TrajectoryCall[] | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   if (Array.isArray(source)) return readList(source)
-  const { messages, events } = source as { messages?: unknown; events?: unknown }
+  const { messages, events, operationId } = source as Record<string, unknown>
   if (Array.isArray(events)) return tryRead(events)
+  // Messages hold what was said before the run, too, and not which arguments a gate or a human has changed.
+  const recorded = typeof operationId === 'string' ? wholeRun(operationId) : undefined
+  if (recorded !== undefined) return callsOfEvents(recorded)
   if (Array.isArray(messages)) return callsOfMessages(messages)
   const spans = readSpans(source)
   return spans && callsOfSpans(spans)

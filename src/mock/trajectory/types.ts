@@ -43,6 +43,7 @@ export type ExpectedCall =
       readonly argsMode?: ArgsMode | ArgsPredicate
       /** May hold matchers; compared partially. */
       readonly result?: unknown
+      /** `completed` holds for a mocked call, too: a conversation does not tell the two apart. */
       readonly outcome?: TrajectoryOutcome
       readonly agent?: string
       /** A name for this call, for the `after` of others. @default the tool's name, where only one call has it */
