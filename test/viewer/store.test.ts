@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
@@ -31,6 +32,9 @@ function folder(): string {
   folders.push(path)
   return path
 }
+
+/** Text that takes this many bytes however it is compressed. */
+const noise = (bytes: number) => randomBytes(bytes).toString('base64')
 
 /** Depth and name of every row, as the page shows them. */
 async function outline(viewer: Viewer, traceId = TRACE): Promise<string[]> {
@@ -246,7 +250,7 @@ describe('the file', () => {
     })
     await post(viewer, otlp(RUN))
     viewer.store.limitPages(80)
-    const big = { spanId: id(77), attributes: { text: 'x'.repeat(2_000_000) } }
+    const big = { spanId: id(77), attributes: { text: noise(2_000_000) } }
     const refused = await post(viewer, otlp([big]))
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
     expect(notices).toEqual([expect.stringContaining('full')])
@@ -277,7 +281,7 @@ describe('the file', () => {
             traceId,
             spanId: id(1),
             start: run * 1000,
-            attributes: { text: `run${run} ${'y'.repeat(300_000)}` },
+            attributes: { text: `run${run} ${noise(300_000)}` },
           },
         ]),
       )

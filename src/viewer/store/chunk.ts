@@ -1,4 +1,5 @@
 /** Spans as the store keeps them: those of one request and one run together, packed as they came. */
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 
 import { decodeSpan } from '../otlp/decode-protobuf.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
@@ -6,8 +7,22 @@ import { ProtobufReader } from '../otlp/protobuf-reader.ts'
 import { readJsonSpan, readSpan, type SpanFacts } from '../otlp/read-span.ts'
 import type { OtlpSpan } from '../otlp/types.ts'
 
-/** Protobuf, or the text of an array of OTLP/JSON spans. */
+/** Protobuf, or the text of an array of OTLP/JSON spans; or either of them compressed. */
 export type ChunkBody = Uint8Array | string
+
+/** Below this, compressing costs more than writing the bytes. */
+const COMPRESSED_FROM_BYTES = 4096
+const BRACKET = '['.charCodeAt(0)
+const ZSTD_MAGIC = 0xfd2fb528
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+
+/**
+ * As the chunk is stored. Prompts and results repeat themselves a lot, from one model call to the next all the more:
+ * compressing them costs less than writing them.
+ */
+export function packChunk(body: ChunkBody): ChunkBody {
+  return body.length < COMPRESSED_FROM_BYTES ? body : zstdCompressSync(body, FAST)
+}
 
 export interface Chunk {
   readonly length: number
@@ -18,7 +33,12 @@ export interface Chunk {
 }
 
 export function openChunk(body: ChunkBody): Chunk {
-  return typeof body === 'string' ? new JsonChunk(body) : new ProtobufChunk(body)
+  if (typeof body === 'string') return new JsonChunk(body)
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  if (bytes.length < 4 || bytes.readUInt32LE() !== ZSTD_MAGIC) return new ProtobufChunk(bytes)
+  const unpacked = zstdDecompressSync(bytes)
+  // No protobuf span begins like an array does.
+  return unpacked[0] === BRACKET ? new JsonChunk(unpacked.toString()) : new ProtobufChunk(unpacked)
 }
 
 /** The number by which the text index knows a span; a log's is its own id, negative. */
@@ -33,9 +53,9 @@ class ProtobufChunk implements Chunk {
   /** Start and end of each span. */
   readonly #ranges: number[] = []
 
-  constructor(body: Uint8Array) {
-    this.#bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    const reader = new ProtobufReader(this.#bytes)
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    const reader = new ProtobufReader(bytes)
     while (!reader.done) {
       reader.tag()
       const { pos, end } = reader.message()

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { IncomingLog, IncomingSpans, Origin } from '../otlp/incoming.ts'
+import { packChunk } from './chunk.ts'
 
 /** Known ids kept in memory, so that a batch costs one lookup per trace. */
 const CACHED_RUNS = 50_000
@@ -34,7 +35,7 @@ export class Writer {
     return this.#transaction(nowMs, (touched) => {
       for (const { traceId, origin, count, startUs, body } of batch) {
         const run = this.#runOf(traceId, nowMs, startUs)
-        this.#insertChunk.run(run, this.#originOf(origin), count, body)
+        this.#insertChunk.run(run, this.#originOf(origin), count, packChunk(body))
         touched.set(traceId, run)
       }
     })
