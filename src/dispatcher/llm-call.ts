@@ -89,6 +89,7 @@ class LlmCallRun<R> {
     })
     this.#untrack = core.track((reason) => {
       if (this.#reader !== undefined) this.#succeed(this.#reader.read(), 'abandoned')
+      else if (this.#mark.answered) this.#succeed({ response: {} })
       else this.#fail(new DOMException(`The run ended (${reason}) during the model call.`, 'AbortError'))
     })
   }

@@ -27,6 +27,8 @@ export function assertToolMayRun(call: GuardedCall): void {
 export interface ModelCallMark {
   readonly model: string
   scripted: boolean
+  /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */
+  answered?: boolean
 }
 
 const modelCalls = new AsyncLocalStorage<ModelCallMark>()

@@ -182,6 +182,22 @@ describe.each([
     expect(after.map((event) => event.response.content)).toEqual(times(7, json.content))
   })
 
+  it('is no failed call when the run ends before the caller has read its raw response', async () => {
+    const { client, tree, dispatcher } = observed({ content: 'raw' })
+    const errors: unknown[] = []
+    const op = dispatcher.startOperation({
+      agentName: 'a',
+      hooks: [{ id: 'e', type: 'onLlmCallError', handler: (event) => void errors.push(event) }],
+    })
+    const response = await op.run(() => client.chat.completions.create(ask).asResponse())
+    await op.complete()
+    expect(await response.json()).toMatchObject({ object: 'chat.completion' })
+    await settled()
+
+    expect(errors).toEqual([])
+    expect(tree.lines()).toEqual(['invoke_agent a', '  chat gpt-4o'])
+  })
+
   it('makes each model call of runTools one call', async () => {
     const { client, tree, dispatcher } = observed(
       { toolCalls: [{ id: 'a', name: 'search', arguments: {} }] },

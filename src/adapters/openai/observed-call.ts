@@ -1,6 +1,6 @@
 import type { CallMaker } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
-import { currentModelCall, noteScripted } from '../../internal/live-calls.ts'
+import { currentModelCall, type ModelCallMark, noteScripted } from '../../internal/live-calls.ts'
 import type { ModelServer } from '../../internal/llm/provider.ts'
 import { asObject } from '../../internal/llm/reading.ts'
 import { isStream } from '../../internal/llm/watch-stream.ts'
@@ -24,6 +24,7 @@ export class ObservedCall {
   /** What the operation makes of the reply: the same, unless a gate replaced it. */
   #outcome: Promise<unknown> | undefined
   #standIn: StandIn | undefined
+  #mark: ModelCallMark | undefined
   #stream = false
   #parsing = false
   #read = false
@@ -58,6 +59,7 @@ export class ObservedCall {
       (effective, { signal }) => {
         const changed = effective === body ? options : { ...options, body: effective }
         const mark = currentModelCall()
+        this.#mark = mark
         request(withSignal(changed, signal)).then(
           (props) => {
             noteScripted(mark, props.response)
@@ -114,6 +116,7 @@ export class ObservedCall {
     if (this.#parsing || this.#read || this.#stoodIn) return
     this.#read = true
     if (this.#stream) return this.#reply.resolve({})
+    if (this.#mark !== undefined) this.#mark.answered = true
     response
       .clone()
       .json()
