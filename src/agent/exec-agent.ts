@@ -7,8 +7,9 @@ import { modelServer } from '../internal/llm/provider.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import type { ModelAccess } from './call-model.ts'
 import { Compactor } from './compaction.ts'
+import { admitInput, takeOutcome } from './effective.ts'
 import { type LoopState, runLoop } from './loop.ts'
-import { modelApi } from './model-api.ts'
+import { type ModelApi, modelApi } from './model-api.ts'
 import { assertPriced, installedPrices } from './prices.ts'
 import { RUN_STATE_VERSION, type SavedRun } from './saved-run.ts'
 import { Spending } from './spending.ts'
@@ -102,7 +103,10 @@ export async function runAgent(
   }
   const compactor = agent.compaction && new Compactor(agent, agent.compaction, access)
   const op = start(dispatcher, options, spending, toolbox, saved)
-  const end = await finish(op, state, () => runLoop({ op, access, toolbox, compactor, state }))
+  const end = await finish(op, api, state, async () => {
+    if (saved === undefined) await admitInput(op, api, state, options)
+    return runLoop({ op, access, toolbox, compactor, state })
+  })
   const { costUsd } = spending
   const parked =
     end.reason === 'waiting' ? park(op, options, saved, { state, spending, children, callIds }) : {}
@@ -185,6 +189,7 @@ function start(
 /** Ends the operation the way the loop ended. */
 async function finish(
   op: Operation,
+  api: ModelApi,
   state: LoopState,
   loop: () => Promise<CompletionReason | 'waiting'>,
 ): Promise<Pick<AgentRun, 'reason' | 'error' | 'denial'>> {
@@ -202,10 +207,11 @@ async function finish(
     }
     reason = op.signal?.aborted ? 'interrupted' : 'denied'
   }
-  await op.complete({ reason, content: state.content })
-  const { stopRequested } = op
-  if (reason !== 'denied' || stopRequested === undefined) return { reason }
-  return { reason, denial: { code: stopRequested.code, reason: stopRequested.reason } }
+  const outcome = await op.complete({ reason, content: state.content })
+  takeOutcome(api, state, outcome)
+  const denial = outcome.refusal ?? op.stopRequested
+  if (outcome.reason !== 'denied' || denial === undefined) return { reason: outcome.reason }
+  return { reason: 'denied', denial: { code: denial.code, reason: denial.reason } }
 }
 
 function statusOf(reason: AgentRun['reason']): AgentRun['status'] {

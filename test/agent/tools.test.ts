@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Agent, type AgentTool, type ExecAgentOptions, execAgent } from 'hookspan/agent'
-import { deny, mutate } from 'hookspan/gates'
+import { deny, type Gate, type GatePoint, mutate, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted } from '../support/scripted-client.ts'
 
@@ -286,6 +286,57 @@ describe('gates on an agent', () => {
     expect(refused.run).toMatchObject({ status: 'done', content: 'no model today' })
     expect(refused.fetch.requests).toHaveLength(0)
     expect(tree.lines().join()).not.toContain('!ended')
+  })
+})
+
+describe('gates at the two ends of a run', () => {
+  const gateAt = (point: GatePoint, decide: Gate['decide']) => {
+    const { dispatcher, of } = recorded()
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point, decide }] })
+    return { dispatcher, of }
+  }
+
+  it.each(['chat', 'responses'] as const)('change what the model is asked: %s', async (api) => {
+    const asked = async (input: object, payload: unknown) => {
+      const { client, fetch } = scripted([{ content: 'ok' }])
+      const { dispatcher } = gateAt('onStart', () => mutate(payload))
+      await execAgent({ agent: { name: 'a', model: 'm', api }, client, dispatcher, ...input })
+      return fetch.requests[0]?.messages
+    }
+    const user = (content: string) => ({ role: 'user', content })
+    const old = [user('before')]
+    expect(await asked({ prompt: 'mail ann@example.org' }, 'mail [email]')).toEqual([user('mail [email]')])
+    expect(await asked({ prompt: 'x', messages: old }, 'y')).toEqual([user('before'), user('y')])
+    expect(await asked({ messages: old }, [user('other')])).toEqual([user('other')])
+    expect(await asked({ prompt: 'x', messages: old }, [user('other')])).toEqual([user('other')])
+  })
+
+  it.each(['chat', 'responses'] as const)('give the outcome its last form: %s', async (api) => {
+    const ended = async (decide: Gate['decide']) => {
+      const { client } = scripted([{ content: 'a secret' }])
+      const { dispatcher, of } = gateAt('beforeComplete', decide)
+      const agent = { name: 'a', model: 'm', api }
+      const run = await execAgent({ agent, prompt: 'tell', client, dispatcher })
+      const [completion] = of('onComplete')
+      return { run, completion, conversation: JSON.stringify(run.messages) }
+    }
+    for (const decision of [mutate({ content: 'no comment' }), skip('no comment')]) {
+      const { run, completion, conversation } = await ended(() => decision)
+      expect(run).toMatchObject({ status: 'done', reason: 'done', content: 'no comment' })
+      expect(completion).toMatchObject({ reason: 'done', content: 'no comment' })
+      expect(conversation).toContain('no comment')
+      expect(conversation).not.toContain('secret')
+    }
+    const { run, completion, conversation } = await ended(() => deny('not fit to show', { code: 'unfit' }))
+    expect(run).toMatchObject({
+      status: 'interrupted',
+      reason: 'denied',
+      content: '',
+      denial: { code: 'unfit', reason: 'not fit to show' },
+    })
+    expect(completion).toMatchObject({ reason: 'denied' })
+    expect(conversation).not.toContain('secret')
+    expect(run.messages).toHaveLength(1)
   })
 })
 
