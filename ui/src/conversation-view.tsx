@@ -8,7 +8,7 @@ import type {
   Piece,
   ToolItem,
 } from '../../src/viewer/model/conversation.ts'
-import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Empty, LongText, Text, Value } from './parts.tsx'
@@ -236,14 +236,17 @@ function CompactionBlock({ item, onSelect }: { item: CompactionItem; onSelect: P
     <article class="compaction">
       <button type="button" class="line" onClick={() => onSelect(item.spanId)}>
         <Icon name="compact" />
-        Context compacted
-        <Badge kind="compact">
-          {formatCount(item.tokensBefore ?? 0)} → {formatCount(item.tokensAfter ?? 0)} tokens
-        </Badge>
-        {item.messagesBefore !== undefined && (
+        {item.error ? 'Compaction failed' : 'Context compacted'}
+        {item.tokensBefore !== undefined && <Badge kind="compact">{formatCompaction(item)}</Badge>}
+        {item.messagesBefore !== undefined && item.messagesAfter !== undefined && (
           <span class="hint">
             {item.messagesBefore} → {item.messagesAfter} messages
           </span>
+        )}
+        {item.error && (
+          <Badge kind="error">
+            <Text>{item.error}</Text>
+          </Badge>
         )}
       </button>
       {item.summary.text && (
@@ -254,7 +257,9 @@ function CompactionBlock({ item, onSelect }: { item: CompactionItem; onSelect: P
       )}
       {item.dropped.length > 0 && (
         <details>
-          <summary>{item.dropped.length} messages went</summary>
+          <summary>
+            {item.dropped.length === 1 ? '1 message' : `${item.dropped.length} messages`} went
+          </summary>
           <ul class="dropped">
             {item.dropped.map((text, index) => (
               <li key={index}>

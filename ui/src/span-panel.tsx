@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { readText } from '../../src/viewer/model/attributes.ts'
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { formatCompaction, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { type Message, type MessagePart, modelCall, toolCallFacts } from '../../src/viewer/model/messages.ts'
 import { mockRule } from '../../src/viewer/model/mock-rule.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
@@ -33,7 +33,8 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
   )
   const [raw, setRaw] = useState(false)
   const whole = async () => JSON.stringify((await source.span(traceId, spanId, true)).span, null, 2)
-  const rule = useMemo(() => (value ? mockRule(value.span) : undefined), [value])
+  // What is shown may be cut; what is copied is not.
+  const rule = async () => mockRule((await source.span(traceId, spanId, true)).span) ?? ''
   return (
     <aside class="panel" aria-label="Span">
       <header>
@@ -47,8 +48,8 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
           <CopyButton text={whole} title="The whole span as JSON">
             JSON
           </CopyButton>
-          {rule && (
-            <CopyButton text={() => rule} title="This call as a rule for mockTools">
+          {row?.category === 'tool' && (
+            <CopyButton text={rule} title="This call as a rule for mockTools">
               mock() rule
             </CopyButton>
           )}
@@ -159,8 +160,9 @@ function Rendered({
       {category === 'compact' && row?.compaction && (
         <Section title="Compaction">
           <p>
-            {formatCount(row.compaction.tokensBefore ?? 0)} → {formatCount(row.compaction.tokensAfter ?? 0)}{' '}
-            tokens, {row.compaction.messagesBefore ?? '?'} → {row.compaction.messagesAfter ?? '?'} messages
+            {formatCompaction(row.compaction)}
+            {row.compaction.messagesBefore !== undefined &&
+              `, ${row.compaction.messagesBefore}${row.compaction.messagesAfter === undefined ? '' : ` → ${row.compaction.messagesAfter}`} messages`}
           </p>
           <LongText text={readText(span.attributes, 'compactionSummary')} />
         </Section>

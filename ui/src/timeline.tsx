@@ -1,10 +1,11 @@
 /** The run as a tree with its waterfall. Only the rows in sight exist, so ten thousand scroll as ten do. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { formatCompaction, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { rowTitle } from '../../src/viewer/model/row-title.ts'
 import type { GateDecision, SpanRow } from '../../src/viewer/model/span.ts'
 import { criticalPath, endOf } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
+import { type Sums, sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { useKeys, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Text } from './parts.tsx'
@@ -32,6 +33,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   const rows = useMemo(() => flatten(tree, (node) => collapsed.has(node.row.spanId)), [tree, collapsed])
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
   const range = useMemo(() => rangeOf(tree, nowUs), [tree, nowUs])
+  const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
   const list = useVirtual(rows.length)
   const at = rows.findIndex((node) => node.row.spanId === cursor)
 
@@ -190,6 +192,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
                 range={range}
                 nowUs={nowUs}
                 compact={compact}
+                sums={sums?.get(node)}
                 selected={node.row.spanId === cursor}
                 open={selected !== '' && spanOfRow(node.row.spanId) === selected}
                 collapsed={collapsed.has(node.row.spanId)}
@@ -228,6 +231,7 @@ function Row({
   range,
   nowUs,
   compact,
+  sums,
   selected,
   open,
   collapsed,
@@ -239,6 +243,7 @@ function Row({
   range: Range
   nowUs: number
   compact: boolean
+  sums: Sums | undefined
   selected: boolean
   open: boolean
   collapsed: boolean
@@ -277,7 +282,11 @@ function Row({
         <Icon name={row.category} />
         <RowName row={row} />
       </div>
-      {compact ? <Numbers row={row} nowUs={nowUs} /> : <Bar row={row} range={range} nowUs={nowUs} />}
+      {compact ? (
+        <Numbers row={row} sums={sums} nowUs={nowUs} />
+      ) : (
+        <Bar row={row} range={range} nowUs={nowUs} />
+      )}
     </div>
   )
 }
@@ -299,11 +308,8 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
               : 'asked'}
         </Badge>
       )}
-      {row.compaction && (
-        <Badge kind="compact">
-          {formatCount(row.compaction.tokensBefore ?? 0)} → {formatCount(row.compaction.tokensAfter ?? 0)}{' '}
-          tokens
-        </Badge>
+      {row.compaction?.tokensBefore !== undefined && (
+        <Badge kind="compact">{formatCompaction(row.compaction)}</Badge>
       )}
       {gate && (
         <Badge kind={gateKind(gate)} title={gate.code}>
@@ -366,13 +372,15 @@ function Bar({ row, range, nowUs }: { row: SpanRow; range: Range; nowUs: number 
   )
 }
 
-function Numbers({ row, nowUs }: { row: SpanRow; nowUs: number }) {
-  const tokens = row.inputTokens + row.outputTokens
+/** Of an agent, with what it asked others to do. */
+function Numbers({ row, sums, nowUs }: { row: SpanRow; sums: Sums | undefined; nowUs: number }) {
+  const { inputTokens, outputTokens, costUsd } = row.category === 'agent' && sums ? sums : row
+  const tokens = inputTokens + outputTokens
   return (
     <>
       <span class="c-n">{formatDuration((endOf(row, nowUs) - row.startUs) / 1000)}</span>
       <span class="c-n">{tokens ? formatCount(tokens) : ''}</span>
-      <span class="c-n">{row.costUsd ? formatCost(row.costUsd) : ''}</span>
+      <span class="c-n">{costUsd ? formatCost(costUsd) : ''}</span>
     </>
   )
 }

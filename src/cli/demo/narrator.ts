@@ -1,8 +1,8 @@
 import type { Plugin } from '../../dispatcher/index.ts'
 import { type AgentHook, HOOK_TYPES, type HookEvent, type HookType } from '../../hooks/index.ts'
 import { formatCost, formatCount, formatDuration } from '../../viewer/model/format.ts'
-import type { Style } from '../../viewer/text/paint.ts'
-import { fitTo, plural, type Terminal } from '../render/terminal.ts'
+import { fitTo, type Style } from '../../viewer/text/paint.ts'
+import { plural, type Terminal } from '../render/terminal.ts'
 
 const MAX_COLUMNS = 110
 const HOOK_COLUMNS = 27

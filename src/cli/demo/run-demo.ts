@@ -6,12 +6,12 @@ import { errorMessage } from '../../internal/errors.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import { idsOfOperation } from '../../tracing/index.ts'
+import { treeText } from '../../viewer/text/tree-text.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
 import { assertPeers } from '../peers.ts'
 import { rowsOf } from '../render/rows.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
-import { renderTree } from '../render/tree.ts'
 import { Narrator } from './narrator.ts'
 import { linkToRun, startOwnViewer, untilStopped } from './own-viewer.ts'
 import { scriptedModels } from './script.ts'
@@ -70,7 +70,8 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const undelivered = await output.close()
   conclude(terminal, run, narrator)
   terminal.line(terminal.style('bold', 'The same run as a trace:'))
-  for (const line of renderTree(rowsOf(trace), terminal, terminal.columns)) terminal.line(line)
+  for (const line of treeText(rowsOf(trace), { paint: terminal, width: terminal.columns, nowMs: Date.now() }))
+    terminal.line(line)
   terminal.line()
   tellWhere(terminal, output, traceId, undelivered, viewer && linkToRun(viewer, traceId))
   if (viewer) {

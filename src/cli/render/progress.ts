@@ -1,4 +1,5 @@
-import { fitTo, type Terminal } from './terminal.ts'
+import { fitTo } from '../../viewer/text/paint.ts'
+import type { Terminal } from './terminal.ts'
 
 const BAR_COLUMNS = 24
 const REDRAW_MS = 80

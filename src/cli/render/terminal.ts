@@ -21,20 +21,6 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   }
 }
 
-/** The text in at most so many columns, with an ellipsis where it was longer. */
-export function fitTo(text: string, columns: number): string {
-  if (cells(text) <= columns) return text
-  if (columns <= 0) return ''
-  let fitted = ''
-  let width = 1
-  for (const char of text) {
-    width += cells(char)
-    if (width > columns) break
-    fitted += char
-  }
-  return `${fitted.trimEnd()}…`
-}
-
 /** Breaks a text between words into lines of at most so many columns. */
 export function wrap(text: string, columns: number): string[] {
   return text.split('\n').flatMap((paragraph) => {

@@ -1,13 +1,13 @@
 import { errorMessage } from '../../internal/errors.ts'
 import { formatCost, formatCount, formatDuration } from '../../viewer/model/format.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
+import { treeText } from '../../viewer/text/tree-text.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
 import { assertPeers } from '../peers.ts'
 import { Progress } from '../render/progress.ts'
 import { rowsOf } from '../render/rows.ts'
 import { plural, type Terminal, terminalOf } from '../render/terminal.ts'
-import { renderTree } from '../render/tree.ts'
 import { operationIdsOf } from './operation-ids.ts'
 import { type RecordedRun, readRecordings } from './recordings/index.ts'
 import { describeFailure, type RunResult, replayAll } from './replay-all.ts'
@@ -149,7 +149,12 @@ function printSummary(
 ): void {
   const { style, line } = terminal
   if (onlyTrace !== undefined) {
-    for (const text of renderTree(rowsOf(onlyTrace), terminal, terminal.columns)) line(text)
+    for (const text of treeText(rowsOf(onlyTrace), {
+      paint: terminal,
+      width: terminal.columns,
+      nowMs: Date.now(),
+    }))
+      line(text)
     line()
   }
   const sum = sumOf(results)

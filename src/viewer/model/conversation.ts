@@ -70,6 +70,8 @@ export interface HumanItem extends HumanFacts {
 
 export interface CompactionItem extends CompactionFacts {
   kind: 'compaction'
+  /** Why nothing was compacted; empty when it was. */
+  error: string
   spanId: string
   summary: Piece
   /** First words of each message that the next call no longer had. */
@@ -314,13 +316,14 @@ class Scope {
     const span = this.#open(row.spanId)
     const item: CompactionItem = {
       kind: 'compaction',
+      error: row.error ? row.errorText || 'failed' : '',
       spanId: row.spanId,
       ...row.compaction,
       tokensBefore: row.compaction?.tokensBefore ?? (span && readNumber(span.attributes, 'tokensBefore')),
       summary: piece('text', span ? readText(span.attributes, 'compactionSummary') : ''),
       dropped: [],
     }
-    this.#compactions.push(item)
+    if (!item.error) this.#compactions.push(item)
     this.#items.push(item)
   }
 

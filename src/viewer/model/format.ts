@@ -1,20 +1,23 @@
 /** Numbers and texts as people read them; the page and the command line write them the same way. */
+import type { CompactionFacts } from './span.ts'
 
+/** The limits are those of the rounded numbers: 999.7 ms are a second, and 119.6 s two minutes. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms) || ms < 0) return '–'
   if (ms === 0) return '0 ms'
-  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`
-  if (ms < 10) return `${ms.toFixed(1)} ms`
-  if (ms < 1000) return `${ms.toFixed(0)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
-  const minutes = Math.floor(ms / 60_000)
-  if (minutes < 60) return `${minutes} m ${Math.round((ms % 60_000) / 1000)} s`
+  if (ms < 0.9995) return `${(ms * 1000).toFixed(0)} µs`
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_995 ? 2 : 1)} s`
+  const seconds = Math.round(ms / 1000)
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} m ${seconds % 60} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
 }
 
 export function formatCount(count: number): string {
   if (count < 10_000) return Math.round(count).toLocaleString('en')
-  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 100_000 ? 1 : 0)}k`
+  if (count < 999_500) return `${(count / 1000).toFixed(count < 99_950 ? 1 : 0)}k`
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
@@ -22,6 +25,13 @@ export function formatCost(usd: number): string {
   if (usd === 0) return '–'
   if (usd < 0.01) return `$${usd.toPrecision(2)}`
   return `$${usd.toFixed(usd < 1 ? 3 : 2)}`
+}
+
+/** One that failed left nothing to count; only what it was to make smaller is told. */
+export function formatCompaction({ tokensBefore, tokensAfter }: CompactionFacts): string {
+  if (tokensBefore === undefined) return ''
+  const before = formatCount(tokensBefore)
+  return tokensAfter === undefined ? `${before} tokens` : `${before} → ${formatCount(tokensAfter)} tokens`
 }
 
 export function formatBytes(bytes: number): string {

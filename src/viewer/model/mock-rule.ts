@@ -9,7 +9,8 @@ export function mockRule(span: SpanRecord): string | undefined {
   const facts = toolCallFacts(span)
   const when = isFilledObject(facts.args) ? `.when(${literal(facts.args)})` : ''
   if (facts.error) return `mock(${quote(name)})${when}.throws(new Error(${quote(facts.error)}))`
-  return `mock(${quote(name)})${when}.returns(${literal(facts.result)})`
+  const note = facts.result === null ? ' // the trace holds no result' : ''
+  return `mock(${quote(name)})${when}.returns(${literal(facts.result)})${note}`
 }
 
 function isFilledObject(value: AttributeValue): boolean {

@@ -19,3 +19,29 @@ export function withoutNestedCalls(nodes: readonly TreeNode[]): TreeNode[] {
   }
   return kept
 }
+
+export interface Sums {
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+}
+
+/** Tokens and cost of each node and all below it, counted as the run's are: nested instrumentation once. */
+export function sumsOf(root: TreeNode): Map<TreeNode, Sums> {
+  const sums = new Map<TreeNode, Sums>()
+  for (const node of flatten(root).reverse()) {
+    const { category, inputTokens, outputTokens, costUsd } = node.row
+    const isCall = category === 'llm' || category === 'embedding'
+    const sum = isCall
+      ? { inputTokens, outputTokens, costUsd }
+      : { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+    for (const child of isCall ? [] : node.children) {
+      const below = sums.get(child)
+      sum.inputTokens += below?.inputTokens ?? 0
+      sum.outputTokens += below?.outputTokens ?? 0
+      sum.costUsd += below?.costUsd ?? 0
+    }
+    sums.set(node, sum)
+  }
+  return sums
+}

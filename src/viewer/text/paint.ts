@@ -44,3 +44,17 @@ export function padEnd(text: string, width: number): string {
 export function padStart(text: string, width: number): string {
   return ' '.repeat(Math.max(0, width - cells(text))) + text
 }
+
+/** The text in at most so many columns, with an ellipsis where it was longer. */
+export function fitTo(text: string, columns: number): string {
+  if (cells(text) <= columns) return text
+  if (columns <= 0) return ''
+  let fitted = ''
+  let width = 1
+  for (const char of text) {
+    width += cells(char)
+    if (width > columns) break
+    fitted += char
+  }
+  return `${fitted.trimEnd()}…`
+}

@@ -1,43 +1,16 @@
 import type { Conversation, ConversationItem, Piece } from '../model/conversation.ts'
-import { formatCost, formatCount, formatDuration, visibleText } from '../model/format.ts'
-import { rowTitle } from '../model/row-title.ts'
+import { formatCompaction, formatCost, formatCount, formatDuration, visibleText } from '../model/format.ts'
 import type { RunSummary, SpanRow } from '../model/span.ts'
-import { endOf, TIME_KINDS, timeBreakdown } from '../model/timing.ts'
+import { TIME_KINDS, timeBreakdown } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
-import { cells, type Paint, padStart, type Style } from './paint.ts'
+import type { Paint } from './paint.ts'
 import { STATUS_STYLES } from './runs-text.ts'
+import { treeText } from './tree-text.ts'
 
 interface ShowOptions {
   paint: Paint
   width: number
   nowMs: number
-}
-
-const ICONS: Record<SpanRow['category'], string> = {
-  agent: '◆',
-  step: '·',
-  llm: '▸',
-  tool: '⚙',
-  human: '☺',
-  compact: '⇊',
-  gate: '⛨',
-  retrieval: '⌕',
-  embedding: '⋯',
-  chain: '·',
-  other: '·',
-  missing: '?',
-}
-const COLOURS: Partial<Record<SpanRow['category'], Style>> = {
-  agent: 'magenta',
-  llm: 'blue',
-  tool: 'cyan',
-  human: 'yellow',
-  compact: 'magenta',
-  gate: 'dim',
-  step: 'dim',
-  other: 'dim',
-  chain: 'dim',
-  missing: 'dim',
 }
 
 /** A run as a tree: what was done, how long it took, what it cost. */
@@ -53,7 +26,7 @@ export function showText(summary: RunSummary, rows: readonly SpanRow[], options:
     lines.push(
       paint.style('dim', timeLine(root, nowMs)),
       '',
-      ...flatten(root).map((node) => rowLine(node, options)),
+      ...treeText(rows, { ...options, allGates: true }),
     )
   return lines.join('\n')
 }
@@ -63,11 +36,15 @@ function totals(summary: RunSummary): string {
     formatDuration(summary.durationMs),
     `${formatCount(summary.inputTokens)} → ${formatCount(summary.outputTokens)} tokens${summary.cachedTokens ? ` (${Math.round((summary.cachedTokens / Math.max(1, summary.inputTokens)) * 100)}% cached)` : ''}`,
     formatCost(summary.costUsd),
-    `${summary.llmCalls} model calls`,
-    `${summary.toolCalls} tool calls${summary.mockedCalls ? ` (${summary.mockedCalls} mocked)` : ''}`,
-    `${summary.errors} errors`,
+    counted(summary.llmCalls, 'model call'),
+    `${counted(summary.toolCalls, 'tool call')}${summary.mockedCalls ? ` (${summary.mockedCalls} mocked)` : ''}`,
+    counted(summary.errors, 'error'),
   ]
   return parts.filter((part) => part !== '–').join(', ')
+}
+
+function counted(count: number, one: string): string {
+  return `${count} ${count === 1 ? one : `${one}s`}`
 }
 
 const TIME_NAMES = {
@@ -85,54 +62,6 @@ function timeLine(root: TreeNode, nowMs: number): string {
       .map((kind) => `${TIME_NAMES[kind]} ${formatDuration(times[kind])}`)
       .join(', ') || 'none'
   }`
-}
-
-function rowLine(node: TreeNode, { paint, width, nowMs }: ShowOptions): string {
-  const { row, depth } = node
-  const time =
-    row.state === 'interrupted'
-      ? 'interrupted'
-      : formatDuration((endOf(row, nowMs * 1000) - row.startUs) / 1000)
-  const indent = '  '.repeat(Math.min(depth, 30))
-  const plain = `${indent}${ICONS[row.category]} ${paint.safe(rowTitle(row), 60)}`
-  const marks = marksOf(row, paint)
-  const room = width - cells(plain) - 13 - marks.reduce((sum, mark) => sum + mark.text.length + 1, 0)
-  const hint = row.category === 'tool' && !row.error && room > 8 ? paint.safe(row.preview, room) : ''
-  const title = paint.style(COLOURS[row.category] ?? 'dim', plain)
-  const parts = [
-    title,
-    ...marks.map((mark) => paint.style(mark.style, mark.text)),
-    paint.style('dim', hint),
-  ].filter(Boolean)
-  return `${padStart(time, 11)}  ${parts.join(' ')}`.trimEnd()
-}
-
-function marksOf(row: SpanRow, paint: Paint): { text: string; style: Style }[] {
-  const marks: { text: string; style: Style }[] = []
-  if (row.category === 'llm' && row.inputTokens + row.outputTokens > 0)
-    marks.push({ text: `${formatCount(row.inputTokens)} → ${formatCount(row.outputTokens)}`, style: 'dim' })
-  if (row.costUsd > 0) marks.push({ text: formatCost(row.costUsd), style: 'dim' })
-  if (row.mocked) marks.push({ text: 'mocked', style: 'green' })
-  if (row.outcome === 'denied' || row.outcome === 'rejected' || row.outcome === 'skipped')
-    marks.push({ text: row.outcome, style: 'red' })
-  if (row.category === 'human')
-    marks.push({
-      text: row.human?.action ?? (row.state === 'running' ? 'waiting' : 'asked'),
-      style: 'yellow',
-    })
-  if (row.compaction)
-    marks.push({
-      text: `${formatCount(row.compaction.tokensBefore ?? 0)} → ${formatCount(row.compaction.tokensAfter ?? 0)} tokens`,
-      style: 'magenta',
-    })
-  if (row.category === 'gate' && row.gates?.[0])
-    marks.push({
-      text: `${row.gates[0].enforced ? '' : 'shadow: '}${paint.safe(row.gates[0].decision, 30)}`,
-      style: row.gates[0].decision === 'proceed' ? 'dim' : 'red',
-    })
-  if (row.state === 'running' && row.category !== 'human') marks.push({ text: 'running', style: 'blue' })
-  if (row.error) marks.push({ text: paint.safe(row.errorText || 'error', 80), style: 'red' })
-  return marks
 }
 
 /** A run as the chat it was. */
@@ -173,7 +102,7 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
       ]
     case 'compaction':
       return [
-        `${indent}${paint.style('magenta', `⇊ context compacted: ${formatCount(item.tokensBefore ?? 0)} → ${formatCount(item.tokensAfter ?? 0)} tokens`)}`,
+        `${indent}${paint.style('magenta', `⇊ ${item.error ? 'compaction failed' : 'context compacted'}: ${formatCompaction(item)}`)}${item.error ? paint.style('red', ` ${paint.safe(item.error, 300)}`) : ''}`,
         ...pieceLines(item.summary, paint, `${indent}  `),
         '',
       ]

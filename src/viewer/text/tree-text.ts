@@ -1,8 +1,9 @@
-import { formatCost, formatCount, formatDuration } from '../../viewer/model/format.ts'
-import type { SpanCategory, SpanRow } from '../../viewer/model/span.ts'
-import { buildTree, flatten, type TreeNode } from '../../viewer/model/tree.ts'
-import { cells, type Paint, padStart, type Style } from '../../viewer/text/paint.ts'
-import { fitTo } from './terminal.ts'
+import { formatCompaction, formatCost, formatCount, formatDuration } from '../model/format.ts'
+import type { SpanCategory, SpanRow } from '../model/span.ts'
+import { endOf } from '../model/timing.ts'
+import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
+import { type Sums, sumsOf } from '../model/tree-parts.ts'
+import { cells, fitTo, type Paint, padStart, type Style } from './paint.ts'
 
 const STYLES: Partial<Record<SpanCategory, Style>> = {
   agent: 'magenta',
@@ -24,11 +25,25 @@ const MAX_COLUMNS = 120
 /** Deeper branches are drawn at this depth, so that they stay readable. */
 const MAX_DEPTH = 12
 
+export interface TreeTextOptions {
+  paint: Paint
+  width: number
+  /** Up to when what has not ended took, in epoch milliseconds. */
+  nowMs: number
+  /** Also the gates of the process that let a call pass. */
+  allGates?: boolean
+}
+
 /** The spans of one trace as a tree, under the names they have in Jaeger, with the time, tokens and cost of each. */
-export function renderTree(rows: readonly SpanRow[], paint: Paint, width: number): string[] {
+export function treeText(
+  rows: readonly SpanRow[],
+  { paint, width, nowMs, allGates }: TreeTextOptions,
+): string[] {
   const root = buildTree(rows)
   if (root === undefined) return []
-  for (const node of flatten(root)) node.children = node.children.filter((child) => !isSilentGate(child.row))
+  if (!allGates)
+    for (const node of flatten(root))
+      node.children = node.children.filter((child) => !isSilentGate(child.row))
   const columns = Math.max(Math.min(width, MAX_COLUMNS), MIN_COLUMNS)
   const sums = sumsOf(root)
   const guides = guidesOf(root)
@@ -37,7 +52,7 @@ export function renderTree(rows: readonly SpanRow[], paint: Paint, width: number
     const guide = guides.get(node) ?? ''
     const { text, used } = title(node.row, columns - FACTS_COLUMNS - cells(guide), paint)
     const gap = ' '.repeat(columns - FACTS_COLUMNS - cells(guide) - used)
-    return `${paint.style('dim', guide)}${text}${gap}${facts(node, sums.get(node), paint)}`.trimEnd()
+    return `${paint.style('dim', guide)}${text}${gap}${facts(node, sums.get(node), paint, nowMs * 1000)}`.trimEnd()
   })
   return [paint.style('dim', titles), ...lines]
 }
@@ -68,15 +83,8 @@ function title(row: SpanRow, room: number, paint: Paint): { text: string; used: 
   return { text, used }
 }
 
-interface Sums {
-  inputTokens: number
-  outputTokens: number
-  costUsd: number
-}
-
-function facts({ row }: TreeNode, sums: Sums | undefined, paint: Paint): string {
-  const took = row.endUs === 0 ? 'running' : formatDuration((row.endUs - row.startUs) / 1000)
-  const time = padStart(took, TIME_COLUMNS)
+function facts({ row }: TreeNode, sums: Sums | undefined, paint: Paint, nowUs: number): string {
+  const time = padStart(formatDuration((endOf(row, nowUs) - row.startUs) / 1000), TIME_COLUMNS)
   const says = sums !== undefined && (row.category === 'llm' || row.category === 'agent')
   if (!says || sums.inputTokens + sums.outputTokens === 0) return time
   const cost = sums.costUsd === 0 ? '' : formatCost(sums.costUsd)
@@ -94,33 +102,23 @@ function noteOf(row: SpanRow): string {
   const gate = row.category === 'gate' ? row.gates?.[0] : undefined
   const { human, compaction } = row
   const notes = [
+    stateOf(row),
     row.mocked && row.outcome !== 'mocked' ? 'mocked' : '',
     usual ? '' : row.outcome,
     row.error ? `✗ ${row.errorText || 'failed'}` : '',
     gate === undefined ? '' : `${gate.enforced ? '' : 'shadow: '}${gate.decision}`,
     human?.action === undefined ? '' : `${human.action}${human.approver ? ` by ${human.approver}` : ''}`,
-    compaction?.tokensBefore === undefined || compaction.tokensAfter === undefined
+    compaction === undefined ? '' : formatCompaction(compaction),
+    row.cachedTokens === 0
       ? ''
-      : `${formatCount(compaction.tokensBefore)} → ${formatCount(compaction.tokensAfter)} tokens`,
+      : `${Math.round((row.cachedTokens / Math.max(1, row.inputTokens)) * 100)}% cached`,
   ]
   return notes.filter(Boolean).join(', ')
 }
 
-/** Tokens and cost of everything below each node; children are summed before their parents. */
-function sumsOf(root: TreeNode): Map<TreeNode, Sums> {
-  const sums = new Map<TreeNode, Sums>()
-  for (const node of flatten(root).reverse()) {
-    const { inputTokens, outputTokens, costUsd } = node.row
-    const sum = { inputTokens, outputTokens, costUsd }
-    for (const child of node.children) {
-      const below = sums.get(child)
-      sum.inputTokens += below?.inputTokens ?? 0
-      sum.outputTokens += below?.outputTokens ?? 0
-      sum.costUsd += below?.costUsd ?? 0
-    }
-    sums.set(node, sum)
-  }
-  return sums
+function stateOf({ state, category, human }: SpanRow): string {
+  if (state === 'running') return category === 'human' && !human?.action ? 'waiting' : 'running'
+  return state === 'interrupted' ? 'interrupted' : ''
 }
 
 function guidesOf(root: TreeNode): Map<TreeNode, string> {

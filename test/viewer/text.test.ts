@@ -1,0 +1,92 @@
+/** Runs as text: numbers and the tree, with what has not ended or went wrong. */
+import { expect, it } from 'vitest'
+import { buildConversation } from '../../src/viewer/model/conversation.ts'
+import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { buildTree } from '../../src/viewer/model/tree.ts'
+import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { Store } from '../../src/viewer/store/store.ts'
+import { createPaint } from '../../src/viewer/text/paint.ts'
+import { treeText } from '../../src/viewer/text/tree-text.ts'
+import { id, otlp, type TestSpan, TRACE } from './support.ts'
+
+const agent = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' }
+const chat = (inputTokens: number) => ({
+  'gen_ai.operation.name': 'chat',
+  'gen_ai.request.model': 'm',
+  'gen_ai.usage.input_tokens': inputTokens,
+})
+
+function load(spans: TestSpan[]) {
+  const store = new Store({ file: ':memory:' })
+  store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items)
+  return { ...store.run(TRACE)!, open: (spanId: string) => store.span(TRACE, spanId) }
+}
+
+const lines = (spans: TestSpan[]) =>
+  treeText(load(spans).rows, { paint: createPaint(false), width: 100, nowMs: Date.now() })
+
+it.each([
+  [0.9996, '1.0 ms'],
+  [9.97, '10 ms'],
+  [999.7, '1.00 s'],
+  [9996, '10.0 s'],
+  [59_970, '1 m 0 s'],
+  [119_600, '2 m 0 s'],
+  [3_599_900, '1 h 0 m'],
+])('%d milliseconds are %s', (ms, text) => expect(formatDuration(ms)).toBe(text))
+
+it('counts are rounded to the next unit, never past it', () => {
+  expect([99_960, 999_700].map(formatCount)).toEqual(['100k', '1.0M'])
+})
+
+it('a compaction that failed is not told as one that left nothing', () => {
+  const failed: TestSpan[] = [
+    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+    {
+      spanId: id(2),
+      parentSpanId: id(1),
+      name: 'compact_context',
+      start: 10,
+      end: 14,
+      error: '503 overloaded',
+      attributes: { 'hookspan.compaction.tokens_before': 1180 },
+    },
+  ]
+  expect(lines(failed)[2]).toContain('compact_context  ✗ 503 overloaded, 1,180 tokens')
+  const { rows, open } = load(failed)
+  expect(buildConversation(rows, open).items).toContainEqual(
+    expect.objectContaining({ kind: 'compaction', error: '503 overloaded', tokensAfter: undefined }),
+  )
+})
+
+it('what runs and who is waited for is said with the time until now', () => {
+  const started = (attributes: TestSpan['attributes']) => ({
+    ...attributes,
+    'hookspan.span.state': 'started',
+  })
+  const text = lines([
+    { spanId: id(1), name: 'invoke_agent a', end: 0, attributes: started(agent) },
+    {
+      spanId: id(2),
+      parentSpanId: id(1),
+      name: 'human_intervention',
+      start: 1,
+      end: 1,
+      attributes: started({}),
+    },
+  ])
+  expect(text[1]).toMatch(/^invoke_agent a {2}running +1\d\.\d s$/)
+  expect(text[2]).toMatch(/human_intervention {2}waiting +1\d\.\d s$/)
+})
+
+it('the tokens of nested instrumentation count once for an agent, as for the run', () => {
+  const { rows, summary } = load([
+    { spanId: id(1), name: 'invoke_agent a', end: 100, attributes: agent },
+    { spanId: id(2), parentSpanId: id(1), name: 'chat m', start: 1, end: 50, attributes: chat(40) },
+    { spanId: id(3), parentSpanId: id(2), name: 'chat m', start: 2, end: 49, attributes: chat(40) },
+  ])
+  const root = buildTree(rows)!
+  expect(sumsOf(root).get(root)).toMatchObject({ inputTokens: 40 })
+  expect(summary.inputTokens).toBe(40)
+})
