@@ -5,7 +5,6 @@ import { requireApproval } from 'hookspan/gates'
 
 const dispatcher = new HookDispatcher()
 
-// #region readme
 dispatcher.use({
   name: 'careful',
   gates: [
@@ -31,7 +30,6 @@ const outcome = await op.step((step) =>
   step.toolCall({ apiName: 'delete_branch', args: { name: 'main' } }, () => 'deleted'),
 )
 console.log(outcome.state, outcome.toToolMessage().content)
-// #endregion
 await op.complete()
 
 async function ask(question: string, signal: AbortSignal): Promise<string> {

@@ -3,7 +3,6 @@ import { HookDispatcher } from 'hookspan'
 
 const dispatcher = new HookDispatcher()
 
-// #region readme
 const operationId = 'run-42'
 dispatcher.register(operationId, [
   {
@@ -40,7 +39,6 @@ dispatcher.dispatch(operationId, 'onComplete', { reason: 'done' })
 
 dispatcher.unregister(operationId)
 await dispatcher.drain() // waits for the asynchronous handlers
-// #endregion
 
 function search({ q }: { q: string }): string {
   return `3 results for ${q}`

@@ -13,7 +13,6 @@ const bookFlight = {
 }
 const agent = { name: 'travel', model: 'gpt-4o', tools: [bookFlight] }
 
-// #region readme
 test('offers Bergen when Oslo is sold out', async ({ dispatcher, mocks, model }) => {
   mocks.use(
     mock('book_flight').when({ to: 'Oslo' }).throws(new Error('sold out')),
@@ -32,4 +31,3 @@ test('offers Bergen when Oslo is sold out', async ({ dispatcher, mocks, model })
     { name: 'book_flight', args: { to: 'Bergen' } },
   ])
 })
-// #endregion

@@ -15,7 +15,6 @@ const fetch = scriptedFetch({
 })
 const client = new OpenAI({ apiKey: 'none', fetch })
 
-// #region readme
 const dispatcher = new HookDispatcher()
 dispatcher.use({
   name: 'org-chart',
@@ -44,4 +43,3 @@ const run = await execAgent({
   prompt: 'When was it released?',
 })
 console.log(run.content)
-// #endregion

@@ -17,7 +17,6 @@ const tools: OpenAI.ChatCompletionTool[] = [
 ]
 const dispatcher = new HookDispatcher()
 
-// #region readme
 async function answer(question: string): Promise<string> {
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }]
   const op = dispatcher.startOperation({ agentName: 'weather' })
@@ -46,7 +45,6 @@ async function answer(question: string): Promise<string> {
     }
   }
 }
-// #endregion
 
 function getWeather({ city }: { city: string }) {
   return { city, tempC: 7 }

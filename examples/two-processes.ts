@@ -9,13 +9,11 @@ const tracing = startTracing({ serviceName: 'front' })
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
 
-// #region readme
 const op = dispatcher.startOperation({ agentName: 'front' })
 await op.callAgent({ agentName: 'worker', instruction: 'Count the words.', remote: true }, (parent) => {
   execFileSync(process.execPath, [worker, JSON.stringify(parent)])
 })
 await op.complete()
-// #endregion
 
 await tracing.shutdown()
 console.log(op.traceparent?.split('-')[1])
