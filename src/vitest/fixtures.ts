@@ -3,7 +3,7 @@ import type { HookDispatcher } from '../dispatcher/index.ts'
 import type { MockTools, ScriptedApprovals, ToolReplay } from '../mock/index.ts'
 import { matchers } from './matchers.ts'
 import { type ReplayFixtureOptions, recordingPath } from './recording-path.ts'
-import { type RepeatedRun, type RepeatReport, repeatRuns } from './repeat.ts'
+import { type RepeatedRun, type RepeatReport, repeatWith } from './repeat.ts'
 import { joinFailures, type ModelFixture, TestKit, type TestTrace } from './test-kit.ts'
 
 baseExpect.extend(matchers)
@@ -57,8 +57,9 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
     const kit = new TestKit()
     await use(kit)
     const failures = await kit.finish()
-    if (kit.coverage !== undefined) Object.assign(task.meta, { [META_KEY]: kit.coverage })
-    if (failures.length > 0 || task.result?.state === 'fail') showTrace(kit, fullName(task))
+    const { coverage } = kit
+    if (coverage !== undefined) Object.assign(task.meta, { [META_KEY]: coverage })
+    if (failures.length > 0 || task.result?.state === 'fail') showTrace(kit, task)
     if (failures.length > 0) throw joinFailures(failures)
   },
   dispatcher: async ({ kit }: Context, use: Use<HookDispatcher>) => use(kit.dispatcher),
@@ -68,8 +69,8 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   trace: async ({ kit }: Context, use: Use<TestTrace>) => use(kit.trace),
   replay: async ({ kit, task }: Context, use: Use<HookspanFixtures['replay']>) =>
     use((options) => kit.replay(recordingPath(task.file?.filepath ?? '', fullName(task), options), options)),
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures it depends on
-  repeat: async ({}, use: Use<HookspanFixtures['repeat']>) => use(repeatRuns),
+  repeat: async ({ kit }: Context, use: Use<HookspanFixtures['repeat']>) =>
+    use((runs, fn, options) => repeatWith(runs, fn, options, ({ coverage }) => kit.countWith(coverage))),
 })
 
 export const it = test
@@ -83,7 +84,9 @@ function fullName(task: Context['task']): string {
   return names.join(' > ')
 }
 
-function showTrace(kit: TestKit, name: string): void {
+function showTrace(kit: TestKit, task: Context['task']): void {
   if (kit.trace.spans.length === 0) return
-  console.error(`Trace of the failed test "${name}" (saved as ${kit.save(name)}):\n${kit.trace.tree()}`)
+  const name = fullName(task)
+  const path = kit.save(task.file?.filepath ?? '', name)
+  console.error(`Trace of the failed test "${name}" (saved as ${path}):\n${kit.trace.tree()}`)
 }

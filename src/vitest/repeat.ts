@@ -24,10 +24,20 @@ export interface RepeatReport {
  * @param options.concurrency how many runs go on at once. @default 1
  * @throws HookspanError `INVALID_OPTION`; never for a run that fails.
  */
-export async function repeatRuns(
+export function repeatRuns(
+  runs: number,
+  fn: (run: RepeatedRun) => unknown,
+  options?: { concurrency?: number },
+): Promise<RepeatReport> {
+  return repeatWith(runs, fn, options)
+}
+
+/** As {@link repeatRuns}; `onRun` is given the fixtures of each run at its end. */
+export async function repeatWith(
   runs: number,
   fn: (run: RepeatedRun) => unknown,
   { concurrency = 1 }: { concurrency?: number } = {},
+  onRun: (kit: TestKit) => void = () => {},
 ): Promise<RepeatReport> {
   for (const [name, value] of Object.entries({ runs, concurrency })) {
     if (Number.isInteger(value) && value >= 1) continue
@@ -41,7 +51,7 @@ export async function repeatRuns(
   const worker = async () => {
     while (next < runs) {
       const index = next++
-      const failed = await runOnce(index, fn)
+      const failed = await runOnce(index, fn, onRun)
       if (failed !== undefined) failures.push(failed)
     }
   }
@@ -50,7 +60,7 @@ export async function repeatRuns(
   return report(runs, failures)
 }
 
-async function runOnce(index: number, fn: (run: RepeatedRun) => unknown) {
+async function runOnce(index: number, fn: (run: RepeatedRun) => unknown, onRun: (kit: TestKit) => void) {
   const kit = new TestKit()
   const errors: Error[] = []
   try {
@@ -59,6 +69,7 @@ async function runOnce(index: number, fn: (run: RepeatedRun) => unknown) {
     errors.push(error instanceof Error ? error : new Error(String(error)))
   }
   errors.push(...(await kit.finish()))
+  onRun(kit)
   return errors.length === 0 ? undefined : { index, error: joinFailures(errors), tree: kit.trace.tree() }
 }
 

@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, isAbsolute, join, relative } from 'node:path'
 import { HookDispatcher } from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
 import {
@@ -18,6 +18,7 @@ import {
   scriptedModel,
   type ToolReplay,
 } from '../mock/index.ts'
+import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './recording-path.ts'
 import { type RecordedSpan, TraceTree } from './trace-tree.ts'
 
@@ -40,6 +41,7 @@ export class TestKit {
   readonly #log: EventLog
   readonly #models: ScriptedModel[] = []
   readonly #replays: ToolReplay[] = []
+  readonly #counted: (MockCoverage | undefined)[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
 
@@ -85,8 +87,14 @@ export class TestKit {
     return replay
   }
 
+  /** Of its own run, and of those that were counted with it. */
   get coverage(): MockCoverage | undefined {
-    return this.#mocks?.coverage()
+    return coverageOf(this.#log.events, [this.#mocks?.coverage(), ...this.#counted])
+  }
+
+  /** For runs in a test that have fixtures of their own. */
+  countWith(coverage: MockCoverage | undefined): void {
+    this.#counted.push(coverage)
   }
 
   /** Cleans up, and gives everything that was not as the test says. */
@@ -104,9 +112,11 @@ export class TestKit {
     return failures
   }
 
-  /** Writes the trace beside those of other failed tests. @returns the file's path. */
-  save(testName: string): string {
-    const folder = process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests')
+  /** Writes the trace beside those of other failed tests, in a folder per test file. @returns the file's path. */
+  save(testFile: string, testName: string): string {
+    const root = process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests')
+    const place = relative(process.cwd(), testFile)
+    const folder = join(root, place.startsWith('..') || isAbsolute(place) ? basename(place) : place)
     mkdirSync(folder, { recursive: true })
     const slug = testName.replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 120)
     const path = join(folder, `${slug}.json`)

@@ -86,9 +86,10 @@ describe('a test with the fixtures of hookspan/vitest', () => {
     expect(output).toMatch(
       /execute_tool get_weather\(\{"city":"Berlin"\}\) ! Tool "get_weather" was called, and no mock fits/,
     )
-    const files = readdirSync(join(folder, 'traces'))
+    const traces = join(folder, 'traces/test/vitest/inner/mistakes.inner.ts')
+    const files = readdirSync(traces)
     const file = files.find((name) => name.includes('an-assertion-on-the-trajectory')) as string
-    const otlp = JSON.parse(readFileSync(join(folder, 'traces', file), 'utf8'))
+    const otlp = JSON.parse(readFileSync(join(traces, file), 'utf8'))
     expect(readTrajectory(otlp)).toMatchObject([
       { name: 'get_weather', args: { city: 'Berlin' }, agent: 'weather', outcome: 'mocked' },
     ])
@@ -102,9 +103,9 @@ describe('a test with the fixtures of hookspan/vitest', () => {
     ])
   })
 
-  it('reports the mock coverage', () => {
+  it('reports the mock coverage, of repeated runs and of tests without mocks, too', () => {
     expect(output).toMatch(
-      /Mock coverage: 2 of 2 tools mocked, 0 live, in \d+ tests\n {2}mocked {3}get_weather, t\n {2}refused {2}get_weather/,
+      /Mock coverage: 3 of 3 tools mocked, 1 live, in \d+ tests\n {2}mocked {3}get_weather, only_repeated, t\n {2}live {5}get_weather\n {2}refused {2}get_weather/,
     )
   })
 })

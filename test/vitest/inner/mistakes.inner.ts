@@ -123,7 +123,8 @@ test.concurrent('bad: concurrent, and only this one', async ({ dispatcher, mocks
 
 test('ok: several runs, some of which fail', async ({ repeat }) => {
   const report = await repeat(8, async ({ index, dispatcher, mocks, model }) => {
-    mocks.use(mock('get_weather').returns(1))
+    mocks.use(mock('get_weather').returns(1), mock('only_repeated').returns(1))
+    await dispatcher.startOperation().toolCall({ apiName: 'only_repeated', args: {} }, () => 'real')
     const client = model(index % 4 === 3 ? ['I will not call a tool'] : [ask, 'done'])
     await execAgent({ agent, prompt, dispatcher, client })
   })
