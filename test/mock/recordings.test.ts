@@ -239,6 +239,25 @@ describe('replayTools', () => {
     expect(failure.message).toMatch(message)
   })
 
+  it('tells the model the very text that the real tool told it', async () => {
+    const dispatcher = new HookDispatcher()
+    const file = join(folder, 'told.json')
+    const ask = async () => {
+      const operation = dispatcher.startOperation({ agentName: 'shop' })
+      const outcome = await operation.toolCall({ apiName: 'find', args: { z: 1, a: 2 } }, () => ({
+        z: 1,
+        a: [{ y: 1, b: 2 }],
+      }))
+      await operation.complete()
+      return outcome.toToolMessage().content
+    }
+    const recorder = recordTools(dispatcher, { file })
+    const live = await ask()
+    recorder[Symbol.dispose]()
+    using _replay = replayTools(dispatcher, { file })
+    expect(await ask()).toBe(live)
+  })
+
   it('serves runs of one agent that go on at once', async () => {
     const file = newFile()
     const dispatcher = new HookDispatcher()

@@ -57,14 +57,17 @@ export function schemaDigest(schema: unknown): string | undefined {
   return schema === undefined || isStandardSchema(schema) ? undefined : `sha256:${digestOf(schema)}`
 }
 
-/** Readable, and the same bytes for the same recording: keys of objects are sorted within arguments and results. */
+/**
+ * Readable, and the same bytes for the same recording: keys are sorted within arguments, which a model writes in any
+ * order. Those of results are as the tool gave them, for that is the text which the model is told.
+ */
 export function formatRecording(recording: ToolRecording): string {
   const { calls, tools, ...head } = recording
   const sortedTools = Object.fromEntries(Object.entries(tools).sort(([a], [b]) => (a < b ? -1 : 1)))
   const sortedCalls = calls.map(({ args, result, ...call }) => ({
     ...call,
     args: sorted(args),
-    ...(result !== undefined && { result: sorted(result) }),
+    ...(result !== undefined && { result }),
   }))
   return `${JSON.stringify({ ...head, tools: sortedTools, calls: sortedCalls }, null, 2)}\n`
 }
