@@ -80,6 +80,10 @@ export interface ParkedOperation {
   readonly operationId: string
   readonly rootOperationId: string
   readonly parentOperationId?: string
+  readonly agentName?: string
+  readonly agentId?: string
+  readonly userId?: string
+  readonly conversationId?: string
   readonly traceparent?: string
   readonly sequence: number
   readonly stepIndex: number

@@ -32,9 +32,11 @@ export function infoOf(
   init: OperationInit,
   parent: ParentOperation | undefined,
 ): OperationInfo {
-  const { resume, agentName, agentId } = init
-  const userId = init.userId ?? parent?.userId
-  const conversationId = init.conversationId ?? parent?.conversationId
+  const { resume } = init
+  const agentName = init.agentName ?? resume?.agentName
+  const agentId = init.agentId ?? resume?.agentId
+  const userId = init.userId ?? parent?.userId ?? resume?.userId
+  const conversationId = init.conversationId ?? parent?.conversationId ?? resume?.conversationId
   const parentOperationId = parent?.operationId ?? resume?.parentOperationId
   return {
     operationId,
@@ -50,6 +52,7 @@ export function infoOf(
 /** What continues the operation elsewhere. */
 export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperation {
   const { operationId, rootOperationId, parentOperationId } = core.info
+  const { agentName, agentId, userId, conversationId } = core.info
   const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
   const { traceparent } = core.scopes
   return {
@@ -57,6 +60,10 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
     operationId,
     rootOperationId,
     ...(parentOperationId !== undefined && { parentOperationId }),
+    ...(agentName !== undefined && { agentName }),
+    ...(agentId !== undefined && { agentId }),
+    ...(userId !== undefined && { userId }),
+    ...(conversationId !== undefined && { conversationId }),
     ...(traceparent !== undefined && { traceparent }),
     sequence: core.record.sequence,
     stepIndex: core.nextStepIndex,

@@ -6,7 +6,8 @@ const last = (events: HookEvent[]) => events.at(-1)
 
 describe('a parked operation', () => {
   it('does not complete, and goes on where it stopped, over JSON and in another dispatcher', async () => {
-    const { op, events, dispatcher } = startWatched({ agentName: 'support' })
+    const identity = { agentName: 'support', agentId: 'a', userId: 'u', conversationId: 'c' }
+    const { op, events, dispatcher } = startWatched(identity)
     await op.step((step) => step.toolCall({ apiName: 'a', args: {} }, () => 1))
 
     const parked = JSON.parse(JSON.stringify(op.park({ waitingFor: 'human' })))
@@ -15,7 +16,6 @@ describe('a parked operation', () => {
     const next = collector()
     const resumed = new HookDispatcher().startOperation({
       resume: parked,
-      agentName: 'support',
       hooks: hooksOfEveryType(next.handler),
     })
     await resumed.step((step) => step.toolCall({ apiName: 'b', args: {} }, () => 2))
@@ -30,6 +30,7 @@ describe('a parked operation', () => {
       'call-0',
       'call-1',
     ])
+    expect(all).toEqual(all.map(() => expect.objectContaining(identity)))
     expect(last(all)).toMatchObject({ totals: { steps: 2, toolCalls: 2 } })
   })
 
