@@ -45,20 +45,25 @@ export class Compactor {
     const parts = this.#part(messages)
     if (parts === undefined) return messages
     try {
-      const { context } = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
-        const summary = await this.#summarise(parts.old)
+      let context: readonly AgentMessage[] | undefined
+      const shorten = (summary: string) => {
         const told = this.#access.api.userMessage(`Summary of the conversation until here:\n\n${summary}`)
-        const context = [...parts.head, told, ...parts.young]
+        return [...parts.head, told, ...parts.young]
+      }
+      const result = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
+        const summary = await this.#summarise(parts.old)
+        context = shorten(summary)
         const messagesAfter = context.length
         return {
-          context,
           summary,
           messagesAfter,
           tokensAfter: this.#count(context),
           groupId: `cmp_${crypto.randomUUID()}`,
         }
       })
-      return context
+      if (context !== undefined) return context
+      // A gate's summary takes the place of the model's; without one, it said that nothing is to be done.
+      return typeof result?.summary === 'string' ? shorten(result.summary) : messages
     } catch (error) {
       if (op.signal?.aborted) throw error
       return messages

@@ -1,7 +1,8 @@
 import type { ParentOperation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/step.ts'
-import { RunSuspended } from '../dispatcher/suspended.ts'
-import { errorMessage } from '../internal/errors.ts'
+import { CallRefused, RunSuspended } from '../dispatcher/suspended.ts'
+import { type ChainResult, isRefusal } from '../gates/chain.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import type { Agent, AgentRun, AgentTool } from './types.ts'
 
 /** How deep agents may call agents, so that one that calls itself comes to an end. */
@@ -36,12 +37,20 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
       // The place in the operation is this tool's call, so that the child's run becomes its child in the trace.
       const calls = currentCalls()
       if (calls === undefined) throw new Error(`The run ended before agent "${name}" was called.`)
-      const run = await calls.callAgent({ agentName: name, instruction }, (parent, called) => {
-        if (parent.agentPath.length >= MAX_DEPTH) {
-          throw new Error(`Agents call agents ${MAX_DEPTH} deep: ${parent.agentPath.join(' > ')}.`)
-        }
-        return runChild(agent, called.instruction, parent, toolCallId)
-      })
+      let run: AgentRun | undefined
+      const answer = await calls
+        .callAgent({ agentName: name, instruction }, async (parent, called) => {
+          if (parent.agentPath.length >= MAX_DEPTH) {
+            throw new Error(`Agents call agents ${MAX_DEPTH} deep: ${parent.agentPath.join(' > ')}.`)
+          }
+          run = await runChild(agent, called.instruction, parent, toolCallId)
+          return run
+        })
+        .catch((error: unknown) => {
+          throw run === undefined ? asRefusal(error) : error
+        })
+      // What a gate answered in the agent's place.
+      if (run === undefined) return answer
       if (run.status === 'waiting_for_human') throw new RunSuspended(`Agent "${name}" waits for a human.`)
       if (run.reason === 'done') return run.content
       throw new Error(unfinished(name, run))
@@ -49,8 +58,16 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
   }
 }
 
-function unfinished(name: string, { reason, error, content }: AgentRun): string {
-  const why = error === undefined ? '' : `: ${errorMessage(error)}`
+/** A gate, or a human, that refused the call of the agent has refused this tool's call. */
+function asRefusal(error: unknown): unknown {
+  if (!(error instanceof HookspanError) || error.code !== 'CALL_DENIED') return error
+  const refusal = error.cause as ChainResult | undefined
+  return isRefusal(refusal) ? new CallRefused(refusal) : error
+}
+
+function unfinished(name: string, { reason, error, content, denial }: AgentRun): string {
+  const cause = error === undefined ? denial?.reason : errorMessage(error)
+  const why = cause === undefined ? '' : `: ${cause}`
   const last = content === '' ? '' : ` It said last: ${content}`
   return `Agent "${name}" did not finish (${reason})${why}.${last}`
 }

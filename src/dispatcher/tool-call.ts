@@ -12,7 +12,7 @@ import { invalidCall, type WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { settleTool } from './settle-tool.ts'
 import { askPlugged } from './stand-in.ts'
-import { RunSuspended } from './suspended.ts'
+import { CallRefused, RunSuspended } from './suspended.ts'
 import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
 import {
   erroredEnding,
@@ -313,6 +313,7 @@ class ToolCallRun<A, R> {
 
   #threw(error: unknown): ToolEnding<R> | Waiting {
     if (error instanceof RunSuspended) return { waiting: undefined }
+    if (error instanceof CallRefused) return refusedEnding<R>(this.#call.toolCallId, error.refusal)
     return erroredEnding<R>(this.#call.toolCallId, error, false)
   }
 

@@ -72,7 +72,7 @@ const SEQUENCE = [
   'beforeToolCall lawyer',
   'beforeCallAgent lawyer',
   'onCallAgentError lawyer',
-  'onToolCallError lawyer',
+  'afterToolCall lawyer',
   'afterStep',
   // An approval that is given: the hook sees what was approved, so it comes after the human.
   'beforeStep',

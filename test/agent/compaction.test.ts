@@ -1,5 +1,5 @@
 import { type Agent, type AgentMessage, type AgentTool, execAgent } from 'hookspan/agent'
-import { deny } from 'hookspan/gates'
+import { deny, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 
@@ -89,6 +89,18 @@ describe.each(['chat', 'responses'] as const)('compaction over %s', (api) => {
     expect(JSON.stringify(run.messages)).toContain('door: lorem')
     expect(JSON.stringify(run.messages)).not.toContain('They saw')
     expect(run).toMatchObject({ content: 'All seen.', steps: 3, usage: { inputTokens: 400 } })
+  })
+
+  it('takes the summary of a gate in the place of the model, and leaves all where a gate gives none', async () => {
+    for (const result of [{ summary: 'A house was seen.' }, undefined]) {
+      const { client, fetch } = scripted([looks('door', 'window'), looks('roof'), { content: 'ok', usage }])
+      const { dispatcher } = recorded()
+      dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeCompact', decide: () => skip(result) }] })
+      const run = await execAgent({ agent: compacting(api), prompt: 'Look.', client, dispatcher })
+      expect(run).toMatchObject({ status: 'done', content: 'ok' })
+      const sent = JSON.stringify(fetch.requests.at(-1)?.messages)
+      expect([sent.includes('A house was seen.'), sent.includes('door: lorem')]).toEqual([!!result, !result])
+    }
   })
 
   it('changes nothing when the summary fails, is empty or is denied', async () => {

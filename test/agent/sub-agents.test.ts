@@ -1,5 +1,5 @@
 import { type Agent, type AgentTool, execAgent } from 'hookspan/agent'
-import { deny, mutate } from 'hookspan/gates'
+import { type Decision, deny, type GateContext, type GatePoint, mutate, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 
@@ -148,9 +148,26 @@ describe('a sub-agent', () => {
       client: last.client,
       dispatcher: third.dispatcher,
     })
-    expect(run.messages.at(-2)).toMatchObject({ content: expect.stringContaining('alone') })
+    expect(run.messages.at(-2)).toMatchObject({
+      content: '{"denied":true,"code":"policy_denied","reason":"alone"}',
+    })
+    expect(third.of('afterToolCall')).toMatchObject([{ apiName: 'researcher', outcome: 'denied' }])
     expect(third.of('onCallAgentError')).toHaveLength(1)
     expect(third.of('afterCallAgent')).toHaveLength(0)
+  })
+
+  it('is told of in words where a gate answers in its place, or refuses its run', async () => {
+    const told = async (point: GatePoint, decision: Decision) => {
+      const { client } = scripted([delegate('Find it.'), { content: 'ok' }])
+      const { dispatcher } = recorded()
+      const decide = (ctx: GateContext) =>
+        ctx.agentName === 'boss' && point === 'onStart' ? undefined : decision
+      dispatcher.use({ name: 'g', gates: [{ id: 'g', point, decide }] })
+      const run = await execAgent({ agent: boss, prompt: 'go', client, dispatcher })
+      return (run.messages.at(-2) as { content: string }).content
+    }
+    expect(await told('beforeCallAgent', skip('It is in the drawer.'))).toBe('It is in the drawer.')
+    expect(await told('onStart', deny('closed on Sundays'))).toContain('closed on Sundays')
   })
 
   it('that fails, or has no instruction, is an error of its tool, and the caller goes on', async () => {
