@@ -32,6 +32,12 @@ export class TraceTree implements Instrument {
 
   start(activity: Activity, info: OperationInfo, parent: ActivityScope | undefined): ActivityScope {
     const above = parent as TreeScope | undefined
+    // The child's run is the parent's call: one span, as in a real trace.
+    if (activity.kind === 'operation' && above?.activity.kind === 'agent' && !above.adopted) {
+      above.adopted = true
+      Object.assign(above.span.attributes, toSpan(activity, info, above.span).attributes)
+      return new TreeScope(above.span, activity)
+    }
     const span = toSpan(activity, info, above?.span)
     if (above === undefined) this.#roots.push(span)
     else above.span.children.push(span)
@@ -81,11 +87,13 @@ export class TraceTree implements Instrument {
 
 class TreeScope implements ActivityScope {
   readonly span: RecordedSpan
-  readonly #activity: Activity
+  readonly activity: Activity
+  /** Whether the run of the called agent has this span, too. */
+  adopted = false
 
   constructor(span: RecordedSpan, activity: Activity) {
     this.span = span
-    this.#activity = activity
+    this.activity = activity
   }
 
   run<T>(fn: () => T): T {
@@ -100,7 +108,7 @@ class TreeScope implements ActivityScope {
 
   end(end: ActivityEnd): void {
     this.span.endTime = now()
-    Object.assign(this.span.attributes, endAttributes(this.#activity, end))
+    Object.assign(this.span.attributes, endAttributes(this.activity, end))
     if (end.error === undefined) return
     this.span.attributes['error.type'] = errorType(end.error)
     this.span.status = { code: 2, message: errorMessage(end.error) }
@@ -171,7 +179,7 @@ function startOf(
       return { name: 'compact_context', attributes: {} }
     case 'agent':
       return {
-        name: `call_agent ${activity.agentName ?? activity.agentId}`,
+        name: `invoke_agent ${activity.agentName ?? activity.agentId}`,
         attributes: { 'hookspan.instruction': activity.instruction },
       }
     case 'gate':

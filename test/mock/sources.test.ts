@@ -203,7 +203,7 @@ describe('an AgentRun whose events are recorded', () => {
     const support = agent('support', [], { subAgents: [researcher] })
     const run = await execAgent({ agent: support, prompt: 'go', dispatcher, client })
     expect(run).toHaveSpans([
-      { name: 'invoke_agent researcher', parent: 'step 0', under: 'invoke_agent support' },
+      { name: 'invoke_agent researcher', parent: 'execute_tool researcher', under: 'invoke_agent support' },
       {
         name: 'execute_tool search',
         under: 'invoke_agent researcher',

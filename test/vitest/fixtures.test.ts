@@ -77,7 +77,7 @@ describe('a test with the fixtures of hookspan/vitest', () => {
       ({ title, status }) => title.startsWith('ok') !== (status === 'passed'),
     )
     expect(wrong).toEqual([])
-    expect(tests.size).toBe(MISTAKES.length + 13)
+    expect(tests.size).toBe(MISTAKES.length + 14)
   })
 
   it('prints the tree of a failed run and saves its trace as OTLP JSON', () => {

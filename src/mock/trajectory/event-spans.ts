@@ -16,6 +16,8 @@ export function spansOfEvents(events: readonly HookEvent[]): PlainSpan[] {
 class EventSpans {
   readonly spans: Open[] = []
   readonly #byKey = new Map<string, Open>()
+  /** Calls of tools that go on: a sub-agent is called by one of its name. */
+  readonly #running = new Set<string>()
 
   read(event: HookEvent): void {
     this.#operation(event)
@@ -75,7 +77,11 @@ class EventSpans {
   #operation(event: HookEvent): void {
     const { operationId, parentOperationId, agentName } = event
     if (this.#byKey.has(operationId)) return
-    const above = this.spans.findLast((span) => span.spanId.startsWith(`${parentOperationId} step`))
+    const above = this.spans.findLast(
+      ({ spanId, attributes }) =>
+        spanId.startsWith(`${parentOperationId} step`) ||
+        (this.#running.has(spanId) && attributes['gen_ai.tool.name'] === agentName),
+    )
     const parent = above?.spanId ?? parentOperationId
     this.#start(event, `invoke_agent ${agentName ?? ''}`.trim(), operationId, parent, {
       'gen_ai.operation.name': 'invoke_agent',
@@ -104,6 +110,7 @@ class EventSpans {
           }),
     })
     if (failed) this.#fail(key, event.errorType)
+    this.#running.delete(this.#byKey.get(key)?.spanId ?? '')
   }
 
   #place(event: HookEvent): string {
@@ -134,6 +141,7 @@ class EventSpans {
     { identifier, apiName, toolCallId }: Pick<ToolEvent, 'identifier' | 'apiName' | 'toolCallId'>,
     key: string,
   ): void {
+    this.#running.add(key)
     this.#start(event, `execute_tool ${apiName}`, key, this.#place(event), {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': apiName,

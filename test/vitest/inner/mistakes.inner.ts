@@ -136,6 +136,25 @@ test('ok: several runs, some of which fail', async ({ repeat }) => {
   expect(report.passHat(8)).toBe(0)
 })
 
+test('ok: a sub-agent has one span, as in a real trace', async ({ dispatcher, mocks, model, trace }) => {
+  mocks.use(mock('weather > get_weather').returns(1))
+  const client = model([callTool('weather', { instruction: 'go' }), ask, 'sunny', 'done'])
+  const boss = { name: 'boss', model: 'm', tools: [], subAgents: [agent] }
+  const run = await execAgent({ agent: boss, prompt, dispatcher, client })
+  const expected = [
+    {
+      name: 'invoke_agent weather',
+      parent: 'execute_tool weather',
+      attributes: { 'gen_ai.agent.name': 'weather' },
+    },
+    { name: 'execute_tool get_weather', under: 'invoke_agent weather' },
+  ]
+  for (const source of [trace, trace.events, trace.toJSON(), run]) {
+    expect(source).toHaveSpans(expected)
+    expect(source).not.toHaveSpans(['invoke_agent weather', 'invoke_agent weather'])
+  }
+})
+
 test('ok: without mocks the real tool runs', async ({ dispatcher, model, trace }) => {
   const real = {
     ...agent,
