@@ -29,7 +29,12 @@ export interface LlmCallInit<R = unknown> {
 
 export type LlmFunction<R> = (
   request: LlmRequest,
-  context: { signal: AbortSignal | undefined; traceparent: string | undefined },
+  context: {
+    signal: AbortSignal | undefined
+    traceparent: string | undefined
+    /** Whether a gate decides on the reply: until it has, nobody may be shown anything of it. */
+    gated: boolean
+  },
 ) => R | PromiseLike<R>
 
 /**
@@ -114,8 +119,9 @@ class LlmCallRun<R> {
     const { signal } = core
     signal?.throwIfAborted()
     const { traceparent } = this.#scopes
+    const gated = core.decidesAt('afterLlmCall')
     const asked = this.#scopes.run(() =>
-      runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent })),
+      runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent, gated })),
     )
     noteScriptedReply(this.#mark, asked)
     const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))

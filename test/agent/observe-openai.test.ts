@@ -182,6 +182,18 @@ describe.each([
     expect(after.map((event) => event.response.content)).toEqual(times(7, json.content))
   })
 
+  it('shows no raw response that a gate has not let through', async () => {
+    const { client, dispatcher } = observed({ content: 'a secret' }, { content: 'a secret' })
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'afterLlmCall', decide: () => deny('not fit') }] })
+    const response = await client.chat.completions.create(ask).asResponse()
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'not fit' } }] })
+    await expect(client.chat.completions.create({ ...ask, stream: true }).asResponse()).rejects.toMatchObject(
+      {
+        code: 'CALL_DENIED',
+      },
+    )
+  })
+
   it('is no failed call when the run ends before the caller has read its raw response', async () => {
     const { client, tree, dispatcher } = observed({ content: 'raw' })
     const errors: unknown[] = []

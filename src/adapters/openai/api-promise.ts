@@ -61,8 +61,7 @@ function watchedClass(Base: PromiseClass): WatchedClass {
 
     override async asResponse(): Promise<Response> {
       const response = await super.asResponse()
-      this.#call.raw(response)
-      return response
+      return this.#call.raw(response)
     }
 
     override _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise {

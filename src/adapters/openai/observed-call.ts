@@ -1,5 +1,6 @@
 import type { CallMaker } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { currentModelCall, type ModelCallMark, noteScripted } from '../../internal/live-calls.ts'
 import type { ModelServer } from '../../internal/llm/provider.ts'
 import { asObject } from '../../internal/llm/reading.ts'
@@ -29,6 +30,8 @@ export class ObservedCall {
   #parsing = false
   #read = false
   #stoodIn = false
+  #gated = false
+  #options: RequestOptions = {} as RequestOptions
 
   constructor(init: ObservedCallInit) {
     this.#init = init
@@ -56,7 +59,9 @@ export class ObservedCall {
           return this.#stream ? { response: message } : this.#standIn.body
         },
       },
-      (effective, { signal }) => {
+      (effective, { signal, gated }) => {
+        this.#gated = gated
+        this.#options = options
         const changed = effective === body ? options : { ...options, body: effective }
         const mark = currentModelCall()
         this.#mark = mark
@@ -111,16 +116,31 @@ export class ObservedCall {
     this.#reply.reject(error)
   }
 
-  /** The caller takes the response as it is. JSON is read from a copy; a stream is the caller's own affair. */
-  raw(response: Response): void {
-    if (this.#parsing || this.#read || this.#stoodIn) return
+  /**
+   * The caller takes the response as it is. JSON is read from a copy; a stream is the caller's own affair.
+   *
+   * @throws HookspanError `CALL_DENIED` for a stream that a gate is to decide on, which cannot be read before it is shown.
+   */
+  async raw(response: Response): Promise<Response> {
+    if (this.#parsing || this.#read || this.#stoodIn) return response
     this.#read = true
-    if (this.#stream) return this.#reply.resolve({})
-    if (this.#mark !== undefined) this.#mark.answered = true
-    response
-      .clone()
-      .json()
-      .then(this.#reply.resolve, () => this.#reply.resolve({}))
+    if (this.#gated && this.#stream) throw this.#unreadable(response)
+    if (!this.#stream && this.#mark !== undefined) this.#mark.answered = true
+    const read: Promise<unknown> = this.#stream ? Promise.resolve({}) : response.clone().json()
+    read.then(this.#reply.resolve, this.#gated ? this.#reply.reject : () => this.#reply.resolve({}))
+    if (!this.#gated) return response
+    await this.#outcome
+    return this.#standIn === undefined ? response : this.#standIn.props(this.#options).response
+  }
+
+  #unreadable(response: Response): HookspanError {
+    const error = new HookspanError(
+      'CALL_DENIED',
+      'A gate decides on the reply, and a stream that is taken with asResponse() cannot be held back. Await the call instead.',
+    )
+    this.#reply.reject(error)
+    response.body?.cancel().catch(() => {})
+    return error
   }
 }
 
