@@ -25,7 +25,7 @@ import type { ResolvedTraceOptions } from './options.ts'
 import { GEN_AI, HOOKSPAN } from './semconv.ts'
 import { hrTime, SpanClock } from './span-clock.ts'
 import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
-import { idsOfOperation, withIds } from './trace-ids.ts'
+import { idsOfOperation, RootSpans, withIds } from './trace-ids.ts'
 import { parseTraceparent } from './traceparent.ts'
 
 interface SpanPlan {
@@ -39,6 +39,7 @@ export class SpanInstrument implements Instrument {
   readonly #tracer: Tracer
   readonly #shared: ScopeShared
   readonly #options: ResolvedTraceOptions
+  readonly #rootSpans = new RootSpans()
   #warned = false
 
   constructor(tracer: Tracer, shared: ScopeShared) {
@@ -115,7 +116,11 @@ export class SpanInstrument implements Instrument {
     const ids = idsOfOperation(info.rootOperationId)
     const start = () => this.#tracer.startSpan(name, { ...options, root: true }, active)
     // Only the root operation itself has the root's span id; a child in another process gets one of its own.
-    if (info.rootOperationId === info.operationId) return { span: withIds(ids, start), parentContext: active }
+    if (info.rootOperationId === info.operationId) {
+      const { traceId } = ids
+      const rootIds = this.#rootSpans.isNew(ids.spanId) ? ids : { traceId }
+      return { span: withIds(rootIds, start), parentContext: active }
+    }
     const parentContext = trace.setSpanContext(active, { ...ids, traceFlags: 1, isRemote: true })
     return { span: this.#tracer.startSpan(name, options, parentContext), parentContext }
   }

@@ -12,12 +12,31 @@ export interface IdGenerator {
 let next: { traceId: string | undefined; spanId: string | undefined } | undefined
 
 /** Lets the root span that `fn` starts have these ids, where the SDK uses {@link operationIdGenerator}. */
-export function withIds<T>(ids: OperationIds, fn: () => T): T {
-  next = { ...ids }
+export function withIds<T>(ids: Partial<OperationIds>, fn: () => T): T {
+  next = { traceId: ids.traceId, spanId: ids.spanId }
   try {
     return fn()
   } finally {
     next = undefined
+  }
+}
+
+const SLOTS = 0x10000
+
+/**
+ * Remembers which root spans there were, so that an operation id that is used again, for the next turn of a conversation
+ * or another try of a job, does not give two spans of a trace one id. Takes 256 KB, and forgets rather than grows.
+ */
+export class RootSpans {
+  readonly #last = new Int32Array(SLOTS)
+
+  /** Whether a root span of this id has not been seen before. */
+  isNew(spanId: string): boolean {
+    const slot = Number.parseInt(spanId.slice(0, 4), 16)
+    const rest = Number.parseInt(spanId.slice(4, 12), 16) | 0
+    const isNew = this.#last[slot] !== rest
+    this.#last[slot] = rest
+    return isNew
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { deny, requireApproval, skip } from 'hookspan/gates'
+import { idsOfOperation } from 'hookspan/tracing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 
@@ -256,6 +257,17 @@ describe('trace ids', () => {
     expect(call.kind).toBe(SpanKind.CLIENT)
     expect(other.span('invoke_agent b').parentSpanContext?.spanId).toBe(call.spanContext().spanId)
     expect(other.span('invoke_agent b').spanContext().traceId).toBe(call.spanContext().traceId)
+  })
+
+  it('put operations of one id into one trace, as spans of their own', async () => {
+    setup = traced()
+    for (const agentName of ['turn 1', 'turn 2', 'turn 3']) {
+      await setup.dispatcher.startOperation({ operationId: 'conversation', agentName }).complete()
+    }
+    const contexts = setup.spans().map((span) => span.spanContext())
+    expect(contexts[0]).toMatchObject(idsOfOperation('conversation'))
+    expect(new Set(contexts.map(({ traceId }) => traceId)).size).toBe(1)
+    expect(new Set(contexts.map(({ spanId }) => spanId)).size).toBe(3)
   })
 
   it("give way to the caller's traceparent, and to a span that is active", async () => {
