@@ -143,6 +143,10 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   url = `http://${name === '0.0.0.0' || name === '[::]' ? '127.0.0.1' : name}:${address.port}`
+  if (store.setAside)
+    options.onNotice?.(
+      `Another version of the viewer wrote ${store.file}; that is kept as ${store.setAside}.`,
+    )
   housekeeping.start()
   watch.start()
   return {

@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createSchema, SCHEMA_VERSION } from './schema.ts'
 
+const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
+
 /** Where traces are kept when nothing else is said: the data folder of the user, by the custom of the system. */
 export function defaultDatabaseFile(env: NodeJS.ProcessEnv = process.env): string {
   return join(dataFolder(env), 'traces.db')
@@ -16,12 +18,34 @@ export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'hookspan')
 }
 
-/** Opens `file`, or memory for `:memory:`. A file written by another version of the viewer is renamed, never read wrongly. */
-export function openDatabase(file: string): DatabaseSync {
+export interface OpenedDatabase {
+  db: DatabaseSync
+  /** Where the file of another version went that had this one's name. */
+  setAside: string | undefined
+}
+
+/**
+ * Opens `file`, or memory for `:memory:`. A file written by another version of the viewer is renamed, never read wrongly.
+ *
+ * @throws naming the file when it cannot be opened, is no database, or is in use by another version.
+ */
+export function openDatabase(file: string): OpenedDatabase {
+  try {
+    return open(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === OPEN_ELSEWHERE) throw error
+    throw new Error(`Cannot open ${file}: ${(error as Error).message}. Name another file with --db.`, {
+      cause: error,
+    })
+  }
+}
+
+function open(file: string): OpenedDatabase {
+  let setAside: string | undefined
   if (file !== ':memory:') {
     // Traces hold prompts and results: only their owner may read them.
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    setAsideOtherVersion(file)
+    setAside = setAsideOtherVersion(file)
   }
   const db = new DatabaseSync(file)
   db.exec(`
@@ -29,16 +53,37 @@ export function openDatabase(file: string): DatabaseSync {
     PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 2000;
     PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;`)
   createSchema(db)
-  return db
+  return { db, setAside }
 }
 
-function setAsideOtherVersion(file: string): void {
-  if (!existsSync(file)) return
+/** Where it went, if it did. */
+function setAsideOtherVersion(file: string): string | undefined {
+  if (!existsSync(file)) return undefined
   const db = new DatabaseSync(file)
-  const version = versionOf(db)
-  db.close()
-  if (version === SCHEMA_VERSION || version === 0) return
-  renameSync(file, `${file}.v${version}`)
+  let version: number
+  try {
+    version = versionOf(db)
+    if (version === SCHEMA_VERSION || version === 0) return undefined
+    // What is in the write-ahead log moves along: leaving that mode folds it in, and cannot be done while another reads.
+    if (!isAlone(db)) {
+      const message = `${file} is in use by a viewer of another version. Stop that one, or name another file with --db.`
+      throw Object.assign(new Error(message), { code: OPEN_ELSEWHERE })
+    }
+  } finally {
+    db.close()
+  }
+  const aside = `${file}.v${version}`
+  renameSync(file, aside)
+  return aside
+}
+
+function isAlone(db: DatabaseSync): boolean {
+  try {
+    const mode = db.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string }
+    return mode.journal_mode === 'delete'
+  } catch {
+    return false
+  }
 }
 
 function versionOf(db: DatabaseSync): number {

@@ -27,6 +27,8 @@ export interface StoredRunSpans {
 
 export class Store {
   readonly file: string
+  /** Where the file of another version went that had this one's name. */
+  readonly setAside: string | undefined
   readonly #db: DatabaseSync
   readonly #writer: Writer
   readonly #spans: SpanReader
@@ -39,7 +41,9 @@ export class Store {
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#retention = options
-    this.#db = openDatabase(options.file)
+    const { db, setAside } = openDatabase(options.file)
+    this.#db = db
+    this.setAside = setAside
     this.#writer = new Writer(this.#db)
     this.#spans = new SpanReader(this.#db)
     this.#reader = new Reader(this.#db, this.#spans)

@@ -1,0 +1,41 @@
+/** The store's file, where it is not what was expected. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { startViewer } from 'hookspan/viewer'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hookspan-file-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+it('of another version is set aside whole and told of, and not while that version runs', async () => {
+  const db = join(folder, 'traces.db')
+  const old = new DatabaseSync(db)
+  old.exec('PRAGMA journal_mode = WAL; CREATE TABLE run (something TEXT); PRAGMA user_version = 99')
+  old.exec("INSERT INTO run VALUES ('kept')")
+  await expect(startViewer({ db, port: 0 })).rejects.toThrow(
+    `${db} is in use by a viewer of another version. Stop that one, or name another file with --db.`,
+  )
+  expect(old.prepare('SELECT something FROM run').all()).toHaveLength(1)
+  old.close()
+  const notices: string[] = []
+  const viewer = await startViewer({ db, port: 0, onNotice: (notice) => notices.push(notice) })
+  await viewer.close()
+  expect(notices).toEqual([`Another version of the viewer wrote ${db}; that is kept as ${db}.v99.`])
+  const aside = new DatabaseSync(`${db}.v99`)
+  expect(aside.prepare('SELECT something FROM run').all()).toEqual([{ something: 'kept' }])
+  aside.close()
+})
+
+it('that is no database is named, and left as it is', async () => {
+  const db = join(folder, 'notes.txt')
+  writeFileSync(db, 'hello')
+  await expect(startViewer({ db, port: 0 })).rejects.toThrow(
+    `Cannot open ${db}: file is not a database. Name another file with --db.`,
+  )
+  expect(readFileSync(db, 'utf8')).toBe('hello')
+})
