@@ -467,6 +467,26 @@ describe('export and import', () => {
       .toContain('"spanId": "0000000000000004"')
     await context.close()
   })
+
+  it('copies all of a result that the panel shows in part, as JSON and as a mock rule', async () => {
+    const traceId = 'b16'.padEnd(32, '4')
+    const attributes = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'fetch_page',
+      'gen_ai.tool.call.arguments': '{"url":"https://example.com"}',
+      'gen_ai.tool.call.result': `${'long '.repeat(40_000)}end`,
+    }
+    await post(viewer, otlp([{ traceId, spanId: id(1), name: 'execute_tool fetch_page', attributes }]))
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const page = await context.newPage()
+    await page.goto(`${viewer.url}/run/${traceId}?span=${id(1)}`)
+    for (const button of ['mock() rule', 'JSON']) {
+      await page.evaluate(() => navigator.clipboard.writeText(''))
+      await page.locator(`.panel button:has-text("${button}")`).click()
+      await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain('long long end')
+    }
+    await context.close()
+  })
 })
 
 it('compares two runs picked in the list', async () => {

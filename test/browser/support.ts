@@ -99,6 +99,15 @@ export function findFlaws(page: Page): Promise<string[]> {
         }
       }
     }
+    // What belongs to one row stays in it.
+    for (const row of document.querySelectorAll('.row, .event-line')) {
+      if (!visible(row)) continue
+      const { top, bottom } = row.getBoundingClientRect()
+      for (const child of [...row.children].filter(visible)) {
+        const box = child.getBoundingClientRect()
+        if (box.top < top - 2 || box.bottom > bottom + 2) flaws.push(`out of its row: ${name(child)}`)
+      }
+    }
     for (const pane of document.querySelectorAll(
       'main, .view, .panel-body, .timeline-rows, .conversation, .graph, .events, .lint, .compare-rows',
     )) {

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { buildConversation } from '../../src/viewer/model/conversation.ts'
 import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { lintRun } from '../../src/viewer/model/lint.ts'
 import { buildTree } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
@@ -78,6 +79,15 @@ it('what runs and who is waited for is said with the time until now', () => {
   ])
   expect(text[1]).toMatch(/^invoke_agent a {2}running +1\d\.\d s$/)
   expect(text[2]).toMatch(/human_intervention {2}waiting +1\d\.\d s$/)
+})
+
+it('a lint report says how many model calls it could not read', () => {
+  const said = { ...chat(10), 'gen_ai.input.messages': '[{"role":"user","content":"Hi"}]' }
+  const { rows, open } = load([
+    { spanId: id(1), name: 'chat m', end: 5, attributes: said },
+    { spanId: id(2), name: 'chat m', start: 6, end: 9, attributes: chat(10) },
+  ])
+  expect(lintRun(rows, open)).toMatchObject({ calls: 1, unreadCalls: 1, score: 100 })
 })
 
 it('the tokens of nested instrumentation count once for an agent, as for the run', () => {

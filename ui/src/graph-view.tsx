@@ -1,7 +1,7 @@
 /** Who called whom. */
 import { useMemo } from 'preact/hooks'
 import { buildGraph, type GraphNode } from '../../src/viewer/model/agent-graph.ts'
-import { formatCount, formatDuration, visibleText } from '../../src/viewer/model/format.ts'
+import { counted, formatCount, formatDuration, visibleText } from '../../src/viewer/model/format.ts'
 import { spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { Icon } from './icons.tsx'
 import { Empty, Text } from './parts.tsx'
@@ -67,16 +67,16 @@ export function GraphView({
             <button
               key={node.id}
               type="button"
-              class={`node cat-${node.kind} ${spanOfRow(node.spanId) === selected ? 'selected' : ''} ${node.errors > 0 ? 'bad' : ''}`}
+              class={`node cat-${node.kind} ${spanOfRow(node.spanId) === selected ? 'selected' : ''} ${node.errors + node.refused > 0 ? 'bad' : ''}`}
               style={{ left: `${x}px`, top: `${y}px` }}
-              title={visibleText(node.label)}
+              title={`${visibleText(node.label)}: ${describe(node).join(', ')}`}
               onClick={() => onSelect(spanOfRow(node.spanId))}
             >
               <Icon name={node.kind} />
               <span class="label">
                 <Text>{node.label}</Text>
               </span>
-              <span class="hint">{describe(node)}</span>
+              <span class="hint">{describe(node).slice(0, 3).join(' · ')}</span>
             </button>
           )
         })}
@@ -85,12 +85,15 @@ export function GraphView({
   )
 }
 
-function describe(node: GraphNode): string {
-  const parts = [node.calls === 1 ? '1 call' : `${node.calls} calls`, formatDuration(node.totalMs)]
-  if (node.tokens > 0) parts.push(`${formatCount(node.tokens)} tok`)
-  if (node.mocked > 0) parts.push(`${node.mocked} mocked`)
+/** What went other than as usual first; all of it is in the title. */
+function describe(node: GraphNode): string[] {
+  const parts = [counted(node.calls, 'call')]
   if (node.errors > 0) parts.push(`${node.errors} failed`)
-  return parts.join(' · ')
+  if (node.refused > 0) parts.push(`${node.refused} refused`)
+  if (node.mocked > 0) parts.push(`${node.mocked} mocked`)
+  parts.push(formatDuration(node.totalMs))
+  if (node.tokens > 0) parts.push(`${formatCount(node.tokens)} tok`)
+  return parts
 }
 
 interface Place {

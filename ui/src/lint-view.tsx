@@ -1,5 +1,5 @@
 /** What fills the context without need. */
-import { formatCount } from '../../src/viewer/model/format.ts'
+import { counted, formatCount } from '../../src/viewer/model/format.ts'
 import { useLoaded, useSource } from './hooks.ts'
 import { Badge, Empty, Text } from './parts.tsx'
 
@@ -44,8 +44,10 @@ export function LintView({
         <p>
           of 100.{' '}
           {value.findings.length === 0
-            ? `Nothing was found in ${value.calls} model calls.`
-            : `${value.findings.length} ${value.findings.length === 1 ? 'finding' : 'findings'} in ${value.calls} model calls.`}{' '}
+            ? `Nothing was found in ${counted(value.calls, 'model call')}.`
+            : `${counted(value.findings.length, 'finding')} in ${counted(value.calls, 'model call')}.`}{' '}
+          {value.unreadCalls > 0 &&
+            `${counted(value.unreadCalls, 'other')} ${value.unreadCalls === 1 ? 'carries' : 'carry'} no messages. `}
           <span class="hint">Tokens are estimated at four characters each.</span>
         </p>
       </div>

@@ -1,8 +1,14 @@
 /** Everything about one span. */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { readText } from '../../src/viewer/model/attributes.ts'
-import { formatCompaction, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import {
+  formatCompaction,
+  formatCost,
+  formatCount,
+  formatDuration,
+  visibleText,
+} from '../../src/viewer/model/format.ts'
 import { type Message, type MessagePart, modelCall, toolCallFacts } from '../../src/viewer/model/messages.ts'
 import { mockRule } from '../../src/viewer/model/mock-rule.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
@@ -393,7 +399,7 @@ function Table({
       {entries.map(([key, value]) => (
         <div key={key}>
           <dt>
-            <Text>{key}</Text>
+            <Key>{key}</Key>
           </dt>
           <dd>
             {typeof value === 'string' && value.length <= 160 && !/^\s*[[{]/.test(value) ? (
@@ -410,6 +416,22 @@ function Table({
         </div>
       ))}
     </dl>
+  )
+}
+
+/** A long name breaks after a dot or an underscore, not in the middle of a word. */
+function Key({ children }: { children: string }) {
+  return (
+    <bdi>
+      {visibleText(children)
+        .split(/(?<=[._])/)
+        .map((part, index) => (
+          <Fragment key={index}>
+            {index > 0 && <wbr />}
+            {part}
+          </Fragment>
+        ))}
+    </bdi>
   )
 }
 

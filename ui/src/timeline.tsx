@@ -359,8 +359,8 @@ function Bar({ row, range, nowUs }: { row: SpanRow; range: Range; nowUs: number 
   const left = ((row.startUs - range.fromUs) / range.lengthUs) * 100
   const width = ((end - row.startUs) / range.lengthUs) * 100
   const ms = (end - row.startUs) / 1000
-  // The label stands where there is room: after the bar, else before it, else inside.
-  const side = left + width < 82 ? 'after' : left > 18 ? 'before' : 'inside'
+  // The label stands where there is room: after the bar, else before it, else above.
+  const side = left + width < 82 ? 'after' : left > 18 ? 'before' : 'above'
   return (
     <div class="c-bar">
       <div class="lane">

@@ -11,6 +11,8 @@ export interface GraphNode {
   calls: number
   errors: number
   mocked: number
+  /** Calls that a gate or a person did not let through. */
+  refused: number
   totalMs: number
   tokens: number
   /** Distance from the first agent. */
@@ -93,6 +95,7 @@ function add(
       calls: 0,
       errors: 0,
       mocked: 0,
+      refused: 0,
       totalMs: 0,
       tokens: 0,
       layer: caller ? caller.layer + 1 : 0,
@@ -103,6 +106,7 @@ function add(
   node.calls++
   node.errors += row.error ? 1 : 0
   node.mocked += row.mocked ? 1 : 0
+  node.refused += row.outcome === 'denied' || row.outcome === 'rejected' ? 1 : 0
   node.totalMs += durationMs(row)
   node.tokens += row.inputTokens + row.outputTokens
   if (caller) {

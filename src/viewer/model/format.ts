@@ -21,6 +21,10 @@ export function formatCount(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
+export function counted(count: number, one: string): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : `${one}s`}`
+}
+
 export function formatCost(usd: number): string {
   if (usd === 0) return '–'
   if (usd < 0.01) return `$${usd.toPrecision(2)}`

@@ -32,6 +32,8 @@ export interface LintReport {
   score: number
   /** Model calls that could be read. */
   calls: number
+  /** Model calls that carry no messages. */
+  unreadCalls: number
 }
 
 const OVERSIZED_RESULT_TOKENS = 4_000
@@ -50,6 +52,7 @@ export function lintRun(
   const toolsUsed = new Set<string>()
   const offered = new Map<string, { tool: ToolDefinition; spanId: string; calls: number }>()
   let calls = 0
+  let unreadCalls = 0
   let sentTokens = 0
   for (const { row } of summaryNodes(rows)) {
     if (row.category === 'tool') toolsUsed.add(row.label)
@@ -57,7 +60,10 @@ export function lintRun(
     const span = open(row.spanId)
     if (!span) continue
     const call = modelCall(span)
-    if (call.input.length === 0) continue
+    if (call.input.length === 0) {
+      unreadCalls++
+      continue
+    }
     calls++
     const chars = call.input.reduce((sum, message) => sum + messageChars(message), 0) + toolChars(call.tools)
     sentTokens += row.inputTokens || estimateTokens(chars)
@@ -89,7 +95,7 @@ export function lintRun(
     )
     findings.get('unused')!.calls = Math.max(...unused.map((entry) => entry.calls))
   }
-  return report([...findings.values()], sentTokens, calls)
+  return { ...report([...findings.values()], sentTokens), calls, unreadCalls }
 }
 
 interface Found {
@@ -114,7 +120,7 @@ function note(findings: Map<string, LintFinding>, found: Found, spanId: string):
     })
 }
 
-function report(findings: LintFinding[], sentTokens: number, calls: number): LintReport {
+function report(findings: LintFinding[], sentTokens: number): Pick<LintReport, 'findings' | 'score'> {
   let wasted = 0
   for (const finding of findings) {
     const share = (finding.tokens * finding.calls) / Math.max(1, sentTokens)
@@ -123,7 +129,7 @@ function report(findings: LintFinding[], sentTokens: number, calls: number): Lin
     wasted += share * 100 + (broken ? 10 : 0)
   }
   findings.sort((a, b) => b.tokens * b.calls - a.tokens * a.calls)
-  return { findings, calls, score: calls === 0 ? 100 : Math.max(0, Math.round(100 - Math.min(100, wasted))) }
+  return { findings, score: Math.max(0, Math.round(100 - Math.min(100, wasted))) }
 }
 
 function* lintMessages(messages: Message[]): Generator<Found> {

@@ -1,5 +1,12 @@
 import type { Conversation, ConversationItem, Piece } from '../model/conversation.ts'
-import { formatCompaction, formatCost, formatCount, formatDuration, visibleText } from '../model/format.ts'
+import {
+  counted,
+  formatCompaction,
+  formatCost,
+  formatCount,
+  formatDuration,
+  visibleText,
+} from '../model/format.ts'
 import type { RunSummary, SpanRow } from '../model/span.ts'
 import { TIME_KINDS, timeBreakdown } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
@@ -41,10 +48,6 @@ function totals(summary: RunSummary): string {
     counted(summary.errors, 'error'),
   ]
   return parts.filter((part) => part !== '–').join(', ')
-}
-
-function counted(count: number, one: string): string {
-  return `${count} ${count === 1 ? one : `${one}s`}`
 }
 
 const TIME_NAMES = {
