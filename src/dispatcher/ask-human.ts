@@ -1,5 +1,7 @@
 import type { AskResult } from '../gates/chain.ts'
+import type { ApprovalRequest } from '../gates/index.ts'
 import type { ApprovalOutcome } from '../hooks/index.ts'
+import { errorMessage } from '../internal/errors.ts'
 import { allowAlways, allowKey, isAlwaysAllowed, type Question, requestFor } from './approval-question.ts'
 import { withdrawParked } from './claim-execution.ts'
 import type { OperationCore } from './operation-core.ts'
@@ -18,7 +20,13 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   // The outcome of a run that was stopped may still be put to a human, and nothing else of it.
   const stopped = question.point === 'beforeComplete' ? undefined : core.stop
   if (questions.closed || stopped !== undefined) return withdrawn(stopped).result
-  const request = requestFor(core, question)
+  let request: ApprovalRequest
+  try {
+    request = requestFor(core, question)
+  } catch (error) {
+    const reason = `a human cannot be shown what is asked: ${errorMessage(error)}`
+    return { kind: 'deny', code: 'approval_error', reason, stop: false, gateId: gate.id }
+  }
   const always = allowKey(question, request)
   if (question.settled?.includes(request.id)) {
     // Answered before the call waited for another human: nothing is told twice.

@@ -4,6 +4,19 @@ import { sha256 } from './sha256.ts'
 /** `JSON.stringify` that never throws: cycles and BigInts become strings. Undefined and functions become `''`. */
 export function safeStringify(value: unknown): string {
   try {
+    return wholeJson(value)
+  } catch (error) {
+    return JSON.stringify(`[not serializable: ${error instanceof Error ? error.message : 'unknown'}]`)
+  }
+}
+
+/**
+ * The same, where somebody decides by what it says: it is the whole value, or nothing.
+ *
+ * @throws RangeError for a value that is nested too deeply, and what a getter of it throws.
+ */
+export function wholeJson(value: unknown): string {
+  try {
     return JSON.stringify(value) ?? ''
   } catch {
     return stringifyHostile(value)
@@ -12,19 +25,15 @@ export function safeStringify(value: unknown): string {
 
 function stringifyHostile(value: unknown): string {
   const path: object[] = []
-  try {
-    const text = JSON.stringify(value, function (this: unknown, _key, item: unknown) {
-      if (typeof item === 'bigint') return item.toString()
-      if (typeof item !== 'object' || item === null) return item
-      while (path.length > 0 && path.at(-1) !== this) path.pop()
-      if (path.includes(item)) return '[Circular]'
-      path.push(item)
-      return item
-    })
-    return text ?? ''
-  } catch (error) {
-    return JSON.stringify(`[not serializable: ${error instanceof Error ? error.message : 'unknown'}]`)
-  }
+  const text = JSON.stringify(value, function (this: unknown, _key, item: unknown) {
+    if (typeof item === 'bigint') return item.toString()
+    if (typeof item !== 'object' || item === null) return item
+    while (path.length > 0 && path.at(-1) !== this) path.pop()
+    if (path.includes(item)) return '[Circular]'
+    path.push(item)
+    return item
+  })
+  return text ?? ''
 }
 
 /**
@@ -72,7 +81,11 @@ function bytesText(value: unknown): unknown {
 
 /** JSON with the keys of every object in code point order, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(sortKeys(JSON.parse(safeStringify(value) || 'null')))
+  return canonical(safeStringify(value))
+}
+
+function canonical(text: string): string {
+  return JSON.stringify(sortKeys(JSON.parse(text || 'null')))
 }
 
 function sortKeys(value: unknown): unknown {
@@ -82,9 +95,13 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item)]))
 }
 
-/** SHA-256 of the canonical JSON, in hex: what binds an approval to the arguments that were shown. */
+/**
+ * SHA-256 of the canonical JSON, in hex: what binds an approval to the arguments that were shown.
+ *
+ * @throws what `wholeJson` throws: values that cannot be told apart have no digest.
+ */
 export function digestOf(value: unknown): string {
-  return sha256(canonicalJson(value))
+  return sha256(canonical(wholeJson(value)))
 }
 
 /** Whether a value comes back from JSON as it went in: plain objects, lists, texts, finite numbers, booleans, null. */

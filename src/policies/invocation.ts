@@ -3,7 +3,7 @@ import type { Decision, GateContext, GatePoint } from '../gates/index.ts'
 import { DECISION_SCHEMA_VERSION, GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
-import { safeStringify } from '../internal/json.ts'
+import { wholeJson } from '../internal/json.ts'
 
 /** What a command reads on its standard input, and what an endpoint is posted. */
 export interface GateInvocation extends Omit<GateContext, 'state' | 'signal'> {
@@ -13,19 +13,27 @@ export interface GateInvocation extends Omit<GateContext, 'state' | 'signal'> {
   readonly probe?: true
 }
 
-/** @throws GateFailure for more than `maxBytes`. */
+/** @throws GateFailure for what JSON cannot carry, and for more than `maxBytes`. */
 export function invocationOf(gateId: string, ctx: GateContext, maxBytes: number): string {
   const { state: _state, signal: _signal, ...rest } = ctx
-  const text = safeStringify({
-    schemaVersion: DECISION_SCHEMA_VERSION,
-    gateId,
-    ...rest,
-  } satisfies GateInvocation)
+  const text = questionText({ schemaVersion: DECISION_SCHEMA_VERSION, gateId, ...rest })
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) {
     throw new GateFailure('gate_error', `what it is to decide on has ${bytes} bytes, more than ${maxBytes}`)
   }
   return text
+}
+
+/** Whoever decides sees all of it: what does not show in JSON would pass undecided. @throws GateFailure */
+function questionText(question: GateInvocation): string {
+  try {
+    return wholeJson(question)
+  } catch (error) {
+    throw new GateFailure(
+      'gate_error',
+      `what it is to decide on cannot be told as JSON: ${errorMessage(error)}`,
+    )
+  }
 }
 
 /** @throws GateFailure `gate_invalid`. */

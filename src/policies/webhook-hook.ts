@@ -39,7 +39,7 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
     ...(match !== undefined && { match }),
     handler: (event: HookEvent<T>, { traceparent }: HookContext) => {
       const { operationId, sequence } = event
-      const deliveryId = `${operationId}.${sequence}.${id}`
+      const deliveryId = headerText(`${operationId}.${sequence}.${id}`)
       const shown = select === undefined ? plain(event) : select(event)
       const body = safeStringify({ id: deliveryId, type, event: shown })
       const sent = sender.send({ id: deliveryId, body, ...(traceparent !== undefined && { traceparent }) })
@@ -53,6 +53,11 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
   }
   assertHook(hook)
   return hook as unknown as WebhookHook<T>
+}
+
+/** It is a header's value, and an operation id may be any text. */
+function headerText(text: string): string {
+  return text.toWellFormed().replace(/[^\x21-\x7e]+/gu, encodeURIComponent)
 }
 
 /** Errors become what JSON can carry of them. */

@@ -406,6 +406,38 @@ describe('hostile answers', () => {
   })
 })
 
+describe('arguments nested so deeply that JSON cannot show them', () => {
+  const args: unknown = JSON.parse(`{"command":"rm -rf /","pad":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
+
+  it.each<[string, () => Promise<Gate>]>([
+    [
+      'a command',
+      async () => commandGate({ id: 'g', point: 'beforeToolCall', command: 'echo', args: [PROCEED] }),
+    ],
+    [
+      'an endpoint',
+      async () => {
+        const url = await listen(says(PROCEED))
+        return httpGate({ id: 'g', point: 'beforeToolCall', url, allowPrivateAddresses: true })
+      },
+    ],
+  ])('do not run on the word of %s, which has not seen them', async (_name, make) => {
+    const { outcome, ran } = await callTool(start([await make()]).op, args)
+    expect(outcome).toMatchObject({
+      state: 'denied',
+      code: 'gate_error',
+      reason: expect.stringContaining('cannot be told as JSON'),
+    })
+    expect(ran).toEqual([])
+  })
+
+  it('do not run on the word of a human, who has not seen them', async () => {
+    const { call, ran } = desk()
+    expect(await call(args)).toMatchObject({ state: 'denied', code: 'approval_error' })
+    expect(ran).toEqual([])
+  })
+})
+
 describe('config files', () => {
   const load = (text: string, name = 'hookspan.config.yaml', more: (path: string) => void = () => {}) => {
     const cwd = folder()

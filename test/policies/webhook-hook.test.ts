@@ -85,6 +85,16 @@ it('signs each attempt anew, so that a receiver which checks for replays takes t
   expect(attempts).toEqual(['verified', 'verified', 'verified'])
 })
 
+it.each(['заказ 7', 'a\r\nx: y', '\ud800'])('tells of an operation whose id is %j', async (operationId) => {
+  const { url, got } = await endpoint(() => 204)
+  const hook = webhookHook({ id: 'billing', type: 'onComplete', url, ...options })
+  await new HookDispatcher().startOperation({ operationId, hooks: [hook] }).complete()
+  await hook.flush()
+  expect(got).toHaveLength(1)
+  expect(got[0]?.request.headers['webhook-id']).toBe(got[0]?.body.id)
+  expect(got[0]?.body.event.operationId).toBe(operationId)
+})
+
 it('never keeps the agent waiting, and gives up what does not pass', async () => {
   const { url, got } = await endpoint(() => 400)
   const dead = deadLetters()
