@@ -105,7 +105,9 @@ export class OperationGates {
   }
 
   #decided(record: GateRecord, { toolCallId }: DecideOptions): void {
-    this.#core.host.reporter.publish({
+    const { reporter } = this.#core.host
+    if (!reporter.observed) return
+    reporter.publish({
       status: 'decided',
       operationId: this.#core.info.operationId,
       ...(toolCallId !== undefined && { toolCallId }),

@@ -29,31 +29,12 @@ export async function runGate(
   ctx: Omit<GateContext, 'signal'>,
   runSignal?: AbortSignal,
 ): Promise<GateAnswer> {
-  const timeoutMs = gate.timeoutMs ?? DEFAULT_GATE_TIMEOUT_MS
-  const scope = new GateScope(runSignal)
-  let timer: NodeJS.Timeout | undefined
-  let cut: (() => void) | undefined
+  // Not `AbortSignal.any()`: a run's signal that lives on keeps something of each signal that is derived from it.
+  const scope = new AbortController()
+  if (runSignal?.aborted) scope.abort(runSignal.reason)
   try {
-    const answer = gate.decide({
-      ...ctx,
-      payload: snapshot(ctx.payload),
-      get signal() {
-        return scope.signal
-      },
-    })
-    const decision = isThenable(answer)
-      ? await Promise.race([
-          answer,
-          new Promise<never>((_resolve, reject) => {
-            const expire = () => reject(new GateTimeout(`no decision within ${timeoutMs} ms`))
-            if (timeoutMs !== Number.POSITIVE_INFINITY)
-              timer = setTimeout(expire, Math.min(timeoutMs, MAX_TIMER_MS))
-            cut = () => reject(new Error('the run was aborted'))
-            if (runSignal?.aborted) cut()
-            else runSignal?.addEventListener('abort', cut, { once: true })
-          }),
-        ])
-      : answer
+    const answer = gate.decide({ ...ctx, payload: snapshot(ctx.payload), signal: scope.signal })
+    const decision = isThenable(answer) ? await inTime(answer, gate, scope, runSignal) : answer
     if (decision === undefined) return { ok: true, decision: { decision: 'proceed' } }
     const problem = decisionProblem(decision, ctx.point)
     if (problem !== undefined) return { ok: false, code: 'gate_invalid', message: problem }
@@ -68,41 +49,48 @@ export async function runGate(
           ? error.failure
           : 'gate_error'
     return { ok: false, code, message: errorMessage(error), error }
-  } finally {
-    clearTimeout(timer)
-    if (cut !== undefined) runSignal?.removeEventListener('abort', cut)
-    scope.leave()
   }
 }
 
-/**
- * The signal of one decision, made for gates that ask for it only. Not `AbortSignal.any()`: a run's signal that lives on
- * keeps something of each signal that is derived from it.
- */
-class GateScope {
-  readonly #run: AbortSignal | undefined
-  #controller: AbortController | undefined
-  readonly #onAbort = () => this.#controller?.abort(this.#run?.reason)
-
-  constructor(run: AbortSignal | undefined) {
-    this.#run = run
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller !== undefined) return this.#controller.signal
-    this.#controller = new AbortController()
-    if (this.#run?.aborted) this.#onAbort()
-    else this.#run?.addEventListener('abort', this.#onAbort, { once: true })
-    return this.#controller.signal
-  }
-
-  abort(reason: unknown): void {
-    this.#controller?.abort(reason)
-  }
-
-  leave(): void {
-    this.#run?.removeEventListener('abort', this.#onAbort)
-  }
+/** What an asynchronous gate answers, unless its time is over or the run is aborted before. */
+function inTime(
+  answer: PromiseLike<Decision | undefined>,
+  gate: Gate,
+  scope: AbortController,
+  runSignal: AbortSignal | undefined,
+): Promise<Decision | undefined> {
+  const { timeoutMs = DEFAULT_GATE_TIMEOUT_MS } = gate
+  return new Promise((resolve, reject) => {
+    const cut = () => {
+      settled()
+      scope.abort(runSignal?.reason)
+      reject(new Error('the run was aborted'))
+    }
+    const expire = () => {
+      settled()
+      reject(new GateTimeout(`no decision within ${timeoutMs} ms`))
+    }
+    const settled = () => {
+      clearTimeout(timer)
+      runSignal?.removeEventListener('abort', cut)
+    }
+    const timer =
+      timeoutMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(expire, Math.min(timeoutMs, MAX_TIMER_MS))
+    if (runSignal?.aborted) return cut()
+    runSignal?.addEventListener('abort', cut, { once: true })
+    Promise.resolve(answer).then(
+      (decision) => {
+        settled()
+        resolve(decision)
+      },
+      (error: unknown) => {
+        settled()
+        reject(error)
+      },
+    )
+  })
 }
 
 /** Longer delays make Node fire at once. */
