@@ -68,7 +68,12 @@ async function runSuite(suite: Suite): Promise<void> {
   const rounds = Number(options.rounds ?? (options.quick ? 1 : suite.rounds))
   if (!Number.isInteger(rounds) || rounds < 1)
     fail(`Expected --rounds to be an integer >= 1, got "${options.rounds}".`)
-  const result = await measure(suite, { rounds, variants, effort: effortOf(suite), onProgress: progress })
+  const result = await measure(suite, {
+    rounds,
+    variants,
+    effortOf: (variant) => effortOf(variant.effort ?? suite.effort),
+    onProgress: progress,
+  })
   progress('')
   console.log(`\n${suiteReport(suite, result)}\n`)
   for (const { id, error } of result.variants)
@@ -84,7 +89,7 @@ async function runSuite(suite: Suite): Promise<void> {
   writeFileSync(resultFile(suite), `${JSON.stringify(result, null, 2)}\n`)
 }
 
-function effortOf({ effort }: Suite): Effort {
+function effortOf(effort: Effort): Effort {
   if (!options.quick) return effort
   return { warmups: Math.min(effort.warmups, 3), batches: Math.min(effort.batches, 5), count: effort.count }
 }

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 
 export interface MeasureOptions {
   readonly rounds: number
-  readonly effort: Effort
+  effortOf(variant: Variant): Effort
   readonly variants: readonly Variant[]
   onProgress(text: string): void
 }
@@ -23,10 +23,11 @@ export async function measure(suite: Suite, options: MeasureOptions): Promise<Su
   const errors = new Map<string, string>()
   for (let round = 0; round < options.rounds; round++) {
     const order = round % 2 === 0 ? options.variants : options.variants.toReversed()
-    for (const { id } of order) {
+    for (const variant of order) {
+      const { id } = variant
       options.onProgress(`${suite.id} round ${round + 1}/${options.rounds} ${id}`)
       try {
-        const sample = await sampleOf(suite.id, id, options.effort)
+        const sample = await sampleOf(suite.id, id, options.effortOf(variant))
         samples.set(id, [...(samples.get(id) ?? []), sample])
       } catch (error) {
         errors.set(id, lastLines(error))
@@ -36,7 +37,7 @@ export async function measure(suite: Suite, options: MeasureOptions): Promise<Su
   const variants = options.variants.map((variant) =>
     summary(variant, samples.get(variant.id) ?? [], errors.get(variant.id)),
   )
-  return { suite: suite.id, environment: environment(loadBefore), effort: options.effort, variants }
+  return { suite: suite.id, environment: environment(loadBefore), effort: suite.effort, variants }
 }
 
 async function sampleOf(suiteId: string, variantId: string, effort: Effort): Promise<Sample> {

@@ -21,6 +21,8 @@ export interface Variant {
   readonly group?: string
   /** Needs the packages of `bench/peers`. */
   readonly peer?: boolean
+  /** Instead of the suite's: work that differs by a thousand times is not measured alike. */
+  readonly effort?: Effort
   load(): Promise<Workload | Measurement>
 }
 
@@ -48,7 +50,7 @@ export interface Suite {
   readonly title: string
   /** What the table needs to be understood. */
   readonly notes: readonly string[]
-  readonly unit: 'ns' | 'us' | 'bytes'
+  readonly unit: 'ns' | 'us' | 'bytes' | 'per second'
   /** `wall`: time on the clock. `cpu`: processor time of the whole process, garbage collection included. */
   readonly clock: 'wall' | 'cpu'
   readonly rounds: number

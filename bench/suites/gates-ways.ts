@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { execAgent } from 'hookspan/agent'
 import type { Gate } from 'hookspan/gates'
@@ -40,8 +43,7 @@ export function bare(): Workload {
   }
 }
 
-const step = (count: number) => (): Workload => {
-  const dispatcher = new HookDispatcher()
+function step(count: number, dispatcher = new HookDispatcher()): Workload {
   if (count > 0) dispatcher.use({ name: 'gates', gates: gates(count) })
   const op = dispatcher.startOperation()
   return {
@@ -53,6 +55,23 @@ const step = (count: number) => (): Workload => {
         }
       }),
     verify: (total) => verify(total, count),
+  }
+}
+
+/** The same package, in which no gate can decide about a call. */
+async function withoutGates(): Promise<HookDispatcher> {
+  const core = fileURLToPath(new URL('core.js', import.meta.resolve('hookspan')))
+  const folder = mkdtempSync(`${tmpdir()}/hookspan-bench-`)
+  try {
+    const asked = 'return this.#gates.decideAt(point);'
+    const parts = readFileSync(core, 'utf8').split(asked)
+    if (parts.length !== 2) throw new Error(`Expected \`${asked}\` once in ${core}: cut it anew.`)
+    writeFileSync(`${folder}/core.mjs`, parts.join('return false;'))
+    const cut: Record<string, unknown> = await import(pathToFileURL(`${folder}/core.mjs`).href)
+    const name = Object.keys(cut).find((key) => key.startsWith('HookDispatcher$')) as string
+    return new (cut[name] as typeof HookDispatcher)()
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 }
 
@@ -82,9 +101,10 @@ const agent = (count: number) => (): Workload => {
   }
 }
 
-export const step0 = step(0)
-export const step1 = step(1)
-export const step5 = step(5)
+export const stepCut = async (): Promise<Workload> => step(0, await withoutGates())
+export const step0 = () => step(0)
+export const step1 = () => step(1)
+export const step5 = () => step(5)
 export const agent0 = agent(0)
 export const agent1 = agent(1)
 export const agent5 = agent(5)

@@ -3,8 +3,18 @@ import { agentRun } from './agent-run.ts'
 import { dispatch } from './dispatch.ts'
 import { gates } from './gates.ts'
 import { heap } from './heap.ts'
+import { httpGate } from './http-gate.ts'
 import { mockMatch } from './mock-match.ts'
 import { mockedCall } from './mocked-call.ts'
 import { toolCall } from './tool-call.ts'
 
-export const suites: readonly Suite[] = [dispatch, toolCall, agentRun, heap, mockedCall, mockMatch, gates]
+export const suites: readonly Suite[] = [
+  dispatch,
+  toolCall,
+  agentRun,
+  heap,
+  mockedCall,
+  mockMatch,
+  gates,
+  httpGate,
+]

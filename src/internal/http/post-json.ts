@@ -151,6 +151,7 @@ function send(options: PostOptions) {
   outgoing.on('response', (response) => {
     const chunks: Buffer[] = []
     let bytes = 0
+    let whole = false
     const { statusCode: status = 0, headers } = response
     response.on('data', (chunk: Buffer) => {
       bytes += chunk.length
@@ -158,10 +159,13 @@ function send(options: PostOptions) {
       else chunks.push(chunk)
     })
     response.on('end', () => {
-      if (response.complete) resolve({ status, headers, body: Buffer.concat(chunks).toString() })
+      whole = response.complete
+      if (whole) resolve({ status, headers, body: Buffer.concat(chunks).toString() })
     })
     response.on('error', reject)
-    response.on('close', () => reject(new Error('the connection was closed before the reply was whole')))
+    response.on('close', () => {
+      if (!whole) reject(new Error('the connection was closed before the reply was whole'))
+    })
   })
   outgoing.end(body)
   return promise
