@@ -40,11 +40,11 @@ export const gates: Suite = {
   id: 'gates',
   title: 'Gates on a tool call',
   notes: [
-    `Microseconds per call of an asynchronous tool. The gates are asynchronous functions of this process that let every call through; they run one after the other. The second table runs a whole agent in which the model asks for ${CALLS_PER_TURN} calls in one turn and then ends. Each framework is compared with itself without a guard. A gate of hookspan gets a copy of the arguments and a time limit, and its decision is recorded; LangChain's and OpenAI's guards get neither.`,
+    `Microseconds of processor time per call of an asynchronous tool. The gates are asynchronous functions of this process that let every call through; they run one after the other. The second table runs a whole agent in which the model asks for ${CALLS_PER_TURN} calls in one turn and then ends. Each framework is compared with itself without a guard. A gate of hookspan gets a copy of the arguments and a time limit, and its decision is recorded; LangChain's and OpenAI's guards get neither.`,
     '"Its questions for gates cut out" is the built package with one method changed: whether any gate decides here is answered with no before anything is looked up. What is left of the difference is what gates cost those who have none.',
   ],
   unit: 'us',
-  clock: 'wall',
+  clock: 'cpu',
   rounds: 5,
   effort: { warmups: 3, batches: 15, count: 1_000 },
   baselines: [
