@@ -4,6 +4,8 @@ import type { ReadableSpan, SpanExporter } from './types.ts'
 
 /** How long started spans are collected before they are sent. */
 const GATHER_MS = 100
+/** Nobody answered: a viewer may be started later, or was too busy. Asked again at the next start after so long. */
+const ASK_AGAIN_MS = 5_000
 
 /**
  * Sends spans at their start, so that a run is visible while it goes on. Only to our own viewer, which says what it
@@ -11,31 +13,43 @@ const GATHER_MS = 100
  */
 export class ViewerLink implements SpanSink {
   readonly #exporter: SpanExporter
+  readonly #tracesUrl: string
   #live = false
-  #asking = true
+  #asking = false
+  #askAtMs = 0
   #waiting = new Map<string, ReadableSpan>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(exporter: SpanExporter, tracesUrl: string) {
     this.#exporter = exporter
-    void this.#ask(tracesUrl)
+    this.#tracesUrl = tracesUrl
+    void this.#ask()
   }
 
-  async #ask(tracesUrl: string): Promise<void> {
+  async #ask(): Promise<void> {
+    this.#asking = true
     try {
-      const answer = await fetch(new URL('/v1/hookspan', tracesUrl), { signal: AbortSignal.timeout(1_000) })
+      const answer = await fetch(new URL('/v1/hookspan', this.#tracesUrl), {
+        signal: AbortSignal.timeout(1_000),
+      })
+      // Who answers and is no viewer is another backend, and left in peace.
+      this.#askAtMs = Number.POSITIVE_INFINITY
       const { name } = (await answer.json()) as { name?: unknown }
       this.#live = name === 'hookspan-viewer'
-      if (!this.#live) this.#waiting.clear()
     } catch {
-      this.#waiting.clear()
+      if (this.#askAtMs !== Number.POSITIVE_INFINITY) this.#askAtMs = performance.now() + ASK_AGAIN_MS
     }
+    if (!this.#live) this.#waiting.clear()
     this.#asking = false
     // A run that began with its process waited for the answer.
     if (this.#live && this.#timer === undefined) this.#flush()
   }
 
   started(span: ReadableSpan): void {
+    if (!this.#live && !this.#asking) {
+      if (performance.now() < this.#askAtMs) return
+      void this.#ask()
+    }
     if (!this.#live && this.#waiting.size >= 1_000) return
     this.#waiting.set(span.spanContext().spanId, span)
     this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS)

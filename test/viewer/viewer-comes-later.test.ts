@@ -1,0 +1,50 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { HookDispatcher } from 'hookspan'
+import { startTracing } from 'hookspan/tracing'
+import { startViewer } from 'hookspan/viewer'
+import { afterEach, expect, it, vi } from 'vitest'
+import type { RunList } from '../../src/viewer/store/reader.ts'
+import { getJson } from './support.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+it('a viewer that is started after the agent shows its next run while it goes on', async () => {
+  const port = await freePort()
+  const tracing = startTracing({
+    serviceName: 'test',
+    endpoint: `http://127.0.0.1:${port}`,
+    queue: { onTrouble: () => {} },
+  })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tracing)
+  // The first question has been asked, and nobody was there.
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const viewer = await startViewer({ port, db: ':memory:' })
+  vi.useFakeTimers({ toFake: ['performance'] })
+  vi.advanceTimersByTime(3_600_000)
+  const operation = dispatcher.startOperation({ agentName: 'late' })
+  try {
+    await vi.waitFor(
+      async () => {
+        const { runs } = await getJson<RunList>(viewer, '/api/runs')
+        expect(runs).toEqual([expect.objectContaining({ agent: 'late', status: 'running' })])
+      },
+      { timeout: 4_000 },
+    )
+  } finally {
+    await operation.complete({})
+    await tracing.shutdown({ timeoutMs: 1_000 })
+    await viewer.close()
+  }
+})
