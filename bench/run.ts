@@ -24,6 +24,7 @@ const { values: options } = parseArgs({
   },
 })
 
+const viewerPart = `${root}/bench/results/viewer.md`
 const chosen = options.suite === undefined ? suites : options.suite.split(',').map(suiteNamed)
 const partial = options.quick || options['no-peers'] || options.variant !== undefined
 if (!options['no-peers']) installPeers()
@@ -107,6 +108,8 @@ function writeReport(): void {
     '# Benchmarks',
     'Written by `npm run bench`. Each variant runs in a fresh process; the order is reversed in every other round; a number is the median of the rounds. Where hookspan loses, the table says so.',
     ...measured.map(({ suite, result }) => suiteReport(suite, result)),
+    // Measured on its own: `npm run bench:viewer`.
+    ...(existsSync(viewerPart) ? [readFileSync(viewerPart, 'utf8').trim()] : []),
     '## Versions',
     versionsTable(last),
   ].join('\n\n')

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findJaeger } from '../../scripts/jaeger.ts'
 import { RARE_WORD } from './stream.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -18,6 +19,12 @@ export interface System {
   open(traceId: string): Promise<number>
   search(): Promise<number>
   notes: string
+  /** Spans are offered for so long at most. */
+  sendSeconds: number
+  /** Then it has so long to store what it took. */
+  settleSeconds: number
+  /** How often it is asked whether it has. */
+  pollMs: number
   process: ChildProcess
   stop(): Promise<void>
 }
@@ -54,15 +61,18 @@ export async function startHookspan(memory: boolean): Promise<System> {
         await sleep(500)
       }
     },
-    notes: 'full text over every span',
+    notes: 'full text over every span; the first search waits until all of them are indexed',
+    sendSeconds: 150,
+    settleSeconds: 30,
+    pollMs: 250,
     process: child,
     stop: () => stop(child, folder),
   }
 }
 
 export async function startJaeger(): Promise<System | undefined> {
-  const binary = process.env.JAEGER_BIN
-  if (!binary || !existsSync(binary)) return undefined
+  const found = await findJaeger().catch(() => undefined)
+  if (found?.kind !== 'binary') return undefined
   const [http, grpc, ui, uiGrpc, health] = await Promise.all(Array.from({ length: 5 }, freePort))
   const config = {
     service: {
@@ -89,7 +99,7 @@ export async function startJaeger(): Promise<System | undefined> {
     processors: { batch: {} },
     exporters: { jaeger_storage_exporter: { trace_storage: 'memory' } },
   }
-  const child = spawn(binary, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: 'ignore' })
+  const child = spawn(found.path, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: 'ignore' })
   const url = `http://127.0.0.1:${ui}`
   await ready(`${url}/api/services`)
   const end = () => Date.now() * 1000 + 3_600_000_000
@@ -111,6 +121,9 @@ export async function startJaeger(): Promise<System | undefined> {
         )
       ).length,
     notes: 'lists at most 1,500 traces; has no word search, so one exact tag value is looked for',
+    sendSeconds: 150,
+    settleSeconds: 30,
+    pollMs: 250,
     process: child,
     stop: () => stop(child),
   }
@@ -183,7 +196,12 @@ export async function startPhoenix(): Promise<System | undefined> {
       )
     },
     search: () => spans(1000, `'${RARE_WORD}' in input.value`),
-    notes: 'queues spans in memory after answering; the word is searched in input.value',
+    notes:
+      'queues up to 20,000 spans in memory after answering, and refuses more until it has stored some; a minute of sending is what it takes; the word is searched in input.value',
+    sendSeconds: 60,
+    settleSeconds: 240,
+    // Asking costs it more than storing.
+    pollMs: 5_000,
     process: child,
     stop: () => stop(child, folder),
   }

@@ -1,0 +1,73 @@
+/** The viewer's part of bench/RESULTS.md. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { root } from '../harness/environment.ts'
+import type { BrowserFigures } from './browser.ts'
+import { type Answer, BIG_SPANS, type Figures } from './measure.ts'
+import { SPANS_PER_RUN } from './stream.ts'
+
+const TITLE = '## The local viewer'
+const PART = `${root}/bench/results/viewer.md`
+const PAGE = `${root}/bench/RESULTS.md`
+
+const whole = (value: number) => Math.round(value).toLocaleString('en')
+
+export function figuresTable(systems: readonly Figures[]): string {
+  const row = (title: string, cell: (system: Figures) => string) =>
+    `| ${title} | ${systems.map(cell).join(' | ')} |`
+  return [
+    `| | ${systems.map(({ name }) => name).join(' | ')} |`,
+    `| --- | ${systems.map(() => '---:').join(' | ')} |`,
+    row('spans taken', ({ spans, offered }) =>
+      spans >= offered ? whole(spans) : `${whole(spans)} of ${whole(offered)} in its time`,
+    ),
+    row('spans per second', ({ perSecond }) => whole(perSecond)),
+    row('spans per CPU second, until answered', ({ perCpuSecond }) => whole(perCpuSecond)),
+    row('spans per CPU second, until the last run can be opened', (system) =>
+      system.perCpuSecondUntilOpened === undefined ? 'never' : whole(system.perCpuSecondUntilOpened),
+    ),
+    row('seconds from the last answer until then', ({ lagSeconds }) =>
+      Number.isNaN(lagSeconds) ? 'never' : lagSeconds.toFixed(1),
+    ),
+    row('MiB resident then', ({ residentMib }) => whole(residentMib)),
+    row('MiB resident after the questions', ({ residentMibAtEnd }) => whole(residentMibAtEnd)),
+    row('ms to list 10,000 runs: first, then', ({ list }) => answer(list)),
+    row('ms to open a run of 10,000 spans: first, then', ({ open }) => answer(open)),
+    row('ms to search a word: first, then', ({ search }) => answer(search)),
+  ].join('\n')
+}
+
+function answer({ firstMs, thenMs, count, error }: Answer): string {
+  if (error && Number.isNaN(firstMs)) return `failed: ${error}`
+  return `${whole(firstMs)}${thenMs === undefined ? '' : `, ${whole(thenMs)}`} (${whole(count)} came)`
+}
+
+export function browserTable({ paintMs, paintCpuMs, fps, worstMs, overPercent, frameCpuMs }: BrowserFigures) {
+  return [
+    '| a run of 10,000 spans in Chromium | |',
+    '| --- | ---: |',
+    `| first paint of its rows, ms after the navigation: median (each) | ${whole(paintMs.median)} (${paintMs.each.map(whole).join(', ')}) |`,
+    `| of that, CPU ms of the page's main thread | ${whole(paintCpuMs)} |`,
+    `| frames per second, scrolling through all of it in three seconds | ${fps.toFixed(1)} |`,
+    `| CPU ms of the main thread per frame | ${frameCpuMs.toFixed(1)} |`,
+    `| worst frame, ms; frames over 20 ms | ${worstMs.toFixed(1)}; ${overPercent.toFixed(1)}% |`,
+  ].join('\n')
+}
+
+export function writePage(systems: readonly Figures[], browser: BrowserFigures, environment: string): void {
+  const text = [
+    TITLE,
+    `One stream for all: runs of ${SPANS_PER_RUN} spans, one per request, as protobuf, four requests at a time, each sent again while the system says that it is full; then one run of ${whole(BIG_SPANS)} spans. CPU seconds are the process's own, of all its threads. Written by \`npm run bench:viewer\`.`,
+    systems.map(({ name, notes }) => `- ${name}: ${notes}.`).join('\n'),
+    figuresTable(systems),
+    browserTable(browser),
+    `<sub>${environment}</sub>`,
+  ].join('\n\n')
+  mkdirSync(`${root}/bench/results`, { recursive: true })
+  writeFileSync(PART, `${text}\n`)
+  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '# Benchmarks\n'
+  const others = page.split(/^(?=## )/m).filter((part) => !part.startsWith(`${TITLE}\n`))
+  const at = others.findIndex((part) => part.startsWith('## Versions'))
+  others.splice(at < 0 ? others.length : at, 0, `${text}\n\n`)
+  writeFileSync(PAGE, others.join(''))
+  console.log('bench/RESULTS.md has the new figures of the viewer.')
+}
