@@ -12,6 +12,7 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import fc from 'fast-check'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterEach, expect, it, vi } from 'vitest'
+import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -65,12 +66,8 @@ async function protobufOf(make: (start: (name: string, parent?: Span) => Span) =
 
 const PROTOBUF = { headers: { 'content-type': 'application/x-protobuf' } }
 const namesOf = async (viewer: Viewer, traceId: string) => {
-  const { columns } = await getJson<{ columns: { keys: string[]; rows: string[][] } }>(
-    viewer,
-    `/api/runs/${traceId}`,
-  )
-  const at = columns.keys.indexOf('name')
-  return columns.rows.map((row) => row[at]!)
+  const { columns } = await getJson<{ columns: RowColumns }>(viewer, `/api/runs/${traceId}`)
+  return fromColumns(columns).map((row) => row.name)
 }
 
 it('tells the runs of one request apart, however their spans alternate and however many they are', async () => {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatBytes } from '../../src/viewer/model/format.ts'
+import { formatBytes, formatWhole } from '../../src/viewer/model/format.ts'
 import { ApprovalsButton, ApprovalsDialog, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
 import { useKeys, useLive, useLiveConnection, useLoaded, useSource } from './hooks.ts'
@@ -82,7 +82,7 @@ function StoreSize() {
   if (!value || source.offline) return null
   return (
     <span class="store hint">
-      {value.spans.toLocaleString('en')} spans, {formatBytes(value.bytes)}
+      {formatWhole(value.spans)} spans, {formatBytes(value.bytes)}
     </span>
   )
 }

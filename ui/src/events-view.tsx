@@ -1,6 +1,7 @@
 /** Everything that happened, in order of time. */
 import { useMemo, useState } from 'preact/hooks'
 import type { LogEntry } from '../../src/viewer/model/event-log.ts'
+import { formatWhole } from '../../src/viewer/model/format.ts'
 import { useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Text } from './parts.tsx'
@@ -52,7 +53,7 @@ export function EventsView({
           />
         </label>
         <span class="found" role="status">
-          {value ? `${entries.length.toLocaleString('en')} events` : ''}
+          {value ? `${formatWhole(entries.length)} events` : ''}
         </span>
       </div>
       {error && <p class="notice error">{error}</p>}
@@ -79,7 +80,7 @@ export function EventsView({
       </ol>
       {entries.length > limit && (
         <button type="button" class="more pad" onClick={() => setLimit(limit + SHOWN * 4)}>
-          Show more of {entries.length.toLocaleString('en')}
+          Show more of {formatWhole(entries.length)}
         </button>
       )}
     </div>

@@ -1,7 +1,7 @@
 /** Small pieces that every view uses. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { visibleText } from '../../src/viewer/model/format.ts'
+import { formatWhole, visibleText } from '../../src/viewer/model/format.ts'
 import type { AttributeValue, RunStatus } from '../../src/viewer/model/span.ts'
 import { Icon } from './icons.tsx'
 
@@ -201,12 +201,12 @@ export function LongText({ text, mono, cutChars = 0 }: { text: string; mono?: bo
       <Prose text={shown} mono={mono} />
       {shown.length < text.length && (
         <button type="button" class="more" onClick={() => setWhole(true)}>
-          Show {(text.length - shown.length).toLocaleString('en')} more characters
+          Show {formatWhole(text.length - shown.length)} more characters
         </button>
       )}
       {cutChars > 0 && shown === text && (
         <p class="cut">
-          {cutChars.toLocaleString('en')} more characters are not shown here; export the run to read them.
+          {formatWhole(cutChars)} more characters are not shown here; export the run to read them.
         </p>
       )}
     </div>

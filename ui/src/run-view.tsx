@@ -1,5 +1,5 @@
 /** One run: its facts, its views and the span that is open beside them. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { TIME_KINDS, type TimeKind, timeBreakdown } from '../../src/viewer/model/timing.ts'
@@ -183,7 +183,8 @@ function useRun(traceId: string) {
       }
     }
   }
-  useEffect(() => {
+  // Not after the first frame: what was asked for before the page was there may have come by then.
+  useLayoutEffect(() => {
     known.current = { traceId, rows: new Map(), seq: 0, loading: false, again: false, summary: undefined }
     setState({ run: undefined, error: '', version: 0 })
     void load()

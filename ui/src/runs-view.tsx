@@ -1,7 +1,13 @@
 /** All runs, newest first. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
-import { formatAgo, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import {
+  formatAgo,
+  formatCost,
+  formatCount,
+  formatDuration,
+  formatWhole,
+} from '../../src/viewer/model/format.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { AnswerButton, useApprovals } from './approvals.tsx'
 import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
@@ -129,9 +135,9 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
           </button>
         </div>
         <p class="count" role="status">
-          {value ? `${value.total.toLocaleString('en')} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
+          {value ? `${formatWhole(value.total)} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
           {value && value.indexing > 0 && route.query
-            ? `, ${value.indexing.toLocaleString('en')} spans not searched yet`
+            ? `, ${formatWhole(value.indexing)} spans not searched yet`
             : ''}
         </p>
       </div>
@@ -217,7 +223,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
           </table>
           {value && value.total > runs.length && (
             <Button onClick={() => setLimit((before) => before + PAGE * 5)}>
-              Show more of {value.total.toLocaleString('en')}
+              Show more of {formatWhole(value.total)}
             </Button>
           )}
         </div>
@@ -283,10 +289,7 @@ function RunRow({
         <StatusMark status={run.status} />
       </td>
       <td class="c-num">{formatDuration(ms)}</td>
-      <td
-        class="c-num"
-        title={`${run.inputTokens.toLocaleString('en')} in, ${run.outputTokens.toLocaleString('en')} out`}
-      >
+      <td class="c-num" title={`${formatWhole(run.inputTokens)} in, ${formatWhole(run.outputTokens)} out`}>
         {tokens ? formatCount(tokens) : '–'}
       </td>
       <td class="c-num">{formatCost(run.costUsd)}</td>

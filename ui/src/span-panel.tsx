@@ -7,6 +7,7 @@ import {
   formatCost,
   formatCount,
   formatDuration,
+  formatWhole,
   visibleText,
 } from '../../src/viewer/model/format.ts'
 import { type Message, type MessagePart, modelCall, toolCallFacts } from '../../src/viewer/model/messages.ts'
@@ -409,7 +410,7 @@ function Table({
             )}
             {cut[prefix + key] !== undefined && (
               <small class="cut">
-                cut; {cut[prefix + key]!.toLocaleString('en')} characters in all, copy as JSON to have them
+                cut; {formatWhole(cut[prefix + key]!)} characters in all, copy as JSON to have them
               </small>
             )}
           </dd>

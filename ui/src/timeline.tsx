@@ -11,7 +11,7 @@ import { Icon } from './icons.tsx'
 import { Badge, Text } from './parts.tsx'
 
 const ROW_PX = 30
-const OVERSCAN = 10
+const OVERSCAN = 6
 
 interface Props {
   tree: TreeNode
@@ -30,9 +30,13 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   const [query, setQuery] = useState('')
   const input = useRef<HTMLInputElement>(null)
   const found = useFound(query, tree, traceId)
-  const rows = useMemo(() => flatten(tree, (node) => collapsed.has(node.row.spanId)), [tree, collapsed])
+  const all = useMemo(() => flatten(tree), [tree])
+  const rows = useMemo(
+    () => (collapsed.size === 0 ? all : flatten(tree, (node) => collapsed.has(node.row.spanId))),
+    [tree, collapsed],
+  )
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
-  const range = useMemo(() => rangeOf(tree, nowUs), [tree, nowUs])
+  const range = useMemo(() => rangeOf(all, nowUs), [all, nowUs])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
   const list = useVirtual(rows.length)
   const at = rows.findIndex((node) => node.row.spanId === cursor)
@@ -71,9 +75,9 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   /** Opens what a row is folded into. */
   const unfold = (rowId: string) => {
     if (collapsed.size === 0) return
-    const all = new Map(flatten(tree).map(({ row }) => [row.spanId, row]))
+    const byId = new Map(all.map(({ row }) => [row.spanId, row]))
     const above = new Set([tree.row.spanId])
-    for (let id = all.get(rowId)?.parentSpanId; id && !above.has(id); id = all.get(id)?.parentSpanId)
+    for (let id = byId.get(rowId)?.parentSpanId; id && !above.has(id); id = byId.get(id)?.parentSpanId)
       above.add(id)
     setCollapsed((before) => new Set([...before].filter((id) => !above.has(id))))
   }
@@ -84,7 +88,6 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   }
   const next = (by: 1 | -1) => {
     if (!found || found.size === 0) return
-    const all = flatten(tree)
     const from = all.findIndex(({ row }) => row.spanId === cursor)
     for (let step = 1; step <= all.length; step++) {
       const { row } = all[(from + by * step + all.length * 2) % all.length]!
@@ -156,7 +159,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
               collapsed.size > 0
                 ? new Set()
                 : new Set(
-                    flatten(tree)
+                    all
                       .filter((node) => node.depth > 0 && node.children.length > 0)
                       .map((node) => node.row.spanId),
                   ),
@@ -185,9 +188,10 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
             role="presentation"
             style={{ transform: `translateY(${list.from * ROW_PX}px)` }}
           >
-            {rows.slice(list.from, list.to).map((node) => (
+            {rows.slice(list.from, list.to).map((node, index) => (
               <Row
-                key={node.row.spanId}
+                // A row that scrolls out of sight is used again for the one that comes in: its elements stay.
+                key={(list.from + index) % list.size}
                 node={node}
                 range={range}
                 nowUs={nowUs}
@@ -216,10 +220,10 @@ interface Range {
   lengthUs: number
 }
 
-function rangeOf(tree: TreeNode, nowUs: number): Range {
+function rangeOf(nodes: readonly TreeNode[], nowUs: number): Range {
   let fromUs = Number.POSITIVE_INFINITY
   let toUs = 0
-  for (const { row } of flatten(tree)) {
+  for (const { row } of nodes) {
     fromUs = Math.min(fromUs, row.startUs)
     toUs = Math.max(toUs, endOf(row, nowUs))
   }
@@ -429,6 +433,14 @@ function useFound(query: string, tree: TreeNode, traceId: string): ReadonlySet<s
   }, [text, tree, inContent])
 }
 
+/** The same object as long as nothing is seen that was not seen before: then nothing is drawn again. */
+const sightOf =
+  (element: HTMLElement) =>
+  (before: { top: number; height: number }): { top: number; height: number } => {
+    const { scrollTop: top, clientHeight: height } = element
+    return before.top === top && before.height === height ? before : { top, height }
+  }
+
 function useVirtual(count: number) {
   const ref = useRef<HTMLDivElement>(null)
   const [sight, setSight] = useState({ top: 0, height: 900 })
@@ -436,22 +448,23 @@ function useVirtual(count: number) {
   useLayoutEffect(() => {
     const element = ref.current
     if (!element) return
-    const measure = () => setSight({ top: element.scrollTop, height: element.clientHeight })
-    measure()
+    const measure = () => setSight(sightOf(element))
     const observer = new ResizeObserver(measure)
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
   const from = Math.max(0, Math.floor(sight.top / ROW_PX) - OVERSCAN)
+  const size = Math.ceil(sight.height / ROW_PX) + 1 + 2 * OVERSCAN
   return {
     ref,
     from,
-    to: Math.min(count, Math.ceil((sight.top + sight.height) / ROW_PX) + OVERSCAN),
+    to: Math.min(count, from + size),
+    size,
     onScroll: () => {
       cancelAnimationFrame(frame.current)
       frame.current = requestAnimationFrame(() => {
         const element = ref.current
-        if (element) setSight({ top: element.scrollTop, height: element.clientHeight })
+        if (element) setSight(sightOf(element))
       })
     },
     reveal: (index: number) => {

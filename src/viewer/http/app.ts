@@ -66,12 +66,21 @@ function servePage(
       404,
       name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
     )
+  const body = context.policy.loopback && name === 'index.html' ? withRunAhead(file.body, path) : file.body
   response.writeHead(200, {
     'content-type': file.mediaType,
-    'content-length': file.body.length,
+    'content-length': body.length,
     'cache-control': 'no-cache',
   })
-  response.end(request.method === 'HEAD' ? undefined : file.body)
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Lets the browser ask for the run while it still loads the page. Where reading needs the token, the page has to ask. */
+function withRunAhead(page: Buffer, path: string): Buffer {
+  const traceId = /^\/run\/([0-9a-f]{4,32})$/.exec(path)?.[1]
+  if (!traceId) return page
+  const link = `<link rel="preload" as="fetch" crossorigin href="/api/runs/${traceId}?since=0" />`
+  return Buffer.from(page.toString().replace('</head>', `${link}</head>`))
 }
 
 function parseUrl(target: string | undefined): URL {
