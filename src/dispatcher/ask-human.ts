@@ -4,7 +4,7 @@ import type { ApprovalOutcome } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { allowAlways, allowKey, isAlwaysAllowed, type Question, requestFor } from './approval-question.ts'
 import { withdrawParked } from './claim-execution.ts'
-import type { OperationCore } from './operation-core.ts'
+import type { OpenCall, OperationCore } from './operation-core.ts'
 import { joinSignals } from './operation-state.ts'
 import { settleQuestion } from './settle-question.ts'
 import { type Verdict, Withdrawn, withdrawn } from './verdict.ts'
@@ -93,10 +93,13 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   const withdrawal = new AbortController()
   const withdraw = () => withdrawal.abort(new Withdrawn())
   const { signal, release } = joinSignals(core.signal, withdrawal.signal)
-  const untrack = core.track(() => {
-    tell(withdrawn(core.stop))
-    withdraw()
-  })
+  const open: OpenCall = {
+    cut: () => {
+      tell(withdrawn(core.stop))
+      withdraw()
+    },
+  }
+  core.track(open)
   questions.add({ id: asked.id, parked: false, withdraw })
   const verdict = await human.run(() => settleQuestion(approver, request, asked, question, signal))
   release()
@@ -104,13 +107,13 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   if (verdict === 'park') {
     core.addParked(asked.id)
     core.host.reporter.publish({ ...note, outcome: 'parked' })
-    if (untrack()) human.end({ waitingFor: 'human' }, core.timestamp)
+    if (core.untrack(open)) human.end({ waitingFor: 'human' }, core.timestamp)
     return { kind: 'wait', request: asked }
   }
   // Parked before, or asked about other arguments: it may be open still, and nobody will ask again.
   if (verdict.error !== undefined) withdrawParked(core, asked.id)
   const final = verdict.error instanceof Withdrawn ? withdrawn(core.stop) : verdict
-  if (!untrack()) return final.result
+  if (!core.untrack(open)) return final.result
   tell(final)
   question.settled?.push(request.id)
   if (final.always === true) allowAlways(core, always)

@@ -3,7 +3,7 @@ import type { TokenUsage } from '../hooks/index.ts'
 import { untilAborted } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { runWithin } from './current.ts'
-import type { CallSite, OperationCore } from './operation-core.ts'
+import type { CallSite, OpenCall, OperationCore } from './operation-core.ts'
 import { invalidCall, type LiveParent, type ParentOperation } from './operation-init.ts'
 
 export interface CallAgentInit {
@@ -83,9 +83,11 @@ export async function runCallAgent<R>(
     })
     scopes.end({ error, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
   }
-  const untrack = core.track((reason) =>
-    fail(new DOMException(`The run ended (${reason}) while the agent was called.`, 'AbortError')),
-  )
+  const open: OpenCall = {
+    cut: (reason) =>
+      fail(new DOMException(`The run ended (${reason}) while the agent was called.`, 'AbortError')),
+  }
+  core.track(open)
   try {
     const question = {
       scopes,
@@ -117,12 +119,12 @@ export async function runCallAgent<R>(
             core.signal,
           )
     if (isParked(result)) {
-      if (untrack()) scopes.end({ waitingFor: 'human' }, core.timestamp)
+      if (core.untrack(open)) scopes.end({ waitingFor: 'human' }, core.timestamp)
       const apiName = agentName ?? agentId
       core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
       return result
     }
-    if (untrack()) {
+    if (core.untrack(open)) {
       const child = readChild(result)
       // A child of this process adds up its own calls.
       if (subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
@@ -132,7 +134,7 @@ export async function runCallAgent<R>(
     }
     return result
   } catch (error) {
-    if (untrack()) fail(error)
+    if (core.untrack(open)) fail(error)
     throw error
   }
 }

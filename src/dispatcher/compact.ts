@@ -1,7 +1,7 @@
 import { isRefusal } from '../gates/chain.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { runWithin } from './current.ts'
-import type { CallSite, OperationCore } from './operation-core.ts'
+import type { CallSite, OpenCall, OperationCore } from './operation-core.ts'
 import { invalidCall } from './operation-init.ts'
 
 export interface CompactInit {
@@ -49,9 +49,10 @@ export async function runCompact<R extends CompactResult>(
     })
     scopes.end({ error }, core.timestamp)
   }
-  const untrack = core.track((reason) =>
-    fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
-  )
+  const open: OpenCall = {
+    cut: (reason) => fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
+  }
+  core.track(open)
   try {
     const decided = await core.decide(
       'beforeCompact',
@@ -74,13 +75,13 @@ export async function runCompact<R extends CompactResult>(
       tokensAfter: result?.tokensAfter ?? tokenCount,
       ...(result?.summary !== undefined && { summary: result.summary }),
     }
-    if (untrack()) {
+    if (core.untrack(open)) {
       core.emit('afterCompact', { ...where, ...after })
       scopes.end(after, core.timestamp)
     }
     return result
   } catch (error) {
-    if (untrack()) fail(error)
+    if (core.untrack(open)) fail(error)
     throw error
   }
 }

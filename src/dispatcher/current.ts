@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { carried } from '../internal/carrier.ts'
+import type { ModelCallMark } from '../internal/live-calls.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
 
@@ -7,6 +8,8 @@ import type { Scopes } from './scopes.ts'
 export interface CurrentPlace {
   readonly core: OperationCore
   readonly site: CallSite
+  /** Set where the code runs that makes a model call. */
+  readonly modelCall?: ModelCallMark
 }
 
 /** A place that no tracer's context takes along, and the one that was taken along where it was set. */

@@ -97,6 +97,8 @@ export interface ActivityEnd {
   readonly refusal?: string
   /** llm */
   readonly response?: LlmResponse
+  /** What heads the response, where that costs less than all of it. */
+  readonly reply?: Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
   readonly usage?: TokenUsage
   readonly costUsd?: number
   readonly timeToFirstChunkMs?: number

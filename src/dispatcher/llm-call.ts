@@ -1,16 +1,16 @@
 import type { ChainResult } from '../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { untilAborted } from '../internal/async.ts'
-import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { type ModelCallMark, noteScripted, noteScriptedReply, runModelCall } from '../internal/live-calls.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { noteScriptedReply } from '../internal/live-calls.ts'
 import { bufferStream } from '../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../internal/llm/read-reply.ts'
 import type { LlmReading } from '../internal/llm/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../internal/llm/watch-stream.ts'
+import { OpenLlmCall } from './open-llm-call.ts'
 import { type CallSite, effectiveRequest, type OperationCore } from './operation-core.ts'
 import type { DecideOptions } from './operation-gates.ts'
 import { invalidCall } from './operation-init.ts'
-import type { Scopes } from './scopes.ts'
 
 /** A model call that a runtime is about to make. */
 export interface LlmCallInit<R = unknown> {
@@ -43,102 +43,113 @@ export type LlmFunction<R> = (
  *
  * @throws HookspanError `CALL_DENIED` when a gate refused it and nothing can stand in.
  */
-export async function runLlmCall<R>(
+export function runLlmCall<R>(
   core: OperationCore,
   site: CallSite,
   init: LlmCallInit<R>,
   fn: LlmFunction<R>,
 ): Promise<R> {
-  const model: unknown = init?.model
+  try {
+    assertCall(init, fn)
+    const { admission } = core
+    const start = () => {
+      core.assertRunning()
+      return new LlmCallRun<R>(core, site, init).run(fn)
+    }
+    return admission === undefined ? start() : admission.then(start)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+function assertCall(init: { readonly model: unknown } | undefined, fn: unknown): void {
+  const model = init?.model
   if (typeof model !== 'string' || model === '') {
     throw invalidCall('model', 'a model call', 'a non-empty string', model)
   }
   if (typeof fn !== 'function')
     throw invalidCall('fn', 'a model call', 'the function that asks the model', fn)
-  if (core.admission !== undefined) await core.admission
-  core.assertRunning()
-  return new LlmCallRun<R>(core, site, init).run(fn)
 }
 
-class LlmCallRun<R> {
-  readonly #core: OperationCore
-  readonly #site: CallSite
-  readonly #init: LlmCallInit<R>
-  readonly #callKey: string
-  readonly #scopes: Scopes
-  readonly #startedAt = performance.now()
-  readonly #untrack: () => boolean
-  readonly #mark: ModelCallMark
-  #request: LlmRequest
-  #firstChunkMs: number | undefined
-  #reader: AnyChunkReader | undefined
-  /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
-  #spent: LlmReading | undefined
+/**
+ * Opens a model call whose maker hands in the reply later. Undefined where something decides, waits or may abort:
+ * such a call takes {@link runLlmCall}.
+ */
+export function openLlmCall<R>(
+  core: OperationCore,
+  site: CallSite,
+  init: LlmCallInit<R>,
+): LlmCallRun<R> | undefined {
+  const waits = core.admission !== undefined || core.ended || core.stop !== undefined
+  if (waits || core.signal !== undefined) return undefined
+  if (core.decidesAt('beforeLlmCall') || core.decidesAt('afterLlmCall')) return undefined
+  return new LlmCallRun<R>(core, site, init)
+}
 
-  constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
-    this.#core = core
-    this.#site = site
-    this.#init = init
-    this.#request = init.request
-    this.#mark = { model: init.model, scripted: false }
-    this.#callKey = core.nextCallKey()
-    const { model, provider = 'openai', request, serverAddress, serverPort } = init
-    this.#scopes = core.open(site, {
-      kind: 'llm',
-      callKey: this.#callKey,
-      model,
-      provider,
-      request,
-      ...(serverAddress !== undefined && { serverAddress }),
-      ...(serverPort !== undefined && { serverPort }),
-    })
-    this.#untrack = core.track((reason) => {
-      if (this.#reader !== undefined) this.#succeed(this.#reader.read(), 'abandoned')
-      else if (this.#mark.answered) this.#succeed({ response: {} })
-      else this.#fail(new DOMException(`The run ended (${reason}) during the model call.`, 'AbortError'))
-    })
-  }
+export class LlmCallRun<R> extends OpenLlmCall<R> {
+  #reader: AnyChunkReader | undefined
 
   async run(fn: LlmFunction<R>): Promise<R> {
     try {
-      const reply = await this.#reply(fn)
-      if (isStream(reply)) return this.#watch(reply)
-      if (this.#untrack()) this.#succeed(this.#read(reply))
-      return reply
+      const { core } = this
+      const standIn = core.decidesAt('beforeLlmCall') ? await this.#decide() : this.announce()
+      if (standIn !== undefined) return this.#close(standIn.reply)
+      core.assertRunning()
+      const { signal } = core
+      signal?.throwIfAborted()
+      const { traceparent } = this.scopes
+      const gated = core.decidesAt('afterLlmCall')
+      const asked = this.enter(() => fn(this.request, { signal, traceparent, gated }))
+      noteScriptedReply(this.mark, asked)
+      const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
+      return await this.settle(reply)
     } catch (error) {
-      if (this.#untrack()) this.#fail(error)
+      this.fail(error)
       throw error
     }
   }
 
-  async #reply(fn: LlmFunction<R>): Promise<R> {
-    const core = this.#core
-    const standIn = core.decidesAt('beforeLlmCall') ? await this.#decide() : this.#announce()
-    if (standIn !== undefined) return standIn.reply
-    core.assertRunning()
-    const { signal } = core
-    signal?.throwIfAborted()
-    const { traceparent } = this.#scopes
-    const gated = core.decidesAt('afterLlmCall')
-    const asked = this.#scopes.run(() =>
-      runModelCall(this.#mark, () => fn(this.#request, { signal, traceparent, gated })),
+  /** Makes the request, for a maker that hands the reply to {@link settle}. */
+  async ask<T extends { readonly response: unknown }>(fn: () => Promise<T>): Promise<T> {
+    try {
+      this.announce()
+      this.core.assertRunning()
+      const answer = await this.enter(fn)
+      this.noteResponse(answer.response)
+      return answer
+    } catch (error) {
+      this.fail(error)
+      throw error
+    }
+  }
+
+  /** The model has answered. Gives what the caller gets: the same, unless a gate has its say. */
+  settle(reply: R): R | Promise<R> {
+    return this.core.decidesAt('afterLlmCall') ? this.#gate(reply) : this.#close(reply)
+  }
+
+  protected readSoFar(): LlmReading | undefined {
+    return this.#reader?.read()
+  }
+
+  #close(reply: R): R {
+    if (isStream(reply)) return this.#watch(reply)
+    if (this.core.untrack(this)) this.succeed(this.#read(reply))
+    return reply
+  }
+
+  async #gate(reply: R): Promise<R> {
+    return this.#close(
+      isStream(reply) ? await this.#gateStream(reply) : await this.#gated(reply, this.#read(reply)),
     )
-    noteScriptedReply(this.#mark, asked)
-    const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
-    if (!core.decidesAt('afterLlmCall')) return reply
-    return isStream(reply) ? this.#gateStream(reply) : this.#gated(reply, this.#read(reply))
   }
 
   /** What a gate puts in the model's place, if one does. */
   async #decide(): Promise<{ reply: R } | undefined> {
-    const decided = await this.#core.decide('beforeLlmCall', this.#request, this.#where())
-    this.#request = effectiveRequest(decided, this.#request)
-    this.#announce()
+    const decided = await this.core.decide('beforeLlmCall', this.request, this.#where())
+    this.request = effectiveRequest(decided, this.request)
+    this.announce()
     return this.#standIn(decided)
-  }
-
-  #announce(): undefined {
-    if (!this.#core.skipUnheard('beforeLlmCall')) this.#core.emit('beforeLlmCall', this.#told())
   }
 
   /** A gate on the reply has to see all of it first: nothing of a stream is shown before the decision. */
@@ -150,9 +161,9 @@ class LlmCallRun<R> {
   }
 
   async #gated(reply: R, reading: LlmReading): Promise<R> {
-    const decided = await this.#core.decide('afterLlmCall', reading.response, this.#where())
+    const decided = await this.core.decide('afterLlmCall', reading.response, this.#where())
     if (decided?.kind === 'proceed' && !decided.changed) return reply
-    this.#spent = reading
+    this.spent = reading
     if (decided?.kind === 'proceed') {
       return this.#make(decided.payload as LlmResponse, 'afterLlmCall gate changed the reply')
     }
@@ -160,9 +171,8 @@ class LlmCallRun<R> {
   }
 
   #where(): DecideOptions {
-    const { model, provider = 'openai' } = this.#init
-    const { stepIndex } = this.#site
-    return { scopes: this.#scopes, stepIndex, model, provider, callKey: this.#callKey }
+    const { scopes, provider, callKey } = this
+    return { scopes, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
   }
 
   /** What a gate puts in the model's place. */
@@ -177,17 +187,17 @@ class LlmCallRun<R> {
   }
 
   #make(message: LlmResponse, why: string): R {
-    const { standIn } = this.#init
+    const { standIn } = this.init
     if (standIn !== undefined) return standIn(message)
     throw new HookspanError(
       'CALL_DENIED',
-      `Model call "${this.#init.model}": ${why}, and nothing can stand in. Give llmCall a \`standIn\` function.`,
+      `Model call "${this.init.model}": ${why}, and nothing can stand in. Give llmCall a \`standIn\` function.`,
     )
   }
 
   #read(reply: R): LlmReading {
     try {
-      return this.#init.read?.(reply) ?? readReply(reply)
+      return this.init.read?.(reply) ?? readReply(reply)
     } catch (error) {
       this.#unreadable(error)
       return { response: {} }
@@ -204,7 +214,7 @@ class LlmCallRun<R> {
 
   /** Not understanding a reply is no failure of the call. */
   #unreadable(error: unknown): void {
-    const { host, info } = this.#core
+    const { host, info } = this.core
     const { operationId } = info
     host.reporter.failure({ kind: 'failed', hookId: 'llmCall.read', operationId, error })
   }
@@ -213,13 +223,12 @@ class LlmCallRun<R> {
     const reader = new AnyChunkReader()
     this.#reader = reader
     const onChunk = (chunk: unknown) => {
-      this.#firstChunkMs ??= performance.now() - this.#startedAt
+      this.firstChunkMs ??= this.elapsedMs
       this.#push(reader, chunk)
     }
     const onEnd = (end: StreamEnd) => {
-      if (!this.#untrack()) return
-      if (end.kind === 'failed') this.#fail(end.error)
-      else this.#succeed(reader.read(), end.kind)
+      if (end.kind === 'failed') this.fail(end.error)
+      else if (this.core.untrack(this)) this.succeed(reader.read(), end.kind)
     }
     try {
       return watchStream(stream, { onChunk, onEnd })
@@ -229,83 +238,5 @@ class LlmCallRun<R> {
       onEnd({ kind: 'finished' })
       return stream
     }
-  }
-
-  #told() {
-    const { model, provider = 'openai' } = this.#init
-    const { stepIndex } = this.#site
-    return {
-      ...(stepIndex !== undefined && { stepIndex }),
-      model,
-      provider,
-      request: this.#request,
-      callKey: this.#callKey,
-    }
-  }
-
-  #succeed(reading: LlmReading, streamEnd?: 'finished' | 'abandoned'): void {
-    const { response } = reading
-    const { usage, costUsd: told } = this.#spent ?? reading
-    const { model, provider = 'openai' } = this.#init
-    const costUsd = told ?? this.#core.priceOf(provider, response.model ?? model, usage)
-    this.#core.addLlm(usage, costUsd)
-    this.#site.noteLlm?.({
-      content: response.content,
-      reasoning: response.reasoning,
-      toolCalls: response.toolCalls,
-      usage,
-      costUsd,
-    })
-    const shared = {
-      response,
-      ...(usage && { usage }),
-      ...(costUsd !== undefined && { costUsd }),
-      ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
-      ...(streamEnd && { streamEnd }),
-      ...this.#scripted(),
-    }
-    if (!this.#core.skipUnheard('afterLlmCall')) {
-      this.#core.emit('afterLlmCall', {
-        ...this.#told(),
-        ...shared,
-        executionTimeMs: performance.now() - this.#startedAt,
-      })
-    }
-    this.#scopes.end({ ...shared, request: this.#request }, this.#core.timestamp)
-  }
-
-  #scripted(error?: unknown): { mocked: true } | undefined {
-    noteScripted(this.#mark, error)
-    if (!this.#mark.scripted) return undefined
-    this.#scopes.annotate({ kind: 'mock', source: 'scripted' })
-    return { mocked: true }
-  }
-
-  #fail(error: unknown): void {
-    const { usage, costUsd } = this.#spent ?? {}
-    this.#core.addLlm(
-      usage,
-      costUsd ?? this.#core.priceOf(this.#init.provider ?? 'openai', this.#init.model, usage),
-    )
-    const mocked = this.#scripted(error)
-    this.#core.emit('onLlmCallError', {
-      ...this.#told(),
-      ...mocked,
-      error,
-      errorType: errorType(error),
-      errorMessage: errorMessage(error),
-      executionTimeMs: performance.now() - this.#startedAt,
-    })
-    const partial = this.#reader?.read()
-    this.#scopes.end(
-      {
-        error,
-        ...mocked,
-        request: this.#request,
-        ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
-        ...(this.#firstChunkMs !== undefined && { timeToFirstChunkMs: this.#firstChunkMs }),
-      },
-      this.#core.timestamp,
-    )
   }
 }

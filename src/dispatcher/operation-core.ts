@@ -9,6 +9,7 @@ import type {
   TokenUsage,
 } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import type { LlmReading } from '../internal/llm/reading.ts'
 import { addOptional, addUsage, NO_USAGE } from '../internal/usage.ts'
 import { withdrawParked } from './claim-execution.ts'
 import type { Activity, OperationInfo } from './instrument.ts'
@@ -37,7 +38,7 @@ export interface CallSite {
   readonly stepIndex: number | undefined
   nextCallIndex(): number
   /** Told of each model call that ended, for the step's summary. */
-  noteLlm?(note: LlmNote): void
+  noteLlm?(reading: LlmReading, usage: TokenUsage | undefined, costUsd: number | undefined): void
   /** Told of each call that waits for a human in another process, so that the step is suspended, not ended. */
   noteWaiting?(): void
 }
@@ -46,12 +47,12 @@ export interface LlmNote {
   readonly content: string | undefined
   readonly reasoning: string | undefined
   readonly toolCalls: EventInit<'afterStep'>['toolCalls']
-  readonly usage: TokenUsage | undefined
-  readonly costUsd: number | undefined
 }
 
 /** An activity that is open, and how to end it when the operation ends before it does. */
-export type Closer = (reason: CompletionReason) => void
+export interface OpenCall {
+  cut(reason: CompletionReason): void
+}
 
 /** The state that an operation's steps and calls share. */
 export class OperationCore {
@@ -67,13 +68,12 @@ export class OperationCore {
   readonly #ownApprover: Approver | undefined
   readonly tree: RunTree
   readonly questions: OpenQuestions
-  /** Tells this run from another that was started with the same operation id; survives a park. */
-  readonly runKey: string
+  #runKey: string | undefined
   /** Calls that wait for a human in another process. */
   readonly waiting: WaitingCall[] = []
   /** The step that was open when the run was parked. */
   openStep: SavedStep | undefined
-  readonly #closers = new Set<Closer>()
+  readonly #open = new Set<OpenCall>()
   readonly #startedAt = performance.now()
   readonly #resumable: WaitingCall[] = []
   #nextCall = 0
@@ -119,7 +119,13 @@ export class OperationCore {
     this.#ownApprover = init.approver ?? inherited.approver
     this.tree = inherited.tree
     this.questions = new OpenQuestions(inherited.questions)
-    this.runKey = init.resume?.runKey ?? crypto.randomUUID()
+    this.#runKey = init.resume?.runKey
+  }
+
+  /** Tells this run from another that was started with the same operation id; survives a park. */
+  get runKey(): string {
+    this.#runKey ??= crypto.randomUUID()
+    return this.#runKey
   }
 
   /** Set when a gate or a human said that the run is to end. */
@@ -151,7 +157,12 @@ export class OperationCore {
    * `admit` gives the effective input.
    */
   get admission(): Promise<unknown> | undefined {
-    return this.#started || this.ended || this.init.resume !== undefined ? undefined : this.admit()
+    if (this.#started || this.ended || this.init.resume !== undefined) return undefined
+    if (this.#admitted === undefined && !this.decidesAt('onStart')) {
+      this.#started = true
+      return undefined
+    }
+    return this.admit()
   }
 
   admit(): Promise<unknown> {
@@ -242,17 +253,21 @@ export class OperationCore {
     this.host.ended(this.record)
   }
 
-  /** Registers an open activity. The result takes it off again; false when the operation ended it already. */
-  track(closer: Closer): () => boolean {
-    this.#closers.add(closer)
-    return () => this.#closers.delete(closer)
+  /** Registers an open activity. */
+  track(call: OpenCall): void {
+    this.#open.add(call)
+  }
+
+  /** False when the operation has ended it already. */
+  untrack(call: OpenCall): boolean {
+    return this.#open.delete(call)
   }
 
   /** Ends what is open, the youngest first: children before their parents. */
   closeAll(reason: CompletionReason): void {
-    for (const closer of [...this.#closers].reverse()) {
-      this.#closers.delete(closer)
-      closer(reason)
+    for (const call of [...this.#open].reverse()) {
+      this.#open.delete(call)
+      call.cut(reason)
     }
   }
 

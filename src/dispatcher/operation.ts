@@ -4,7 +4,8 @@ import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
 import { parentOf } from './call-agent.ts'
 import { runAt } from './current.ts'
-import { type CallSite, OperationCore, type OperationHost } from './operation-core.ts'
+
+import { type CallSite, type OpenCall, OperationCore, type OperationHost } from './operation-core.ts'
 import {
   invalidCall,
   type LiveParent,
@@ -12,6 +13,7 @@ import {
   type ParentOperation,
   type ParkedOperation,
 } from './operation-init.ts'
+
 import type { OperationRecord } from './operation-record.ts'
 import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './operation-state.ts'
 import { RunTree } from './run-tree.ts'
@@ -177,14 +179,14 @@ export class Operation extends CallMaker {
     const core = this.#core
     if (core.admission !== undefined) await core.admission
     core.assertRunning()
-    const open = core.openStep
+    const suspended = core.openStep
     core.openStep = undefined
-    const stepIndex = open?.stepIndex ?? core.nextStepIndex++
+    const stepIndex = suspended?.stepIndex ?? core.nextStepIndex++
     const startedAt = performance.now()
-    const stepType = open?.stepType ?? init.stepType
+    const stepType = suspended?.stepType ?? init.stepType
     const typed = stepType === undefined ? {} : { stepType }
     const scopes = core.open(core, { kind: 'step', stepIndex, ...typed })
-    const state = new StepState(scopes, stepIndex, open)
+    const state = new StepState(scopes, stepIndex, suspended)
     const finish = (failure?: { error: unknown }) => {
       if (!core.skipUnheard('afterStep')) {
         core.emit('afterStep', {
@@ -197,17 +199,19 @@ export class Operation extends CallMaker {
       }
       scopes.end(failure ?? {}, core.timestamp)
     }
-    const untrack = core.track((reason) =>
-      finish({ error: new DOMException(`The run ended (${reason}) during the step.`, 'AbortError') }),
-    )
-    if (open === undefined) {
+    const open: OpenCall = {
+      cut: (reason) =>
+        finish({ error: new DOMException(`The run ended (${reason}) during the step.`, 'AbortError') }),
+    }
+    core.track(open)
+    if (suspended === undefined) {
       core.countStep()
       if (!core.skipUnheard('beforeStep')) core.emit('beforeStep', { stepIndex, ...typed })
     }
     try {
       const result = await runAt(core, state, () => fn(new Step(core, state)))
       if (state.suspended) {
-        if (untrack()) scopes.end({ waitingFor: 'human' }, core.timestamp)
+        if (core.untrack(open)) scopes.end({ waitingFor: 'human' }, core.timestamp)
         core.openStep = state.save(stepType)
         return result
       }
@@ -215,10 +219,10 @@ export class Operation extends CallMaker {
         const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
         if (isRefusal(decided)) core.requestStop(decided)
       }
-      if (untrack()) finish()
+      if (core.untrack(open)) finish()
       return result
     } catch (error) {
-      if (untrack()) finish({ error })
+      if (core.untrack(open)) finish({ error })
       throw error
     }
   }
@@ -248,7 +252,9 @@ export class Operation extends CallMaker {
     const core = this.#core
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
-    const decided = await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
+    const decided = core.decidesAt('beforeComplete')
+      ? await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
+      : undefined
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
     return result

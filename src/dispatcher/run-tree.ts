@@ -7,7 +7,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 /** What all the agents of one run share: the sums that budgets are held against, and the gates' own memory. */
 export class RunTree {
   readonly #startedAt = performance.now()
-  readonly state: Map<string, unknown>
+  #state: Map<string, unknown> | undefined
   readonly #sums: Writable<TreeTotals>
 
   constructor(restored?: { sums: TreeTotals; state: Readonly<Record<string, unknown>> }) {
@@ -22,7 +22,13 @@ export class RunTree {
       durationMs: 0,
       ...restored?.sums,
     }
-    this.state = new Map(Object.entries(restored?.state ?? {}))
+    if (restored !== undefined) this.#state = new Map(Object.entries(restored.state))
+  }
+
+  /** What the gates of the run remember. */
+  get state(): Map<string, unknown> {
+    this.#state ??= new Map()
+    return this.#state
   }
 
   get totals(): TreeTotals {

@@ -68,24 +68,9 @@ export class Scopes {
   #runFrom<T>(index: number, fn: () => T, place: unknown): T {
     if (index >= this.#scopes.length) return fn()
     const scope = this.#scopes[index]
-    if (scope === undefined) return this.#runFrom(index + 1, fn, place)
-    let outcome: { value: T } | { error: unknown } | undefined
-    try {
-      scope.run(() => {
-        if (outcome !== undefined) return
-        try {
-          outcome = { value: this.#runFrom(index + 1, fn, place) }
-        } catch (error) {
-          outcome = { error }
-        }
-      }, place)
-    } catch (error) {
-      this.#report(error)
-    }
-    const settled = outcome as { value: T } | { error: unknown } | undefined
-    if (settled === undefined) return this.#runFrom(index + 1, fn, place)
-    if ('error' in settled) throw settled.error
-    return settled.value
+    const isLast = index === this.#scopes.length - 1
+    const inner = isLast ? fn : () => this.#runFrom(index + 1, fn, place)
+    return scope === undefined ? inner() : runOnce(scope, inner, place, this.#report)
   }
 
   annotate(annotation: Annotation): void {
@@ -122,4 +107,27 @@ export class Scopes {
     }
     return undefined
   }
+}
+
+/** Runs code in a scope that may throw, call it twice or not at all: it runs once, and only what it throws is thrown. */
+function runOnce<T>(scope: ActivityScope, fn: () => T, place: unknown, report: Report): T {
+  let state: 'waiting' | 'returned' | 'threw' = 'waiting'
+  let result: unknown
+  try {
+    scope.run(() => {
+      if (state !== 'waiting') return
+      try {
+        result = fn()
+        state = 'returned'
+      } catch (error) {
+        result = error
+        state = 'threw'
+      }
+    }, place)
+  } catch (error) {
+    report(error)
+  }
+  const ran = state as 'waiting' | 'returned' | 'threw'
+  if (ran === 'threw') throw result
+  return ran === 'waiting' ? fn() : (result as T)
 }

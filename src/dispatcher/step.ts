@@ -1,4 +1,5 @@
 import type { EventInit, TokenUsage } from '../hooks/index.ts'
+import type { LlmReading } from '../internal/llm/reading.ts'
 import { addOptional, addUsage } from '../internal/usage.ts'
 import { type CallAgentInit, runCallAgent } from './call-agent.ts'
 import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
@@ -107,7 +108,8 @@ export class StepState implements CallSite {
   #callIndex = 0
   /** True once a call waits for a human in another process: the step is suspended, not ended. */
   suspended = false
-  #last: LlmNote | undefined
+  /** The last model call: what it said, read when somebody asks, or as it was saved. */
+  #last: LlmReading | LlmNote | undefined
   #usage: TokenUsage | undefined
   #costUsd: number | undefined
 
@@ -129,7 +131,7 @@ export class StepState implements CallSite {
       stepIndex: this.stepIndex,
       ...(stepType !== undefined && { stepType }),
       callCount: this.#callIndex,
-      ...(this.#last !== undefined && { last: this.#last }),
+      ...(this.#last !== undefined && { last: noteOf(this.#last) }),
       ...(this.#usage !== undefined && { usage: this.#usage }),
       ...(this.#costUsd !== undefined && { costUsd: this.#costUsd }),
     }
@@ -139,16 +141,16 @@ export class StepState implements CallSite {
     return this.#callIndex++
   }
 
-  noteLlm(note: LlmNote): void {
-    this.#last = note
-    if (note.usage !== undefined)
-      this.#usage = this.#usage === undefined ? note.usage : addUsage(this.#usage, note.usage)
-    this.#costUsd = addOptional(this.#costUsd, note.costUsd)
+  noteLlm(reading: LlmReading, usage: TokenUsage | undefined, costUsd: number | undefined): void {
+    this.#last = reading
+    if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
+    this.#costUsd = addOptional(this.#costUsd, costUsd)
   }
 
   summary(): Partial<EventInit<'afterStep'>> {
-    const { content = this.#last?.content, reasoning = this.#last?.reasoning, shouldContinue } = this.report
-    const toolCalls = this.#last?.toolCalls
+    const last = this.#last && noteOf(this.#last)
+    const { content = last?.content, reasoning = last?.reasoning, shouldContinue } = this.report
+    const toolCalls = last?.toolCalls
     return {
       ...(content !== undefined && { content }),
       ...(reasoning !== undefined && { reasoning }),
@@ -158,4 +160,10 @@ export class StepState implements CallSite {
       ...(shouldContinue !== undefined && { shouldContinue }),
     }
   }
+}
+
+function noteOf(last: LlmReading | LlmNote): LlmNote {
+  if (!('response' in last)) return last
+  const { content, reasoning, toolCalls } = last.response
+  return { content, reasoning, toolCalls }
 }

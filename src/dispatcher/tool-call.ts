@@ -7,7 +7,7 @@ import { assertToolMayRun } from '../internal/live-calls.ts'
 import { claimExecution, settlerOf } from './claim-execution.ts'
 import { runWithin } from './current.ts'
 import type { Activity } from './instrument.ts'
-import { type CallSite, endedError, type OperationCore } from './operation-core.ts'
+import { type CallSite, endedError, type OpenCall, type OperationCore } from './operation-core.ts'
 import { invalidCall, type WaitingCall } from './operation-init.ts'
 import type { Scopes } from './scopes.ts'
 import { settleTool } from './settle-tool.ts'
@@ -63,13 +63,12 @@ interface Waiting {
   readonly waiting: ApprovalRequest | undefined
 }
 
-class ToolCallRun<A, R> {
+class ToolCallRun<A, R> implements OpenCall {
   readonly #core: OperationCore
   readonly #site: CallSite
   readonly #init: ToolCallInit<A>
   readonly #scopes: Scopes
   readonly #startedAt = performance.now()
-  readonly #untrack: () => boolean
   readonly #waited: WaitingCall | undefined
   readonly #settled: string[]
   #call: ToolCallContext
@@ -93,7 +92,7 @@ class ToolCallRun<A, R> {
     this.#call = call
     if (waited === undefined) core.countToolCall()
     this.#scopes = core.open(site, activityOf(call, init.description))
-    this.#untrack = core.track((reason) => this.#cut(reason))
+    core.track(this)
   }
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
@@ -113,7 +112,7 @@ class ToolCallRun<A, R> {
       ending = this.#threw(error)
     }
     if ('waiting' in ending) return this.#wait(ending.waiting)
-    if (!this.#untrack()) return ending.outcome
+    if (!this.#core.untrack(this)) return ending.outcome
     if (!this.#announced) await this.#announce('The call was aborted before.')
     this.#report(ending)
     return ending.outcome
@@ -200,7 +199,7 @@ class ToolCallRun<A, R> {
   #wait(request: ApprovalRequest | undefined): ToolOutcome<R> {
     const { toolCallId, apiName, callKey, callIndex, args } = this.#call
     const approvedBy = this.#approvedBy
-    if (this.#untrack()) this.#scopes.end({ outcome: 'waiting', args }, this.#core.timestamp)
+    if (this.#core.untrack(this)) this.#scopes.end({ outcome: 'waiting', args }, this.#core.timestamp)
     this.#core.waiting.push({
       toolCallId,
       apiName,
@@ -349,7 +348,7 @@ class ToolCallRun<A, R> {
   }
 
   /** The operation ends while the call is in flight. */
-  #cut(reason: CompletionReason): void {
+  cut(reason: CompletionReason): void {
     if (!this.#announced) this.#announce('The run ended before.')
     this.#report(
       erroredEnding<R>(

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolSource } from '../hooks/values.ts'
+import { carried } from './carrier.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
 export type ToolGuard = (call: GuardedCall) => void
@@ -31,10 +32,17 @@ export interface ModelCallMark {
   answered?: boolean
 }
 
-const modelCalls = new AsyncLocalStorage<ModelCallMark>()
+/** A place in an operation that is a model call. */
+interface CallPlace {
+  readonly modelCall?: ModelCallMark
+}
 
-export function runModelCall<T>(mark: ModelCallMark, fn: () => T): T {
-  return modelCalls.run(mark, fn)
+const modelCalls = new AsyncLocalStorage<{ readonly mark: ModelCallMark; readonly over: unknown }>()
+
+/** Runs what makes a model call. `place` holds the mark, for where it is taken along with the code anyway. */
+export function runModelCall<T>(place: Required<CallPlace>, fn: () => T): T {
+  const over = carried()
+  return over === place ? fn() : modelCalls.run({ mark: place.modelCall, over }, fn)
 }
 
 /** Sent with every answer of a scripted server, so that a call over HTTP is known as scripted, too. */
@@ -68,5 +76,8 @@ export function noteScriptedReply(mark: ModelCallMark, reply: unknown): void {
 }
 
 export function currentModelCall(): ModelCallMark | undefined {
-  return modelCalls.getStore()
+  const along = carried()
+  const own = modelCalls.getStore()
+  // The stored one is the inner one as long as nothing else was taken along since.
+  return own?.over === along ? own?.mark : (along as CallPlace | undefined)?.modelCall
 }

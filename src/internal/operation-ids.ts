@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export interface OperationIds {
   readonly traceId: string
@@ -10,7 +10,7 @@ export interface OperationIds {
  * the operation's id write into one trace without a shared store.
  */
 export function idsOfOperation(operationId: string): OperationIds {
-  const digest = createHash('sha256').update(`hookspan:operation:${operationId}`).digest('hex')
+  const digest = hash('sha256', `hookspan:operation:${operationId}`, 'hex')
   return { traceId: nonZero(digest.slice(0, 32)), spanId: nonZero(digest.slice(32, 48)) }
 }
 

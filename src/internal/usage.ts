@@ -7,12 +7,13 @@ export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
   if (b === undefined) return a
   const cached = addOptional(a.cachedInputTokens, b.cachedInputTokens)
   const reasoning = addOptional(a.reasoningTokens, b.reasoningTokens)
-  return {
+  const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
-    ...(cached !== undefined && { cachedInputTokens: cached }),
-    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
   }
+  if (cached !== undefined) sum.cachedInputTokens = cached
+  if (reasoning !== undefined) sum.reasoningTokens = reasoning
+  return sum
 }
 
 /** A sum in which an absent part is unknown, not zero. */

@@ -88,10 +88,10 @@ function number(value: unknown): number | undefined {
 
 export function llmEndAttributes(end: ActivityEnd): Attributes {
   const attributes: Attributes = {}
-  const { response, usage } = end
-  set(attributes, GEN_AI.responseId, response?.id)
-  set(attributes, GEN_AI.responseModel, response?.model)
-  if (response?.finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = [...response.finishReasons]
+  const { usage, reply = end.response } = end
+  set(attributes, GEN_AI.responseId, reply?.id)
+  set(attributes, GEN_AI.responseModel, reply?.model)
+  if (reply?.finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = [...reply.finishReasons]
   set(attributes, GEN_AI.usageInputTokens, usage?.inputTokens)
   set(attributes, GEN_AI.usageOutputTokens, usage?.outputTokens)
   set(attributes, GEN_AI.usageCacheReadInputTokens, usage?.cachedInputTokens)

@@ -60,11 +60,12 @@ export class GenAiMetrics {
     if (activity.kind === 'llm') {
       // A scripted reply says nothing of a model's latency and tokens.
       if (end.mocked) return
+      const { reply = end.response } = end
       const labels: Attributes = {
         [GEN_AI.operationName]: 'chat',
         [GEN_AI.providerName]: activity.provider,
         [GEN_AI.requestModel]: activity.model,
-        ...(end.response?.model !== undefined && { [GEN_AI.responseModel]: end.response.model }),
+        ...(reply?.model !== undefined && { [GEN_AI.responseModel]: reply.model }),
       }
       this.#llmDuration.record(durationMs / 1000, { ...labels, ...failed })
       if (end.usage !== undefined) this.#recordTokens(end.usage, labels)

@@ -128,8 +128,9 @@ export class SpanScope implements ActivityScope {
       case 'llm': {
         const attributes = llmEndAttributes(end)
         const content = this.#content(attributes)
-        if (end.request !== undefined && end.request !== activity.request) content?.request(end.request)
-        if (end.response !== undefined) content?.response(end.response)
+        if (content === undefined) return attributes
+        if (end.request !== undefined && end.request !== activity.request) content.request(end.request)
+        if (end.response !== undefined) content.response(end.response)
         return attributes
       }
       case 'tool': {

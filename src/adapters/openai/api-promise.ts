@@ -1,23 +1,11 @@
-import { type ApiPromise, type ResponseProps, warnOnce } from './client.ts'
+import { type ApiPromise, warnOnce } from './client.ts'
 import type { ObservedCall } from './observed-call.ts'
 
-type ParseResponse = ApiPromise['parseResponse']
-type PromiseClass = new (client: object, response: Promise<ResponseProps>, parse: ParseResponse) => ApiPromise
-type WatchedClass = new (
-  client: object,
-  inner: ApiPromise,
-  parse: ParseResponse,
-  call: ObservedCall,
-) => ApiPromise
-
-/** By the client's own class of promises, of which there is one per copy of the package. */
-const classes = new WeakMap<object, WatchedClass>()
-
 /**
- * Lets a call see what its caller does with the client's promise. What comes back can do all that the client's own
- * can, and whatever the client's helpers derive from it is watched, too.
+ * Lets a call see what its caller does with the client's promise: the same object, which can do all that it could.
+ * What the client's helpers derive from it is watched, too.
  */
-export function watchPromise(client: object, promise: ApiPromise, call: ObservedCall): ApiPromise {
+export function watchPromise(promise: ApiPromise, call: ObservedCall): ApiPromise {
   const { parseResponse } = promise
   if (typeof parseResponse !== 'function') {
     warnOnce(
@@ -25,52 +13,32 @@ export function watchPromise(client: object, promise: ApiPromise, call: Observed
     )
     return promise
   }
-  const parse: ParseResponse = async (by, props) => call.settle(await parseResponse(by, props))
-  return watched(client, promise, parse, call)
-}
-
-function watched(client: object, promise: ApiPromise, parse: ParseResponse, call: ObservedCall): ApiPromise {
-  const base = promise.constructor
-  let Watched = classes.get(base)
-  if (Watched === undefined) {
-    Watched = watchedClass(base as PromiseClass)
-    classes.set(base, Watched)
-  }
-  return new Watched(client, promise, parse, call)
-}
-
-/** A class, because properties put on each single promise would cost as much as a span. */
-function watchedClass(Base: PromiseClass): WatchedClass {
-  const Watched = class extends Base {
-    readonly #client: object
-    readonly #call: ObservedCall
-
-    constructor(client: object, inner: ApiPromise, parse: ParseResponse, call: ObservedCall) {
-      super(client, inner.responsePromise, parse)
-      this.#client = client
-      this.#call = call
-    }
-
-    override parse(): Promise<unknown> {
-      const call = this.#call
-      call.parsing()
-      const parsed = super.parse()
-      parsed.catch((error: unknown) => call.fail(error))
-      return parsed
-    }
-
-    override async asResponse(): Promise<Response> {
-      const response = await super.asResponse()
-      return this.#call.raw(response)
-    }
-
-    override _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise {
-      const derived = super._thenUnwrap(transform)
-      return watched(this.#client, derived, derived.parseResponse, this.#call)
+  promise.parseResponse = async (by, props) => {
+    call.parsing()
+    try {
+      return await call.settle(await parseResponse(by, props))
+    } catch (error) {
+      call.fail(error)
+      throw error
     }
   }
-  Object.defineProperty(Watched, 'name', { value: Base.name })
-  return Watched
+  watchSurface(promise, call)
+  return promise
+}
+
+/** Assigned, as the client itself does: hiding the two would cost as much as a span. */
+function watchSurface(promise: ApiPromise, call: ObservedCall): void {
+  const { asResponse, _thenUnwrap } = Object.getPrototypeOf(promise) as ApiPromise
+  promise.asResponse = async () => {
+    const response = await asResponse.call(promise)
+    return call.raw(response)
+  }
+  // That of the class: the client puts one on the promise that reads past `parseResponse`.
+  promise._thenUnwrap = (transform) => {
+    const derived = _thenUnwrap.call(promise, transform)
+    watchSurface(derived, call)
+    return derived
+  }
 }
 
 /**

@@ -15,9 +15,7 @@ export interface RequestOptions {
 
 /** The client's promise: it reads the body only when it is awaited. */
 export interface ApiPromise extends Promise<unknown> {
-  readonly responsePromise: Promise<ResponseProps>
-  readonly parseResponse: (client: unknown, props: ResponseProps) => unknown
-  parse(): Promise<unknown>
+  parseResponse: (client: unknown, props: ResponseProps) => unknown
   asResponse(): Promise<Response>
   _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise
 }

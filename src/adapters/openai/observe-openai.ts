@@ -1,6 +1,6 @@
 import { currentPlace } from '../../dispatcher/current.ts'
-import type { CallMaker, HookDispatcher, Operation } from '../../dispatcher/index.ts'
-import { currentCalls } from '../../dispatcher/step.ts'
+import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
+import { CallMaker } from '../../dispatcher/step.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -8,7 +8,7 @@ import { currentModelCall } from '../../internal/live-calls.ts'
 import { modelServer } from '../../internal/llm/provider.ts'
 import { replace, watchPromise } from './api-promise.ts'
 import { type ClientInternals, canObserve, type RequestOptions, warnOfFailure } from './client.ts'
-import { ObservedCall } from './observed-call.ts'
+import { ObservedCall, type ObservedMaker } from './observed-call.ts'
 import type { ModelApiName } from './stand-in.ts'
 
 export interface ObserveOptions {
@@ -83,9 +83,8 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
     const api = MODEL_CALLS[path]
     // Whoever makes a model call by hand has announced it already.
     if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
-    const place = callsFrom(options)
-    const call = new ObservedCall({ api, server, calls: place })
-    return watchPromise(client, post.call(client, path, tagged(request, call)), call)
+    const call = new ObservedCall(api, server, makerFrom(options))
+    return watchPromise(post.call(client, path, tagged(request, call)), call)
   })
 
   const undoMakeRequest = replace(client, 'makeRequest', async (request, retriesRemaining, retryOf) => {
@@ -105,12 +104,12 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
 }
 
 /** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
-function callsFrom(options: ObserveOptions): (request: LlmRequest) => CallMaker {
-  const calls = currentPlace() && currentCalls()
-  if (calls !== undefined) return () => calls
+function makerFrom(options: ObserveOptions): ObservedMaker {
+  const place = currentPlace()
+  if (place !== undefined) return { place, calls: () => new CallMaker(place.core, place.site) }
   const { operation } = options
-  if (operation !== undefined && !operation.ended) return () => operation
-  return (request) => operationOfItsOwn(options, request)
+  if (operation !== undefined && !operation.ended) return { calls: () => operation }
+  return { calls: (request) => operationOfItsOwn(options, request) }
 }
 
 /** An operation around a single call, that ends with it. */

@@ -1,4 +1,6 @@
-import type { CallMaker } from '../../dispatcher/index.ts'
+import type { CurrentPlace } from '../../dispatcher/current.ts'
+import type { CallMaker, LlmCallInit } from '../../dispatcher/index.ts'
+import { type LlmCallRun, openLlmCall } from '../../dispatcher/llm-call.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { currentModelCall, type ModelCallMark, noteScripted } from '../../internal/live-calls.ts'
@@ -8,60 +10,76 @@ import { isStream } from '../../internal/llm/watch-stream.ts'
 import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
 import { type ModelApiName, StandIn } from './stand-in.ts'
 
-interface ObservedCallInit {
-  readonly api: ModelApiName
-  readonly server: ModelServer
-  /** Told once the request is about to be made: where in which operation the call belongs. */
+/** Where in which operation a call belongs. */
+export interface ObservedMaker {
+  /** Where the code runs that makes the call, if that is in an operation. */
+  readonly place?: CurrentPlace
+  /** Asked once the request is about to be made. */
   readonly calls: (request: LlmRequest) => CallMaker
 }
+
+type Send = (options: RequestOptions) => Promise<ResponseProps>
 
 /**
  * One call of the client, which comes in two halves: `send` asks for the response, `settle` is given what the
  * client reads from it. Between the two halves it is one model call of an operation.
  */
 export class ObservedCall {
-  readonly #init: ObservedCallInit
-  readonly #reply = Promise.withResolvers<unknown>()
-  /** What the operation makes of the reply: the same, unless a gate replaced it. */
+  readonly #api: ModelApiName
+  readonly #server: ModelServer
+  readonly #maker: ObservedMaker
+  /** The call, where nothing comes between it and its reply. */
+  #open: LlmCallRun<unknown> | undefined
+  /** Else what the operation waits for, and what it makes of it: the same, unless a gate replaced it. */
+  #reply: PromiseWithResolvers<unknown> | undefined
   #outcome: Promise<unknown> | undefined
-  #standIn: StandIn | undefined
   #mark: ModelCallMark | undefined
+  #options: RequestOptions = {}
+  #gated = false
+  #standIn: StandIn | undefined
   #stream = false
   #parsing = false
   #read = false
   #stoodIn = false
-  #gated = false
-  #options: RequestOptions = {} as RequestOptions
 
-  constructor(init: ObservedCallInit) {
-    this.#init = init
-    // Nobody waits for it where a gate answers before the request is made.
-    this.#reply.promise.catch(() => {})
+  constructor(api: ModelApiName, server: ModelServer, maker: ObservedMaker) {
+    this.#api = api
+    this.#server = server
+    this.#maker = maker
   }
 
   /** Makes the request as a model call: gates first, then the client, in the context of the call's span. */
-  send(
-    options: RequestOptions,
-    request: (options: RequestOptions) => Promise<ResponseProps>,
-  ): Promise<ResponseProps> {
+  send(options: RequestOptions, request: Send): Promise<ResponseProps> {
     const body = asObject(options.body) ?? {}
     this.#stream = body.stream === true
-    const response = Promise.withResolvers<ResponseProps>()
-    const { api, server } = this.#init
+    this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
-    const outcome = this.#init.calls(body).llmCall<unknown>(
+    const init = { ...this.#server, model, request: body }
+    const { place } = this.#maker
+    this.#open = place && openLlmCall<unknown>(place.core, place.site, init)
+    return this.#open === undefined
+      ? this.#sendDecided(init, options, request)
+      : this.#open.ask(() => request(options))
+  }
+
+  /** The same where gates, a signal or the end of the run may come between the call and its reply. */
+  #sendDecided(init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
+    const body = init.request
+    const response = Promise.withResolvers<ResponseProps>()
+    const whole = Promise.withResolvers<unknown>()
+    // Nobody waits for it where a gate answers before the request is made.
+    whole.promise.catch(() => {})
+    this.#reply = whole
+    const outcome = this.#maker.calls(body).llmCall<unknown>(
       {
-        ...server,
-        model,
-        request: body,
+        ...init,
         standIn: (message) => {
-          this.#standIn = new StandIn(api, body, message)
+          this.#standIn = new StandIn(this.#api, body, message)
           return this.#stream ? { response: message } : this.#standIn.body
         },
       },
       (effective, { signal, gated }) => {
         this.#gated = gated
-        this.#options = options
         const changed = effective === body ? options : { ...options, body: effective }
         const mark = currentModelCall()
         this.#mark = mark
@@ -71,11 +89,11 @@ export class ObservedCall {
             response.resolve(props)
           },
           (error: unknown) => {
-            this.#reply.reject(error)
+            whole.reject(error)
             response.reject(error)
           },
         )
-        return this.#reply.promise
+        return whole.promise
       },
     )
     this.#outcome = outcome
@@ -94,8 +112,9 @@ export class ObservedCall {
 
   /** The client has read the reply, or begun to: a stream is watched from here on. */
   settle(value: unknown): unknown {
+    const open = this.#open
     const outcome = this.#outcome
-    if (outcome === undefined) {
+    if (open === undefined && outcome === undefined) {
       warnOnce(
         'hookspan: a call of an observed openai client did not pass the place where it is watched, so it makes no ' +
           'hooks and no spans. Use openai 6 or 7, or update hookspan.',
@@ -104,16 +123,18 @@ export class ObservedCall {
     }
     if (this.#stoodIn || this.#read) return value
     this.#read = true
-    this.#reply.resolve(value)
-    return outcome.then((reply) => {
+    if (open !== undefined) return open.settle(value)
+    this.#reply?.resolve(value)
+    return outcome?.then((reply) => {
       // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
       return this.#standIn !== undefined && isStream(value) ? this.#standIn.replaceStream(value) : reply
     })
   }
 
-  /** The client could not read the body. */
+  /** The client could not make the request, or not read the body. */
   fail(error: unknown): void {
-    this.#reply.reject(error)
+    this.#open?.fail(error)
+    this.#reply?.reject(error)
   }
 
   /**
@@ -125,12 +146,27 @@ export class ObservedCall {
     if (this.#parsing || this.#read || this.#stoodIn) return response
     this.#read = true
     if (this.#gated && this.#stream) throw this.#unreadable(response)
-    if (!this.#stream && this.#mark !== undefined) this.#mark.answered = true
+    if (!this.#stream) this.#noteAnswered()
     const read: Promise<unknown> = this.#stream ? Promise.resolve({}) : response.clone().json()
-    read.then(this.#reply.resolve, this.#gated ? this.#reply.reject : () => this.#reply.resolve({}))
+    read.then(
+      (reply) => this.#told(reply),
+      (error: unknown) => (this.#gated ? this.fail(error) : this.#told({})),
+    )
     if (!this.#gated) return response
     await this.#outcome
     return this.#standIn === undefined ? response : this.#standIn.props(this.#options).response
+  }
+
+  /** A run that ends before the copy is read does not cut the call off. */
+  #noteAnswered(): void {
+    const mark = this.#open?.mark ?? this.#mark
+    if (mark !== undefined) mark.answered = true
+  }
+
+  #told(reply: unknown): void {
+    this.#reply?.resolve(reply)
+    // What a gate would make of it reaches nobody: the caller has the response.
+    Promise.resolve(this.#open?.settle(reply)).catch(() => {})
   }
 
   #unreadable(response: Response): HookspanError {
@@ -138,7 +174,7 @@ export class ObservedCall {
       'CALL_DENIED',
       'A gate decides on the reply, and a stream that is taken with asResponse() cannot be held back. Await the call instead.',
     )
-    this.#reply.reject(error)
+    this.fail(error)
     response.body?.cancel().catch(() => {})
     return error
   }

@@ -121,7 +121,10 @@ class RunReplay {
       {
         model: this.#model,
         request: { model: this.#model, messages: [...this.#history] },
-        read: (answer) => ({ ...readReply(answer), ...(costUsd !== undefined && { costUsd }) }),
+        read: (answer) => {
+          const { response, usage } = readReply(answer)
+          return { response, ...(usage && { usage }), ...(costUsd !== undefined && { costUsd }) }
+        },
       },
       (request, { signal }) => this.#ask(request, turn, signal),
     )

@@ -1,4 +1,4 @@
-import type { TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
+import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
 import {
   argumentsOf,
   asCount,
@@ -6,6 +6,7 @@ import {
   asObject,
   asText,
   type ChunkReader,
+  type LlmHead,
   type LlmReading,
   type Loose,
   responseOf,
@@ -18,22 +19,45 @@ export function isChatCompletion(reply: Loose): boolean {
 }
 
 export function readChatCompletion(reply: Loose): LlmReading {
-  const choices = asList(reply.choices).map((choice) => asObject(choice) ?? {})
-  const message = asObject(choices[0]?.message) ?? {}
-  return withUsage(chatUsage(reply.usage), {
-    id: asText(reply.id),
-    model: asText(reply.model),
-    finishReasons: finishReasonsOf(choices),
-    content: asText(message.content),
-    reasoning: asText(message.reasoning_content) ?? asText(message.reasoning),
-    refusal: asText(message.refusal),
-    toolCalls: asList(message.tool_calls).flatMap(toolCall),
-  })
+  return new ChatReading(reply)
 }
 
-function finishReasonsOf(choices: readonly Loose[]): string[] {
+/** Reads what was said when somebody asks for it: most calls are only counted, and arguments are costly to parse. */
+class ChatReading implements LlmReading {
+  readonly head: LlmHead
+  declare readonly usage?: TokenUsage
+  readonly #message: Loose
+  #response: LlmResponse | undefined
+
+  constructor(reply: Loose) {
+    const choices = asList(reply.choices)
+    this.#message = asObject(asObject(choices[0])?.message) ?? {}
+    this.head = responseOf({
+      id: asText(reply.id),
+      model: asText(reply.model),
+      finishReasons: finishReasonsOf(choices),
+    })
+    const usage = chatUsage(reply.usage)
+    if (usage !== undefined) this.usage = usage
+  }
+
+  get response(): LlmResponse {
+    const message = this.#message
+    this.#response ??= responseOf({
+      ...this.head,
+      content: asText(message.content),
+      reasoning: asText(message.reasoning_content) ?? asText(message.reasoning),
+      refusal: asText(message.refusal),
+      toolCalls: asList(message.tool_calls).flatMap(toolCall),
+    })
+    return this.#response
+  }
+}
+
+function finishReasonsOf(choices: readonly unknown[]): string[] {
   const reasons: string[] = []
-  for (const { finish_reason: reason } of choices) {
+  for (const choice of choices) {
+    const reason = asObject(choice)?.finish_reason
     if (typeof reason === 'string' && reason !== '') reasons.push(reason)
   }
   return reasons

@@ -3,10 +3,15 @@ import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/value
 /** What is understood of a model's reply, whoever made it. */
 export interface LlmReading {
   readonly response: LlmResponse
+  /** The response without what was said, where that is known before all of it is read. */
+  readonly head?: LlmHead
   readonly usage?: TokenUsage
   /** US dollars, where the reply itself says so. */
   readonly costUsd?: number
 }
+
+/** What a reply says of itself. */
+export type LlmHead = Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
 
 /** Puts a streamed reply together, chunk by chunk. Never throws for a chunk it does not understand. */
 export interface ChunkReader {
@@ -75,15 +80,15 @@ export function responseOf(fields: {
   toolCalls?: readonly ToolCallRequest[] | undefined
 }): LlmResponse {
   const { id, model, finishReasons, content, reasoning, refusal, toolCalls } = fields
-  return {
-    ...(id !== undefined && { id }),
-    ...(model !== undefined && { model }),
-    ...(finishReasons !== undefined && finishReasons.length > 0 && { finishReasons }),
-    ...(content !== undefined && { content }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(refusal !== undefined && { refusal }),
-    ...(toolCalls !== undefined && toolCalls.length > 0 && { toolCalls }),
-  }
+  const response: { -readonly [K in keyof LlmResponse]: LlmResponse[K] } = {}
+  if (id !== undefined) response.id = id
+  if (model !== undefined) response.model = model
+  if (finishReasons !== undefined && finishReasons.length > 0) response.finishReasons = finishReasons
+  if (content !== undefined) response.content = content
+  if (reasoning !== undefined) response.reasoning = reasoning
+  if (refusal !== undefined) response.refusal = refusal
+  if (toolCalls !== undefined && toolCalls.length > 0) response.toolCalls = toolCalls
+  return response
 }
 
 /** Token counts without the parts that are not known. */
@@ -94,10 +99,11 @@ export function usageOf(
   reasoningTokens?: number,
 ): TokenUsage | undefined {
   if (inputTokens === undefined && outputTokens === undefined) return undefined
-  return {
+  const usage: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
     inputTokens: inputTokens ?? 0,
     outputTokens: outputTokens ?? 0,
-    ...(cachedInputTokens !== undefined && { cachedInputTokens }),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
   }
+  if (cachedInputTokens !== undefined) usage.cachedInputTokens = cachedInputTokens
+  if (reasoningTokens !== undefined) usage.reasoningTokens = reasoningTokens
+  return usage
 }
