@@ -41,6 +41,9 @@ export interface ResolvedTraceOptions {
 
 /** @throws HookspanError `INVALID_OPTION`. */
 export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw invalid(`Expected the options of tracing to be an object, got ${describeValue(options)}`)
+  }
   const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
   if (!(typeof maxContentBytes === 'number' && maxContentBytes >= 256)) {
     throw invalid(`Expected \`maxContentBytes\` to be a number >= 256, got ${describeValue(maxContentBytes)}`)

@@ -150,6 +150,14 @@ describe('startTracing', () => {
     expect(troubles.at(-1)).toMatch(/^3 spans were not delivered before the end and are lost\..*spoolDir/)
   })
 
+  it.each([
+    [null, /options of tracing to be an object, got `null`/],
+    [{ queue: { maxQueueSpans: -1 } }, /`queue.maxQueueSpans` to be a number >= 1, got `-1`/],
+    [{ queue: { delayMs: Number.NaN } }, /`queue.delayMs` to be a number >= 0, got `NaN`/],
+  ])('refuses %j', (options, message) => {
+    expect(() => startTracing(options as never)).toThrow(message)
+  })
+
   it('leaves nothing running when it refuses an option', async () => {
     expect(() => startTracing({ maxContentBytes: 1 })).toThrow(/maxContentBytes/)
     const { dispatcher, tracing } = start()

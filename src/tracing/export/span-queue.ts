@@ -1,4 +1,4 @@
-import { errorMessage } from '../../internal/errors.ts'
+import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
 import type { ExportResult, ReadableSpan, SpanExporter, SpanProcessor } from './types.ts'
 
 export interface SpanQueueOptions {
@@ -82,6 +82,9 @@ export class SpanQueue implements SpanProcessor {
       delayMs: 1_000,
       requestTimeoutMs: 5_000,
       ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+    }
+    for (const [name, value] of Object.entries(this.#options)) {
+      if (name !== 'onTrouble') assertAmount(`queue.${name}`, value, name === 'delayMs' ? 0 : 1)
     }
   }
 
@@ -272,6 +275,15 @@ export class SpanQueue implements SpanProcessor {
   #tell(message: string): void {
     guard(() => this.#options.onTrouble?.(message))
   }
+}
+
+/** @throws HookspanError `INVALID_OPTION`. */
+function assertAmount(name: string, value: unknown, least: number): void {
+  if (typeof value === 'number' && value >= least) return
+  throw new HookspanError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` to be a number >= ${least}, got ${describeValue(value)}.`,
+  )
 }
 
 /** About how much text a span carries; exact sizes would cost a serialization. */
