@@ -83,6 +83,21 @@ it('the list grouped by conversation is walked in the order shown', async () => 
   }
 })
 
+it('a run is imported without a mouse', async () => {
+  await post(viewer, sampleRun())
+  const exported = await (await fetch(`${viewer.url}/api/runs/${SAMPLE_TRACE}/export.json`)).text()
+  const traceId = 'f11e'.padEnd(32, '3')
+  const page = await browser.newPage()
+  await page.goto(viewer.link)
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByTitle('Import a run').focus()
+  await page.keyboard.press('Enter')
+  const buffer = Buffer.from(exported.replaceAll(SAMPLE_TRACE, traceId))
+  await (await chooser).setFiles({ name: 'run.otlp.json', mimeType: 'application/json', buffer })
+  await page.waitForURL(`**/run/${traceId}`)
+  await page.waitForSelector('.row:has-text("researcher")')
+})
+
 it('leaving a run goes back to the list as it was searched', async () => {
   await runs('one', 'two')
   const page = await open('/?q=agent%3Ab&group=1')

@@ -74,6 +74,19 @@ describe('hookspan runs', () => {
       OTHER,
     )
     expect((await run('runs', '--url', viewer.url, 'nowhere')).stdout).toBe('No run matches.\n')
+    for (const query of [
+      ['status:done', 'errors>=1'],
+      ['steps>=1', 'errors<=1', '--', '-status:failed'],
+    ]) {
+      expect((await run('runs', '--url', viewer.url, ...query)).stdout, query.join(' ')).toContain('5a3b1e77')
+    }
+    expect((await run('runs', '--url', viewer.url, 'errors>=2')).stdout).toBe('No run matches.\n')
+  })
+
+  it('refuses a limit that is none', async () => {
+    const { code, stderr } = await run('runs', '--url', viewer.url, '--limit', 'few')
+    expect(code).toBe(1)
+    expect(stderr).toContain('Expected --limit to be a whole number of at least 1, got `few`.')
   })
 })
 

@@ -43,6 +43,7 @@ function Shell() {
         <span class="grow" />
         <ApprovalsButton />
         <StoreSize />
+        {source.mayChange && <ImportButton onFile={drop.take} />}
         <Button icon="keys" title="Keyboard (?)" onClick={() => setHelp(true)} />
         <Button icon="sun" title="Light or dark (t)" onClick={toggleTheme} />
       </nav>
@@ -108,7 +109,7 @@ const KEYS: [string, string][] = [
 const QUERIES: [string, string][] = [
   ['words', 'in any text of any span'],
   ['agent:support', 'also tool, model, service, status, conversation'],
-  ['cost>0.05', 'also tokens, duration, errors, steps, calls'],
+  ['cost>0.05', 'also <, >=, <=; tokens, duration, errors, steps, calls'],
   ['mocked:yes', 'also waiting, errors'],
   ['since:2h', 'started lately'],
   ['-tool:search', 'without'],
@@ -169,6 +170,7 @@ function useDrop(tell: (problem: string) => void) {
   }
   return {
     over,
+    take,
     handlers: {
       onDragOver: (event: DragEvent) => {
         if (!event.dataTransfer?.types.includes('Files')) return
@@ -186,6 +188,27 @@ function useDrop(tell: (problem: string) => void) {
       },
     },
   }
+}
+
+/** What dropping does, for who has no mouse. */
+function ImportButton({ onFile }: { onFile: (file: File) => Promise<void> }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <Button icon="import" title="Import a run (OTLP/JSON)" onClick={() => input.current?.click()} />
+      <input
+        ref={input}
+        type="file"
+        accept=".json,application/json"
+        hidden
+        onChange={(event) => {
+          const file = event.currentTarget.files?.[0]
+          if (file) void onFile(file)
+          event.currentTarget.value = ''
+        }}
+      />
+    </>
+  )
 }
 
 /** Links to our own views change the view, not the document. */

@@ -21,7 +21,7 @@ export function registerRuns(program: Command): void {
       .option('-n, --limit <count>', 'how many at most', '20'),
   ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
     await withRuns(flags, async (source) => {
-      const list = await source.listRuns(query.join(' '), Math.max(1, Math.trunc(Number(flags.limit)) || 20))
+      const list = await source.listRuns(query.join(' '), limitOf(flags.limit))
       if (flags.json) printJson(list)
       else if (list.runs.length === 0)
         console.log(query.length > 0 ? 'No run matches.' : `No runs in ${source.from} yet.`)
@@ -34,4 +34,10 @@ export function registerRuns(program: Command): void {
       }
     })
   })
+}
+
+function limitOf(text: string): number {
+  const limit = Number(text)
+  if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, 10_000)
+  throw new Error(`Expected --limit to be a whole number of at least 1, got \`${text}\`.`)
 }

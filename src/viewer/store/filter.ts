@@ -1,6 +1,6 @@
 /**
- * The runs list's query language: words are searched for in every span; `key:value`, `key>value` and `key<value`
- * narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
+ * The runs list's query language: words are searched for in every span; `key:value`, `key>value`, `key<value`,
+ * `key>=value` and `key<=value` narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
  */
 
 export interface Filter {
@@ -36,13 +36,15 @@ const NUMBER_KEYS: Record<string, { column: string; unit: (value: string) => num
   calls: { column: 'tool_calls', unit: Number },
   spans: { column: 'spans', unit: scaled },
 }
+/** As the page calls them. */
+const STATUSES: Record<string, string> = { done: 'ok', failed: 'error' }
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
 export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
   const filter: Filter = { where: [], params: [], text: '' }
   const words: string[] = []
-  for (const term of query.match(/-?[a-z]+[:<>]"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
+  for (const term of query.match(/-?[a-z]+(?:[<>]=|[:<>])"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
   }
   filter.text = words.join(' ')
@@ -50,7 +52,7 @@ export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
 }
 
 function narrow(filter: Filter, term: string, nowMs: number): boolean {
-  const parts = /^(-?)([a-z]+)([:<>])(.+)$/i.exec(term)
+  const parts = /^(-?)([a-z]+)([<>]=|[:<>])(.+)$/i.exec(term)
   if (!parts) return false
   const [, minus, rawKey, operator, quoted] = parts as unknown as [string, string, string, string, string]
   const key = rawKey.toLowerCase()
@@ -65,7 +67,8 @@ function narrow(filter: Filter, term: string, nowMs: number): boolean {
     return Number.isFinite(ms) && add('start_us >= ?', (nowMs - ms) * 1000)
   }
   if (Object.hasOwn(TEXT_KEYS, key) && operator === ':') {
-    return add(`${TEXT_KEYS[key]} LIKE ? ESCAPE '\\'`, likePattern(key, value))
+    const wanted = key === 'status' && Object.hasOwn(STATUSES, value) ? STATUSES[value]! : value
+    return add(`${TEXT_KEYS[key]} LIKE ? ESCAPE '\\'`, likePattern(key, wanted))
   }
   if (!Object.hasOwn(NUMBER_KEYS, key)) return false
   const { column, unit } = NUMBER_KEYS[key]!
