@@ -22,7 +22,7 @@ export function registerRuns(program: Command): void {
   ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
     await withRuns(flags, async (source) => {
       const list = await source.listRuns(query.join(' '), limitOf(flags.limit))
-      if (flags.json) printJson(list)
+      if (flags.json) printJson({ runs: list.runs, total: list.total })
       else if (list.runs.length === 0)
         console.log(query.length > 0 ? 'No run matches.' : `No runs in ${source.from} yet.`)
       else {

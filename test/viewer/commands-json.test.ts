@@ -1,0 +1,79 @@
+/** What programs read from `runs`, `show`, `diff` and `tail`: the fields that docs/viewer.md promises. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
+import { id, post } from './support.ts'
+
+const BIN = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
+const OTHER = 'b'.repeat(32)
+const folder = mkdtempSync(join(tmpdir(), 'hookspan-json-'))
+const db = join(folder, 'traces.db')
+vi.setConfig({ testTimeout: 30_000 })
+let viewer: Viewer
+
+beforeAll(async () => {
+  viewer = await startViewer({ port: 0, db })
+  await post(viewer, sampleRun())
+  await post(viewer, sampleRun({ traceId: OTHER, atMs: -60_000 }))
+})
+afterAll(async () => {
+  await viewer.close()
+  rmSync(folder, { recursive: true })
+})
+
+async function json(...args: string[]) {
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args, '--json'])
+  return JSON.parse(stdout)
+}
+
+const RUN =
+  `traceId title agent service model conversationId status reason inputPreview startUs endUs durationMs
+  spans steps llmCalls toolCalls mockedCalls errors waiting inputTokens outputTokens cachedTokens costUsd
+  agents tools models`.split(/\s+/)
+const SPAN =
+  `depth spanId parentSpanId name category startUs endUs state error label service inputTokens outputTokens
+  cachedTokens reasoningTokens costUsd outcome mocked callId preview errorText durationMs`.split(/\s+/)
+const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome'.split(' ')
+
+it('runs gives the runs, how many there are, and nothing else', async () => {
+  const list = await json('runs', '--url', viewer.url)
+  expect(Object.keys(list)).toEqual(['runs', 'total'])
+  expect(Object.keys(list.runs[0])).toEqual(RUN)
+})
+
+it('show gives the run and its spans in tree order', async () => {
+  const shown = await json('show', SAMPLE_TRACE, '--url', viewer.url)
+  expect(Object.keys(shown)).toEqual(['run', 'spans'])
+  expect(Object.keys(shown.run)).toEqual(RUN)
+  for (const span of shown.spans) {
+    const { gates, compaction, human, ...always } = span
+    expect(Object.keys(always)).toEqual(SPAN)
+  }
+  const whole = await json('show', SAMPLE_TRACE, '--span', id(4), '--url', viewer.url)
+  expect(Object.keys(whole)).toEqual(
+    'traceId spanId parentSpanId name kind startUs endUs status attributes events links resource scope'.split(
+      ' ',
+    ),
+  )
+})
+
+it('diff gives both runs, the counts, and each pair', async () => {
+  const diff = await json('diff', SAMPLE_TRACE, OTHER, '--url', viewer.url)
+  expect(Object.keys(diff).sort()).toEqual(['a', 'added', 'b', 'changed', 'removed', 'rows', 'same'])
+  for (const row of diff.rows) expect(Object.keys(row.a)).toEqual(UNIT)
+})
+
+it.each([
+  ['runs', []],
+  ['show', [SAMPLE_TRACE]],
+  ['show', [SAMPLE_TRACE, '--conversation']],
+  ['diff', [SAMPLE_TRACE, OTHER]],
+])('%s %j reads the same from a viewer and from its file', async (command, args) => {
+  expect(await json(command, ...args, '--db', db)).toEqual(await json(command, ...args, '--url', viewer.url))
+})
