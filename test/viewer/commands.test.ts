@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -201,7 +202,7 @@ describe('hookspan view and tail', () => {
     const tail = spawn(process.execPath, [BIN, 'tail', '--json', '--url', url])
     let lines = ''
     tail.stdout.on('data', (chunk) => (lines += chunk))
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    await once(tail.stderr, 'data')
     await post({ url } as Viewer, sampleRun())
     await expect.poll(() => lines.trim().split('\n').length, { timeout: 5000 }).toBe(22)
     expect(JSON.parse(lines.split('\n')[0]!)).toMatchObject({

@@ -55,6 +55,7 @@ async function follow(
       seen.set(summary.traceId, { seq: run.seq, spans: summary.spans, status: summary.status })
       if (!first) for (const row of run.rows) tell(summary, row)
     }
+    if (first) process.stderr.write(`Following ${source.from}. Ctrl+C ends.\n`)
     await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {})
   }
 }
