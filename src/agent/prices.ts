@@ -1,9 +1,11 @@
 import type { PriceOf } from '../dispatcher/index.ts'
+import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import type { Agent } from './types.ts'
 
 type GenaiPrices = typeof import('@pydantic/genai-prices')
+type Priced = NonNullable<ReturnType<GenaiPrices['calcPrice']>>
 
 /** Where the price library calls a provider by another name than OpenTelemetry does. */
 const LIBRARY_NAMES: Readonly<Record<string, string>> = {
@@ -34,19 +36,64 @@ function load(): PriceOf | null {
 }
 
 function pricesOf({ calcPrice }: GenaiPrices): PriceOf {
+  const known = new Map<string, FlatPrices>()
   return ({ provider, model, usage }) => {
+    const key = `${provider} ${model}`
+    const flat = known.get(key)
+    if (flat !== undefined && flat.until > performance.now()) {
+      const costUsd = flatCost(flat, usage)
+      if (costUsd !== undefined) return costUsd
+    }
     const counts = {
       input_tokens: usage.inputTokens,
       output_tokens: usage.outputTokens,
       ...(usage.cachedInputTokens !== undefined && { cache_read_tokens: usage.cachedInputTokens }),
     }
     try {
-      return calcPrice(counts, model, { providerId: LIBRARY_NAMES[provider] ?? provider })?.total_price
+      const price = calcPrice(counts, model, { providerId: LIBRARY_NAMES[provider] ?? provider })
+      const found = price && flatPrices(price)
+      if (found && (flat !== undefined || known.size < MOST_KNOWN)) known.set(key, found)
+      return price?.total_price
     } catch {
       // Counts that cannot be right, such as more cached tokens than tokens: no price rather than a wrong one.
       return undefined
     }
   }
+}
+
+const MOST_KNOWN = 1_000
+/** The library's prices may be updated while a process runs. */
+const KNOWN_FOR_MS = 60_000
+
+/** US dollars per million tokens, the same at any time and for any count. */
+interface FlatPrices {
+  readonly input: number
+  readonly cachedInput: number
+  readonly output: number
+  /** On the monotonic clock. */
+  readonly until: number
+}
+
+/** Finding a model among all takes the library longer than all else that a model call costs us, so it is kept. */
+function flatPrices({ model, model_price: prices }: Priced): FlatPrices | undefined {
+  // A list depends on the date or the time of day, an object on the count, `requests_*` is paid per call.
+  if (Array.isArray(model.prices)) return undefined
+  const { input_mtok: input, output_mtok: output, cache_read_mtok: cachedInput = input } = prices
+  if (Object.keys(prices).some((unit) => unit.startsWith('requests'))) return undefined
+  if (typeof input !== 'number' || typeof output !== 'number' || typeof cachedInput !== 'number') {
+    return undefined
+  }
+  return { input, cachedInput, output, until: performance.now() + KNOWN_FOR_MS }
+}
+
+/** Undefined for counts that cannot be right. */
+function flatCost(
+  { input, cachedInput, output }: FlatPrices,
+  { inputTokens, outputTokens, cachedInputTokens = 0 }: TokenUsage,
+): number | undefined {
+  const fresh = inputTokens - cachedInputTokens
+  if (!(fresh >= 0 && cachedInputTokens >= 0 && outputTokens >= 0)) return undefined
+  return (input * fresh) / 1e6 + (cachedInput * cachedInputTokens) / 1e6 + (output * outputTokens) / 1e6
 }
 
 /** @throws HookspanError `INVALID_OPTION` when the agent has a cost limit that nothing can hold. */

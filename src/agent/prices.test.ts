@@ -1,0 +1,46 @@
+import { calcPrice } from '@pydantic/genai-prices'
+import { describe, expect, it } from 'vitest'
+import { installedPrices } from './prices.ts'
+
+const MODELS = [
+  ['openai', 'gpt-4o-mini'],
+  ['openai', 'gpt-4o-mini-2024-07-18'],
+  ['openai', 'o3'],
+  ['anthropic', 'claude-sonnet-4-5'],
+  ['anthropic', 'claude-3-5-haiku-latest'],
+  ['google', 'gemini-2.5-pro'],
+  ['google', 'gemini-2.5-flash'],
+  ['deepseek', 'deepseek-chat'],
+  ['perplexity', 'sonar'],
+] as const
+
+const COUNTS = [
+  { inputTokens: 0, outputTokens: 0 },
+  { inputTokens: 1_234, outputTokens: 56 },
+  { inputTokens: 1_234, outputTokens: 56, cachedInputTokens: 1_000 },
+  { inputTokens: 300_000, outputTokens: 9, cachedInputTokens: 250_000 },
+]
+
+describe('installedPrices', () => {
+  it.each(MODELS)('prices %s %s as the library does, the first time and every other', (provider, model) => {
+    const price = installedPrices()
+    for (const usage of [...COUNTS, ...COUNTS]) {
+      const { inputTokens: input_tokens, outputTokens: output_tokens, cachedInputTokens } = usage
+      const counts = {
+        input_tokens,
+        output_tokens,
+        ...(cachedInputTokens !== undefined && { cache_read_tokens: cachedInputTokens }),
+      }
+      const expected = calcPrice(counts, model, { providerId: provider })?.total_price
+      expect(expected, `${provider} ${model}`).toBeTypeOf('number')
+      expect(price?.({ provider, model, usage })).toBeCloseTo(expected as number, 12)
+    }
+  })
+
+  it('gives no price for more cached tokens than tokens, also of a model it has priced before', () => {
+    const price = installedPrices()
+    const usage = { inputTokens: 10, outputTokens: 1, cachedInputTokens: 11 }
+    price?.({ provider: 'openai', model: 'gpt-4o-mini', usage: { inputTokens: 10, outputTokens: 1 } })
+    expect(price?.({ provider: 'openai', model: 'gpt-4o-mini', usage })).toBeUndefined()
+  })
+})
