@@ -10,7 +10,7 @@ import type { ApprovalFilter, ApprovalStatus } from './store.ts'
 
 export interface ApprovalRoutesOptions {
   approvals: Approvals
-  /** Bearer token of somebody whose name is told by the answer's `approver`. At least 16 characters. */
+  /** Bearer token of somebody whose name is told by the answer's `approver`. Warned of when shorter than 16 characters. */
   token?: string
   /** Bearer tokens by the name of their owner, who is the approver then, whatever the answer says. */
   tokens?: Readonly<Record<string, string>>
@@ -158,9 +158,12 @@ function ownersOf({ token, tokens = {}, webhookSecret, openForReading }: Approva
 }
 
 function ownerOf(name: string | undefined, token: unknown): Owner {
-  if (typeof token !== 'string' || token.length < 16) {
-    const owner = name === undefined ? 'the approval routes' : `approver "${name}"`
-    throw new HookspanError('INVALID_OPTION', `The token of ${owner} must have at least 16 characters.`)
+  const owner = name === undefined ? 'the approval routes' : `approver "${name}"`
+  if (typeof token !== 'string' || token.trim() === '') {
+    throw new HookspanError('INVALID_OPTION', `The token of ${owner} must be a text that is not empty.`)
+  }
+  if (token.length < 16) {
+    console.warn(`[hookspan] the token of ${owner} can be guessed: use 16 random characters or more.`)
   }
   return { name, digest: digest(token), key: `token:${name ?? ''}` }
 }

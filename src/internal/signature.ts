@@ -118,10 +118,18 @@ export class ReplayGuard {
 
 const PROCESS_GUARD = new ReplayGuard()
 
-/** @throws HookspanError `INVALID_OPTION` for a secret that protects nothing. */
+/**
+ * Warns of a secret that is short enough to be guessed.
+ *
+ * @throws HookspanError `INVALID_OPTION` for a secret that protects nothing.
+ */
 export function assertSecret(secret: unknown, owner: string): asserts secret is string {
-  if (typeof secret === 'string' && keyOf(secret).length >= 8) return
-  throw new HookspanError('INVALID_OPTION', `The secret of ${owner} must be a text of at least 8 bytes.`)
+  const bytes = typeof secret === 'string' ? keyOf(secret).length : 0
+  if (bytes === 0) {
+    throw new HookspanError('INVALID_OPTION', `The secret of ${owner} must be a text that is not empty.`)
+  }
+  if (bytes < 16)
+    console.warn(`[hookspan] the secret of ${owner} can be guessed: use 16 random bytes or more.`)
 }
 
 function sign(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {

@@ -9,7 +9,7 @@ import { invocationOf, probe, readDecision } from './invocation.ts'
 export interface HttpGateOptions extends RemoteGateOptions {
   /** http or https. Redirects are not followed. */
   url: string
-  /** Signs each request with HMAC-SHA256; check it with `verifySignature`. At least 8 bytes. */
+  /** Signs each request with HMAC-SHA256; check it with `verifySignature`. Warned of when shorter than 16 bytes. */
   secret?: string
   headers?: Readonly<Record<string, string>>
   /** Lets the URL lead to this machine or to a private network, by name or by address. @default false */

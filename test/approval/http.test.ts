@@ -11,7 +11,7 @@ import {
   webhookChannel,
 } from 'hookspan/approval'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { desk, folder, pending, request } from './support.ts'
 
 const TOKEN = 'a bearer token that is long'
@@ -163,11 +163,15 @@ describe('approvalRoutes', () => {
     expect(await handle(new Request('http://host/hitl/approvalsX'))).toBeUndefined()
   })
 
-  it('does not start where nobody could answer, or with a token that can be guessed', () => {
+  it('does not start where nobody could answer or anybody, and warns of a token that can be guessed', () => {
     const approvals = createApprovals()
     expect(() => approvalRoutes({ approvals })).toThrow('need a `token`')
-    expect(() => approvalRoutes({ approvals, token: 'short' })).toThrow('at least 16 characters')
-    expect(() => approvalRoutes({ approvals, tokens: { ann: '' } })).toThrow('at least 16 characters')
+    expect(() => approvalRoutes({ approvals, token: ' ' })).toThrow('must be a text that is not empty')
+    expect(() => approvalRoutes({ approvals, tokens: { ann: '' } })).toThrow('approver "ann"')
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    approvalRoutes({ approvals, token: 'short' })
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('can be guessed'))
+    warn.mockRestore()
   })
 })
 

@@ -8,7 +8,7 @@ import { assertHeaders, assertTarget, postJson } from './post-json.ts'
 
 export interface WebhookOptions {
   url: string
-  /** Signs each request with HMAC-SHA256. At least 8 bytes. */
+  /** Signs each request with HMAC-SHA256. Warned of when shorter than 16 bytes. */
   secret?: string
   headers?: Readonly<Record<string, string>>
   /** @default false */
