@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
@@ -126,6 +127,26 @@ it('opens, lists, searches and exports whatever it took of a damaged request', a
     { numRuns: 300 },
   )
   expect(taken).toBeGreaterThan(100)
+})
+
+it('keeps large requests apart that arrive at the same time', async () => {
+  const viewer = await start()
+  const text = (request: number) => `request${request} `.repeat(20_000)
+  const send = (request: number) => {
+    const spans = [{ ...SPAN, traceId: id(request + 1).repeat(2), attributes: { text: text(request) } }]
+    const body = Buffer.from(JSON.stringify(otlp(spans)))
+    return request % 3 === 0
+      ? post(viewer, gzipSync(body), { headers: { 'content-encoding': 'gzip' } })
+      : post(viewer, body)
+  }
+  for (let round = 0; round < 5; round++) {
+    const requests = Array.from({ length: 12 }, (_, at) => round * 12 + at)
+    await Promise.all(requests.map(send))
+    for (const request of requests) {
+      const [span] = [...viewer.store.records(id(request + 1).repeat(2))]
+      expect(span?.attributes.text).toBe(text(request))
+    }
+  }
 })
 
 const SPAN: TestSpan = { spanId: id(1), name: 'root', start: 0, end: 10 }

@@ -13,6 +13,10 @@ export class HttpError extends Error {
   }
 }
 
+/** Larger than what an exporter sends at a time. */
+const SPARE_BYTES = 1024 * 1024
+const SPARE_BODIES = 4
+
 const DECODERS = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) }
 
 /** Reads bodies within a limit for each and one for all at once; what is packed is measured unpacked, too. */
@@ -20,6 +24,7 @@ export class BodyReader {
   readonly #maxBodyBytes: number
   readonly #maxTotalBytes: number
   #heldBytes = 0
+  readonly #spare: Buffer[] = []
 
   constructor(limits: { maxBodyBytes: number; maxTotalBytes: number }) {
     this.#maxBodyBytes = limits.maxBodyBytes
@@ -38,10 +43,31 @@ export class BodyReader {
     if (Number(request.headers['content-length'] ?? 0) > this.#maxBodyBytes) throw this.#tooLarge()
     const packed = await this.#collect(request)
     try {
-      return encoding === 'identity' ? packed : await this.#unpack(packed, encoding as keyof typeof DECODERS)
+      if (encoding === 'identity') return packed
+      const body = await this.#unpack(packed, encoding as keyof typeof DECODERS)
+      this.release(packed)
+      return body
     } finally {
       this.#heldBytes -= packed.length
     }
+  }
+
+  /**
+   * Takes a body back, to be used for a later one. Only for whoever keeps nothing of it: what is thrown away by the
+   * megabyte makes the collector look through the whole heap again and again.
+   */
+  release(body: Buffer): void {
+    const whole = Buffer.from(body.buffer)
+    if (this.#spare.length < SPARE_BODIES && whole.length === SPARE_BYTES) this.#spare.push(whole)
+  }
+
+  #joined(chunks: Buffer[], length: number): Buffer {
+    if (chunks.length === 1) return chunks[0]!
+    if (length > SPARE_BYTES) return Buffer.concat(chunks, length)
+    const whole = this.#spare.pop() ?? Buffer.allocUnsafeSlow(SPARE_BYTES)
+    let at = 0
+    for (const chunk of chunks) at += chunk.copy(whole, at)
+    return whole.subarray(0, length)
   }
 
   /** By events: leaving an async iteration early would cut the connection before the refusal is read. */
@@ -64,7 +90,7 @@ export class BodyReader {
       else chunks.push(chunk)
     }
     request.on('data', take)
-    request.once('end', () => resolve(Buffer.concat(chunks, length)))
+    request.once('end', () => resolve(this.#joined(chunks, length)))
     request.once('close', () => {
       if (!request.complete) fail(new HttpError(400, 'The body ended early.'))
     })

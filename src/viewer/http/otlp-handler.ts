@@ -39,7 +39,10 @@ export async function handleOtlp(
         `Content-Type "${mediaType.slice(0, 60)}" is not OTLP; send application/x-protobuf or application/json.`,
       )
     const body = await context.bodies.read(request)
-    send(response, 200, format, take(path, body, format, context))
+    const answer = take(path, body, format, context)
+    // Everything was stored or refused by now; nothing reads the body any more.
+    context.bodies.release(body)
+    send(response, 200, format, answer)
   } catch (error) {
     refuse(request, response, format ?? 'json', error)
   }
