@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { HOOKSPAN } from '../semconv.ts'
 import type { ReadableSpan } from './types.ts'
 
@@ -17,10 +18,29 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'interrupted
     events: [],
     duration: [0, 0],
     ended: true,
-    resource: span.resource,
+    resource: state === 'started' ? withProcess(span.resource) : span.resource,
     instrumentationScope: span.instrumentationScope,
     droppedAttributesCount: 0,
     droppedEventsCount: 0,
     droppedLinksCount: 0,
   }
+}
+
+type Resource = ReadableSpan['resource']
+const known = new WeakMap<Resource, Resource>()
+
+/** By these the viewer asks whether the process still lives. Only snapshots have them: no backend is told the host's name. */
+function withProcess(resource: Resource): Resource {
+  let told = known.get(resource)
+  if (!told) {
+    const { attributes } = resource as { attributes?: object }
+    told = Object.create(resource, {
+      attributes: {
+        value: { 'process.pid': process.pid, 'host.name': hostname(), ...attributes },
+        enumerable: true,
+      },
+    }) as Resource
+    known.set(resource, told)
+  }
+  return told
 }
