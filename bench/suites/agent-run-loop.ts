@@ -171,6 +171,7 @@ async function proofOf(spans: CountingProcessor, total: number, run: () => Promi
   return {
     spansPerRun,
     attributeBytesPerRun: bytes,
+    agentSpan: shape('invoke_agent'),
     chatSpan: shape('chat'),
     toolSpan: shape('execute_tool'),
   }

@@ -77,7 +77,7 @@ function byHand(content: boolean, steps: boolean): Workload {
   const { tracer, spans } = setUpTelemetry()
   const client = newClient()
   let calls = 0
-  let runs = 0
+  let totals = { steps: 0, llmCalls: 0, toolCalls: 0, inputTokens: 0, outputTokens: 0 }
 
   const ask = (body: Body) => {
     const attributes: Attributes = {
@@ -99,6 +99,9 @@ function byHand(content: boolean, steps: boolean): Workload {
     return inSpan(tracer, `chat ${body.model}`, SpanKind.CLIENT, attributes, async (span) => {
       const reply = await client.chat.completions.create(body)
       const choice = reply.choices[0]!
+      totals.llmCalls++
+      totals.inputTokens += reply.usage!.prompt_tokens
+      totals.outputTokens += reply.usage!.completion_tokens
       span.setAttributes({
         'gen_ai.response.id': reply.id,
         'gen_ai.response.model': reply.model,
@@ -124,6 +127,7 @@ function byHand(content: boolean, steps: boolean): Workload {
 
   const call = (toolCall: ToolCall) => {
     const { name, arguments: args } = toolCall.function
+    totals.toolCalls++
     const attributes: Attributes = {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': name,
@@ -149,7 +153,9 @@ function byHand(content: boolean, steps: boolean): Workload {
 
   const ways: LoopWays = { ask, callTool: call }
   const run = () => {
-    const id = `op-${runs++}`
+    const id = `op_${crypto.randomUUID()}`
+    totals = { steps: 0, llmCalls: 0, toolCalls: 0, inputTokens: 0, outputTokens: 0 }
+    calls = 0
     const attributes: Attributes = {
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.name': 'support',
@@ -159,6 +165,7 @@ function byHand(content: boolean, steps: boolean): Workload {
     return inSpan(tracer, 'invoke_agent support', SpanKind.INTERNAL, attributes, async (span) => {
       const messages = newMessages()
       for (let step = 0, done = false; !done; step++) {
+        totals.steps++
         done = steps
           ? await inSpan(tracer, `step ${step}`, SpanKind.INTERNAL, { 'hookspan.step.index': step }, () =>
               turn(messages, ways),
@@ -168,11 +175,11 @@ function byHand(content: boolean, steps: boolean): Workload {
       const answer = messages.at(-1)!.content as string
       span.setAttributes({
         'hookspan.operation.reason': 'done',
-        'hookspan.operation.steps': 10,
-        'hookspan.operation.llm_calls': 10,
-        'hookspan.operation.tool_calls': 13,
-        'hookspan.operation.input_tokens': 15_600,
-        'hookspan.operation.output_tokens': 400,
+        'hookspan.operation.steps': totals.steps,
+        'hookspan.operation.llm_calls': totals.llmCalls,
+        'hookspan.operation.tool_calls': totals.toolCalls,
+        'hookspan.operation.input_tokens': totals.inputTokens,
+        'hookspan.operation.output_tokens': totals.outputTokens,
       })
       if (content) span.setAttribute('gen_ai.output.messages', messagesJson([messages.at(-1)!]))
       return answer
