@@ -3,7 +3,8 @@ import { expect, it } from 'vitest'
 import { buildConversation } from '../../src/viewer/model/conversation.ts'
 import { formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { lintRun } from '../../src/viewer/model/lint.ts'
-import { buildTree } from '../../src/viewer/model/tree.ts'
+import { criticalPath, endOf } from '../../src/viewer/model/timing.ts'
+import { buildTree, emptyRow, flatten } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
@@ -88,6 +89,17 @@ it('a lint report says how many model calls it could not read', () => {
     { spanId: id(2), name: 'chat m', start: 6, end: 9, attributes: chat(10) },
   ])
   expect(lintRun(rows, open)).toMatchObject({ calls: 1, unreadCalls: 1, score: 100 })
+})
+
+it('what was interrupted lasted until the last thing in it that is known', () => {
+  const row = (spanId: string, parentSpanId: string, startUs: number, endUs: number) => ({
+    ...emptyRow(spanId, spanId),
+    ...{ parentSpanId, startUs, endUs, category: 'tool' as const },
+    state: endUs === 0 ? ('interrupted' as const) : ('ended' as const),
+  })
+  const root = buildTree([row('a', '', 1_000, 0), row('b', 'a', 2_000, 0), row('c', 'b', 3_000, 9_000)])!
+  expect(flatten(root).map((node) => endOf(node.row, 99_000))).toEqual([9_000, 9_000, 9_000])
+  expect([...criticalPath(root, 99_000)]).toEqual(['a', 'b', 'c'])
 })
 
 it('the tokens of nested instrumentation count once for an agent, as for the run', () => {

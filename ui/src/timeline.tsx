@@ -326,7 +326,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
         <Badge kind="denied">{row.outcome}</Badge>
       )}
       {row.state === 'running' && row.category !== 'human' && <Badge kind="running">running</Badge>}
-      {row.state === 'interrupted' && <Badge kind="error">interrupted</Badge>}
+      {row.state === 'interrupted' && <Badge kind="error whole">interrupted</Badge>}
       {row.error && !plain && (
         <Badge kind="error">
           <Text>{row.errorText || 'error'}</Text>

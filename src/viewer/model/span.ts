@@ -89,6 +89,8 @@ export interface SpanRow {
   /** 0 while the span runs. */
   endUs: number
   state: 'running' | 'ended' | 'interrupted'
+  /** Of an interrupted span in a tree: when something in it was last heard of. */
+  lastSeenUs?: number
   error: boolean
   /** The model, tool, agent or gate the span is about. */
   label: string

@@ -75,5 +75,5 @@ export function criticalPath(root: TreeNode, nowUs: number): Set<string> {
 
 export function endOf(row: SpanRow, nowUs: number): number {
   if (row.endUs > 0) return row.endUs
-  return row.state === 'running' ? Math.max(nowUs, row.startUs) : row.startUs
+  return row.state === 'running' ? Math.max(nowUs, row.startUs) : (row.lastSeenUs ?? row.startUs)
 }

@@ -31,6 +31,7 @@ export function buildTree(rows: readonly SpanRow[]): TreeNode | undefined {
   for (const node of missing.values()) spread(node)
   const root = uniteRoots(roots, [...missing.values()])
   layOut(root)
+  if (rows.some((row) => row.state === 'interrupted')) lengthen(root)
   return root
 }
 
@@ -110,6 +111,18 @@ function layOut(root: TreeNode): void {
       child.depth = node.depth + 1
       stack.push(child)
     }
+  }
+}
+
+/** A span that was cut off worked at least until the last thing in it that is known. */
+function lengthen(root: TreeNode): void {
+  for (const node of flatten(root).reverse()) {
+    if (node.row.state !== 'interrupted') continue
+    const lastSeenUs = node.children.reduce(
+      (most, { row }) => Math.max(most, row.endUs, row.startUs, row.lastSeenUs ?? 0),
+      node.row.startUs,
+    )
+    node.row = { ...node.row, lastSeenUs }
   }
 }
 
