@@ -127,6 +127,8 @@ it.skipIf(url === undefined)('approves over pub/sub', async () => {
   const approvals = createApprovals({ channels: [channel], pollMs: 10 })
   dispatcher.use(approvals)
   onTestFinished(() => approvals.close())
+  // What is published before somebody listens is lost: that is publish/subscribe.
+  await approvals.ready()
   const outcome = tool('delete', {})
   const { id, argsDigest } = await pending(approvals)
   const client = createClient({ url: url as string })
