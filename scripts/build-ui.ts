@@ -18,7 +18,13 @@ export async function buildUi(): Promise<void> {
     outdir: out,
     logLevel: 'warning',
   })
-  await build({ entryPoints: { app: `${root}/ui/app.css` }, minify: true, outdir: out, logLevel: 'warning' })
+  await build({
+    entryPoints: { app: `${root}/ui/app.css` },
+    bundle: true,
+    minify: true,
+    outdir: out,
+    logLevel: 'warning',
+  })
   for (const file of ['index.html', 'icon.svg']) copyFileSync(`${root}/ui/${file}`, `${out}/${file}`)
 }
 
