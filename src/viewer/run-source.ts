@@ -1,7 +1,8 @@
 /** Runs for the command line: from the viewer that runs, or, when none does, from the file it left. */
 import { existsSync } from 'node:fs'
 import { fromColumns, type RowColumns } from './model/columns.ts'
-import { buildConversation, type Conversation } from './model/conversation.ts'
+import { buildConversation } from './model/conversation.ts'
+import type { Conversation } from './model/conversation-items.ts'
 import { diffRuns, type RunDiff } from './model/run-diff.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'

@@ -6,7 +6,7 @@ import { generateText, isStepCount, jsonSchema, registerTelemetry, tool } from '
 import { MockLanguageModelV4 } from 'ai/test'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Conversation, ConversationItem } from '../../src/viewer/model/conversation.ts'
+import type { Conversation, ConversationItem } from '../../src/viewer/model/conversation-items.ts'
 import { getJson } from './support.ts'
 
 let viewer: Viewer

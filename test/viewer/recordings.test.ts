@@ -1,6 +1,6 @@
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Conversation, ConversationItem } from '../../src/viewer/model/conversation.ts'
+import type { Conversation, ConversationItem } from '../../src/viewer/model/conversation-items.ts'
 import { getJson, post, recordedTraces } from './support.ts'
 
 const all = recordedTraces()

@@ -5,14 +5,14 @@ import type {
   ConversationItem,
   HumanItem,
   MessageItem,
-  Piece,
   ToolItem,
-} from '../../src/viewer/model/conversation.ts'
+} from '../../src/viewer/model/conversation-items.ts'
 import { formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import type { Piece } from '../../src/viewer/model/message-pieces.ts'
 import { useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Empty, LongText, Text, Value } from './parts.tsx'
-import { gateKind } from './timeline.tsx'
+import { gateKind } from './row-name.tsx'
 
 interface Props {
   traceId: string

@@ -1,19 +1,13 @@
 /** All runs, newest first. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
-import {
-  formatAgo,
-  formatCost,
-  formatCount,
-  formatDuration,
-  formatWhole,
-} from '../../src/viewer/model/format.ts'
+import { formatWhole } from '../../src/viewer/model/format.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
-import { AnswerButton, useApprovals } from './approvals.tsx'
+import { useApprovals } from './approvals.tsx'
 import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
-import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
-import { go, pathOf, type Route, rememberList } from './route.ts'
+import { Button, Empty } from './parts.tsx'
+import { go, type Route, rememberList } from './route.ts'
+import { groupByConversation, RunsTable } from './runs-table.tsx'
 
 const PAGE = 200
 const CHIPS: [string, string][] = [
@@ -158,69 +152,15 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
         )
       ) : (
         <div class="table-frame">
-          <table class="runs">
-            <thead>
-              <tr>
-                <th scope="col" class="c-mark">
-                  <span class="sr">Compare</span>
-                </th>
-                <th scope="col" class="c-run">
-                  Run
-                </th>
-                <th scope="col" class="c-status">
-                  Status
-                </th>
-                <th scope="col" class="c-num">
-                  Duration
-                </th>
-                <th scope="col" class="c-num">
-                  Tokens
-                </th>
-                <th scope="col" class="c-num">
-                  Cost
-                </th>
-                <th scope="col" class="c-num c-calls">
-                  Calls
-                </th>
-                <th scope="col" class="c-flags">
-                  Signals
-                </th>
-                <th scope="col" class="c-num c-when">
-                  Started
-                </th>
-              </tr>
-            </thead>
-            {groups.map((group) => (
-              <tbody key={group.id}>
-                {route.grouped && (
-                  <tr class="group">
-                    <th colSpan={9} scope="rowgroup">
-                      {group.id ? <Text>{group.id}</Text> : 'No conversation'}
-                      <span>
-                        {' '}
-                        {group.runs.length} {group.runs.length === 1 ? 'run' : 'runs'},{' '}
-                        {formatCount(
-                          group.runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0),
-                        )}{' '}
-                        tokens
-                      </span>
-                    </th>
-                  </tr>
-                )}
-                {group.runs.map((run) => (
-                  <RunRow
-                    key={run.traceId}
-                    run={run}
-                    nowUs={nowUs}
-                    selected={run.traceId === selected}
-                    asked={requests.filter((request) => request.traceId === run.traceId)}
-                    marked={marked.includes(run.traceId)}
-                    onMark={() => mark(run.traceId)}
-                  />
-                ))}
-              </tbody>
-            ))}
-          </table>
+          <RunsTable
+            groups={groups}
+            grouped={route.grouped}
+            nowUs={nowUs}
+            selected={selected}
+            requests={requests}
+            marked={marked}
+            onMark={mark}
+          />
           {value && value.total > runs.length && (
             <Button onClick={() => setLimit((before) => before + PAGE * 5)}>
               Show more of {formatWhole(value.total)}
@@ -241,87 +181,6 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
   )
 }
 
-function RunRow({
-  run,
-  nowUs,
-  selected,
-  asked,
-  marked,
-  onMark,
-}: {
-  run: RunSummary
-  nowUs: number
-  selected: boolean
-  /** What of it can be answered here. */
-  asked: WaitingRequest[]
-  marked: boolean
-  onMark: () => void
-}) {
-  const open = run.status === 'running' || run.status === 'waiting'
-  const ms = open ? Math.max(run.durationMs, (nowUs - run.startUs) / 1000) : run.durationMs
-  const tokens = run.inputTokens + run.outputTokens
-  return (
-    <tr class={`run ${selected ? 'selected' : ''}`}>
-      <td class="c-mark">
-        <input
-          type="checkbox"
-          checked={marked}
-          onChange={onMark}
-          aria-label={`Compare ${run.title || run.traceId}`}
-        />
-      </td>
-      <td class="c-run">
-        <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })}>
-          <span class="title">
-            <Text>{run.title || 'unnamed'}</Text>
-          </span>
-          {run.service && run.service !== run.title && (
-            <span class="service">
-              <Text>{run.service}</Text>
-            </span>
-          )}
-          <span class="preview">
-            <Text>{run.inputPreview || run.model || ' '}</Text>
-          </span>
-        </a>
-      </td>
-      <td class="c-status">
-        <StatusMark status={run.status} />
-      </td>
-      <td class="c-num">{formatDuration(ms)}</td>
-      <td class="c-num" title={`${formatWhole(run.inputTokens)} in, ${formatWhole(run.outputTokens)} out`}>
-        {tokens ? formatCount(tokens) : '–'}
-      </td>
-      <td class="c-num">{formatCost(run.costUsd)}</td>
-      <td class="c-num c-calls" title={`${run.llmCalls} model calls, ${run.toolCalls} tool calls`}>
-        {run.llmCalls} + {run.toolCalls}
-      </td>
-      <td class="c-flags">
-        {asked.length > 0 ? (
-          <AnswerButton requests={asked} />
-        ) : run.waiting > 0 ? (
-          <Badge kind="human" title="Approvals waiting">
-            {run.waiting} waiting
-          </Badge>
-        ) : null}
-        {run.errors > 0 && (
-          <Badge kind="error" title="Spans that failed">
-            {run.errors} {run.errors === 1 ? 'error' : 'errors'}
-          </Badge>
-        )}
-        {run.mockedCalls > 0 && (
-          <Badge kind="mocked" title={`${run.mockedCalls} of ${run.toolCalls} tool calls were mocked`}>
-            {Math.round((run.mockedCalls / Math.max(1, run.toolCalls)) * 100)}% mocked
-          </Badge>
-        )}
-      </td>
-      <td class="c-num c-when" title={new Date(run.startUs / 1000).toLocaleString()}>
-        {formatAgo((nowUs - run.startUs) / 1000)}
-      </td>
-    </tr>
-  )
-}
-
 function Welcome() {
   return (
     <Empty title="Waiting for the first run">
@@ -337,13 +196,4 @@ function Welcome() {
 function toggleTerm(query: string, term: string): string {
   const terms = query.split(/\s+/).filter(Boolean)
   return (terms.includes(term) ? terms.filter((other) => other !== term) : [...terms, term]).join(' ')
-}
-
-function groupByConversation(runs: RunSummary[]): { id: string; runs: RunSummary[] }[] {
-  const groups = new Map<string, RunSummary[]>()
-  for (const run of runs) groups.set(run.conversationId, [...(groups.get(run.conversationId) ?? []), run])
-  const alone = groups.get('') ?? []
-  groups.delete('')
-  const named = [...groups].map(([id, members]) => ({ id, runs: members }))
-  return alone.length > 0 ? [...named, { id: '', runs: alone }] : named
 }

@@ -1,13 +1,15 @@
 /** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
 import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
-import { buildConversation, type Conversation } from '../../src/viewer/model/conversation.ts'
+import { buildConversation } from '../../src/viewer/model/conversation.ts'
+import type { Conversation } from '../../src/viewer/model/conversation-items.ts'
 import type { CutSpan } from '../../src/viewer/model/cut.ts'
 import { digestSpan } from '../../src/viewer/model/digest.ts'
 import { eventLog, type LogEntry } from '../../src/viewer/model/event-log.ts'
 import { type LintReport, lintRun } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
 import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
+import { rowOf } from '../../src/viewer/model/span-row.ts'
 import { summarise } from '../../src/viewer/model/summary.ts'
 import { listOf, plainSpan } from '../../src/viewer/otlp/plain.ts'
 import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
@@ -206,7 +208,7 @@ class OfflineSource implements Source {
       }
     }
     const records = [...this.#records.values()]
-    this.#rows = records.map(rowOf)
+    this.#rows = records.map(savedRow)
     const digests = records.map((record) => digestSpan(record.name, record.attributes, [], record.status))
     const reasons = new Map(digests.map((digest, at) => [records[at]!.spanId, digest.reason]))
     this.#summary = summarise({
@@ -259,34 +261,15 @@ class OfflineSource implements Source {
   live = () => () => {}
 }
 
-function rowOf(record: SpanRecord): SpanRow {
+function savedRow(record: SpanRecord): SpanRow {
   const digest = digestSpan(record.name, record.attributes, record.events, record.status)
   const running = digest.started || record.endUs === 0
-  return {
-    spanId: record.spanId,
-    parentSpanId: record.parentSpanId,
-    name: record.name,
-    category: digest.category,
-    startUs: record.startUs,
+  return rowOf(record, digest, {
     endUs: running ? 0 : record.endUs,
     state: running ? 'interrupted' : 'ended',
     error: record.status.code === 2,
-    label: digest.label,
     service: String(record.resource['service.name'] ?? ''),
-    inputTokens: digest.inputTokens,
-    outputTokens: digest.outputTokens,
-    cachedTokens: digest.cachedTokens,
-    reasoningTokens: digest.reasoningTokens,
-    costUsd: digest.costUsd,
-    outcome: digest.outcome,
-    mocked: digest.mocked,
-    callId: digest.callId,
-    preview: digest.preview,
-    errorText: digest.detail?.errorText ?? '',
-    gates: digest.detail?.gates,
-    compaction: digest.detail?.compaction,
-    human: digest.detail?.human,
-  }
+  })
 }
 
 /** The token comes in the link's fragment, which no server sees, and is taken out of the address bar at once. */

@@ -1,7 +1,7 @@
 /** Who called whom: agents, models and tools as nodes, calls as edges. */
 
-import { durationMs } from './conversation.ts'
 import type { SpanRow } from './span.ts'
+import { durationMs } from './timing.ts'
 import type { TreeNode } from './tree.ts'
 
 export interface GraphNode {

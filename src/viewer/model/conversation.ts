@@ -3,119 +3,20 @@
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
 import { readNumber, readText } from './attributes.ts'
-import {
-  type Message,
-  type MessagePart,
-  messageText,
-  modelCall,
-  parse,
-  textOf,
-  toolCallFacts,
-} from './messages.ts'
+import { modelCall, toolCallFacts } from './call-content.ts'
 import type {
-  AttributeValue,
-  CompactionFacts,
-  GateDecision,
-  HumanFacts,
-  SpanRecord,
-  SpanRow,
-} from './span.ts'
+  AgentItem,
+  CompactionItem,
+  Conversation,
+  ConversationItem,
+  MessageItem,
+  ToolItem,
+} from './conversation-items.ts'
+import { dataPiece, fingerprint, firstWords, piece, pieceOf } from './message-pieces.ts'
+import { type Message, type MessagePart, parse } from './messages.ts'
+import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
+import { durationMs } from './timing.ts'
 import { buildTree, flatten, type TreeNode } from './tree.ts'
-
-/** A longer text is cut in the chat; the span shows it whole. In characters. */
-export const TEXT_LIMIT = 20_000
-
-export interface Piece {
-  type: 'text' | 'reasoning' | 'media' | 'compaction' | 'data'
-  text: string
-  /** How much was left out. */
-  cutChars: number
-}
-
-export interface MessageItem {
-  kind: 'message'
-  role: string
-  pieces: Piece[]
-  /** The model call it first appeared in. */
-  spanId: string
-  /** Set on what the model said. */
-  model?: string
-  inputTokens?: number
-  outputTokens?: number
-  cachedTokens?: number
-  durationMs?: number
-}
-
-export interface ToolItem {
-  kind: 'tool'
-  callId: string
-  name: string
-  args: Piece
-  result: Piece | undefined
-  error: string
-  outcome: string
-  mocked: boolean
-  state: SpanRow['state'] | 'requested'
-  gates: GateDecision[]
-  durationMs: number
-  /** Empty when no span says what the tool did. */
-  spanId: string
-}
-
-export interface HumanItem extends HumanFacts {
-  kind: 'human'
-  spanId: string
-  state: SpanRow['state']
-}
-
-export interface CompactionItem extends CompactionFacts {
-  kind: 'compaction'
-  /** Why nothing was compacted; empty when it was. */
-  error: string
-  spanId: string
-  summary: Piece
-  /** First words of each message that the next call no longer had. */
-  dropped: string[]
-}
-
-export interface AgentItem {
-  kind: 'agent'
-  label: string
-  spanId: string
-  state: SpanRow['state']
-  error: string
-  items: ConversationItem[]
-}
-
-/** A model call whose content was not captured. */
-export interface BareItem {
-  kind: 'bare'
-  spanId: string
-  model: string
-  inputTokens: number
-  outputTokens: number
-}
-
-export interface ErrorItem {
-  kind: 'error'
-  spanId: string
-  text: string
-}
-
-export type ConversationItem =
-  | MessageItem
-  | ToolItem
-  | HumanItem
-  | CompactionItem
-  | AgentItem
-  | BareItem
-  | ErrorItem
-
-export interface Conversation {
-  items: ConversationItem[]
-  /** False when no call carried its messages, mostly because capturing content was not asked for. */
-  hasContent: boolean
-}
 
 type Open = (spanId: string) => SpanRecord | undefined
 
@@ -335,64 +236,4 @@ class Scope {
     for (const item of this.#compactions) item.dropped = dropped.slice(0, 200)
     this.#compactions = []
   }
-}
-
-/** Equal for what is the same message, even when its ids or empty parts differ between output and later input. */
-function fingerprint(message: Message): string {
-  const role = message.role === 'model' ? 'assistant' : message.role
-  const parts = message.parts.map((part) => {
-    switch (part.type) {
-      case 'tool_call':
-        return `call ${part.name} ${part.id}`
-      case 'tool_result':
-        return `result ${part.id} ${textOf(part.result).slice(0, 200)}`
-      case 'text':
-      case 'compaction':
-        return part.text
-      case 'reasoning':
-        return ''
-      default:
-        return JSON.stringify(part)
-    }
-  })
-  return `${role}\n${parts.filter(Boolean).join('\n')}`
-}
-
-function pieceOf(part: MessagePart): Piece[] {
-  switch (part.type) {
-    case 'text':
-      return [piece('text', part.text)]
-    case 'reasoning':
-      return [piece('reasoning', part.text)]
-    case 'compaction':
-      return [piece('compaction', part.text)]
-    case 'media':
-      return [piece('media', `${part.modality}${part.reference ? ` ${part.reference.slice(0, 200)}` : ''}`)]
-    case 'unknown':
-      return [dataPiece(part.value)]
-    default:
-      return []
-  }
-}
-
-function dataPiece(value: AttributeValue): Piece {
-  const parsed = parse(value)
-  if (typeof parsed === 'string') return piece('text', parsed)
-  return piece('data', parsed === null ? '' : JSON.stringify(parsed, null, 2))
-}
-
-function piece(type: Piece['type'], text: string): Piece {
-  return { type, text: text.slice(0, TEXT_LIMIT), cutChars: Math.max(0, text.length - TEXT_LIMIT) }
-}
-
-function firstWords(message: Message): string {
-  const calls = message.parts.map((part) =>
-    part.type === 'tool_call' ? `${part.name}(…)` : part.type === 'tool_result' ? textOf(part.result) : '',
-  )
-  const text = messageText(message) || calls.filter(Boolean).join(' ')
-  return `${message.role}: ${text.replace(/\s+/g, ' ').slice(0, 120)}`
-}
-
-export function durationMs(row: SpanRow): number {
-  return row.endUs > 0 ? (row.endUs - row.startUs) / 1000 : 0
 }

@@ -1,5 +1,6 @@
 /** What fills a context without need: found by reading what each model call was sent. No model is asked. */
-import { type Message, modelCall, type ToolDefinition, textOf } from './messages.ts'
+import { modelCall, type ToolDefinition } from './call-content.ts'
+import { type Message, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
 import { summaryNodes } from './tree-parts.ts'
 

@@ -1,6 +1,5 @@
-/** What went into and came out of a model call, from any of the conventions, in one shape. */
-import { NAMES, NUMBERED_MESSAGES, read, readText } from './attributes.ts'
-import type { Attributes, AttributeValue, SpanEvent, SpanRecord } from './span.ts'
+/** A message in one shape, read from any of the shapes it is recorded in. */
+import type { AttributeValue } from './span.ts'
 
 export type MessagePart =
   | { type: 'text'; text: string }
@@ -16,71 +15,7 @@ export interface Message {
   parts: MessagePart[]
 }
 
-export interface ToolDefinition {
-  name: string
-  /** Its size as JSON, which is what the model is sent. */
-  chars: number
-  value: AttributeValue
-}
-
-export interface ModelCall {
-  input: Message[]
-  output: Message[]
-  tools: ToolDefinition[]
-}
-
-type Json = Record<string, AttributeValue>
-
-export function modelCall(span: SpanRecord): ModelCall {
-  const attributes = withDetails(span)
-  const input = inputMessages(attributes, span.events)
-  const system = readText(attributes, 'systemInstructions')
-  if (system) input.unshift({ role: 'system', parts: partsOf(parse(system)) })
-  return { input, output: outputMessages(attributes, span.events), tools: toolDefinitions(attributes) }
-}
-
-/** Content may travel in the `operation.details` log event instead of on the span. */
-function withDetails(span: SpanRecord): Attributes {
-  const details = span.events.filter((event) => event.name === 'gen_ai.client.inference.operation.details')
-  return details.length === 0
-    ? span.attributes
-    : Object.assign({}, ...details.map((event) => event.attributes), span.attributes)
-}
-
-function inputMessages(attributes: Attributes, events: readonly SpanEvent[]): Message[] {
-  const numbered = numberedMessages(attributes, NUMBERED_MESSAGES.input)
-  if (numbered.length > 0) return numbered
-  const given = read(attributes, 'inputMessages')
-  if (given !== undefined) return messagesOf(given, 'user')
-  const told = eventMessages(events, false)
-  if (told.length > 0) return told
-  const any = read(attributes, 'anyInput')
-  return any === undefined ? [] : messagesOf(any, 'user')
-}
-
-function outputMessages(attributes: Attributes, events: readonly SpanEvent[]): Message[] {
-  const given = read(attributes, 'outputMessages')
-  if (given !== undefined) return messagesOf(given, 'assistant')
-  const numbered = numberedMessages(attributes, NUMBERED_MESSAGES.output)
-  if (numbered.length > 0 && numbered.some((message) => message.parts.length > 0)) return numbered
-  const ai = aiSdkOutput(attributes)
-  if (ai) return [ai]
-  const told = eventMessages(events, true)
-  if (told.length > 0) return told
-  const any = read(attributes, 'anyOutput')
-  return any === undefined ? [] : messagesOf(any, 'assistant')
-}
-
-function aiSdkOutput(attributes: Attributes): Message | undefined {
-  const parts: MessagePart[] = []
-  const reasoning = readText(attributes, 'aiReasoning')
-  if (reasoning) parts.push({ type: 'reasoning', text: reasoning })
-  const text = readText(attributes, 'aiText')
-  if (text) parts.push({ type: 'text', text })
-  const calls = parse(read(attributes, 'aiToolCalls') ?? null)
-  if (Array.isArray(calls)) parts.push(...calls.map((call) => toolCallOf(call)))
-  return parts.length > 0 ? { role: 'assistant', parts } : undefined
-}
+export type Json = Record<string, AttributeValue>
 
 /** JSON in any of its usual shapes, or text that is the message itself. */
 export function messagesOf(value: AttributeValue, role: string): Message[] {
@@ -109,7 +44,7 @@ export function messagesOf(value: AttributeValue, role: string): Message[] {
   return [{ role, parts: partsOf(parsed) }]
 }
 
-function messageOf(item: AttributeValue, role: string): Message[] {
+export function messageOf(item: AttributeValue, role: string): Message[] {
   if (!isObject(item)) return item === null ? [] : [{ role, parts: partsOf(item) }]
   const own = typeof item.role === 'string' ? item.role : role
   if (Array.isArray(item.parts)) return [{ role: own, parts: item.parts.map(partOf) }]
@@ -127,7 +62,7 @@ function messageOf(item: AttributeValue, role: string): Message[] {
   return [{ role: own === 'tool-call' || own === 'tool_call' ? 'assistant' : own, parts }]
 }
 
-function partsOf(content: AttributeValue): MessagePart[] {
+export function partsOf(content: AttributeValue): MessagePart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   if (Array.isArray(content)) return content.map(partOf)
   if (content === null) return []
@@ -196,7 +131,7 @@ function isCall(item: Json): boolean {
   )
 }
 
-function toolCallOf(value: AttributeValue): MessagePart {
+export function toolCallOf(value: AttributeValue): MessagePart {
   if (!isObject(value)) return { type: 'unknown', value }
   const inner = isObject(value.function) ? value.function : value
   const given =
@@ -207,113 +142,6 @@ function toolCallOf(value: AttributeValue): MessagePart {
     name: textOf(inner.name ?? inner.toolName ?? inner.tool_name ?? inner['tool.name']),
     arguments: parse(given),
   }
-}
-
-/** `llm.input_messages.0.message.content`, `gen_ai.prompt.0.content` and their like. */
-function numberedMessages(
-  attributes: Attributes,
-  kinds: readonly { prefix: string; infix: string }[],
-): Message[] {
-  for (const { prefix, infix } of kinds) {
-    const found: Json[] = []
-    for (const key of Object.keys(attributes)) {
-      if (!key.startsWith(prefix)) continue
-      const path = key.slice(prefix.length).split('.')
-      const index = Number(path.shift())
-      if (!Number.isInteger(index) || index < 0 || index > 10_000) continue
-      let rest = path.join('.')
-      if (infix && rest.startsWith(infix)) rest = rest.slice(infix.length)
-      found[index] ??= {}
-      setPath(found[index], rest, attributes[key] ?? null)
-    }
-    const messages = found.filter(Boolean).flatMap((message) => messageOf(message, 'user'))
-    if (messages.length > 0) return messages
-  }
-  return []
-}
-
-function setPath(message: Json, path: string, value: AttributeValue): void {
-  const call = /^tool_calls\.(\d{1,3})\.(?:tool_call\.)?(.+)$/.exec(path)
-  if (call) {
-    const entry = entryOf(message, 'tool_calls', Number(call[1]))
-    if (call[2] === 'id') entry.id = value
-    else if (call[2]!.endsWith('name')) entry.name = value
-    else if (call[2]!.endsWith('arguments')) entry.arguments = value
-    return
-  }
-  const piece = /^contents\.(\d{1,3})\.message_content\.(type|text)$/.exec(path)
-  if (piece) entryOf(message, 'content', Number(piece[1]))[piece[2]!] = value
-  else if (path === 'content' || path === 'role' || path === 'tool_call_id') message[path] = value
-}
-
-/** The object at `index` of the list at `key`; both are made when they are not there. */
-function entryOf(message: Json, key: 'tool_calls' | 'content', index: number): Json {
-  const list = Array.isArray(message[key]) ? (message[key] as Json[]) : []
-  message[key] = list
-  list[index] ??= {}
-  return list[index]
-}
-
-const EVENT_ROLES: Record<string, string> = {
-  'gen_ai.system.message': 'system',
-  'gen_ai.user.message': 'user',
-  'gen_ai.assistant.message': 'assistant',
-  'gen_ai.tool.message': 'tool',
-  'gen_ai.choice': 'assistant',
-  'gen_ai.content.prompt': 'user',
-  'gen_ai.content.completion': 'assistant',
-}
-const OUTPUT_EVENTS = new Set(['gen_ai.choice', 'gen_ai.content.completion'])
-
-/** Before messages became attributes, each was an event. */
-function eventMessages(events: readonly SpanEvent[], output: boolean): Message[] {
-  return events
-    .filter((event) => Object.hasOwn(EVENT_ROLES, event.name) && OUTPUT_EVENTS.has(event.name) === output)
-    .flatMap((event) => {
-      const role = EVENT_ROLES[event.name]!
-      const body = parse(event.attributes['log.body'] ?? event.attributes['gen_ai.event.content'] ?? null)
-      const source = isObject(body) ? body : event.attributes
-      const message = parse(source.message ?? null)
-      if (isObject(message)) return messageOf(message, role)
-      const given = source['gen_ai.prompt'] ?? source['gen_ai.completion']
-      if (given !== undefined) return messagesOf(given, role)
-      return messageOf(
-        { ...source, role, content: parse(source.content ?? null), tool_call_id: source.id ?? '' },
-        role,
-      )
-    })
-}
-
-function toolDefinitions(attributes: Attributes): ToolDefinition[] {
-  const numbered = Object.keys(attributes).filter((key) => /^llm\.tools\.\d+\.tool\.json_schema$/.test(key))
-  const given =
-    numbered.length > 0
-      ? numbered.map((key) => attributes[key] ?? null)
-      : parse(read(attributes, 'toolDefinitions') ?? null)
-  if (!Array.isArray(given)) return []
-  return given.map((item) => {
-    const value = parse(item)
-    const inner = isObject(value) && isObject(value.function) ? value.function : value
-    return { name: isObject(inner) ? textOf(inner.name) : '', chars: JSON.stringify(value).length, value }
-  })
-}
-
-/** A tool's arguments and result, as plain values. */
-export function toolCallFacts(span: SpanRecord): {
-  args: AttributeValue
-  result: AttributeValue
-  error: string
-} {
-  const args = read(span.attributes, 'toolArguments')
-  const result = NAMES.toolResult.map((key) => span.attributes[key]).find((value) => value !== undefined)
-  const exception = span.events.find((event) => event.name === 'exception')
-  const error =
-    span.status.code === 2
-      ? span.status.message ||
-        textOf(exception?.attributes['exception.message']) ||
-        readText(span.attributes, 'errorType')
-      : ''
-  return { args: parse(args ?? null), result: parse(result ?? null), error }
 }
 
 /** JSON text as what it says; any other text as itself. */

@@ -1,5 +1,5 @@
+import { toolCallFacts } from './call-content.ts'
 import { classify, digestSpan } from './digest.ts'
-import { toolCallFacts } from './messages.ts'
 import type { AttributeValue, SpanRecord } from './span.ts'
 
 /** The call of a tool span as a rule for `mockTools`, ready to paste; `undefined` for other spans. */

@@ -1,9 +1,11 @@
 /** Two runs side by side: aligned by what they did, with what differs in each pair. */
-import { durationMs } from './conversation.ts'
-import { type Message, messageText, modelCall, textOf, toolCallFacts } from './messages.ts'
+
+import { modelCall, toolCallFacts } from './call-content.ts'
+import { type Message, messageText, textOf } from './messages.ts'
 import { rowTitle } from './row-title.ts'
 import type { AttributeValue, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { type DiffLine, diffLines } from './text-diff.ts'
+import { durationMs } from './timing.ts'
 import { summaryNodes } from './tree-parts.ts'
 
 export interface DiffSide {

@@ -77,3 +77,7 @@ export function endOf(row: SpanRow, nowUs: number): number {
   if (row.endUs > 0) return row.endUs
   return row.state === 'running' ? Math.max(nowUs, row.startUs) : (row.lastSeenUs ?? row.startUs)
 }
+
+export function durationMs(row: SpanRow): number {
+  return row.endUs > 0 ? (row.endUs - row.startUs) / 1000 : 0
+}

@@ -1,5 +1,6 @@
 /** The spans of one run, put together from everything that came of it: repeated, late, out of order, begun and ended. */
 import type { SpanRow } from '../model/span.ts'
+import { rowOf } from '../model/span-row.ts'
 import type { SpanFacts } from '../otlp/read-span.ts'
 import { type Chunk, documentOf } from './chunk.ts'
 
@@ -45,7 +46,7 @@ export class RunSpans {
       }
       if (known) this.#drop(known.chunk, known.index)
       this.#byId.set(facts.spanId, {
-        row: rowOf(facts, service),
+        row: storedRow(facts, service),
         conversationId: facts.digest.conversationId,
         reason: facts.digest.reason,
         origin,
@@ -78,31 +79,7 @@ export class RunSpans {
   }
 }
 
-function rowOf(facts: SpanFacts, service: string): SpanRow {
-  const { digest } = facts
-  return {
-    spanId: facts.spanId,
-    parentSpanId: facts.parentSpanId,
-    name: facts.name,
-    category: digest.category,
-    startUs: facts.startUs,
-    endUs: facts.endUs,
-    state: facts.endUs > 0 ? 'ended' : 'running',
-    error: facts.error,
-    label: digest.label,
-    service,
-    inputTokens: digest.inputTokens,
-    outputTokens: digest.outputTokens,
-    cachedTokens: digest.cachedTokens,
-    reasoningTokens: digest.reasoningTokens,
-    costUsd: digest.costUsd,
-    outcome: digest.outcome,
-    mocked: digest.mocked,
-    callId: digest.callId,
-    preview: digest.preview,
-    errorText: digest.detail?.errorText ?? '',
-    gates: digest.detail?.gates,
-    compaction: digest.detail?.compaction,
-    human: digest.detail?.human,
-  }
+function storedRow(facts: SpanFacts, service: string): SpanRow {
+  const { endUs, error } = facts
+  return rowOf(facts, facts.digest, { endUs, state: endUs > 0 ? 'ended' : 'running', error, service })
 }

@@ -1,4 +1,4 @@
-import type { Conversation, ConversationItem, Piece } from '../model/conversation.ts'
+import type { Conversation, ConversationItem } from '../model/conversation-items.ts'
 import {
   counted,
   formatCompaction,
@@ -7,6 +7,7 @@ import {
   formatDuration,
   visibleText,
 } from '../model/format.ts'
+import type { Piece } from '../model/message-pieces.ts'
 import type { RunSummary, SpanRow } from '../model/span.ts'
 import { TIME_KINDS, timeBreakdown } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'

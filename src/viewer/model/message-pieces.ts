@@ -1,0 +1,69 @@
+/** What of a message is shown in a chat, and what tells it from another. */
+import { type Message, type MessagePart, messageText, parse, textOf } from './messages.ts'
+import type { AttributeValue } from './span.ts'
+
+/** A longer text is cut in the chat; the span shows it whole. In characters. */
+export const TEXT_LIMIT = 20_000
+
+export interface Piece {
+  type: 'text' | 'reasoning' | 'media' | 'compaction' | 'data'
+  text: string
+  /** How much was left out. */
+  cutChars: number
+}
+
+/** Equal for what is the same message, even when its ids or empty parts differ between output and later input. */
+export function fingerprint(message: Message): string {
+  const role = message.role === 'model' ? 'assistant' : message.role
+  const parts = message.parts.map((part) => {
+    switch (part.type) {
+      case 'tool_call':
+        return `call ${part.name} ${part.id}`
+      case 'tool_result':
+        return `result ${part.id} ${textOf(part.result).slice(0, 200)}`
+      case 'text':
+      case 'compaction':
+        return part.text
+      case 'reasoning':
+        return ''
+      default:
+        return JSON.stringify(part)
+    }
+  })
+  return `${role}\n${parts.filter(Boolean).join('\n')}`
+}
+
+export function pieceOf(part: MessagePart): Piece[] {
+  switch (part.type) {
+    case 'text':
+      return [piece('text', part.text)]
+    case 'reasoning':
+      return [piece('reasoning', part.text)]
+    case 'compaction':
+      return [piece('compaction', part.text)]
+    case 'media':
+      return [piece('media', `${part.modality}${part.reference ? ` ${part.reference.slice(0, 200)}` : ''}`)]
+    case 'unknown':
+      return [dataPiece(part.value)]
+    default:
+      return []
+  }
+}
+
+export function dataPiece(value: AttributeValue): Piece {
+  const parsed = parse(value)
+  if (typeof parsed === 'string') return piece('text', parsed)
+  return piece('data', parsed === null ? '' : JSON.stringify(parsed, null, 2))
+}
+
+export function piece(type: Piece['type'], text: string): Piece {
+  return { type, text: text.slice(0, TEXT_LIMIT), cutChars: Math.max(0, text.length - TEXT_LIMIT) }
+}
+
+export function firstWords(message: Message): string {
+  const calls = message.parts.map((part) =>
+    part.type === 'tool_call' ? `${part.name}(…)` : part.type === 'tool_result' ? textOf(part.result) : '',
+  )
+  const text = messageText(message) || calls.filter(Boolean).join(' ')
+  return `${message.role}: ${text.replace(/\s+/g, ' ').slice(0, 120)}`
+}

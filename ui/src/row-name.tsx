@@ -1,0 +1,68 @@
+/** A span in words, for the timeline's row and the panel's title. */
+import { formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { rowTitle } from '../../src/viewer/model/row-title.ts'
+import type { GateDecision, SpanRow } from '../../src/viewer/model/span.ts'
+import { Badge, Text } from './parts.tsx'
+
+/** What the row is about, in words; the span's raw name is in its panel. */
+export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
+  const gate = row.category === 'gate' ? row.gates?.[0] : undefined
+  return (
+    <span class="name">
+      <span class="what">
+        <Text>{rowTitle(row)}</Text>
+      </span>
+      {row.category === 'human' && (
+        <Badge kind="human">
+          {row.human?.action
+            ? `${row.human.action}${row.human.waitedMs ? ` after ${formatDuration(row.human.waitedMs)}` : ''}`
+            : row.state === 'running'
+              ? 'waiting'
+              : 'asked'}
+        </Badge>
+      )}
+      {row.compaction?.tokensBefore !== undefined && (
+        <Badge kind="compact">{formatCompaction(row.compaction)}</Badge>
+      )}
+      {gate && (
+        <Badge kind={gateKind(gate)} title={gate.code}>
+          {gate.enforced ? '' : 'shadow: '}
+          <Text>{gate.decision.replace('_', ' ')}</Text>
+        </Badge>
+      )}
+      {row.mocked && <Badge kind="mocked">mocked</Badge>}
+      {(row.outcome === 'denied' || row.outcome === 'rejected' || row.outcome === 'skipped') && (
+        <Badge kind="denied">{row.outcome}</Badge>
+      )}
+      {row.state === 'running' && row.category !== 'human' && <Badge kind="running">running</Badge>}
+      {row.state === 'interrupted' && <Badge kind="error whole">interrupted</Badge>}
+      {row.error && !plain && (
+        <Badge kind="error">
+          <Text>{row.errorText || 'error'}</Text>
+        </Badge>
+      )}
+      {row.category === 'tool' && !row.error && !plain && (
+        <span class="hint">
+          <Text>{row.preview}</Text>
+        </span>
+      )}
+      {row.category === 'llm' && row.inputTokens > 0 && !plain && (
+        <span class="hint">
+          {formatCount(row.inputTokens)} → {formatCount(row.outputTokens)}
+        </span>
+      )}
+      {row.category === 'llm' && row.cachedTokens > 0 && !plain && (
+        <Badge kind="cache" title="Input tokens read from the prompt cache">
+          {Math.round((row.cachedTokens / Math.max(1, row.inputTokens)) * 100)}% cached
+        </Badge>
+      )}
+    </span>
+  )
+}
+
+/** Red for what was refused, amber for what a person decides, grey for what only would have been. */
+export function gateKind(gate: GateDecision): string | undefined {
+  if (gate.decision === 'proceed') return undefined
+  if (!gate.enforced) return 'shadow'
+  return gate.decision === 'require_approval' ? 'human' : gate.decision === 'deny' ? 'denied' : 'cache'
+}

@@ -1,0 +1,185 @@
+/** The list of runs: a line for each, under its conversation where that was asked for. */
+import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
+import {
+  formatAgo,
+  formatCost,
+  formatCount,
+  formatDuration,
+  formatWhole,
+} from '../../src/viewer/model/format.ts'
+import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { AnswerButton } from './approvals.tsx'
+import { Badge, StatusMark, Text } from './parts.tsx'
+import { pathOf } from './route.ts'
+
+interface RunGroup {
+  /** The conversation; empty where there is none. */
+  id: string
+  runs: RunSummary[]
+}
+
+interface Props {
+  groups: RunGroup[]
+  grouped: boolean
+  nowUs: number
+  selected: string
+  requests: readonly WaitingRequest[]
+  marked: readonly string[]
+  onMark: (traceId: string) => void
+}
+
+export function RunsTable({ groups, grouped, nowUs, selected, requests, marked, onMark }: Props) {
+  return (
+    <table class="runs">
+      <thead>
+        <tr>
+          <th scope="col" class="c-mark">
+            <span class="sr">Compare</span>
+          </th>
+          <th scope="col" class="c-run">
+            Run
+          </th>
+          <th scope="col" class="c-status">
+            Status
+          </th>
+          <th scope="col" class="c-num">
+            Duration
+          </th>
+          <th scope="col" class="c-num">
+            Tokens
+          </th>
+          <th scope="col" class="c-num">
+            Cost
+          </th>
+          <th scope="col" class="c-num c-calls">
+            Calls
+          </th>
+          <th scope="col" class="c-flags">
+            Signals
+          </th>
+          <th scope="col" class="c-num c-when">
+            Started
+          </th>
+        </tr>
+      </thead>
+      {groups.map((group) => (
+        <tbody key={group.id}>
+          {grouped && (
+            <tr class="group">
+              <th colSpan={9} scope="rowgroup">
+                {group.id ? <Text>{group.id}</Text> : 'No conversation'}
+                <span>
+                  {' '}
+                  {group.runs.length} {group.runs.length === 1 ? 'run' : 'runs'},{' '}
+                  {formatCount(group.runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0))}{' '}
+                  tokens
+                </span>
+              </th>
+            </tr>
+          )}
+          {group.runs.map((run) => (
+            <RunRow
+              key={run.traceId}
+              run={run}
+              nowUs={nowUs}
+              selected={run.traceId === selected}
+              asked={requests.filter((request) => request.traceId === run.traceId)}
+              marked={marked.includes(run.traceId)}
+              onMark={() => onMark(run.traceId)}
+            />
+          ))}
+        </tbody>
+      ))}
+    </table>
+  )
+}
+
+function RunRow({
+  run,
+  nowUs,
+  selected,
+  asked,
+  marked,
+  onMark,
+}: {
+  run: RunSummary
+  nowUs: number
+  selected: boolean
+  /** What of it can be answered here. */
+  asked: WaitingRequest[]
+  marked: boolean
+  onMark: () => void
+}) {
+  const open = run.status === 'running' || run.status === 'waiting'
+  const ms = open ? Math.max(run.durationMs, (nowUs - run.startUs) / 1000) : run.durationMs
+  const tokens = run.inputTokens + run.outputTokens
+  return (
+    <tr class={`run ${selected ? 'selected' : ''}`}>
+      <td class="c-mark">
+        <input
+          type="checkbox"
+          checked={marked}
+          onChange={onMark}
+          aria-label={`Compare ${run.title || run.traceId}`}
+        />
+      </td>
+      <td class="c-run">
+        <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })}>
+          <span class="title">
+            <Text>{run.title || 'unnamed'}</Text>
+          </span>
+          {run.service && run.service !== run.title && (
+            <span class="service">
+              <Text>{run.service}</Text>
+            </span>
+          )}
+          <span class="preview">
+            <Text>{run.inputPreview || run.model || ' '}</Text>
+          </span>
+        </a>
+      </td>
+      <td class="c-status">
+        <StatusMark status={run.status} />
+      </td>
+      <td class="c-num">{formatDuration(ms)}</td>
+      <td class="c-num" title={`${formatWhole(run.inputTokens)} in, ${formatWhole(run.outputTokens)} out`}>
+        {tokens ? formatCount(tokens) : '–'}
+      </td>
+      <td class="c-num">{formatCost(run.costUsd)}</td>
+      <td class="c-num c-calls" title={`${run.llmCalls} model calls, ${run.toolCalls} tool calls`}>
+        {run.llmCalls} + {run.toolCalls}
+      </td>
+      <td class="c-flags">
+        {asked.length > 0 ? (
+          <AnswerButton requests={asked} />
+        ) : run.waiting > 0 ? (
+          <Badge kind="human" title="Approvals waiting">
+            {run.waiting} waiting
+          </Badge>
+        ) : null}
+        {run.errors > 0 && (
+          <Badge kind="error" title="Spans that failed">
+            {run.errors} {run.errors === 1 ? 'error' : 'errors'}
+          </Badge>
+        )}
+        {run.mockedCalls > 0 && (
+          <Badge kind="mocked" title={`${run.mockedCalls} of ${run.toolCalls} tool calls were mocked`}>
+            {Math.round((run.mockedCalls / Math.max(1, run.toolCalls)) * 100)}% mocked
+          </Badge>
+        )}
+      </td>
+      <td class="c-num c-when" title={new Date(run.startUs / 1000).toLocaleString()}>
+        {formatAgo((nowUs - run.startUs) / 1000)}
+      </td>
+    </tr>
+  )
+}
+
+export function groupByConversation(runs: RunSummary[]): RunGroup[] {
+  const groups = new Map<string, RunSummary[]>()
+  for (const run of runs) groups.set(run.conversationId, [...(groups.get(run.conversationId) ?? []), run])
+  const alone = groups.get('') ?? []
+  groups.delete('')
+  const named = [...groups].map(([id, members]) => ({ id, runs: members }))
+  return alone.length > 0 ? [...named, { id: '', runs: alone }] : named
+}
