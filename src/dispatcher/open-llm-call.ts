@@ -27,11 +27,12 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     this.core = core
     this.site = site
     this.init = init
-    this.request = init.request
+    // JavaScript may leave it out.
+    this.request = init.request ?? {}
     this.provider = init.provider ?? 'openai'
     this.mark = { model: init.model, scripted: false }
     this.callKey = core.nextCallKey()
-    this.scopes = core.open(site, activityOf(init, this.provider, this.callKey))
+    this.scopes = core.open(site, activityOf(init, this.request, this.provider, this.callKey))
     core.track(this)
   }
 
@@ -137,8 +138,13 @@ export abstract class OpenLlmCall<R> implements OpenCall {
 }
 
 /** Written out: putting it together of parts would cost as much as a span's attributes. */
-function activityOf<R>(init: LlmCallInit<R>, provider: string, callKey: string): Activity {
-  const { model, request, serverAddress, serverPort } = init
+function activityOf<R>(
+  init: LlmCallInit<R>,
+  request: LlmRequest,
+  provider: string,
+  callKey: string,
+): Activity {
+  const { model, serverAddress, serverPort } = init
   const kind = 'llm'
   if (serverAddress === undefined) return { kind, callKey, model, provider, request }
   if (serverPort === undefined) return { kind, callKey, model, provider, request, serverAddress }

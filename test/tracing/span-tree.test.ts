@@ -101,6 +101,14 @@ describe('the span tree', () => {
     expect(setup.tree()).toBe('invoke_agent a\n  execute_tool t')
   })
 
+  it('shows a model call whose request nobody told', async () => {
+    setup = traced()
+    const op = setup.dispatcher.startOperation({ agentName: 'support' })
+    await op.llmCall({ model: 'gpt-4o' } as typeof CHAT, () => reply('hello'))
+    await op.complete()
+    expect(setup.tree()).toBe(['invoke_agent support', '  chat gpt-4o'].join('\n'))
+  })
+
   it('runs tools inside their own span, also when they run in parallel', async () => {
     setup = traced()
     const { dispatcher, tracer } = setup
