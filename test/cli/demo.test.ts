@@ -114,7 +114,8 @@ describe.skipIf(!linux || !pty)('hookspan demo at a terminal', { timeout: 60_000
   async function atTerminal(endpoint: string, env: Record<string, string>, until: RegExp) {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-demo-'))
     const { CI: _, ...inherited } = process.env
-    const child = spawn(pty!, ['-qefc', `"${process.execPath}" "${bin}" demo --fast`, '/dev/null'], {
+    // `exec`: a shell that waits gets the Ctrl-C, too, and some then end as interrupted whatever the command answers.
+    const child = spawn(pty!, ['-qefc', `exec "${process.execPath}" "${bin}" demo --fast`, '/dev/null'], {
       cwd,
       env: { ...inherited, HOOKSPAN_HOME: cwd, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
