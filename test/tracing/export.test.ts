@@ -255,6 +255,25 @@ describe('a process that ends', () => {
     },
   )
 
+  it.each(['before', 'after'])(
+    'leaves the end to a SIGTERM handler of its own that was there once, %s tracing started',
+    async (when) => {
+      const process = await startChild(collector.url, '-', `graceful-${when}`)
+      let stdout = ''
+      process.stdout?.on('data', (chunk) => {
+        stdout += chunk
+      })
+      process.kill('SIGTERM')
+      const [code, by] = await once(process, 'close')
+      expect([code, by]).toEqual([0, null])
+      expect(stdout).toBe('shut down\n')
+      expect(collector.names()).toEqual(
+        expect.arrayContaining(['execute_tool endless', 'invoke_agent victim']),
+      )
+      expect(collector.names()).toContain('invoke_agent good bye')
+    },
+  )
+
   it.each([
     ['exit', 3],
     ['crash', 1],

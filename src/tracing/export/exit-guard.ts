@@ -33,7 +33,8 @@ export class ExitGuard {
     this.#installed = true
     process.on('beforeExit', this.#onBeforeExit)
     process.on('exit', this.#onExit)
-    for (const signal of SIGNALS) process.on(signal, this.#onSignal)
+    // First in the list: a `once` listener that ran before ours would not be counted any more.
+    for (const signal of SIGNALS) process.prependListener(signal, this.#onSignal)
   }
 
   remove(): void {
@@ -61,12 +62,15 @@ export class ExitGuard {
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
+    // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
+    const heardByOthers = process.listenerCount(signal) > 1
     for (const dispatcher of this.#watched) dispatcher.interruptAll()
     void this.#flushWithin().then(() => {
+      // Theirs to end, and until then their shutdown makes spans that are delivered at the exit.
+      if (heardByOthers) return
       // With no other handler the signal would have ended the process: let it.
-      const others = process.listenerCount(signal) - 1
       this.remove()
-      if (others === 0) process.kill(process.pid, signal)
+      process.kill(process.pid, signal)
     })
   }
 

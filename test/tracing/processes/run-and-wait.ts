@@ -3,12 +3,14 @@ import { HookDispatcher } from '../../../src/index.ts'
 import { startTracing } from '../../../src/tracing/index.ts'
 
 const [endpoint = '', spool = '-', how = 'wait'] = process.argv.slice(2)
+if (how === 'graceful-before') process.once('SIGTERM', shutDown)
 const tracing = startTracing({
   serviceName: 'child',
   endpoint,
   ...(spool !== '-' && { spoolDir: spool }),
   queue: { delayMs: 60_000, onTrouble: (message) => console.error(message) },
 })
+if (how === 'graceful-after') process.once('SIGTERM', shutDown)
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
 const op = dispatcher.startOperation({ operationId: 'killed-run', agentName: 'victim' })
@@ -30,4 +32,11 @@ if (how === 'end') {
   await open
   await op.complete()
   // Neither shutdown() nor forceFlush(): the process just has nothing left to do.
+}
+
+async function shutDown() {
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  await dispatcher.startOperation({ agentName: 'good bye' }).complete()
+  process.stdout.write('shut down\n')
+  process.exit(0)
 }
