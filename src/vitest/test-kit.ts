@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { basename, isAbsolute, join, relative } from 'node:path'
 import { HookDispatcher } from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
+import { makeFolder } from '../internal/make-folder.ts'
 import {
   type EventLog,
   type MockCoverage,
@@ -117,7 +118,7 @@ export class TestKit {
     const root = process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests')
     const place = relative(process.cwd(), testFile)
     const folder = join(root, place.startsWith('..') || isAbsolute(place) ? basename(place) : place)
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     const slug = testName.replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 120)
     const path = join(folder, `${slug}.json`)
     writeFileSync(path, `${JSON.stringify(this.trace.toJSON(), null, 2)}\n`)

@@ -197,9 +197,12 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
       /Expected the OTLP endpoint to be an http\(s\) URL .*got `"localhost:4318"`/,
     )
     expect(garbage.code).toBe(2)
-    const unwritable = await replay([path, '--out', join(path, 'below', 'a-file.json')])
-    expect(unwritable.stderr).toMatch(/Cannot write to ".*a-file\.json" .*Give another file with --out/)
-    expect(unwritable.code).toBe(2)
+    const folders = [join(path, 'below'), ...(process.platform === 'linux' ? ['/proc/nowhere/below'] : [])]
+    for (const folder of folders) {
+      const unwritable = await replay([path, '--out', join(folder, 'a-file.json')])
+      expect(unwritable.stderr).toMatch(/Cannot write to ".*a-file\.json" .*Give another file with --out/)
+      expect(unwritable.code).toBe(2)
+    }
   })
 
   it.each([

@@ -23,6 +23,9 @@ export async function runCli(
   const child = spawn(process.execPath, [options.command ?? bin, ...args], {
     env: { ...Object.fromEntries(inherited), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // No command takes as long; one that never ends must not outlive its test.
+    timeout: 120_000,
+    killSignal: 'SIGKILL',
     ...(options.cwd !== undefined && { cwd: options.cwd }),
   })
   const [[code], stdout, stderr] = await Promise.all([

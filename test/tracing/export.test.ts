@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -293,6 +293,14 @@ describe('a process that ends', () => {
     expect(code).toBe(3)
     expect(stderr).toContain('5 spans were not delivered before the end and are lost')
     expect(stderr).toContain('spoolDir')
+  })
+
+  it.runIf(process.platform === 'linux')('ends at once where `spoolDir` cannot be made', async () => {
+    const script = fileURLToPath(new URL('processes/run-and-wait.ts', import.meta.url))
+    const options = { timeout: 10_000, killSignal: 'SIGKILL', encoding: 'utf8' } as const
+    const ended = spawnSync(process.execPath, [script, collector.url, '/proc/nowhere/spool'], options)
+    expect([ended.status, ended.signal]).toEqual([1, null])
+    expect(ended.stderr).toContain('Cannot write spans to `spoolDir` `"/proc/nowhere/spool"`')
   })
 
   it('loses nothing to SIGKILL: the next process delivers the spans, open ones as interrupted', async () => {

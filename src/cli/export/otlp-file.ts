@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorMessage } from '../../internal/errors.ts'
+import { makeFolder } from '../../internal/make-folder.ts'
 import { UsageError } from '../failure.ts'
 
 /** A file of OTLP/JSON: one request a line, which is one trace a line here. A file of one trace is plain JSON. */
@@ -12,7 +13,7 @@ export class OtlpFile {
   constructor(path: string) {
     this.path = path
     try {
-      mkdirSync(dirname(path), { recursive: true })
+      makeFolder(dirname(path))
       this.#descriptor = openSync(path, 'w')
     } catch (error) {
       throw new UsageError(

@@ -1,10 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { HookEvent } from '../../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { assertKnown } from '../../internal/known-keys.ts'
+import { makeFolder } from '../../internal/make-folder.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import {
   formatRecording,
@@ -112,7 +113,7 @@ export class ToolRecorder implements Disposable {
         `Nothing was recorded for "${file}": all ${this.#leftOut} calls were mocked or replayed. Record with the real tools.`,
       )
     }
-    mkdirSync(dirname(file), { recursive: true })
+    makeFolder(dirname(file))
     writeFileSync(file, formatRecording(this.recording()))
     return file
   }

@@ -2,13 +2,13 @@ import {
   appendFileSync,
   closeSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   unlinkSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../../internal/make-folder.ts'
 import { HOOKSPAN } from '../semconv.ts'
 import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
@@ -33,7 +33,7 @@ export class Spool implements SpanSink {
 
   /** @throws when the folder cannot be written. */
   constructor(folder: string, serialize: SerializeSpans) {
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     this.#path = join(folder, `spans-${process.pid}-${Date.now().toString(36)}.ndjson`)
     this.#fd = openSync(this.#path, 'a', 0o600)
     this.#serialize = serialize

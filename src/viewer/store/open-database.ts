@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { homedir, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from '../../internal/make-folder.ts'
 import { createSchema, SCHEMA_VERSION } from './schema.ts'
 
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
@@ -44,7 +45,7 @@ function open(file: string): OpenedDatabase {
   let setAside: string | undefined
   if (file !== ':memory:') {
     // Traces hold prompts and results: only their owner may read them.
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file), { mode: 0o700 })
     setAside = setAsideOtherVersion(file)
   }
   const db = new DatabaseSync(file)
