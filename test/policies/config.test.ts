@@ -201,6 +201,15 @@ describe('loadConfig', () => {
   })
 })
 
+it('names a folder that stands where the config file is looked for', async () => {
+  const cwd = folder({ 'hookspan.config.yaml/x': '', 'below/y': '' })
+  const problem = { code: 'INVALID_CONFIG', message: `${cwd}/hookspan.config.yaml: it is no file.` }
+  await expect(loadConfig({ cwd, userFile: false })).rejects.toMatchObject(problem)
+  await expect(loadConfig({ cwd: `${cwd}/below`, userFile: false })).rejects.toMatchObject(problem)
+  const env = { HOOKSPAN_CONFIG_HOME: cwd }
+  await expect(loadConfig({ cwd: folder({}), env })).rejects.toMatchObject(problem)
+})
+
 describe('useConfig', () => {
   const write = (cwd: string, tool: string) =>
     writeFileSync(`${cwd}/hookspan.config.yaml`, `gates:\n  - { id: a, type: toolPolicy, deny: [${tool}] }\n`)

@@ -134,9 +134,23 @@ async function find(from: string, stopDir?: string): Promise<string | undefined>
     ignoreEmptySearchPlaces: false,
     ...(stopDir && { stopDir }),
   })
-  const found = (await finder.search(from))?.filepath
+  let found: string | undefined
+  try {
+    found = (await finder.search(from))?.filepath
+  } catch (error) {
+    const folder = folderInPlace(resolve(from))
+    throw folder === undefined ? error : configError(folder, undefined, 'it is no file.')
+  }
   if (found !== undefined) assertAlone(found)
   return found
+}
+
+/** A folder of the name, which the search opens like a file; what it throws then does not say where. */
+function folderInPlace(from: string): string | undefined {
+  const found = NAMES.map((name) => join(from, name)).find((path) =>
+    statSync(path, { throwIfNoEntry: false })?.isDirectory(),
+  )
+  return found ?? (dirname(from) === from ? undefined : folderInPlace(dirname(from)))
 }
 
 /** Of several in one folder one would be read, and the guards of the others left out. */
