@@ -18,6 +18,8 @@ export interface ToolPolicyOptions extends ReadyGateOptions {
   denyArguments?: Readonly<Record<string, string | RegExp | readonly (string | RegExp)[]>>
 }
 
+const LISTS = ['allow', 'deny', 'denyArguments'] as const
+
 interface ArgumentRule {
   readonly name: string
   readonly patterns: readonly LinearPattern[]
@@ -27,13 +29,16 @@ interface ArgumentRule {
  * Says which tools may be called, and with what: first `deny`, then `denyArguments`, then `allow`. A call that none of
  * them speaks of is let through.
  *
- * @throws HookspanError `INVALID_OPTION`, also for a pattern that cannot run in linear time.
+ * @throws HookspanError `INVALID_OPTION`, also where there is no list at all, or a pattern cannot run in linear time.
  * @example
  * toolPolicy({ deny: ['run_shell'], allow: ['file_*'], denyArguments: { path: ['^/etc/'] } })
  */
 export function toolPolicy(options: ToolPolicyOptions): Gate {
   const owner = `gate "${options.id ?? 'tool-policy'}"`
-  assertKnown(options, ['id', 'priority', 'shadow', 'allow', 'deny', 'denyArguments'], owner)
+  assertKnown(options, ['id', 'priority', 'shadow', ...LISTS], owner)
+  if (LISTS.every((name) => options[name] === undefined)) {
+    throw new HookspanError('INVALID_OPTION', `${owner} has no list. Give one of ${LISTS.join(', ')}.`)
+  }
   const { allow, deny: denied = [] } = options
   assertGlobs(allow, 'allow', owner)
   assertGlobs(denied, 'deny', owner)

@@ -56,6 +56,11 @@ describe('toolPolicy', () => {
     ['a misspelt option', { denyArgument: {} }, 'Unknown option `denyArgument`'],
     ['a list that is none', { deny: 'run_shell' }, 'to be a list'],
     ['patterns without names', { denyArguments: ['x'] }, 'patterns by argument name'],
+    [
+      'a policy without any list',
+      {},
+      'gate "tool-policy" has no list. Give one of allow, deny, denyArguments',
+    ],
   ])('refuses %s at once', (_name, options, message) => {
     expect(() => toolPolicy(options as never)).toThrow(message)
   })
