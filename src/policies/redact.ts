@@ -1,5 +1,6 @@
 import { type Decision, type Gate, type GateContext, type GatePoint, mutate } from '../gates/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { toContent } from '../internal/json.ts'
 import { assertKnown, common, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
 
@@ -15,7 +16,10 @@ export type RedactKind =
 export type RedactPlace = 'modelInput' | 'modelOutput' | 'toolResult' | 'toolArguments'
 
 export interface RedactOptions extends ReadyGateOptions {
-  /** Where. @default ['modelInput', 'modelOutput', 'toolResult'] */
+  /**
+   * Where. A tool that throws has no result: what its error says is cleaned on its way to the model, by `modelInput`,
+   * and nowhere else. @default ['modelInput', 'modelOutput', 'toolResult']
+   */
   in?: readonly RedactPlace[]
   /** What is known by form. @default all */
   kinds?: readonly RedactKind[]
@@ -136,6 +140,12 @@ function cleanDeep(value: unknown, clean: Clean): unknown {
     return list.some((item, i) => item !== value[i]) ? list : value
   }
   if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Error) {
+    // A result that the model is told by its message, which is no field of its own.
+    const told = toContent(value)
+    const cleaned = clean(told)
+    return cleaned === told ? value : cleaned
+  }
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') {
     // What the model is told of it is what this gives.
     const told = (value as { toJSON(): unknown }).toJSON()

@@ -251,6 +251,21 @@ describe('redact', () => {
     expect(outcome).toMatchObject({ result: text })
   })
 
+  it('cleans an error that a tool gives, and on its way to the model one that it throws', async () => {
+    const { op } = start([redact()])
+    const given = await op.toolCall({ apiName: 't', args: {} }, () => new Error('no bob@example.org'))
+    expect(given.toToolMessage().content).toBe('Error: no [email]')
+    const thrown = await op.toolCall({ apiName: 't', args: {} }, () => {
+      throw new Error('no bob@example.org')
+    })
+    let sent: unknown
+    await op.llmCall({ model: 'm', request: { messages: [thrown.toToolMessage()] } }, (request) => {
+      sent = request
+      return reply('ok')
+    })
+    expect(sent).toMatchObject({ messages: [{ role: 'tool', content: 'Error: no [email]' }] })
+  })
+
   it('cleans numbers, and what an object says of itself in JSON', async () => {
     const entity = { toJSON: () => ({ mail: 'bob@example.org' }) }
     const { op } = start([redact({ in: ['toolResult'] })])
