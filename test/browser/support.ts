@@ -85,7 +85,7 @@ export function findFlaws(page: Page): Promise<string[]> {
     }
     // Neighbours in one row do not cover each other.
     for (const row of document.querySelectorAll(
-      '.toolbar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .name, .top, .heads, .legend, tr.run',
+      '.toolbar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .c-name, .panel-title .name, .top, .heads, .legend, tr.run',
     )) {
       if (!visible(row)) continue
       const boxes = [...row.children]

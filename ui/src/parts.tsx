@@ -6,8 +6,8 @@ import type { AttributeValue, RunStatus } from '../../src/viewer/model/span.ts'
 import { Icon } from './icons.tsx'
 
 /** Text that came from a span: always text, with what would act made visible. */
-export function Text({ children }: { children: string }) {
-  return <bdi>{visibleText(children)}</bdi>
+export function Text({ children, class: name }: { children: string; class?: string }) {
+  return <bdi class={name}>{visibleText(children)}</bdi>
 }
 
 const STATUS_WORDS: Record<RunStatus, string> = {

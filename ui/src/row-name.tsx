@@ -8,10 +8,8 @@ import { Badge, Text } from './parts.tsx'
 export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
   const gate = row.category === 'gate' ? row.gates?.[0] : undefined
   return (
-    <span class="name">
-      <span class="what">
-        <Text>{rowTitle(row)}</Text>
-      </span>
+    <>
+      <Text class="what">{rowTitle(row)}</Text>
       {row.category === 'human' && (
         <Badge kind="human">
           {row.human?.action
@@ -41,11 +39,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
           <Text>{row.errorText || 'error'}</Text>
         </Badge>
       )}
-      {row.category === 'tool' && !row.error && !plain && (
-        <span class="hint">
-          <Text>{row.preview}</Text>
-        </span>
-      )}
+      {row.category === 'tool' && !row.error && !plain && <Text class="hint">{row.preview}</Text>}
       {row.category === 'llm' && row.inputTokens > 0 && !plain && (
         <span class="hint">
           {formatCount(row.inputTokens)} → {formatCount(row.outputTokens)}
@@ -56,7 +50,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
           {Math.round((row.cachedTokens / Math.max(1, row.inputTokens)) * 100)}% cached
         </Badge>
       )}
-    </span>
+    </>
   )
 }
 

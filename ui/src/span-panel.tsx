@@ -38,7 +38,7 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
       <header>
         <div class="panel-title">
           {row && <Icon name={row.category} />}
-          <h2>{row ? <RowName row={row} plain /> : 'Span'}</h2>
+          <h2 class="name">{row ? <RowName row={row} plain /> : 'Span'}</h2>
           <Button icon="close" title="Close (Esc)" onClick={() => onSelect('')} />
         </div>
         {row && <PanelFacts row={row} nowUs={nowUs} />}

@@ -1,4 +1,5 @@
 /** One line of the timeline, and the heads of its columns. */
+import { useMemo } from 'preact/hooks'
 import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { SpanRow } from '../../src/viewer/model/span.ts'
 import { endOf } from '../../src/viewer/model/timing.ts'
@@ -23,6 +24,9 @@ export function rangeOf(nodes: readonly TreeNode[], nowUs: number): Range {
   return { fromUs, lengthUs: Math.max(1, toUs - fromUs) }
 }
 
+/** The space of the mark by which a row is folded. */
+const FOLD_PX = 22
+
 export function Row({
   node,
   range,
@@ -33,8 +37,6 @@ export function Row({
   open,
   collapsed,
   dim,
-  onOpen,
-  onFold,
 }: {
   node: TreeNode
   range: Range
@@ -45,46 +47,46 @@ export function Row({
   open: boolean
   collapsed: boolean
   dim: boolean
-  onOpen: () => void
-  onFold: () => void
 }) {
   const { row, depth, children } = node
-  return (
-    <div
-      id={`row-${row.spanId}`}
-      role="treeitem"
-      aria-level={depth + 1}
-      aria-selected={selected}
-      aria-expanded={children.length > 0 ? !collapsed : undefined}
-      class={`row cat-${row.category} ${selected ? 'selected' : ''} ${open ? 'open' : ''} ${dim ? 'dim' : ''} ${row.error ? 'bad' : ''} ${row.state}`}
-      onClick={onOpen}
-    >
-      <div class="c-name" style={{ paddingLeft: `${8 + Math.min(depth, 24) * 16}px` }}>
-        {children.length > 0 ? (
-          <button
-            type="button"
-            class={`fold ${collapsed ? '' : 'down'}`}
-            tabIndex={-1}
-            aria-label={collapsed ? 'Expand' : 'Collapse'}
-            onClick={(event) => {
-              event.stopPropagation()
-              onFold()
-            }}
-          >
-            <Icon name="chevron" />
-          </button>
+  const folds = children.length > 0
+  const atUs = row.state === 'running' ? nowUs : 0
+  // The same elements as long as it shows the same: scrolling by a row draws one row, not all in sight.
+  return useMemo(
+    () => (
+      <div
+        id={`row-${row.spanId}`}
+        role="treeitem"
+        aria-level={depth + 1}
+        aria-selected={selected}
+        aria-expanded={folds ? !collapsed : undefined}
+        class={`row cat-${row.category} ${selected ? 'selected' : ''} ${open ? 'open' : ''} ${dim ? 'dim' : ''} ${row.error ? 'bad' : ''} ${row.state}`}
+      >
+        <div
+          class="c-name"
+          style={{ paddingLeft: `${8 + Math.min(depth, 24) * 16 + (folds ? 0 : FOLD_PX)}px` }}
+        >
+          {folds && (
+            <button
+              type="button"
+              class={`fold ${collapsed ? '' : 'down'}`}
+              tabIndex={-1}
+              aria-label={collapsed ? 'Expand' : 'Collapse'}
+            >
+              <Icon name="chevron" />
+            </button>
+          )}
+          <Icon name={row.category} />
+          <RowName row={row} />
+        </div>
+        {compact ? (
+          <Numbers row={row} sums={sums} nowUs={atUs} />
         ) : (
-          <span class="fold" />
+          <Bar row={row} range={range} nowUs={atUs} />
         )}
-        <Icon name={row.category} />
-        <RowName row={row} />
       </div>
-      {compact ? (
-        <Numbers row={row} sums={sums} nowUs={nowUs} />
-      ) : (
-        <Bar row={row} range={range} nowUs={nowUs} />
-      )}
-    </div>
+    ),
+    [node, row, folds, range, atUs, compact, sums, selected, open, collapsed, dim],
   )
 }
 
@@ -97,11 +99,9 @@ function Bar({ row, range, nowUs }: { row: SpanRow; range: Range; nowUs: number 
   const side = left + width < 82 ? 'after' : left > 18 ? 'before' : 'above'
   return (
     <div class="c-bar">
-      <div class="lane">
-        <span class={`bar label-${side}`} style={{ left: `${left}%`, width: `${width}%` }}>
-          <span class="bar-label">{formatDuration(ms)}</span>
-        </span>
-      </div>
+      <span class={`bar label-${side}`} style={{ left: `${left}%`, width: `${width}%` }}>
+        <span class="bar-label">{formatDuration(ms)}</span>
+      </span>
     </div>
   )
 }
@@ -132,13 +132,11 @@ export function Columns() {
 export function Axis({ range }: { range: Range }) {
   return (
     <div class="c-bar">
-      <div class="lane">
-        {[0, 0.25, 0.5, 0.75, 1].map((share) => (
-          <span key={share} class={`tick ${share === 1 ? 'last' : ''}`} style={{ left: `${share * 100}%` }}>
-            {formatDuration((range.lengthUs * share) / 1000)}
-          </span>
-        ))}
-      </div>
+      {[0, 0.25, 0.5, 0.75, 1].map((share) => (
+        <span key={share} class={`tick ${share === 1 ? 'last' : ''}`} style={{ left: `${share * 100}%` }}>
+          {formatDuration((range.lengthUs * share) / 1000)}
+        </span>
+      ))}
     </div>
   )
 }

@@ -36,7 +36,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
   const range = useMemo(() => rangeOf(all, nowUs), [all, nowUs])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
   const list = useVirtual(rows.length)
-  const at = rows.findIndex((node) => node.row.spanId === cursor)
+  const at = useMemo(() => (cursor ? rows.findIndex(({ row }) => row.spanId === cursor) : -1), [rows, cursor])
 
   useEffect(() => {
     if (!selected || spanOfRow(cursor) === selected) return
@@ -92,6 +92,15 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
       unfold(row.spanId)
       return stand(row)
     }
+  }
+  /** One listener for all rows, as they change their meaning while they are scrolled. */
+  const onClick = (event: MouseEvent) => {
+    const target = event.target as Element
+    const id = target.closest('.row')?.id.slice('row-'.length)
+    const node = id ? rows.find(({ row }) => row.spanId === id) : undefined
+    if (!node) return
+    if (target.closest('.fold')) fold(node, !collapsed.has(node.row.spanId))
+    else open(node.row)
   }
   const stop = (act: () => void) => (event: KeyboardEvent) => {
     event.preventDefault()
@@ -178,6 +187,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
         aria-label="Spans"
         aria-activedescendant={at >= 0 ? `row-${cursor}` : undefined}
         onScroll={list.onScroll}
+        onClick={onClick}
       >
         <div class="spacer" role="presentation" style={{ height: `${rows.length * ROW_PX}px` }}>
           <div
@@ -187,8 +197,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
           >
             {rows.slice(list.from, list.to).map((node, index) => (
               <Row
-                // A row that scrolls out of sight is used again for the one that comes in: its elements stay.
-                key={(list.from + index) % list.size}
+                key={list.keyOf(list.from + index)}
                 node={node}
                 range={range}
                 nowUs={nowUs}
@@ -201,8 +210,6 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
                   (found !== undefined && !found.has(node.row.spanId)) ||
                   (path !== undefined && !path.has(node.row.spanId))
                 }
-                onOpen={() => open(node.row)}
-                onFold={() => fold(node, !collapsed.has(node.row.spanId))}
               />
             ))}
           </div>

@@ -2,20 +2,34 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export const ROW_PX = 30
-const OVERSCAN = 6
+/** Ready above and below what is in sight: what the wheel brings in before the next frame. */
+const OVERSCAN = 4
+/** What stands above the list, about; the list says how high it is once it is there. */
+const ABOVE_PX = 250
 
-/** The same object as long as nothing is seen that was not seen before: then nothing is drawn again. */
+interface Sight {
+  first: number
+  rows: number
+}
+
+/** The same object as long as no other row is in sight: then nothing is drawn again. */
 const sightOf =
-  (element: HTMLElement) =>
-  (before: { top: number; height: number }): { top: number; height: number } => {
-    const { scrollTop: top, clientHeight: height } = element
-    return before.top === top && before.height === height ? before : { top, height }
+  ({ scrollTop, clientHeight }: HTMLElement) =>
+  (before: Sight): Sight => {
+    const first = Math.floor(scrollTop / ROW_PX)
+    const rows = Math.ceil(clientHeight / ROW_PX) + 1
+    return before.first === first && before.rows === rows ? before : { first, rows }
   }
 
 export function useVirtual(count: number) {
   const ref = useRef<HTMLDivElement>(null)
-  const [sight, setSight] = useState({ top: 0, height: 900 })
+  const [sight, setSight] = useState<Sight>(() => ({
+    first: 0,
+    rows: Math.ceil(Math.max(ROW_PX, innerHeight - ABOVE_PX) / ROW_PX),
+  }))
   const frame = useRef(0)
+  /** Where the list of elements begins, and which row was there. */
+  const turned = useRef({ by: 0, from: 0 })
   useLayoutEffect(() => {
     const element = ref.current
     if (!element) return
@@ -24,13 +38,18 @@ export function useVirtual(count: number) {
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
-  const from = Math.max(0, Math.floor(sight.top / ROW_PX) - OVERSCAN)
-  const size = Math.ceil(sight.height / ROW_PX) + 1 + 2 * OVERSCAN
+  const from = Math.max(0, sight.first - OVERSCAN)
+  const size = sight.rows + 2 * OVERSCAN
+  const turn = turned.current
+  // Nothing of what was in sight still is: every element stays where it is, and shows another row.
+  if (Math.abs(from - turn.from) >= size) turn.by += from - turn.from
+  turn.from = from
   return {
     ref,
     from,
     to: Math.min(count, from + size),
-    size,
+    /** A row that scrolls out of sight is used again for the one that comes in: its elements stay. */
+    keyOf: (index: number) => (((index - turn.by) % size) + size) % size,
     onScroll: () => {
       cancelAnimationFrame(frame.current)
       frame.current = requestAnimationFrame(() => {
