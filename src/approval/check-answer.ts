@@ -1,6 +1,7 @@
 import type { ApprovalAnswer } from '../gates/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertHarmless } from '../internal/hostile-json.ts'
+import { isRecord } from '../internal/objects.ts'
 import type { ApprovalRecord } from './store.ts'
 
 const CHOICES = ['approve', 'edit', 'reject']
@@ -8,10 +9,8 @@ const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', '
 
 /** The fields of an answer, each checked; nothing else is kept. */
 export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-    throw badAnswer(`expected an object, got ${describeValue(answer)}`)
-  }
-  const fields = answer as Record<string, unknown>
+  if (!isRecord(answer)) throw badAnswer(`expected an object, got ${describeValue(answer)}`)
+  const fields = answer
   const unknown = Object.keys(fields).find((key) => !ANSWER_FIELDS.includes(key))
   if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
   const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = fields

@@ -1,4 +1,5 @@
 import { canonicalJson, safeStringify } from '../internal/json.ts'
+import { isRecord } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
@@ -288,8 +289,4 @@ function changedKeys(point: GatePoint, before: unknown, payload: unknown): strin
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((key) => safeStringify(before[key]) !== safeStringify(after[key]))
     .sort()
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

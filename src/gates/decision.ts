@@ -1,4 +1,5 @@
 import { describeValue } from '../internal/errors.ts'
+import { isRecord } from '../internal/objects.ts'
 import type { GatePoint } from './gate.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
@@ -127,16 +128,16 @@ export function decisionProblem(value: unknown, point?: GatePoint): string | und
   if (decision === 'mutate' && NO_JSON.has(typeof rest.payload)) {
     return `a "mutate" decision needs a \`payload\`, got ${describeValue(rest.payload)}`
   }
-  if (decision === 'mutate' && point === 'beforeLlmCall' && !isPlainObject(rest.payload)) {
+  if (decision === 'mutate' && point === 'beforeLlmCall' && !isRecord(rest.payload)) {
     return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`
   }
-  if (decision === 'mutate' && point === 'beforeComplete' && !isPlainObject(rest.payload)) {
+  if (decision === 'mutate' && point === 'beforeComplete' && !isRecord(rest.payload)) {
     return `an outcome is mutated with an object of fields, got ${describeValue(rest.payload)}`
   }
   if (decision === 'mutate' && point === 'beforeCallAgent' && typeof rest.payload !== 'string') {
     return `an agent's instruction is mutated with a string, got ${describeValue(rest.payload)}`
   }
-  if (decision === 'mutate' && point === 'afterLlmCall' && !isPlainObject(rest.payload)) {
+  if (decision === 'mutate' && point === 'afterLlmCall' && !isRecord(rest.payload)) {
     return `a model reply is mutated with an object of its fields, got ${describeValue(rest.payload)}`
   }
   return fieldProblem(rest)
@@ -168,8 +169,4 @@ function fieldProblem(fields: Record<string, unknown>): string | undefined {
     return `expected \`allow\` to be a list of approve, edit, reject, got ${describeValue(allow)}`
   }
   return undefined
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

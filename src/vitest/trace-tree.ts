@@ -9,6 +9,7 @@ import type {
 } from '../dispatcher/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 
 /** A span of the recorded run, in a shape that `toHaveSpans` and the trace file share. */
@@ -126,9 +127,7 @@ function toSpan(activity: Activity, info: OperationInfo, parent: RecordedSpan | 
     parentSpanId: parent?.spanId,
     startTime: now(),
     endTime: undefined,
-    attributes: Object.fromEntries(
-      Object.entries(attributes).filter(([, value]) => value !== undefined),
-    ) as never,
+    attributes: defined(attributes) as never,
     status: { code: 0 },
     kind: activity.kind === 'llm' ? 'client' : 'internal',
     children: [],
@@ -204,7 +203,7 @@ function endAttributes(activity: Activity, end: ActivityEnd): Record<string, str
     'hookspan.human.approver': end.approver,
     'hookspan.human.rejection_reason': end.rejectionReason,
   }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as never
+  return defined(all) as never
 }
 
 function describe({ name, attributes, status, endTime, startTime }: RecordedSpan): string {

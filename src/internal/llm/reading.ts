@@ -1,4 +1,5 @@
 import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
+import { isRecord } from '../objects.ts'
 
 /** What is understood of a model's reply, whoever made it. */
 export interface LlmReading {
@@ -22,7 +23,7 @@ export interface ChunkReader {
 export type Loose = Record<string, unknown>
 
 export function asObject(value: unknown): Loose | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : undefined
+  return isRecord(value) ? value : undefined
 }
 
 export function asList(value: unknown): readonly unknown[] {

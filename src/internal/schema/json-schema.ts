@@ -1,7 +1,8 @@
 import { describeValue } from '../errors.ts'
 import { canonicalJson } from '../json.ts'
+import { isRecord } from '../objects.ts'
 import type { SchemaProblem } from './check-schema.ts'
-import { isObject, isSchema, resolve, type Schema } from './references.ts'
+import { isSchema, resolve, type Schema } from './references.ts'
 import { unevaluatedKeys } from './unevaluated.ts'
 
 type Path = readonly (string | number)[]
@@ -22,7 +23,7 @@ export interface Place {
  * @throws TypeError when the schema is no JSON Schema or cannot be followed.
  */
 export function checkJsonSchema(schema: unknown, value: unknown): SchemaProblem[] {
-  if (typeof schema !== 'boolean' && !isObject(schema)) {
+  if (typeof schema !== 'boolean' && !isRecord(schema)) {
     throw new TypeError(`Expected a JSON Schema or a Standard Schema, got ${describeValue(schema)}`)
   }
   return check(schema, value, { root: schema, path: [], refs: [] })
@@ -40,7 +41,7 @@ export function check(schema: Schema, value: unknown, place: Place): SchemaProbl
     ...(typeof value === 'number' ? checkNumber(schema, value, place) : []),
     ...(typeof value === 'string' ? checkString(schema, value, place) : []),
     ...(Array.isArray(value) ? checkList(schema, value, place) : []),
-    ...(isObject(value) ? checkObject(schema, value, place) : []),
+    ...(isRecord(value) ? checkObject(schema, value, place) : []),
     ...checkUnevaluated(schema, value, place),
   ]
 }
@@ -96,7 +97,7 @@ function hasType(value: unknown, type: unknown): boolean {
     case 'array':
       return Array.isArray(value)
     case 'object':
-      return isObject(value)
+      return isRecord(value)
     case 'integer':
       return Number.isInteger(value)
     case 'number':
@@ -234,7 +235,7 @@ function checkObject(
   const patterns = entries(patternProperties).map(([source, each]) => [expression(source), each] as const)
   for (const key of keys) {
     const at = deeper(place, key)
-    const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+    const own = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
     const fitting = patterns.filter(([pattern]) => pattern.test(key)).map(([, each]) => each)
     if (isSchema(own)) found.push(...check(own, value[key], at))
     for (const each of fitting) if (isSchema(each)) found.push(...check(each, value[key], at))
@@ -290,5 +291,5 @@ export function asSchemas(value: unknown): Schema[] {
 }
 
 export function entries(value: unknown): [string, unknown][] {
-  return isObject(value) ? Object.entries(value) : []
+  return isRecord(value) ? Object.entries(value) : []
 }

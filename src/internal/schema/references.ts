@@ -1,11 +1,9 @@
+import { isRecord } from '../objects.ts'
+
 export type Schema = boolean | Record<string, unknown>
 
 export function isSchema(value: unknown): value is Schema {
-  return typeof value === 'boolean' || isObject(value)
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'boolean' || isRecord(value)
 }
 
 /**
@@ -21,7 +19,7 @@ export function resolve(ref: string, root: Schema): Schema {
     found = root
     for (const part of pointer.slice(1).split('/')) {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      found = isObject(found) || Array.isArray(found) ? (found as Record<string, unknown>)[key] : undefined
+      found = isRecord(found) || Array.isArray(found) ? (found as Record<string, unknown>)[key] : undefined
     }
   } else if (pointer !== undefined) {
     const places = findAnchors(root, pointer)

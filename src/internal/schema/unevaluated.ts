@@ -1,5 +1,6 @@
+import { isRecord } from '../objects.ts'
 import { asSchemas, check, deeper, entries, expression, type Place, referred } from './json-schema.ts'
-import { isObject, isSchema, type Schema } from './references.ts'
+import { isSchema, type Schema } from './references.ts'
 
 type Key = string | number
 
@@ -30,7 +31,7 @@ function propertiesOf(schema: Record<string, unknown>, value: object): Key[] {
   const patterns = entries(patternProperties).map(([source]) => expression(source))
   return keys.filter(
     (key) =>
-      (isObject(properties) && Object.hasOwn(properties, key)) ||
+      (isRecord(properties) && Object.hasOwn(properties, key)) ||
       patterns.some((pattern) => pattern.test(key)),
   )
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual, types } from 'node:util'
 import { describeValue } from '../../internal/errors.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { describeExpected, isMatcher } from './matcher.ts'
 
 export type Path = readonly (string | number)[]
@@ -37,7 +38,7 @@ export function differences(
   }
   if (Object.is(expected, actual) || expected === actual) return []
   if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
-  if (isObject(expected) && isObject(actual) && !Array.isArray(expected) && !Array.isArray(actual)) {
+  if (isRecord(expected) && isRecord(actual)) {
     // What holds its content elsewhere than in properties would be equal to every other of its kind.
     if (isOpaque(expected) || isOpaque(actual)) {
       return isDeepStrictEqual(expected, actual) ? [] : [differs(path, describeExpected(expected), actual)]
@@ -117,10 +118,6 @@ function differs(path: Path, expected: string, actual: unknown): Difference {
   return { kind: 'differs', path, expected, actual }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
 function isOpaque(value: object): boolean {
   return (
     value instanceof Date || value instanceof Map || value instanceof Set || types.isBoxedPrimitive(value)
@@ -141,7 +138,7 @@ interface ForeignMatcher {
 }
 
 function isForeignMatcher(value: unknown): value is ForeignMatcher {
-  return isObject(value) && typeof value.asymmetricMatch === 'function'
+  return isRecord(value) && typeof value.asymmetricMatch === 'function'
 }
 
 function foreignName(value: object): string {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../internal/objects.ts'
 import type { ScriptedRequest } from './types.ts'
 
 /** A request as it came, before anything is understood of it. */
@@ -34,9 +35,7 @@ function toList(messages: unknown): unknown[] {
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import type { HookEvent } from '../../hooks/index.ts'
 import { safeStringify } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
 import type { PlainSpan } from './spans.ts'
 
 type Open = { -readonly [K in keyof PlainSpan]: PlainSpan[K] } & { attributes: Record<string, unknown> }
@@ -194,8 +195,4 @@ function humanKey(event: HookEvent<'beforeHumanIntervention' | 'afterHumanInterv
       ? event.toolCallIds
       : event.pendingTools.map(({ toolCallId }) => toolCallId)
   return `${event.operationId} human ${ids.join()}`
-}
-
-function defined(attributes: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }

@@ -1,5 +1,6 @@
 import type { HookEvent, HumanAction } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { loggedEvents, loggedTree } from '../event-log.ts'
 import { isEvents, type ReadableTrajectory } from './read-trajectory.ts'
 import { parse } from './span-calls.ts'
@@ -34,7 +35,7 @@ export function readQuestions(source: ReadableTrajectory): HumanQuestion[] {
       )
       .map(({ attributes }) => {
         const tools = attributes['hookspan.human.tools']
-        return compact({
+        return defined({
           tools: (Array.isArray(tools) ? tools : ([parse(tools)] as unknown[]).flat()).map(String),
           args: [],
           action: attributes['hookspan.human.action'] as HumanAction | undefined,
@@ -83,12 +84,8 @@ function questionsOfEvents(events: readonly HookEvent[]): HumanQuestion[] {
       const question = found === undefined ? undefined : questions[found.at]
       if (found === undefined || question === undefined) continue
       const { action, approver, rejectionReason } = event
-      questions[found.at] = compact({ ...question, action, approver, reason: rejectionReason })
+      questions[found.at] = defined({ ...question, action, approver, reason: rejectionReason })
     }
   }
   return questions
-}
-
-function compact<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T
 }

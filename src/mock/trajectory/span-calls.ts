@@ -1,3 +1,4 @@
+import { defined } from '../../internal/objects.ts'
 import type { PlainSpan } from './spans.ts'
 import type { TrajectoryCall, TrajectoryOutcome } from './types.ts'
 
@@ -64,7 +65,7 @@ function toCall(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): Trajecto
     args: parse(first(ARGS)),
     outcome: outcomeOf(span),
     ...(result !== undefined && { result: parse(result) }),
-    ...(Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)) as object),
+    ...(defined(optional) as object),
   }
 }
 

@@ -5,6 +5,7 @@ import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { webhookHook } from '../webhook-hook.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
 import { type ConfigPath, type ConfigSource, configError } from './source.ts'
@@ -198,7 +199,7 @@ function withEnv(
   fail: Fail,
 ): Record<string, unknown> {
   const fill = (value: unknown, at: ConfigPath): unknown => {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (isRecord(value)) {
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, [...at, key])]))
     }
     if (typeof value !== 'string') return value

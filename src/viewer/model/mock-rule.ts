@@ -1,5 +1,6 @@
 import { toolCallFacts } from './call-content.ts'
 import { classify, digestSpan } from './digest.ts'
+import { isObject } from './messages.ts'
 import type { AttributeValue, SpanRecord } from './span.ts'
 
 /** The call of a tool span as a rule for `mockTools`, ready to paste; `undefined` for other spans. */
@@ -14,7 +15,7 @@ export function mockRule(span: SpanRecord): string | undefined {
 }
 
 function isFilledObject(value: AttributeValue): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+  return isObject(value) && Object.keys(value).length > 0
 }
 
 function literal(value: AttributeValue, indent = ''): string {

@@ -5,10 +5,6 @@ import type { RecordedOrigin } from './types.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /**
  * The origin of a message whose fields in `known` were understood; the others are kept as they are.
  * `rebuild` makes the object again from the origin and what was understood.
@@ -40,9 +36,4 @@ export function toEpochMs(text: unknown): number | undefined {
   const zoned = /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`
   const ms = Date.parse(zoned)
   return Number.isNaN(ms) ? undefined : ms
-}
-
-/** Drops the keys whose value is undefined, so that a field is either there or not. */
-export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
 }

@@ -1,5 +1,6 @@
 import { describeValue } from '../../../internal/errors.ts'
-import { defined, expectString, type Fields, isFields, originOf, rebuild } from './fields.ts'
+import { defined, isRecord } from '../../../internal/objects.ts'
+import { expectString, type Fields, originOf, rebuild } from './fields.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
 import type { RecordedCall, RecordedItem, RecordedRun } from './types.ts'
@@ -14,18 +15,18 @@ export function parseOpenAIChat(value: unknown, source: string): RecordedRun[] {
 }
 
 export function isConversation(value: unknown): boolean {
-  return Array.isArray(value) || (isFields(value) && Array.isArray(value.messages))
+  return Array.isArray(value) || (isRecord(value) && Array.isArray(value.messages))
 }
 
 function parseConversation(value: unknown, place: { source: string; run: number }): RecordedRun {
-  const messages = isFields(value) ? value.messages : value
+  const messages = isRecord(value) ? value.messages : value
   if (!Array.isArray(messages)) {
     throw new RecordingError(
       place,
       `expected a list of chat messages or an object with \`messages\`, got ${describeValue(value)}.`,
     )
   }
-  const { id, model } = isFields(value) ? value : ({} as Fields)
+  const { id, model } = isRecord(value) ? value : ({} as Fields)
   return {
     id: typeof id === 'string' ? id : `conversation-${place.run}`,
     source: place.source,
@@ -60,7 +61,7 @@ export function prompts(items: readonly RecordedItem[]): Pick<RecordedRun, 'syst
 }
 
 function addMessage(builder: RunBuilder, message: unknown, place: RecordingPlace, isError: IsError): void {
-  if (!isFields(message))
+  if (!isRecord(message))
     throw new RecordingError(place, `expected a chat message, got ${describeValue(message)}.`)
   const { role } = message
   switch (role) {
@@ -130,7 +131,7 @@ function addAssistant(builder: RunBuilder, message: Fields, place: RecordingPlac
 
 function parseCall(call: unknown, index: number, place: RecordingPlace): Omit<RecordedCall, 'index'> {
   const what = `tool_calls[${index}]`
-  if (!isFields(call) || !isFields(call.function)) {
+  if (!isRecord(call) || !isRecord(call.function)) {
     throw new RecordingError(place, `expected \`${what}\` to be a function call, got ${describeValue(call)}.`)
   }
   const id = expectString(call.id, `\`${what}.id\``, place)
@@ -175,7 +176,7 @@ function textOf(content: unknown, place: RecordingPlace): { content: string | nu
   if (typeof content === 'string') return { content, known: { content } }
   if (content === null) return { content, known: { content } }
   if (content === undefined) return { content: null, known: {} }
-  if (!Array.isArray(content) || !content.every(isFields)) {
+  if (!Array.isArray(content) || !content.every(isRecord)) {
     throw new RecordingError(
       place,
       `expected \`content\` to be a string, null or a list of parts, got ${describeValue(content)}.`,

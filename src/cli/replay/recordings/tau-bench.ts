@@ -1,11 +1,12 @@
 import { describeValue } from '../../../internal/errors.ts'
-import { defined, type Fields, isFields, optionalNumber } from './fields.ts'
+import { defined, isRecord } from '../../../internal/objects.ts'
+import { type Fields, optionalNumber } from './fields.ts'
 import { parseChatMessages } from './openai-chat.ts'
 import { RecordingError } from './recording-error.ts'
 import type { RecordedRun } from './types.ts'
 
 export function isTauBenchRun(value: unknown): value is Fields {
-  return isFields(value) && 'traj' in value
+  return isRecord(value) && 'traj' in value
 }
 
 /** tau-bench: `[{ task_id, trial, reward, info, traj: [chat message, …] }, …]`. */

@@ -1,15 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describeValue } from '../../../internal/errors.ts'
-import {
-  defined,
-  expectString,
-  type Fields,
-  isFields,
-  optionalNumber,
-  originOf,
-  rebuild,
-  toEpochMs,
-} from './fields.ts'
+import { defined, isRecord } from '../../../internal/objects.ts'
+import { expectString, type Fields, optionalNumber, originOf, rebuild, toEpochMs } from './fields.ts'
 import { parseArguments, prompts } from './openai-chat.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
@@ -17,7 +9,7 @@ import type { RecordedCall, RecordedItem, RecordedRun, RecordedUsage } from './t
 
 /** tau2-bench: `{ info: { environment_info: { policy } }, simulations: [{ messages }, …] }`. */
 export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
-  if (!isFields(value) || !Array.isArray(value.simulations)) {
+  if (!isRecord(value) || !Array.isArray(value.simulations)) {
     throw new RecordingError(
       { source },
       `expected an object with a \`simulations\` list, got ${describeValue(value)}.`,
@@ -27,7 +19,7 @@ export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
   const model = textAt(value, 'info', 'agent_info', 'llm')
   return value.simulations.map((simulation, index) => {
     const place = { source, run: index }
-    if (!isFields(simulation) || !Array.isArray(simulation.messages)) {
+    if (!isRecord(simulation) || !Array.isArray(simulation.messages)) {
       throw new RecordingError(
         place,
         `expected a simulation with a \`messages\` list, got ${describeValue(simulation)}.`,
@@ -51,7 +43,7 @@ export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
 }
 
 function textAt(value: unknown, ...path: string[]): string | undefined {
-  for (const key of path) value = isFields(value) ? value[key] : undefined
+  for (const key of path) value = isRecord(value) ? value[key] : undefined
   return typeof value === 'string' ? value : undefined
 }
 
@@ -59,7 +51,7 @@ function outcomeOf(simulation: Fields): RecordedRun['outcome'] {
   const durationSeconds = optionalNumber(simulation.duration)
   const { reward_info: rewardInfo, termination_reason: reason } = simulation
   return defined({
-    reward: isFields(rewardInfo) ? optionalNumber(rewardInfo.reward) : undefined,
+    reward: isRecord(rewardInfo) ? optionalNumber(rewardInfo.reward) : undefined,
     terminationReason: typeof reason === 'string' ? reason : undefined,
     startedAtMs: toEpochMs(simulation.start_time),
     endedAtMs: toEpochMs(simulation.end_time),
@@ -70,7 +62,7 @@ function outcomeOf(simulation: Fields): RecordedRun['outcome'] {
 }
 
 function addMessage(builder: RunBuilder, message: unknown, place: RecordingPlace): void {
-  if (!isFields(message))
+  if (!isRecord(message))
     throw new RecordingError(place, `expected a message, got ${describeValue(message)}.`)
   const { role } = message
   if (role === 'assistant' || role === 'user') addSpoken(builder, message, role, place)
@@ -124,11 +116,11 @@ function parseCall(
   place: RecordingPlace,
 ): Omit<RecordedCall, 'index'> {
   const what = `tool_calls[${index}]`
-  if (!isFields(call))
+  if (!isRecord(call))
     throw new RecordingError(place, `expected \`${what}\` to be a call, got ${describeValue(call)}.`)
   const id = expectString(call.id, `\`${what}.id\``, place)
   const name = expectString(call.name, `\`${what}.name\``, place)
-  if (!isFields(call.arguments)) {
+  if (!isRecord(call.arguments)) {
     throw new RecordingError(
       place,
       `expected \`${what}.arguments\` to be an object, got ${describeValue(call.arguments)}.`,
@@ -145,8 +137,8 @@ function parseCall(
 
 /** What the model wrote, byte for byte: only the raw answer beside the message has it. */
 function writtenArguments(rawData: unknown): (string | undefined)[] {
-  const message = isFields(rawData) ? rawData.message : undefined
-  const calls = isFields(message) && Array.isArray(message.tool_calls) ? message.tool_calls : []
+  const message = isRecord(rawData) ? rawData.message : undefined
+  const calls = isRecord(message) && Array.isArray(message.tool_calls) ? message.tool_calls : []
   return calls.map((call) => textAt(call, 'function', 'arguments'))
 }
 
@@ -176,7 +168,7 @@ function timeOf({ timestamp }: Fields): { timestamp?: string; timestampMs?: numb
 const USAGE_KEYS = 'completion_tokens,prompt_tokens'
 
 function usageOf(usage: unknown): RecordedUsage | undefined {
-  if (!isFields(usage)) return undefined
+  if (!isRecord(usage)) return undefined
   const inputTokens = optionalNumber(usage.prompt_tokens)
   const outputTokens = optionalNumber(usage.completion_tokens)
   return inputTokens === undefined || outputTokens === undefined ? undefined : { inputTokens, outputTokens }
