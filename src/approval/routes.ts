@@ -1,7 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ApprovalAnswer } from '../gates/index.ts'
-import { errorMessage, HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
+import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
 import { attemptOf } from './check-answer.ts'
@@ -30,17 +31,6 @@ export interface ApprovalRoutesOptions {
 /** Answers a request, or undefined for a path that is not its own. */
 export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
 
-const MAX_BODY_BYTES = 262_144
-
-const STATUS: Partial<Record<HookspanErrorCode, number>> = {
-  APPROVAL_NOT_FOUND: 404,
-  APPROVAL_ANSWERED: 409,
-  APPROVAL_MISMATCH: 409,
-  APPROVAL_EXPIRED: 410,
-  APPROVAL_NOT_ALLOWED: 403,
-  INVALID_ANSWER: 422,
-}
-
 /**
  * Routes for any server that speaks `Request` and `Response`:
  *
@@ -65,7 +55,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     const method = responds ? 'POST' : 'GET'
     if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
     const body = responds ? await readBody(request) : ''
-    if (body === undefined) return problem(413, `The body is larger than ${MAX_BODY_BYTES} bytes.`)
+    if (body === undefined) return problem(413, `The body is larger than ${MAX_ANSWER_BYTES} bytes.`)
     const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
     if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
     const waitMs = limiter.take(caller?.key ?? 'anonymous')
@@ -198,12 +188,12 @@ function whoIs(
 }
 
 async function readBody(request: Request): Promise<string | undefined> {
-  if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return undefined
+  if (Number(request.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) return undefined
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of request.body ?? []) {
     bytes += chunk.length
-    if (bytes > MAX_BODY_BYTES) return undefined
+    if (bytes > MAX_ANSWER_BYTES) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -230,7 +220,7 @@ function tooMany(waitMs: number): Response {
 
 function problemOf(error: unknown): Response {
   if (error instanceof URIError) return problem(400, 'The path is not valid.')
-  const status = error instanceof HookspanError ? STATUS[error.code] : undefined
+  const status = statusOfRefusal(error)
   if (status === undefined) return problem(500, 'The approval store failed.')
   return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })
 }

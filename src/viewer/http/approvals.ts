@@ -1,8 +1,10 @@
 /** Requests of agents to people, answered from the page. Whose they are is not the viewer's business: it is handed them. */
 import type { IncomingMessage } from 'node:http'
 import { type ApprovalFilter, type ApprovalRecord, isOpen } from '../../approval/store.ts'
-import { errorMessage, HookspanError, type HookspanErrorCode } from '../../internal/errors.ts'
+import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
+import { MAX_ANSWER_BYTES, statusOfRefusal } from '../../internal/http/answer.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
 import type { WaitingRequest } from '../model/approval.ts'
 import type { Store } from '../store/store.ts'
@@ -24,17 +26,7 @@ export interface ViewerApprovals {
   }): Promise<void>
 }
 
-const MAX_ANSWER_BYTES = 262_144
 const MOST_SHOWN = 500
-
-const STATUS: Partial<Record<HookspanErrorCode, number>> = {
-  APPROVAL_NOT_FOUND: 404,
-  APPROVAL_ANSWERED: 409,
-  APPROVAL_MISMATCH: 409,
-  APPROVAL_EXPIRED: 410,
-  APPROVAL_NOT_ALLOWED: 403,
-  INVALID_ANSWER: 422,
-}
 
 export class ApprovalDesk {
   readonly #approvals: ViewerApprovals | undefined
@@ -82,8 +74,7 @@ export class ApprovalDesk {
         ...(this.#approver !== undefined && { approver: this.#approver }),
       })
     } catch (error) {
-      const status = error instanceof HookspanError ? STATUS[error.code] : undefined
-      throw new HttpError(status ?? 500, errorMessage(error))
+      throw new HttpError(statusOfRefusal(error) ?? 500, errorMessage(error))
     }
   }
 
@@ -121,12 +112,10 @@ function readAnswer(body: Buffer): ApprovalAnswer {
   } catch (error) {
     throw new HttpError(400, `The answer is refused: ${errorMessage(error)}.`)
   }
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
-    throw new HttpError(422, 'The answer is not an object.')
-  }
+  if (!isRecord(answer)) throw new HttpError(422, 'The answer is not an object.')
   // Elsewhere it may be left out. Here a person saw something, and only that may run.
-  if (typeof (answer as ApprovalAnswer).argsDigest !== 'string') {
+  if (typeof answer.argsDigest !== 'string') {
     throw new HttpError(422, 'The answer lacks `argsDigest`, the digest of the arguments that were shown.')
   }
-  return answer as ApprovalAnswer
+  return answer as unknown as ApprovalAnswer
 }
