@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { HookDispatcher } from 'hookspan'
 import { match, mock, mockTools, noLiveCalls, scriptedFetch, startScriptedServer } from 'hookspan/mock'
 import OpenAI from 'openai'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { errorOf, RealTools, runTools, thrownBy } from './support/run-tools.ts'
 
 const weather = (city: unknown) => ({ apiName: 'get_weather', args: { city } })
@@ -13,6 +13,26 @@ const inputSchema = {
   properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1 } },
   required: ['city'],
   additionalProperties: false,
+}
+
+/** A server that counts the requests that get through, until the test's end. */
+async function startCounting() {
+  let reached = 0
+  const server = createServer((_request, response) => {
+    reached++
+    response.end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    get reached() {
+      return reached
+    },
+  }
 }
 
 describe('a call that no rule takes', () => {
@@ -281,14 +301,8 @@ describe('noLiveCalls()', () => {
   })
 
   it('refuses fetch, http and a model call, and lets mocks and scripted models through', async () => {
-    let reached = 0
-    const server = createServer((_request, response) => {
-      reached++
-      response.end('{}')
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const url = `http://127.0.0.1:${port}/v1`
+    const server = await startCounting()
+    const url = `http://127.0.0.1:${server.port}/v1`
     const guard = noLiveCalls()
     try {
       await expect(fetch(url)).rejects.toMatchObject({ cause: { code: 'LIVE_CALL' } })
@@ -314,23 +328,16 @@ describe('noLiveCalls()', () => {
       using _mocks = mockTools(dispatcher, [mock('t').returns(1)])
       await operation.toolCall({ apiName: 't', args: {} }, () => 'real')
       expect(guard.refused).toHaveLength(refused)
-      expect(reached).toBe(0)
+      expect(server.reached).toBe(0)
     } finally {
       guard.stop()
     }
     expect((await fetch(url)).status).toBe(200)
-    server.closeAllConnections()
-    server.close()
   })
 
   it('refuses to reuse a connection that was open before, unless its host is allowed', async () => {
-    let reached = 0
-    const server = createServer((_request, response) => {
-      reached++
-      response.end('{}')
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const server = await startCounting()
+    const { port } = server
     const agent = new Agent({ keepAlive: true })
     const ask = () =>
       new Promise((resolve, reject) => {
@@ -356,12 +363,10 @@ describe('noLiveCalls()', () => {
       expect(guard.refused.map(({ message }) => message)).toEqual(
         Array(2).fill(expect.stringContaining(`A connection to localhost:${port} was about to be made`)),
       )
-      expect(reached).toBe(4)
+      expect(server.reached).toBe(4)
       await Promise.all([ask(), fetchText()])
     } finally {
       agent.destroy()
-      server.closeAllConnections()
-      server.close()
     }
   })
 
