@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
@@ -255,18 +256,25 @@ describe('a process that ends', () => {
     },
   )
 
+  it('ends by the signal beside a package that waits for others to end the process, too', async () => {
+    const process = await startChild(collector.url, '-', 'tidy')
+    const stdout = text(process.stdout as NodeJS.ReadableStream)
+    process.kill('SIGINT')
+    const [code, by] = await once(process, 'close')
+    expect([code, by]).toEqual([null, 'SIGINT'])
+    expect(await stdout).toBe('tidied up\n')
+    expect(collector.names()).toContain('invoke_agent victim')
+  })
+
   it.each(['before', 'after'])(
     'leaves the end to a SIGTERM handler of its own that was there once, %s tracing started',
     async (when) => {
       const process = await startChild(collector.url, '-', `graceful-${when}`)
-      let stdout = ''
-      process.stdout?.on('data', (chunk) => {
-        stdout += chunk
-      })
+      const stdout = text(process.stdout as NodeJS.ReadableStream)
       process.kill('SIGTERM')
       const [code, by] = await once(process, 'close')
       expect([code, by]).toEqual([0, null])
-      expect(stdout).toBe('shut down\n')
+      expect(await stdout).toBe('shut down\n')
       expect(collector.names()).toEqual(
         expect.arrayContaining(['execute_tool endless', 'invoke_agent victim']),
       )

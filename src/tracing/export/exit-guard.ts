@@ -63,7 +63,7 @@ export class ExitGuard {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
-    const heardByOthers = process.listenerCount(signal) > 1
+    const heardByOthers = process.listenerCount(signal) - 1 > guardListeners()
     for (const dispatcher of this.#watched) dispatcher.interruptAll()
     void this.#flushWithin().then(() => {
       // Theirs to end, and until then their shutdown makes spans that are delivered at the exit.
@@ -80,4 +80,21 @@ export class ExitGuard {
       this.#flush().catch(() => {}),
     )
   }
+}
+
+interface GuardCount {
+  readonly count?: unknown
+}
+
+/**
+ * How many listeners of a signal are those of `signal-exit`, which packages for terminals bring along. Like ours it ends
+ * the process only where nobody else listens: each would leave it to the other, and Ctrl-C would do nothing. It tells
+ * its other versions by these two names how many of them there are.
+ */
+function guardListeners(): number {
+  const places = [
+    (globalThis as Record<symbol, unknown>)[Symbol.for('signal-exit emitter')],
+    (process as { __signal_exit_emitter__?: unknown }).__signal_exit_emitter__,
+  ] as (GuardCount | undefined)[]
+  return places.reduce((sum, place) => sum + (typeof place?.count === 'number' ? place.count : 0), 0)
 }

@@ -1,8 +1,10 @@
 /** A process with a run that is in the middle of a tool call. Args: endpoint, spool folder or `-`, how it ends. */
+import { onExit } from 'signal-exit'
 import { HookDispatcher } from '../../../src/index.ts'
 import { startTracing } from '../../../src/tracing/index.ts'
 
 const [endpoint = '', spool = '-', how = 'wait'] = process.argv.slice(2)
+if (how === 'tidy') onExit(() => void process.stdout.write('tidied up\n'))
 if (how === 'graceful-before') process.once('SIGTERM', shutDown)
 const tracing = startTracing({
   serviceName: 'child',
