@@ -261,6 +261,14 @@ describe('links', () => {
     await page.close()
   })
 
+  it('to a long run paint its first rows, and have all of it soon after', async () => {
+    const { page } = await open(`/run/${'10000'.padEnd(32, 'c')}`)
+    await page.keyboard.press('End')
+    expect(await page.locator('.row.selected').textContent()).toContain('span 2999')
+    expect(await page.locator('.facts .legend').textContent()).toContain('Own code')
+    await page.close()
+  })
+
   it('with the token hand it to the page and leave no trace of it in the address', async () => {
     const { page } = await open(viewer.link)
     expect(page.url()).not.toContain(viewer.token)

@@ -3,18 +3,21 @@ import fc from 'fast-check'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterEach, expect, it } from 'vitest'
 import { fromColumns, toColumns } from '../../src/viewer/model/columns.ts'
+import { firstRows } from '../../src/viewer/model/first-rows.ts'
 import { formatWhole } from '../../src/viewer/model/format.ts'
+import { buildTree, emptyRow, flatten } from '../../src/viewer/model/tree.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
-import { TRACE } from './support.ts'
+import { id, otlp, type TestSpan, TRACE } from './support.ts'
 
 const open: Viewer[] = []
 afterEach(async () => void (await Promise.all(open.splice(0).map((viewer) => viewer.close()))))
 
-async function page(path: string, host?: string): Promise<string> {
+async function page(path: string, host?: string, sent: object = otlp([])): Promise<string> {
   const viewer = await startViewer({ db: ':memory:', port: 0, host })
   open.push(viewer)
+  viewer.store.addSpans(receiveTraces(Buffer.from(JSON.stringify(sent)), 'json').items)
   const response = await fetch(`http://127.0.0.1:${new URL(viewer.url).port}${path}`)
   const text = await response.text()
   expect(Buffer.byteLength(text)).toBe(Number(response.headers.get('content-length')))
@@ -35,9 +38,86 @@ it('gives back the rows that were put into columns, however many and however ali
   store.close()
 })
 
-it('lets the browser ask for a run while it loads the page of the run', async () => {
-  expect(await page(`/run/${TRACE}`)).toContain(
-    `<link rel="preload" as="fetch" crossorigin href="/api/runs/${TRACE}?since=0" />`,
+const PRELOAD = `<link rel="preload" as="fetch" crossorigin href="/api/runs/${TRACE}?since=0" />`
+const inSight = (text: string) =>
+  JSON.parse(/<script type="application\/json" id="run-in-sight">([^<]*)<\/script>/.exec(text)?.[1] ?? 'null')
+/** A root and what it did, one after the other. */
+const long = (spans: number, last: Partial<TestSpan> = {}) =>
+  otlp(
+    Array.from({ length: spans }, (_, at) => ({
+      spanId: id(at + 1),
+      parentSpanId: at === 0 ? '' : id(1),
+      name: `span ${at}`,
+      start: at,
+      end: at === 0 ? 5000 : at + 1,
+      ...(at === spans - 1 ? last : {}),
+    })),
+  )
+
+it('sends the rows in sight of a long run with its page, and says how many there are', async () => {
+  const data = inSight(await page(`/run/${TRACE}`, undefined, long(500)))
+  expect(data).toMatchObject({ totalRows: 500, seq: 0, summary: { traceId: TRACE, spans: 500 } })
+  expect(fromColumns(data.columns).map((row) => row.name)).toEqual(
+    Array.from({ length: 80 }, (_, at) => `span ${at}`),
+  )
+})
+
+it('sends a short run whole with its page', async () => {
+  const data = inSight(await page(`/run/${TRACE}`, undefined, long(30)))
+  expect(fromColumns(data.columns)).toHaveLength(30)
+  expect(data.totalRows).toBeUndefined()
+  expect(data.seq).toBeGreaterThan(0)
+})
+
+it('keeps what spans say inside of the data of the page', async () => {
+  const name = '</script><script>alert(1)</script><!-- $& $` \u2028'
+  const text = await page(`/run/${TRACE}`, undefined, long(3, { name }))
+  expect(text.match(/<script/g)).toHaveLength(2)
+  expect(fromColumns(inSight(text).columns).at(-1)!.name).toBe(name)
+})
+
+it.each([
+  ['is not there', otlp([]), ''],
+  ['is long and not over', long(500, { attributes: { 'hookspan.span.state': 'started' } }), ''],
+  ['waits for a parent among its first spans', long(500, { parentSpanId: id(9999), start: 1 }), ''],
+  ['is opened at one of its spans', long(500), `?span=${id(400)}`],
+])('lets the browser ask for a run that %s while it loads its page', async (_name, sent, search) => {
+  const text = await page(`/run/${TRACE}${search}`, undefined, sent)
+  expect(text).toContain(PRELOAD)
+  expect(inSight(text)).toBeNull()
+})
+
+it('sends no run inside of what is not opened as a page', async () => {
+  const viewer = await startViewer({ db: ':memory:', port: 0 })
+  open.push(viewer)
+  viewer.store.addSpans(receiveTraces(Buffer.from(JSON.stringify(long(3))), 'json').items)
+  const response = await fetch(`${viewer.url}/run/${TRACE}`, { headers: { 'sec-fetch-dest': 'script' } })
+  expect(inSight(await response.text())).toBeNull()
+})
+
+it('draws the first rows of a run as all of them would be drawn', () => {
+  const span = fc.record({ parent: fc.nat(60), start: fc.nat(20), gate: fc.boolean() })
+  fc.assert(
+    fc.property(
+      fc.array(span, { minLength: 1, maxLength: 60 }),
+      fc.integer({ min: 1, max: 40 }),
+      (some, count) => {
+        const rows = some.map(({ parent, start, gate }, at) => ({
+          ...emptyRow(id(at + 1), `span ${at}`),
+          category: 'tool' as const,
+          parentSpanId: at === 0 ? '' : id((parent % some.length) + 1),
+          startUs: start,
+          endUs: start + 1,
+          gates: gate ? [{ id: 'policy', timeUs: start, decision: 'proceed', enforced: true }] : undefined,
+        }))
+        const drawn = (spans: typeof rows) =>
+          flatten(buildTree(spans)!).map(({ row, depth }) => [row.spanId, depth, row.startUs])
+        const first = firstRows(rows, count)
+        if (!first) return
+        expect(drawn(first.rows as typeof rows).slice(0, count)).toEqual(drawn(rows).slice(0, count))
+        expect(first.totalRows).toBe(drawn(rows).length)
+      },
+    ),
   )
 })
 
@@ -45,10 +125,11 @@ it.each([
   ['the list of runs', '/', undefined],
   ['an address that is no run', `/run/${encodeURIComponent('"><script>')}`, undefined],
   ['a viewer whose reading needs the token', `/run/${TRACE}`, '0.0.0.0'],
-])('lets it ask for nothing on %s', async (_name, path, host) => {
-  const text = await page(path, host)
+])('sends nothing and lets it ask for nothing on %s', async (_name, path, host) => {
+  const text = await page(path, host, long(3))
   expect(text).toContain('<div id="app">')
   expect(text).not.toContain('preload')
+  expect(inSight(text)).toBeNull()
 })
 
 it.each([

@@ -17,7 +17,8 @@ export function RunHeader({
 }: {
   summary: RunSummary
   rows: SpanRow[]
-  tree: TreeNode
+  /** Not until all of it is there. */
+  tree: TreeNode | undefined
   nowUs: number
   route: Extract<Route, { page: 'run' }>
 }) {

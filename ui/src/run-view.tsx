@@ -59,8 +59,14 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   }
 
   return (
-    <main class={`run-page ${route.spanId ? 'with-panel' : ''}`}>
-      <RunHeader summary={run.summary} rows={run.rows} tree={tree} nowUs={nowUs} route={route} />
+    <main class={`run-page ${route.spanId ? 'with-panel' : ''}`} aria-busy={run.totalRows ? true : undefined}>
+      <RunHeader
+        summary={run.summary}
+        rows={run.rows}
+        tree={run.totalRows ? undefined : tree}
+        nowUs={nowUs}
+        route={route}
+      />
       <div class="tabs" role="tablist" aria-label="Views of the run">
         {VIEWS.map((view, index) => (
           <button
@@ -83,7 +89,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
             <Timeline
               key={route.traceId}
               tree={tree}
-              traceId={run.summary.traceId}
+              summary={run.summary}
+              totalRows={run.totalRows}
               selected={route.spanId}
               onSelect={select}
               nowUs={nowUs}

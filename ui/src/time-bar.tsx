@@ -12,9 +12,10 @@ const TIME_NAMES = {
 } as const
 
 /** Computed after the first paint: a long run's rows come before its sums. Its place is kept. */
-export function TimeBar({ tree, nowUs }: { tree: TreeNode; nowUs: number }) {
+export function TimeBar({ tree, nowUs }: { tree: TreeNode | undefined; nowUs: number }) {
   const [times, setTimes] = useState<Record<TimeKind, number>>()
   useEffect(() => {
+    if (!tree) return
     const frame = requestAnimationFrame(() => setTimes(timeBreakdown(tree, nowUs)))
     return () => cancelAnimationFrame(frame)
   }, [tree, nowUs])

@@ -1,7 +1,7 @@
 /** One line of the timeline, and the heads of its columns. */
 import { useMemo } from 'preact/hooks'
 import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
-import type { SpanRow } from '../../src/viewer/model/span.ts'
+import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { endOf } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import type { Sums } from '../../src/viewer/model/tree-parts.ts'
@@ -22,6 +22,11 @@ export function rangeOf(nodes: readonly TreeNode[], nowUs: number): Range {
     toUs = Math.max(toUs, endOf(row, nowUs))
   }
   return { fromUs, lengthUs: Math.max(1, toUs - fromUs) }
+}
+
+/** The same of a run that ended, when not all of it is here. */
+export function rangeOfRun({ startUs, endUs }: RunSummary): Range {
+  return { fromUs: startUs, lengthUs: Math.max(1, endUs - startUs) }
 }
 
 /** The space of the mark by which a row is folded. */

@@ -1,18 +1,20 @@
 /** The run as a tree with its waterfall. Only the rows in sight exist, so ten thousand scroll as ten do. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { SpanRow } from '../../src/viewer/model/span.ts'
+import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { useKeys } from './hooks.ts'
 import { Icon } from './icons.tsx'
-import { Axis, Columns, Row, rangeOf } from './timeline-row.tsx'
+import { Axis, Columns, Row, rangeOf, rangeOfRun } from './timeline-row.tsx'
 import { useFound } from './use-found.ts'
 import { ROW_PX, useVirtual } from './use-virtual.ts'
 
 interface Props {
   tree: TreeNode
-  traceId: string
+  summary: RunSummary
+  /** When `tree` holds only the first rows: how many there are. */
+  totalRows: number | undefined
   selected: string
   onSelect: (spanId: string) => void
   nowUs: number
@@ -20,22 +22,23 @@ interface Props {
   compact: boolean
 }
 
-export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: Props) {
+export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, compact }: Props) {
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set())
   const [cursor, setCursor] = useState(selected)
   const [critical, setCritical] = useState(false)
   const [query, setQuery] = useState('')
   const input = useRef<HTMLInputElement>(null)
-  const found = useFound(query, tree, traceId)
+  const found = useFound(query, tree, summary.traceId)
   const all = useMemo(() => flatten(tree), [tree])
   const rows = useMemo(
     () => (collapsed.size === 0 ? all : flatten(tree, (node) => collapsed.has(node.row.spanId))),
     [tree, collapsed],
   )
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
-  const range = useMemo(() => rangeOf(all, nowUs), [all, nowUs])
+  const range = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
-  const list = useVirtual(rows.length)
+  const count = Math.max(rows.length, totalRows ?? 0)
+  const list = useVirtual(count)
   const at = useMemo(() => (cursor ? rows.findIndex(({ row }) => row.spanId === cursor) : -1), [rows, cursor])
 
   useEffect(() => {
@@ -189,7 +192,7 @@ export function Timeline({ tree, traceId, selected, onSelect, nowUs, compact }: 
         onScroll={list.onScroll}
         onClick={onClick}
       >
-        <div class="spacer" role="presentation" style={{ height: `${rows.length * ROW_PX}px` }}>
+        <div class="spacer" role="presentation" style={{ height: `${count * ROW_PX}px` }}>
           <div
             class="window"
             role="presentation"

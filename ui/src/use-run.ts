@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { useLive, useSource } from './hooks.ts'
+import type { RunData } from './source.ts'
 
 function sameSummary(before: RunSummary | undefined, after: RunSummary): boolean {
   return before !== undefined && JSON.stringify(before) === JSON.stringify(after)
@@ -11,7 +12,7 @@ function sameSummary(before: RunSummary | undefined, after: RunSummary): boolean
 export function useRun(traceId: string) {
   const source = useSource()
   const [state, setState] = useState<{
-    run: { summary: RunSummary; rows: SpanRow[] } | undefined
+    run: Omit<RunData, 'seq'> | undefined
     error: string
     version: number
   }>({ run: undefined, error: '', version: 0 })
@@ -42,10 +43,12 @@ export function useRun(traceId: string) {
       if (reply.rows.length === 0 && sameSummary(known.current.summary, reply.summary)) return
       memory.summary = reply.summary
       setState((before) => ({
-        run: { summary: reply.summary, rows: [...memory.rows.values()] },
+        run: { summary: reply.summary, rows: [...memory.rows.values()], totalRows: reply.totalRows },
         error: '',
         version: before.version + 1,
       }))
+      // The rest when the rows in sight are painted.
+      if (reply.totalRows) requestAnimationFrame(() => setTimeout(() => memory === known.current && load()))
     } catch (error) {
       setState((before) => ({ ...before, error: (error as Error).message }))
     } finally {

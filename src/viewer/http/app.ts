@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiContext, findRoute, handleApi } from './api.ts'
 import { HttpError } from './body.ts'
 import { handleOtlp, type OtlpContext } from './otlp-handler.ts'
+import { runPage } from './run-page.ts'
 import { type AccessPolicy, hasToken, PAGE_HEADERS, refusal } from './security.ts'
 
 const OTLP_PATHS = new Set(['/v1/traces', '/v1/logs', '/v1/metrics'])
@@ -47,18 +48,14 @@ async function route(request: IncomingMessage, response: ServerResponse, context
     }
     return handleApi(request, response, found, url.searchParams, context)
   }
-  return servePage(request, response, path, context)
+  return servePage(request, response, url, context)
 }
 
-function servePage(
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-  context: AppContext,
-): void {
+function servePage(request: IncomingMessage, response: ServerResponse, url: URL, context: AppContext): void {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new HttpError(405, 'The page is for reading.')
   // Every address without a dot is a view of the page, so that links to a run or a span open.
+  const path = url.pathname
   const name = path.includes('.') ? path.slice(1) : 'index.html'
   const file = context.files.get(name)
   if (!file)
@@ -66,21 +63,14 @@ function servePage(
       404,
       name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
     )
-  const body = context.policy.loopback && name === 'index.html' ? withRunAhead(file.body, path) : file.body
+  const mayRead = context.policy.loopback && name === 'index.html'
+  const body = mayRead ? runPage(file.body, url, request, context.store) : file.body
   response.writeHead(200, {
     'content-type': file.mediaType,
     'content-length': body.length,
     'cache-control': 'no-cache',
   })
   response.end(request.method === 'HEAD' ? undefined : body)
-}
-
-/** Lets the browser ask for the run while it still loads the page. Where reading needs the token, the page has to ask. */
-function withRunAhead(page: Buffer, path: string): Buffer {
-  const traceId = /^\/run\/([0-9a-f]{4,32})$/.exec(path)?.[1]
-  if (!traceId) return page
-  const link = `<link rel="preload" as="fetch" crossorigin href="/api/runs/${traceId}?since=0" />`
-  return Buffer.from(page.toString().replace('</head>', `${link}</head>`))
 }
 
 function parseUrl(target: string | undefined): URL {

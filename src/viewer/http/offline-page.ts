@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { OtlpTraces } from '../otlp/types.ts'
 import { HttpError } from './body.ts'
+import { inert } from './inert.ts'
 import type { StaticFiles } from './static-files.ts'
 
 /**
@@ -20,11 +21,6 @@ export function offlinePage(files: StaticFiles, traces: OtlpTraces): string {
 <script type="application/json" id="offline-run">${inert(JSON.stringify(traces))}</script>
 <script>${script}</script></body></html>
 `
-}
-
-/** JSON that cannot end its element nor begin a comment, whatever strings the spans hold. */
-function inert(json: string): string {
-  return json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
 function hash(text: string): string {
