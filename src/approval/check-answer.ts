@@ -67,6 +67,23 @@ export function attemptOf(answer: unknown, problem: string): Record<string, stri
   }
 }
 
+/** Why a request takes no answer any more. */
+export function closedError(record: ApprovalRecord, now: number): HookspanError {
+  const { request, status, answer } = record
+  if (status === 'answered') {
+    const by = answer?.approver === undefined ? '' : ` by ${answer.approver}`
+    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was answered already${by}.`)
+  }
+  if (status === 'cancelled') {
+    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was cancelled: its run has ended.`)
+  }
+  const late = now - (request.expiresAt ?? now)
+  return new HookspanError(
+    'APPROVAL_EXPIRED',
+    `nobody answered in time: request "${request.id}" expired ${late} ms ago`,
+  )
+}
+
 function badAnswer(why: string): HookspanError {
   return new HookspanError('INVALID_ANSWER', `The answer is not valid: ${why}.`)
 }

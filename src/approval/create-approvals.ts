@@ -1,12 +1,14 @@
 import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
-import { delay, within } from '../internal/async.ts'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { within } from '../internal/async.ts'
+import { describeValue, HookspanError } from '../internal/errors.ts'
 import { digestOf } from '../internal/json.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
-import { attemptOf, checkedAnswer } from './check-answer.ts'
+import { attemptOf, checkedAnswer, closedError } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
+import { SideWork } from './side-work.ts'
 import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
+import { Waiters } from './waiters.ts'
 
 /** Tells people of requests, and takes their answers where it has a way to. */
 export interface ApprovalChannel {
@@ -84,8 +86,8 @@ class ApprovalDesk implements Approvals {
   readonly approver: Approver
   readonly #options: ApprovalsOptions
   readonly #channels: readonly ApprovalChannel[]
-  readonly #waiters = new Map<string, Set<() => void>>()
-  readonly #unfinished = new Set<Promise<unknown>>()
+  readonly #waiters = new Waiters()
+  readonly #sideWork: SideWork
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
 
@@ -99,18 +101,19 @@ class ApprovalDesk implements Approvals {
       throw invalid(`Expected \`mode\` to be "wait" or "park", got ${describeValue(options.mode)}.`)
     }
     this.#options = options
+    this.#sideWork = new SideWork(options.onError)
     this.store = options.store ?? memoryStore()
     this.#channels = options.channels ?? []
     this.approver = {
       requestApproval: (request, { signal }) => {
         const asked = this.#ask(request, signal)
         // Then it only has to write down that the request is cancelled.
-        signal.addEventListener('abort', () => void this.#track(asked), { once: true })
+        signal.addEventListener('abort', () => void this.#sideWork.track(asked), { once: true })
         return asked
       },
       lookup: (request) => this.#atExpiry(request),
       withdraw: async (id) => {
-        await this.#track(this.#closed(id, 'cancelled', Date.now()))
+        await this.#sideWork.track(this.#closed(id, 'cancelled', Date.now()))
       },
       ledger: {
         claim: async (id) => {
@@ -166,7 +169,7 @@ class ApprovalDesk implements Approvals {
       ...(approver !== undefined && { approver }),
       ...(reason !== undefined && { reason }),
     })
-    this.#wake(id)
+    this.#waiters.wake(id)
     this.#tellClosed(result.record)
     return result.record
   }
@@ -182,7 +185,7 @@ class ApprovalDesk implements Approvals {
 
   async close(): Promise<void> {
     // What is being told or cancelled is so to the end, before the connections go.
-    await within(CLOSE_PATIENCE_MS, this.#finish())
+    await within(CLOSE_PATIENCE_MS, this.#sideWork.finish())
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()
@@ -190,7 +193,7 @@ class ApprovalDesk implements Approvals {
   }
 
   async #open(): Promise<void> {
-    const watching = await this.store.watch?.((id) => this.#wake(id))
+    const watching = await this.store.watch?.((id) => this.#waiters.wake(id))
     if (watching !== undefined) this.#stops.push(watching)
     for (const channel of this.#channels) {
       const stop = await channel.open?.(this)
@@ -223,7 +226,7 @@ class ApprovalDesk implements Approvals {
     const { id, operationId, apiName, argsDigest } = request
     await this.#audit({ event: 'requested', requestId: id, operationId, apiName, argsDigest })
     for (const channel of this.#channels) {
-      this.#safely(`channel ${channel.name}`, () => channel.requested?.(request))
+      this.#sideWork.safely(`channel ${channel.name}`, () => channel.requested?.(request))
     }
   }
 
@@ -254,25 +257,8 @@ class ApprovalDesk implements Approvals {
         (request.expiresAt ?? Number.POSITIVE_INFINITY) - now + 1,
         parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - (now - askedAt)),
       )
-      await this.#change(request.id, patience, signal)
+      await this.#waiters.change(request.id, patience, signal)
     }
-  }
-
-  /** Until the request may have changed. */
-  async #change(id: string, patienceMs: number, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const waiters = this.#waiters.get(id) ?? new Set()
-    this.#waiters.set(id, waiters.add(resolve))
-    const timer = new AbortController()
-    const either = AbortSignal.any([signal, timer.signal])
-    await Promise.race([promise, delay(patienceMs, either).catch(() => {})])
-    timer.abort()
-    waiters.delete(resolve)
-    if (waiters.size === 0) this.#waiters.delete(id)
-  }
-
-  #wake(id: string): void {
-    for (const resolve of this.#waiters.get(id) ?? []) resolve()
   }
 
   async #expire(request: ApprovalRequest, now: number): Promise<ApprovalAnswer> {
@@ -302,7 +288,7 @@ class ApprovalDesk implements Approvals {
 
   #tellClosed(record: ApprovalRecord): void {
     for (const channel of this.#channels) {
-      this.#safely(`channel ${channel.name}`, () => channel.closed?.(record))
+      this.#sideWork.safely(`channel ${channel.name}`, () => channel.closed?.(record))
     }
   }
 
@@ -310,50 +296,6 @@ class ApprovalDesk implements Approvals {
   async #audit(event: AuditEvent): Promise<void> {
     await this.#options.audit?.append(event)
   }
-
-  /** Lets `close()` wait for it. */
-  #track<T>(work: Promise<T>): Promise<T> {
-    const finished = work.then(
-      () => {},
-      () => {},
-    )
-    this.#unfinished.add(finished)
-    finished.then(() => this.#unfinished.delete(finished))
-    return work
-  }
-
-  async #finish(): Promise<void> {
-    while (this.#unfinished.size > 0) await Promise.all(this.#unfinished)
-  }
-
-  #safely(where: string, run: () => unknown): void {
-    const report = (error: unknown) => {
-      const tell =
-        this.#options.onError ?? ((failure) => console.warn(`[hookspan] ${where}: ${errorMessage(failure)}`))
-      tell(error, where)
-    }
-    try {
-      this.#track(Promise.resolve(run()).catch(report))
-    } catch (error) {
-      report(error)
-    }
-  }
-}
-
-function closedError(record: ApprovalRecord, now: number): HookspanError {
-  const { request, status, answer } = record
-  if (status === 'answered') {
-    const by = answer?.approver === undefined ? '' : ` by ${answer.approver}`
-    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was answered already${by}.`)
-  }
-  if (status === 'cancelled') {
-    return new HookspanError('APPROVAL_ANSWERED', `Request "${request.id}" was cancelled: its run has ended.`)
-  }
-  const late = now - (request.expiresAt ?? now)
-  return new HookspanError(
-    'APPROVAL_EXPIRED',
-    `nobody answered in time: request "${request.id}" expired ${late} ms ago`,
-  )
 }
 
 function invalid(message: string): HookspanError {
