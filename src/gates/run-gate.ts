@@ -1,3 +1,4 @@
+import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { type Decision, decisionProblem } from './decision.ts'
@@ -34,7 +35,9 @@ export async function runGate(
   if (runSignal?.aborted) scope.abort(runSignal.reason)
   try {
     const answer = gate.decide({ ...ctx, payload: snapshot(ctx.payload), signal: scope.signal })
-    const decision = isThenable(answer) ? await inTime(answer, gate, scope, runSignal) : answer
+    const decision = isThenable(answer)
+      ? await inTime(answer as PromiseLike<Decision | undefined>, gate, scope, runSignal)
+      : answer
     if (decision === undefined) return { ok: true, decision: { decision: 'proceed' } }
     const problem = decisionProblem(decision, ctx.point)
     if (problem !== undefined) return { ok: false, code: 'gate_invalid', message: problem }
@@ -91,13 +94,4 @@ function inTime(
       },
     )
   })
-}
-
-/** Longer delays make Node fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
-function isThenable(value: unknown): value is PromiseLike<Decision | undefined> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
 }

@@ -1,5 +1,7 @@
 /** One request: checked, routed, answered; whatever goes wrong is answered too. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorMessage } from '../../internal/errors.ts'
 import { type ApiContext, findRoute, handleApi } from './api.ts'
 import { HttpError } from './body.ts'
 import { handleOtlp, type OtlpContext } from './otlp-handler.ts'
@@ -25,7 +27,7 @@ export async function handleRequest(
   } catch (error) {
     const status = error instanceof HttpError ? error.status : 500
     if (response.headersSent) response.destroy()
-    else sendJson(response, status, { error: error instanceof Error ? error.message : String(error) })
+    else sendJson(response, status, { error: errorMessage(error) })
   }
 }
 

@@ -1,5 +1,7 @@
 /** The OTLP/HTTP receiver: `POST /v1/traces`, `/v1/logs`, and `/v1/metrics`, which is taken and not kept. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorMessage } from '../../internal/errors.ts'
 import { exportAnswer, statusAnswer } from '../otlp/answer.ts'
 import { type BodyFormat, receiveLogs, receiveTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
@@ -81,7 +83,7 @@ function refuse(
   error: unknown,
 ): void {
   const status = error instanceof HttpError ? error.status : 500
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorMessage(error)
   if (status === 503) response.setHeader('retry-after', '5')
   send(response, status, format, statusAnswer(format, RPC_CODES[status] ?? 13, message))
   if (request.complete) return

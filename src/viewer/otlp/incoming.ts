@@ -1,4 +1,5 @@
 /** What a request brings, ready to store. */
+import { errorMessage } from '../../internal/errors.ts'
 import type { OtlpLogRecord, OtlpResource, OtlpScope } from './types.ts'
 
 export interface Origin {
@@ -41,5 +42,5 @@ export interface Received<T> {
 
 export function reject(received: Received<unknown>, error: unknown): void {
   received.rejected++
-  received.reason ||= error instanceof Error ? error.message : String(error)
+  received.reason ||= errorMessage(error)
 }

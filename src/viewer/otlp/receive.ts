@@ -1,4 +1,5 @@
 /** A request body into spans or logs ready to store. One bad span costs that span, not its request. */
+import { errorMessage } from '../../internal/errors.ts'
 import { decodeLogRecord } from './decode-protobuf.ts'
 import { isSpanId, isTraceId, jsonId } from './ids.ts'
 import { type IncomingLog, type IncomingSpans, type Received, reject } from './incoming.ts'
@@ -66,6 +67,6 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch (error) {
-    throw new SyntaxError(`Expected OTLP/JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw new SyntaxError(`Expected OTLP/JSON: ${errorMessage(error)}`)
   }
 }
