@@ -86,7 +86,7 @@ describe('hookspan runs', () => {
 
   it('refuses a limit that is none', async () => {
     const { code, stderr } = await run('runs', '--url', viewer.url, '--limit', 'few')
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(stderr).toContain('Expected --limit to be a whole number of at least 1, got `few`.')
   })
 })
@@ -221,7 +221,7 @@ describe('hookspan view and tail', () => {
 
   it('refuses wrong numbers by name', async () => {
     expect(await run('view', '--port', 'x', '--memory', '--no-open')).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining('Expected --port to be a number from 0 to 65535, got `x`.'),
     })
   })

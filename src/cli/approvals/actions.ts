@@ -1,18 +1,12 @@
 import { existsSync } from 'node:fs'
-import {
-  type ApprovalRecord,
-  type Approvals,
-  auditLog,
-  createApprovals,
-  sqliteStore,
-  verifyAudit,
-} from '../../approval/index.ts'
+import { type ApprovalRecord, verifyAudit } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 import { auditAt } from './audit.ts'
+import { openApprovals } from './open-approvals.ts'
 
 export interface PlaceFlags {
   db?: string
@@ -96,10 +90,7 @@ async function withDesk<T>(flags: PlaceFlags, run: (desk: Desk) => Promise<T>): 
   if (flags.db === undefined) throw new UsageError('Say where the requests are: --db FILE or --url URL.')
   // Opening it would make an empty one, and an answer would be lost in it.
   if (!existsSync(flags.db)) throw new UsageError(`There is no file ${flags.db}.`)
-  const approvals: Approvals = createApprovals({
-    store: sqliteStore({ path: flags.db }),
-    ...(flags.audit !== undefined && { audit: auditLog(auditAt(flags.audit)) }),
-  })
+  const approvals = openApprovals(flags.db, flags.audit)
   try {
     return await run({
       list: (status) => approvals.list(status === undefined ? {} : { status: status as 'pending' }),

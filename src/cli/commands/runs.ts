@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { runsText } from '../../viewer/text/runs-text.ts'
+import { UsageError } from '../failure.ts'
 import {
   printJson,
   type SourceFlags,
@@ -39,5 +40,5 @@ export function registerRuns(program: Command): void {
 function limitOf(text: string): number {
   const limit = Number(text)
   if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, 10_000)
-  throw new Error(`Expected --limit to be a whole number of at least 1, got \`${text}\`.`)
+  throw new UsageError(`Expected --limit to be a whole number of at least 1, got \`${text}\`.`)
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
+import { UsageError } from '../failure.ts'
 
 interface ViewFlags {
   port: string
@@ -50,7 +51,10 @@ async function view(flags: ViewFlags): Promise<void> {
   const { defaultDatabaseFile, startViewer } = await import('../../viewer/index.ts')
   const db = flags.memory ? ':memory:' : (flags.db ?? defaultDatabaseFile())
   const isNew = flags.approvals !== undefined && !existsSync(flags.approvals)
-  const approvals = flags.approvals === undefined ? undefined : await openApprovals(flags.approvals, flags)
+  const approvals =
+    flags.approvals === undefined
+      ? undefined
+      : (await import('../approvals/open-approvals.ts')).openApprovals(flags.approvals, flags.audit)
   const viewer = await startViewer({
     port: numberOf('--port', flags.port, 0, 65_535),
     host: flags.host,
@@ -81,16 +85,6 @@ async function view(flags: ViewFlags): Promise<void> {
   process.once('SIGTERM', () => void stop())
 }
 
-/** Answers go the way all answers go: checked, once, and into the audit log. */
-async function openApprovals(path: string, { audit }: ViewFlags) {
-  const { auditLog, createApprovals, sqliteStore } = await import('../../approval/index.ts')
-  const { auditAt } = await import('../approvals/audit.ts')
-  return createApprovals({
-    store: sqliteStore({ path }),
-    ...(audit !== undefined && { audit: auditLog(auditAt(audit)) }),
-  })
-}
-
 /** Best effort: the link is on the screen. */
 function openBrowser(link: string): void {
   const [command, ...args] =
@@ -107,7 +101,7 @@ function openBrowser(link: string): void {
 function numberOf(flag: string, text: string, least: number, most: number): number {
   const number = Number(text)
   if (text.trim() === '' || !Number.isFinite(number) || number < least || number > most) {
-    throw new Error(`Expected ${flag} to be a number from ${least} to ${most}, got \`${text}\`.`)
+    throw new UsageError(`Expected ${flag} to be a number from ${least} to ${most}, got \`${text}\`.`)
   }
   return number
 }
