@@ -68,6 +68,7 @@ export interface Viewer {
   otlpEndpoint: string
   token: string
   store: Store
+  /** May be called again: it ends once. */
   close(): Promise<void>
 }
 
@@ -149,19 +150,24 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
     )
   housekeeping.start()
   watch.start()
+  let closing: Promise<void> | undefined
+  const close = async () => {
+    housekeeping.stop()
+    watch.stop()
+    live.close()
+    server.closeAllConnections()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+    store.close()
+  }
   return {
     url,
     link: `${url}/#token=${token}`,
     otlpEndpoint: url,
     token,
     store,
-    async close() {
-      housekeeping.stop()
-      watch.stop()
-      live.close()
-      server.closeAllConnections()
-      await new Promise<void>((resolve) => server.close(() => resolve()))
-      store.close()
+    close() {
+      closing ??= close()
+      return closing
     },
   }
 }

@@ -1,41 +1,20 @@
 /** Spans are kept packed, as they came; what a person sees does not depend on how they were sent. */
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import fc from 'fast-check'
-import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterEach, expect, it, vi } from 'vitest'
+import type { Viewer } from 'hookspan/viewer'
+import { expect, it, vi } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
+import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
-
-const open: Viewer[] = []
-const folders: string[] = []
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((viewer) => viewer.close()))
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
-})
-
-async function start(db = ':memory:'): Promise<Viewer> {
-  const viewer = await startViewer({ db, port: 0 })
-  open.push(viewer)
-  return viewer
-}
-
-function file(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hookspan-chunks-'))
-  folders.push(folder)
-  return join(folder, 'traces.db')
-}
 
 /** What the real exporter sends for the spans that `make` ends: the body of one request. */
 async function protobufOf(make: (start: (name: string, parent?: Span) => Span) => void): Promise<Buffer> {
@@ -169,14 +148,13 @@ it('keeps no start snapshot once its span has ended, nor a span that came again'
 })
 
 it('finds what came after the newest run was removed and the viewer was started again', async () => {
-  const db = file()
-  const first = await start(db)
+  const db = databaseFile()
+  const first = await start({ db })
   await post(first, otlp([{ ...SPAN, attributes: { note: 'before' } }]))
   expect(first.store.search('before', 5).hits).toHaveLength(1)
   first.store.removeRun(TRACE)
   await first.close()
-  open.length = 0
-  const second = await start(db)
+  const second = await start({ db })
   await post(second, otlp([{ ...SPAN, traceId: 'b'.repeat(32), attributes: { note: 'after' } }]))
   expect(second.store.search('before', 5).hits).toEqual([])
   expect(second.store.search('after', 5).hits).toMatchObject([{ traceId: 'b'.repeat(32), name: 'root' }])

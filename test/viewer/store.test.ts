@@ -1,37 +1,17 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { hostname } from 'node:os'
 import fc from 'fast-check'
-import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Viewer } from 'hookspan/viewer'
+import { describe, expect, it, vi } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
+import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
 // Some of these do hundreds of requests, on machines that do other things too.
 vi.setConfig({ testTimeout: 30_000 })
-
-const open: Viewer[] = []
-const folders: string[] = []
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((viewer) => viewer.close()))
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
-})
-
-async function start(options: Parameters<typeof startViewer>[0] = {}): Promise<Viewer> {
-  const viewer = await startViewer({ db: ':memory:', port: 0, ...options })
-  open.push(viewer)
-  return viewer
-}
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'hookspan-viewer-'))
-  folders.push(path)
-  return path
-}
 
 /** Text that takes this many bytes however it is compressed. */
 const noise = (bytes: number) => randomBytes(bytes).toString('base64')
@@ -220,18 +200,19 @@ describe('a run that has not ended', () => {
 
 describe('the file', () => {
   it('keeps runs over a restart, and what arrives then joins them', async () => {
-    const db = join(folder(), 'traces.db')
+    const db = databaseFile()
     const first = await start({ db })
     await post(first, otlp(RUN.slice(0, 3)))
     await first.close()
-    open.length = 0
+    // As at two signals in a row.
+    await first.close()
     const second = await start({ db })
     await post(second, otlp(RUN.slice(3)))
     expect(await outline(second)).toEqual(OUTLINE)
   })
 
   it('that another version wrote is set aside, not read wrongly', async () => {
-    const db = join(folder(), 'traces.db')
+    const db = databaseFile()
     const { DatabaseSync } = await import('node:sqlite')
     const old = new DatabaseSync(db)
     old.exec('CREATE TABLE run (something TEXT); PRAGMA user_version = 99')
@@ -245,7 +226,7 @@ describe('the file', () => {
   it('that is full is reported, does not stop the viewer, and loses nothing that it acknowledged', async () => {
     const notices: string[] = []
     const viewer = await start({
-      db: join(folder(), 'traces.db'),
+      db: databaseFile(),
       onNotice: (message) => notices.push(message),
     })
     await post(viewer, otlp(RUN))

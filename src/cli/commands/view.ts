@@ -76,7 +76,10 @@ async function view(flags: ViewFlags): Promise<void> {
     )
   }
   if (flags.open && process.stdout.isTTY && !process.env.CI) openBrowser(viewer.link)
+  let stopping = false
   const stop = async () => {
+    if (stopping) return
+    stopping = true
     await viewer.close()
     await approvals?.close()
     process.exit(0)
