@@ -27,7 +27,7 @@ type Send = (options: RequestOptions) => Promise<ResponseProps>
 export class ObservedCall {
   readonly #api: ModelApiName
   readonly #server: ModelServer
-  readonly #maker: ObservedMaker
+  #maker: ObservedMaker | undefined
   /** The call, where nothing comes between it and its reply. */
   #open: LlmCallRun<unknown> | undefined
   /** Else what the operation waits for, and what it makes of it: the same, unless a gate replaced it. */
@@ -55,22 +55,30 @@ export class ObservedCall {
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
     const init = { ...this.#server, model, request: body }
-    const { place } = this.#maker
+    const maker = this.#maker as ObservedMaker
+    // The client holds its options, and so this, for longer than the call: what the call holds is let go of.
+    this.#maker = undefined
+    const { place } = maker
     this.#open = place && openLlmCall<unknown>(place.core, place.site, init)
     return this.#open === undefined
-      ? this.#sendDecided(init, options, request)
+      ? this.#sendDecided(maker.calls(body), init, options, request)
       : this.#open.ask(() => request(options))
   }
 
   /** The same where gates, a signal or the end of the run may come between the call and its reply. */
-  #sendDecided(init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
+  #sendDecided(
+    calls: CallMaker,
+    init: LlmCallInit,
+    options: RequestOptions,
+    request: Send,
+  ): Promise<ResponseProps> {
     const body = init.request
     const response = Promise.withResolvers<ResponseProps>()
     const whole = Promise.withResolvers<unknown>()
     // Nobody waits for it where a gate answers before the request is made.
     whole.promise.catch(() => {})
     this.#reply = whole
-    const outcome = this.#maker.calls(body).llmCall<unknown>(
+    const outcome = calls.llmCall<unknown>(
       {
         ...init,
         standIn: (message) => {
@@ -112,6 +120,7 @@ export class ObservedCall {
 
   /** The client has read the reply, or begun to: a stream is watched from here on. */
   settle(value: unknown): unknown {
+    if (this.#stoodIn || this.#read) return value
     const open = this.#open
     const outcome = this.#outcome
     if (open === undefined && outcome === undefined) {
@@ -121,8 +130,9 @@ export class ObservedCall {
       )
       return value
     }
-    if (this.#stoodIn || this.#read) return value
     this.#read = true
+    this.#open = undefined
+    this.#options = {}
     if (open !== undefined) return open.settle(value)
     this.#reply?.resolve(value)
     return outcome?.then((reply) => {
@@ -134,6 +144,7 @@ export class ObservedCall {
   /** The client could not make the request, or not read the body. */
   fail(error: unknown): void {
     this.#open?.fail(error)
+    this.#open = undefined
     this.#reply?.reject(error)
   }
 
@@ -167,6 +178,7 @@ export class ObservedCall {
     this.#reply?.resolve(reply)
     // What a gate would make of it reaches nobody: the caller has the response.
     Promise.resolve(this.#open?.settle(reply)).catch(() => {})
+    this.#open = undefined
   }
 
   #unreadable(response: Response): HookspanError {
