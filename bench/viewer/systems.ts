@@ -61,7 +61,7 @@ export async function startHookspan(memory: boolean): Promise<System> {
         await sleep(500)
       }
     },
-    notes: 'full text over every span; the first search waits until all of them are indexed',
+    notes: 'full text over every span; the first search reads through what is not indexed yet',
     sendSeconds: 150,
     settleSeconds: 30,
     pollMs: 250,

@@ -41,9 +41,9 @@ const SPAN =
   cachedTokens reasoningTokens costUsd outcome mocked callId preview errorText durationMs`.split(/\s+/)
 const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome'.split(' ')
 
-it('runs gives the runs, how many there are, and nothing else', async () => {
+it('runs gives the runs, how many there are, what was not searched, and nothing else', async () => {
   const list = await json('runs', '--url', viewer.url)
-  expect(Object.keys(list)).toEqual(['runs', 'total'])
+  expect(Object.keys(list)).toEqual(['runs', 'total', 'indexing'])
   expect(Object.keys(list.runs[0])).toEqual(RUN)
 })
 

@@ -1,18 +1,14 @@
 /** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
 import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
-import { buildConversation } from '../../src/viewer/model/conversation.ts'
 import type { Conversation } from '../../src/viewer/model/conversation-items.ts'
 import type { CutSpan } from '../../src/viewer/model/cut.ts'
-import { digestSpan } from '../../src/viewer/model/digest.ts'
-import { eventLog, type LogEntry } from '../../src/viewer/model/event-log.ts'
-import { type LintReport, lintRun } from '../../src/viewer/model/lint.ts'
+import type { LogEntry } from '../../src/viewer/model/event-log.ts'
+import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
-import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
-import { rowOf } from '../../src/viewer/model/span-row.ts'
-import { summarise } from '../../src/viewer/model/summary.ts'
-import { listOf, plainSpan } from '../../src/viewer/otlp/plain.ts'
+import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
+import { OfflineSource } from './offline-source.ts'
 
 export interface RunData {
   summary: RunSummary
@@ -26,6 +22,12 @@ export interface RunPage {
   runs: RunSummary[]
   total: number
   /** Spans that searching cannot find yet. */
+  indexing: number
+}
+
+export interface Found {
+  spanIds: string[]
+  /** Spans that were not searched yet. */
   indexing: number
 }
 
@@ -57,7 +59,7 @@ export interface Source {
   events(traceId: string): Promise<LogEntry[]>
   lint(traceId: string): Promise<LintReport>
   diff(a: string, b: string): Promise<RunDiff>
-  search(text: string, traceId: string): Promise<string[]>
+  search(text: string, traceId: string): Promise<Found>
   remove(traceId: string): Promise<void>
   importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
   /** What waits for an answer; needs the token. */
@@ -117,11 +119,11 @@ class OnlineSource implements Source {
     return runOf(await this.#get<RunReply>(`/api/runs/${traceId}?since=${since}`))
   }
 
-  async search(text: string, traceId: string): Promise<string[]> {
-    const reply = await this.#get<{ hits: { spanId: string }[] }>(
+  async search(text: string, traceId: string): Promise<Found> {
+    const reply = await this.#get<{ hits: { spanId: string }[]; indexing: number }>(
       `/api/search?q=${encodeURIComponent(text)}&run=${traceId}&limit=1000`,
     )
-    return reply.hits.map((hit) => hit.spanId)
+    return { spanIds: reply.hits.map((hit) => hit.spanId), indexing: reply.indexing }
   }
 
   async remove(traceId: string): Promise<void> {
@@ -202,85 +204,6 @@ type RunReply = Omit<RunData, 'rows'> & { columns: RowColumns }
 
 function runOf({ columns, ...run }: RunReply): RunData {
   return { ...run, rows: fromColumns(columns) }
-}
-
-class OfflineSource implements Source {
-  readonly offline = true
-  readonly mayChange = false
-  readonly #records = new Map<string, SpanRecord>()
-  readonly #rows: SpanRow[]
-  readonly #summary: RunSummary
-
-  constructor(traces: OtlpTraces) {
-    for (const group of listOf(traces.resourceSpans)) {
-      for (const { scope, spans } of listOf(group.scopeSpans)) {
-        for (const span of listOf(spans))
-          this.#records.set(span.spanId, plainSpan(span, group.resource, scope))
-      }
-    }
-    const records = [...this.#records.values()]
-    this.#rows = records.map(savedRow)
-    const digests = records.map((record) => digestSpan(record.name, record.attributes, [], record.status))
-    const reasons = new Map(digests.map((digest, at) => [records[at]!.spanId, digest.reason]))
-    this.#summary = summarise({
-      traceId: records[0]?.traceId ?? '',
-      rows: this.#rows,
-      conversationId: digests.map((digest) => digest.conversationId).find(Boolean) ?? '',
-      reasonOf: (spanId) => reasons.get(spanId) ?? '',
-      open: (spanId) => this.#records.get(spanId),
-    })
-  }
-
-  get traceId(): string {
-    return this.#summary.traceId
-  }
-
-  #open = (spanId: string) => this.#records.get(spanId)
-  status = async () => ({
-    version: '',
-    runs: 1,
-    spans: this.#rows.length,
-    bytes: 0,
-    storageError: '',
-    waiting: 0,
-  })
-  runs = async () => ({ runs: [this.#summary], total: 1, indexing: 0 })
-  run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
-  span = async (_traceId: string, spanId: string) => {
-    const span = this.#records.get(spanId)
-    if (!span) throw new Error('No such span in this file.')
-    return { span, cut: {} }
-  }
-  conversation = async () => buildConversation(this.#rows, this.#open)
-  events = async () => eventLog(this.#rows, this.#records.values())
-  lint = async () => lintRun(this.#rows, this.#open)
-  search = async (text: string) => {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-    return [...this.#records.values()]
-      .filter((record) => {
-        const all = JSON.stringify(record).toLowerCase()
-        return words.every((word) => all.includes(word))
-      })
-      .map((record) => record.spanId)
-  }
-  diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
-  remove = async () => {}
-  importTraces = async () => Promise.reject(new Error('This file holds one run.'))
-  approvals = async () => []
-  respond = async () => Promise.reject(new Error('A saved run waits for nobody.'))
-  outcome = async () => Promise.reject(new Error('A saved run waits for nobody.'))
-  live = () => () => {}
-}
-
-function savedRow(record: SpanRecord): SpanRow {
-  const digest = digestSpan(record.name, record.attributes, record.events, record.status)
-  const running = digest.started || record.endUs === 0
-  return rowOf(record, digest, {
-    endUs: running ? 0 : record.endUs,
-    state: running ? 'interrupted' : 'ended',
-    error: record.status.code === 2,
-    service: String(record.resource['service.name'] ?? ''),
-  })
 }
 
 /** The token comes in the link's fragment, which no server sees, and is taken out of the address bar at once. */

@@ -1,5 +1,6 @@
 /** The run as a tree with its waterfall. Only the rows in sight exist, so ten thousand scroll as ten do. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { formatWhole } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
@@ -28,7 +29,7 @@ export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, 
   const [critical, setCritical] = useState(false)
   const [query, setQuery] = useState('')
   const input = useRef<HTMLInputElement>(null)
-  const found = useFound(query, tree, summary.traceId)
+  const { found, indexing } = useFound(query, tree, summary.traceId)
   const all = useMemo(() => flatten(tree), [tree])
   const rows = useMemo(
     () => (collapsed.size === 0 ? all : flatten(tree, (node) => collapsed.has(node.row.spanId))),
@@ -151,6 +152,7 @@ export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, 
         </label>
         <span class="found" role="status">
           {found ? `${found.size} found` : ''}
+          {indexing > 0 ? `, ${formatWhole(indexing)} spans not searched yet` : ''}
         </span>
         <button
           type="button"

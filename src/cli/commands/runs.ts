@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { formatWhole } from '../../viewer/model/format.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
 import { UsageError } from '../failure.ts'
 import {
@@ -23,7 +24,7 @@ export function registerRuns(program: Command): void {
   ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
     await withRuns(flags, async (source) => {
       const list = await source.listRuns(query.join(' '), limitOf(flags.limit))
-      if (flags.json) printJson({ runs: list.runs, total: list.total })
+      if (flags.json) printJson({ runs: list.runs, total: list.total, indexing: list.indexing })
       else if (list.runs.length === 0)
         console.log(query.length > 0 ? 'No run matches.' : `No runs in ${source.from} yet.`)
       else {
@@ -33,6 +34,8 @@ export function registerRuns(program: Command): void {
         if (list.total > list.runs.length)
           console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
       }
+      if (!flags.json && list.indexing > 0)
+        console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
     })
   })
 }

@@ -1,5 +1,6 @@
 /** What the page and the command line ask for. Reading is free on loopback; changing needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { toColumns } from '../model/columns.ts'
 import { buildConversation } from '../model/conversation.ts'
 import { cutSpan } from '../model/cut.ts'
@@ -48,17 +49,16 @@ interface Route {
 const ROUTES: Route[] = [
   get(/^\/api\/status$/, async (_request, _params, _query, { status }) => ({ json: await status() })),
   get(/^\/api\/live$/, () => ({ stream: true })),
-  get(/^\/api\/runs$/, (_request, _params, query, { store }) => {
+  get(/^\/api\/runs$/, async (_request, _params, query, { store }) => {
     const page = { limit: whole(query.get('limit'), 200, 10_000), offset: whole(query.get('offset'), 0, 1e9) }
-    return { json: { ...store.listRuns(query.get('q') ?? '', page), indexing: store.indexing } }
+    return { json: await inTurns(store.listing(query.get('q') ?? '', page)) }
   }),
-  get(/^\/api\/search$/, (_request, _params, query, { store }) => ({
-    json: store.search(
-      query.get('q') ?? '',
-      whole(query.get('limit'), 100, 1000),
-      query.get('run') ?? undefined,
-    ),
-  })),
+  get(/^\/api\/search$/, async (_request, _params, query, { store }) => {
+    const limit = whole(query.get('limit'), 100, 1000)
+    return {
+      json: await inTurns(store.searching(query.get('q') ?? '', limit, query.get('run') ?? undefined)),
+    }
+  }),
   get(/^\/api\/runs\/([0-9a-f]+)$/, (_request, [id], query, { store }) => {
     const run = known(store.run(id!, whole(query.get('since'), 0, Number.MAX_SAFE_INTEGER)))
     return { json: { summary: run.summary, seq: run.seq, columns: toColumns(run.rows) } }
@@ -184,6 +184,15 @@ export async function handleApi(
   } else headers['content-type'] = 'application/json'
   response.writeHead(200, headers)
   response.end(body)
+}
+
+/** Spans are taken in, and others answered, while a long answer is worked on. */
+async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value
+    await setImmediate()
+  }
 }
 
 /** A run with its whole spans, read once each. */

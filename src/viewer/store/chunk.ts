@@ -33,12 +33,20 @@ export interface Chunk {
 }
 
 export function openChunk(body: ChunkBody): Chunk {
-  if (typeof body === 'string') return new JsonChunk(body)
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  if (bytes.length < 4 || bytes.readUInt32LE() !== ZSTD_MAGIC) return new ProtobufChunk(bytes)
-  const unpacked = zstdDecompressSync(bytes)
+  const bytes = unpacked(body)
   // No protobuf span begins like an array does.
-  return unpacked[0] === BRACKET ? new JsonChunk(unpacked.toString()) : new ProtobufChunk(unpacked)
+  return bytes[0] === BRACKET ? new JsonChunk(bytes.toString()) : new ProtobufChunk(bytes)
+}
+
+/** Its bytes, one character each: quick to look through. */
+export function chunkBytes(body: ChunkBody): string {
+  return unpacked(body).toString('latin1')
+}
+
+function unpacked(body: ChunkBody): Buffer {
+  if (typeof body === 'string') return Buffer.from(body)
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return bytes.length < 4 || bytes.readUInt32LE() !== ZSTD_MAGIC ? bytes : zstdDecompressSync(bytes)
 }
 
 /** The number by which the text index knows a span; a log's is its own id, negative. */

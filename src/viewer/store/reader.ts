@@ -18,6 +18,8 @@ export interface RunKey {
 export interface RunList {
   runs: RunSummary[]
   total: number
+  /** When words were searched for: spans that were not, as they are still being indexed. */
+  indexing: number
 }
 
 export interface SearchHit {
@@ -72,7 +74,12 @@ export class Reader {
     return undefined
   }
 
-  listRuns(query: string, page: { limit: number; offset: number }): RunList {
+  /** What was typed, as the index cuts it into words. */
+  words(typed: string): string[] {
+    return this.#typed.words(typed)
+  }
+
+  listRuns(query: string, page: { limit: number; offset: number }): Omit<RunList, 'indexing'> {
     const filter = parseFilter(query)
     const where = [...filter.where]
     const params = [...filter.params]

@@ -30,6 +30,8 @@ export function createSchema(db: DatabaseSync): void {
       id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, span_id TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
       UNIQUE (run, span_id, digest));
     CREATE TABLE IF NOT EXISTS superseded (id INTEGER PRIMARY KEY);
+    -- Chunks that were indexed before their turn.
+    CREATE TABLE IF NOT EXISTS ahead (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5 (
       body, content = '', contentless_delete = 1, detail = none, tokenize = '${TOKENIZER}');

@@ -5,10 +5,12 @@ import { summarise } from '../model/summary.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
 import { exportRun } from './export.ts'
+import { parseFilter } from './filter.ts'
 import { openDatabase } from './open-database.ts'
 import { Reader, type RunKey, type RunList, runKey, type SearchHit, type StoredKey } from './reader.ts'
 import { type RetentionOptions, removeRun, sweep } from './retention.ts'
 import type { RunSpans } from './run-spans.ts'
+import { saveSummary } from './save-summary.ts'
 import { SpanReader } from './span-reader.ts'
 import { TextIndex } from './text-index.ts'
 import { Writer } from './writer.ts'
@@ -23,6 +25,12 @@ export interface StoredRunSpans {
   rows: SpanRow[]
   /** Ask with it for what changed since. */
   seq: number
+}
+
+export interface SearchResult {
+  hits: SearchHit[]
+  /** Spans that were not searched, as they are still being indexed. */
+  indexing: number
 }
 
 export class Store {
@@ -87,9 +95,19 @@ export class Store {
   }
 
   listRuns(query: string, page: { limit: number; offset: number }, nowMs: number = Date.now()): RunList {
+    return finish(this.listing(query, page, nowMs))
+  }
+
+  /** `listRuns`, giving way to others now and then. */
+  *listing(
+    query: string,
+    page: { limit: number; offset: number },
+    nowMs: number = Date.now(),
+  ): Generator<void, RunList> {
     this.#summariseDirty(nowMs, 1000)
-    if (query.trim() !== '') this.#index.work(100)
-    return this.#reader.listRuns(query, page)
+    const words = this.#reader.words(parseFilter(query).text)
+    const indexing = words.length > 0 ? yield* this.#index.reach(words) : 0
+    return { ...this.#reader.listRuns(query, page), indexing }
   }
 
   run(traceId: string, sinceSeq = 0, nowMs: number = Date.now()): StoredRunSpans | undefined {
@@ -124,15 +142,26 @@ export class Store {
     return run && exportRun(this.#spans, run.id)
   }
 
-  search(typed: string, limit: number, traceId?: string): { hits: SearchHit[]; indexing: number } {
-    // Summarising notices which spans were replaced: their words are no longer found.
-    this.#summariseDirty(Date.now(), 100)
-    this.#index.work(200)
-    const run = traceId ? this.#reader.findRun(traceId) : undefined
-    return { hits: this.#reader.search(typed, limit, run), indexing: this.#index.remaining }
+  search(typed: string, limit: number, traceId?: string): SearchResult {
+    return finish(this.searching(typed, limit, traceId))
   }
 
-  /** How many spans cannot be found by searching yet. */
+  /** `search`, giving way to others now and then; looks through what is not indexed for `reachMs` at most. */
+  *searching(
+    typed: string,
+    limit: number,
+    traceId?: string,
+    reachMs?: number,
+  ): Generator<void, SearchResult> {
+    // Summarising notices which spans were replaced: their words are no longer found.
+    this.#summariseDirty(Date.now(), 100)
+    const run = traceId ? this.#reader.findRun(traceId) : undefined
+    const words = this.#reader.words(typed)
+    const indexing = words.length > 0 ? yield* this.#index.reach(words, run?.id, reachMs) : 0
+    return { hits: this.#reader.search(typed, limit, run), indexing }
+  }
+
+  /** How many spans wait to be indexed. */
   get indexing(): number {
     return this.#index.remaining
   }
@@ -218,7 +247,7 @@ export class Store {
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
       open: (spanId) => this.#spans.span(run.id, spanId),
     })
-    this.#saveSummary(run.id, summary)
+    saveSummary(this.#db, run.id, summary)
     return summary
   }
 
@@ -236,47 +265,11 @@ export class Store {
     // If this is undone, `forget` makes it be noticed again.
     spans.settle()
   }
-
-  #saveSummary(id: number, summary: RunSummary): void {
-    this.#db
-      .prepare(
-        `UPDATE run SET dirty = 0, start_us = ?, end_us = ?, duration_ms = ?, status = ?, title = ?, agent = ?, service = ?,
-         model = ?, conversation_id = ?, reason = ?, input_preview = ?, spans = ?, steps = ?, llm_calls = ?, tool_calls = ?,
-         mocked_calls = ?, errors = ?, waiting = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, cost_usd = ?,
-         agents = ?, tools = ?, models = ? WHERE id = ?`,
-      )
-      .run(
-        summary.startUs,
-        summary.endUs,
-        summary.durationMs,
-        summary.status,
-        summary.title,
-        summary.agent,
-        summary.service,
-        summary.model,
-        summary.conversationId,
-        summary.reason,
-        summary.inputPreview,
-        summary.spans,
-        summary.steps,
-        summary.llmCalls,
-        summary.toolCalls,
-        summary.mockedCalls,
-        summary.errors,
-        summary.waiting,
-        storable(summary.inputTokens),
-        storable(summary.outputTokens),
-        storable(summary.cachedTokens),
-        summary.costUsd,
-        JSON.stringify(summary.agents),
-        JSON.stringify(summary.tools),
-        JSON.stringify(summary.models),
-        id,
-      )
-  }
 }
 
-/** SQLite keeps larger whole numbers, but they cannot be read back as numbers. */
-function storable(count: number): number {
-  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, count))
+function finish<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value
+  }
 }

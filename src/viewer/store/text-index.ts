@@ -1,15 +1,28 @@
-/** Full-text search over spans. The index follows the spans in slices, so that taking spans in never waits for it. */
+/**
+ * Full-text search over spans. The index follows the spans in slices, so that taking spans in never waits for it; who
+ * searches meanwhile has those indexed first that may be what is looked for.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import type { OtlpLogRecord } from '../otlp/types.ts'
-import { type ChunkBody, documentOf, openChunk } from './chunk.ts'
+import { type ChunkBody, chunkBytes, documentOf, openChunk } from './chunk.ts'
+import { mayHold } from './may-hold.ts'
 import { logText, spanText } from './searchable-text.ts'
 
 const LOGS_AT_ONCE = 256
 const SUPERSEDED_AT_ONCE = 1024
+/** Nobody waits longer for what is not indexed to be looked through: a million spans take half of it. */
+const REACH_MS = 4_000
+/** Others get their turn this often meanwhile. */
+const REACH_SLICE_MS = 50
+const SUPERSEDED_AHEAD = `SELECT superseded.id FROM ahead JOIN superseded
+  ON superseded.id BETWEEN ahead.id * ${MAX_CHUNK_SPANS} AND (ahead.id + 1) * ${MAX_CHUNK_SPANS} - 1`
 
 export class TextIndex {
   readonly #db: DatabaseSync
   readonly #nextChunk: StatementSync
+  readonly #chunkBefore: StatementSync
+  readonly #chunkBeforeInRun: StatementSync
   readonly #nextLogs: StatementSync
   readonly #superseded: StatementSync
   readonly #settle: StatementSync
@@ -21,21 +34,35 @@ export class TextIndex {
   #chunkMark: number
   #logMark: number
   #remaining: number
+  /** Chunks after the mark that can be found already. */
+  readonly #ahead: Set<number>
+  /** What was looked through for the last word, from the first chunk to the last one. */
+  #seen = { source: '', from: 0, to: 0 }
+  readonly #rememberAhead: StatementSync
+  readonly #forgetAhead: StatementSync
 
   constructor(db: DatabaseSync) {
     this.#db = db
     this.#nextChunk = db.prepare('SELECT id, spans, body FROM chunk WHERE id > ? ORDER BY id LIMIT 1')
+    const before = 'SELECT id, spans, body FROM chunk WHERE id < ? AND id > ?'
+    this.#chunkBefore = db.prepare(`${before} ORDER BY id DESC LIMIT 1`)
+    this.#chunkBeforeInRun = db.prepare(`${before} AND run = ? ORDER BY id DESC LIMIT 1`)
+    this.#rememberAhead = db.prepare('INSERT INTO ahead (id) VALUES (?)')
+    this.#forgetAhead = db.prepare('DELETE FROM ahead WHERE id <= ?')
     this.#nextLogs = db.prepare('SELECT id, payload FROM log WHERE id > ? ORDER BY id LIMIT ?')
     this.#superseded = db.prepare('SELECT id FROM superseded WHERE id < ? LIMIT ?')
     this.#settle = db.prepare('DELETE FROM superseded WHERE id = ?')
     this.#insert = db.prepare('INSERT INTO text (rowid, body) VALUES (?, ?)')
     this.#delete = db.prepare('DELETE FROM text WHERE rowid = ?')
     this.#saveMark = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)')
-    this.#count = db.prepare('SELECT coalesce(sum(spans), 0) AS count FROM chunk WHERE id > ?')
+    this.#count = db.prepare(
+      'SELECT coalesce(sum(spans), 0) AS count FROM chunk WHERE id > ? AND id NOT IN (SELECT id FROM ahead)',
+    )
     const mark = db.prepare('SELECT value FROM meta WHERE key = ?')
     const saved = (key: string) => (mark.get(key) as { value: number } | undefined)?.value ?? 0
     this.#chunkMark = saved('indexed')
     this.#logMark = saved('indexed logs')
+    this.#ahead = new Set((db.prepare('SELECT id FROM ahead').all() as { id: number }[]).map(({ id }) => id))
     this.#remaining = this.#counted()
   }
 
@@ -49,7 +76,7 @@ export class TextIndex {
   }
 
   removed(chunk: number, spans: number): void {
-    if (chunk > this.#chunkMark) this.#remaining -= spans
+    if (chunk > this.#chunkMark && !this.#ahead.has(chunk)) this.#remaining -= spans
   }
 
   /** To be called when runs were removed. */
@@ -61,24 +88,98 @@ export class TextIndex {
   work(budgetMs: number): boolean {
     const until = performance.now() + budgetMs
     do {
-      if (!this.#batch()) return false
+      if (!this.#batch(this.#nextChunk.get(this.#chunkMark) as StoredChunk | undefined, true)) return false
     } while (performance.now() < until)
     return true
   }
 
-  #batch(): boolean {
+  /**
+   * Has everything indexed that may hold `words`, the newest first; in one run when `run` is given. To be continued
+   * until it is done, which takes `budgetMs` at most; it then returns how many spans were not reached.
+   */
+  *reach(words: readonly string[], run?: number, budgetMs: number = REACH_MS): Generator<void, number> {
+    const untilMs = performance.now() + budgetMs
+    while (this.#batch()) if (performance.now() > untilMs) return this.#remaining
+    const unreached = yield* this.#reachChunks(mayHold(words), run, untilMs)
+    this.#removeSupersededAhead()
+    return unreached
+  }
+
+  *#reachChunks(
+    pattern: RegExp | undefined,
+    run: number | undefined,
+    until: number,
+  ): Generator<void, number> {
+    let untilMs = until
+    let sliceMs = performance.now() + REACH_SLICE_MS
+    const unreached = this.#remaining
+    let reached = 0
+    const source = run === undefined ? pattern?.source : undefined
+    let seen = source !== undefined && this.#seen.source === source ? this.#seen : undefined
+    let newest = seen?.to ?? 0
+    for (let chunk = this.#lastBefore(Number.MAX_SAFE_INTEGER, run); chunk; ) {
+      const { id } = chunk
+      newest = Math.max(newest, id)
+      const nowMs = performance.now()
+      if (nowMs > untilMs) return Math.max(0, Math.min(unreached - reached, this.#remaining))
+      if (seen && id <= seen.to) {
+        // The same word again: only what came since is new.
+        chunk = this.#lastBefore(Math.min(seen.from, id + 1), run)
+        this.#seen = { source: seen.source, from: seen.from, to: newest }
+        seen = undefined
+        continue
+      }
+      if (!this.#ahead.has(id)) {
+        reached += chunk.spans
+        if (!pattern || pattern.test(chunkBytes(chunk.body))) {
+          this.#batch(chunk)
+          // A common word is found at once; to index all that hold it is no reason to wait.
+          untilMs -= 3 * (performance.now() - nowMs)
+        }
+      }
+      if (source !== undefined && !seen) this.#seen = { source, from: id, to: newest }
+      if (nowMs > sliceMs) {
+        yield
+        sliceMs = performance.now() + REACH_SLICE_MS
+      }
+      chunk = this.#lastBefore(id, run)
+    }
+    return 0
+  }
+
+  /** What something newer replaced is not found, though it was indexed before its turn. */
+  #removeSupersededAhead(): void {
+    if (this.#ahead.size === 0) return
+    this.#db.exec(`DELETE FROM text WHERE rowid IN (${SUPERSEDED_AHEAD});
+      DELETE FROM superseded WHERE id IN (${SUPERSEDED_AHEAD})`)
+  }
+
+  #lastBefore(id: number, run: number | undefined): StoredChunk | undefined {
+    const found =
+      run === undefined
+        ? this.#chunkBefore.get(id, this.#chunkMark)
+        : this.#chunkBeforeInRun.get(id, this.#chunkMark, run)
+    return found as StoredChunk | undefined
+  }
+
+  /** The chunk whose turn it is or one before its turn, some logs, what was superseded; says whether there was any. */
+  #batch(chunk?: StoredChunk, isInTurn = false): boolean {
     const after = documentOf(this.#chunkMark + 1, 0)
     const superseded = this.#superseded.all(after, SUPERSEDED_AT_ONCE) as { id: number }[]
-    const chunk = this.#nextChunk.get(this.#chunkMark) as StoredChunk | undefined
     const logs = this.#nextLogs.all(this.#logMark, LOGS_AT_ONCE) as { id: number; payload: string }[]
     if (!chunk && superseded.length + logs.length === 0) return false
+    const isNew = chunk !== undefined && !this.#ahead.has(chunk.id)
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       for (const { id } of superseded) {
         this.#delete.run(id)
         this.#settle.run(id)
       }
-      if (chunk) this.#addChunk(chunk)
+      if (isNew) this.#addChunk(chunk)
+      if (chunk && isInTurn) {
+        this.#saveMark.run('indexed', chunk.id)
+        this.#forgetAhead.run(chunk.id)
+      } else if (chunk) this.#rememberAhead.run(chunk.id)
       for (const { id, payload } of logs) this.#insert.run(-id, logText(JSON.parse(payload) as OtlpLogRecord))
       if (logs.length > 0) this.#saveMark.run('indexed logs', logs.at(-1)!.id)
       this.#db.exec('COMMIT')
@@ -86,10 +187,11 @@ export class TextIndex {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }
-    if (chunk) {
+    if (isNew) this.#remaining -= chunk.spans
+    if (chunk && isInTurn) {
       this.#chunkMark = chunk.id
-      this.#remaining -= chunk.spans
-    }
+      this.#ahead.delete(chunk.id)
+    } else if (chunk) this.#ahead.add(chunk.id)
     if (logs.length > 0) this.#logMark = logs.at(-1)!.id
     return true
   }
@@ -98,7 +200,6 @@ export class TextIndex {
     const chunk = openChunk(body)
     for (let index = 0; index < chunk.length; index++)
       this.#insert.run(documentOf(id, index), spanText(chunk.span(index)))
-    this.#saveMark.run('indexed', id)
   }
 
   #counted(): number {

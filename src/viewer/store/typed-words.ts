@@ -21,12 +21,12 @@ export class TypedWords {
 
   /** Every word must occur, the last one may go on. Empty when there is no word in `typed`. */
   query(typed: string): string {
-    const words = this.#cut(typed)
+    const words = this.words(typed)
     if (words.length === 0) return ''
     return `${words.map((word) => `"${word}"`).join(' AND ')}${/[\p{L}\p{M}\p{N}]$/u.test(typed) ? ' *' : ''}`
   }
 
-  #cut(typed: string): string[] {
+  words(typed: string): string[] {
     if (typed.trim() === '') return []
     this.#insert.run(typed)
     const words = (this.#words.all() as { term: string }[]).map((row) => row.term)

@@ -1,0 +1,156 @@
+/** Searching what is not indexed yet. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { startViewer } from 'hookspan/viewer'
+import { afterEach, expect, it } from 'vitest'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { mayHold } from '../../src/viewer/store/may-hold.ts'
+import { TOKENIZER } from '../../src/viewer/store/schema.ts'
+import { Store } from '../../src/viewer/store/store.ts'
+import { id, otlp, post, type TestSpan } from './support.ts'
+
+const stores: Store[] = []
+const folder = mkdtempSync(join(tmpdir(), 'hookspan-search-'))
+afterEach(() => {
+  for (const store of stores.splice(0)) store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function openStore(file = ':memory:'): Store {
+  const store = new Store({ file })
+  stores.push(store)
+  return store
+}
+
+const trace = (at: number) => at.toString(16).padStart(32, 'f')
+const add = (store: Store, spans: TestSpan[]) =>
+  store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items)
+const note = (at: number, text: string, more: Partial<TestSpan> = {}): TestSpan => ({
+  traceId: trace(at),
+  spanId: id(at + 1),
+  name: `span ${at}`,
+  attributes: { note: text },
+  ...more,
+})
+const names = (store: Store, typed: string) => {
+  const { hits, indexing } = store.search(typed, 100)
+  expect(indexing).toBe(0)
+  return hits.map((hit) => hit.name).sort()
+}
+
+it('finds a word in what is not indexed, and leaves the rest for later', () => {
+  const store = openStore()
+  for (let at = 0; at < 400; at++) add(store, [note(at, at % 100 === 7 ? 'a Chrysoprase ring' : 'nothing')])
+  expect(names(store, 'chrysoprase')).toEqual(['span 107', 'span 207', 'span 307', 'span 7'])
+  expect(store.indexing).toBe(396)
+  expect(store.listRuns('ring', { limit: 10, offset: 0 })).toMatchObject({ total: 4, indexing: 0 })
+  add(store, [note(1000, 'chrysoprase'), note(1001, 'nothing')])
+  expect(names(store, 'chrysoprase')).toHaveLength(5)
+  while (store.work(1000)) {}
+  expect(store.indexing).toBe(0)
+  expect(names(store, 'chrysoprase')).toHaveLength(5)
+  expect(names(store, 'nothing')).toHaveLength(100)
+})
+
+it('knows after a restart what was indexed before its turn', () => {
+  const file = join(folder, 'traces.db')
+  const before = openStore(file)
+  for (let at = 0; at < 50; at++) add(before, [note(at, at === 30 ? 'walrus' : 'nothing')])
+  expect(names(before, 'walrus')).toEqual(['span 30'])
+  stores.pop()!.close()
+  const after = openStore(file)
+  expect(after.indexing).toBe(49)
+  while (after.work(1000)) {}
+  expect(after.indexing).toBe(0)
+  expect(names(after, 'walrus')).toEqual(['span 30'])
+})
+
+it('does not find what was replaced, though it was indexed before its turn', () => {
+  const store = openStore()
+  add(store, [note(1, 'nothing')])
+  add(store, [note(2, 'walrus', { attributes: { note: 'walrus', 'hookspan.span.state': 'started' } })])
+  expect(names(store, 'walrus')).toEqual(['span 2'])
+  add(store, [note(2, 'penguin')])
+  expect(names(store, 'walrus')).toEqual([])
+  expect(names(store, 'penguin')).toEqual(['span 2'])
+  while (store.work(1000)) {}
+  expect([store.indexing, names(store, 'walrus'), names(store, 'penguin')]).toEqual([0, [], ['span 2']])
+})
+
+it('does not find a run that was removed, though it was indexed before its turn', () => {
+  const store = openStore()
+  for (let at = 0; at < 3; at++) add(store, [note(at, 'walrus')])
+  expect(names(store, 'walrus')).toHaveLength(3)
+  store.removeRun(trace(1))
+  expect(store.indexing).toBe(0)
+  expect(names(store, 'walrus')).toEqual(['span 0', 'span 2'])
+})
+
+it.each([
+  ['a number', '4711'],
+  ['an id', id(4712 + 1)],
+  ['another alphabet', 'ПРИВЕТ'],
+  ['letters with accents', 'CAFE creme'],
+  ['the beginning of a word', 'rhinoc'],
+  ['two words', 'nashorn rhinoceros'],
+])('finds %s in what is not indexed', (_name, typed) => {
+  const store = openStore()
+  for (let at = 0; at < 20; at++) add(store, [note(at, 'nothing')])
+  const attributes = { count: 4711, note: 'привет, Café cre\u0300me, rhinoceros', list: ['Nashorn'] }
+  add(store, [note(4712, '', { attributes })])
+  expect(names(store, typed)).toEqual(['span 4712'])
+})
+
+it('says how much it did not reach, and goes on from there', async () => {
+  const store = openStore()
+  const spans = Array.from({ length: 1000 }, (_, at) => note(at, 'a common word '.repeat(50)))
+  for (const span of spans) add(store, [span])
+  const reach = store.searching('common', 5, undefined, 0)
+  let step = reach.next()
+  while (!step.done) step = reach.next()
+  expect(step.value.indexing).toBeGreaterThan(0)
+  expect(store.search('common', 1000).hits.length).toBe(1000)
+})
+
+it('answers others while it searches', async () => {
+  const viewer = await startViewer({ db: ':memory:', port: 0 })
+  for (let at = 0; at < 6; at++)
+    await post(
+      viewer,
+      otlp(Array.from({ length: 2000 }, (_, span) => note(at * 2000 + span, 'common '.repeat(100)))),
+    )
+  let answered = 0
+  const search = fetch(`${viewer.url}/api/search?q=common`).then(() => answered)
+  for (let at = 0; at < 5; at++) {
+    await fetch(`${viewer.url}/v1/hookspan`).then((response) => response.text())
+    answered++
+  }
+  expect(await search).toBeGreaterThan(0)
+  await viewer.close()
+})
+
+it('looks for a word wherever the index would find it, whatever its letters are written as', () => {
+  const db = new DatabaseSync(':memory:')
+  db.exec(`CREATE VIRTUAL TABLE t USING fts5 (body, tokenize = '${TOKENIZER}');
+    CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)`)
+  const insert = db.prepare('INSERT INTO t (rowid, body) VALUES (?, ?)')
+  db.exec('BEGIN')
+  for (let code = 0x80; code < 0x20000; code++)
+    if (code < 0xd800 || code > 0xdfff) insert.run(code, `zz${String.fromCodePoint(code)}zz`)
+  db.exec('COMMIT')
+  // One word of plain letters, though something else is among them.
+  const found = db
+    .prepare("SELECT doc, term FROM v WHERE term GLOB 'zz*zz' AND NOT term GLOB '*[^a-z0-9]*'")
+    .all() as {
+    doc: number
+    term: string
+  }[]
+  expect(found.length).toBeGreaterThan(400)
+  for (const { doc, term } of found) {
+    const bytes = Buffer.from(`\x85zz${String.fromCodePoint(doc)}zz\x12`).toString('latin1')
+    expect([doc, mayHold([term])!.test(bytes)]).toEqual([doc, true])
+  }
+  db.close()
+})
