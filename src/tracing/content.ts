@@ -7,7 +7,7 @@ import { GEN_AI, HOOKSPAN } from './semconv.ts'
 
 /** Where a piece of content comes from, for a `redact` function. */
 export interface ContentPlace {
-  /** The attribute that the value is for. */
+  /** The attribute that the value is for; `error.message` for the message of a failure, the span's status. */
   readonly attribute: string
   readonly operationId: string
   readonly toolName?: string
@@ -118,15 +118,8 @@ export class ContentWriter {
     this.#attributes[attribute] = text
   }
 
-  /** A redaction that fails must not let the content through. */
   #redacted(attribute: string, value: unknown): unknown {
-    const { redact } = this.#options
-    if (redact === undefined) return value
-    try {
-      return redact(value, { ...this.#place, attribute })
-    } catch {
-      return '[redaction failed]'
-    }
+    return redacted(this.#options.redact, value, { ...this.#place, attribute })
   }
 
   #note(attribute: string, cutBytes: number): void {
@@ -135,6 +128,16 @@ export class ContentWriter {
     this.#cut.push(attribute)
     this.#attributes[HOOKSPAN.contentCut] = [...this.#cut]
     this.#attributes[HOOKSPAN.contentCutBytes] = this.#cutBytes
+  }
+}
+
+/** A redaction that fails must not let the content through. */
+export function redacted(redact: Redact | undefined, value: unknown, place: ContentPlace): unknown {
+  if (redact === undefined) return value
+  try {
+    return redact(value, place)
+  } catch {
+    return '[redaction failed]'
   }
 }
 

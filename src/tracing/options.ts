@@ -15,7 +15,10 @@ export interface TraceHooksOptions {
    * @default what OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says, else false
    */
   captureContent?: boolean
-  /** Takes out what must not leave the process. One that throws lets nothing through. */
+  /**
+   * Takes out what must not leave the process: of captured content, and of error messages, which are told in any case.
+   * One that throws lets nothing through.
+   */
   redact?: Redact
   /**
    * Bytes (UTF-8) of content per attribute; more is cut so that the JSON stays valid, and the span says how much.

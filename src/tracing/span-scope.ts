@@ -9,7 +9,7 @@ import {
   operationEndAttributes,
   toolEndAttributes,
 } from './attributes.ts'
-import { ContentWriter } from './content.ts'
+import { ContentWriter, redacted } from './content.ts'
 import type { GenAiMetrics } from './metrics.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { GEN_AI, HOOKSPAN, OTEL } from './semconv.ts'
@@ -94,7 +94,7 @@ export class SpanScope implements ActivityScope {
     const failure = this.#failure(end)
     if (failure !== undefined) {
       this.span.setAttribute(OTEL.errorType, failure.type)
-      this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
+      this.span.setStatus({ code: SpanStatusCode.ERROR, message: this.#statusMessage(failure.message) })
     }
     const { metrics } = this.#shared
     if (metrics !== undefined) {
@@ -116,6 +116,17 @@ export class SpanScope implements ActivityScope {
     return undefined
   }
 
+  /** It is told without content being captured, and may quote what a tool or a model was given. */
+  #statusMessage(message: string): string {
+    const { redact } = this.#shared.options.content
+    return String(redacted(redact, message, { ...this.#place(), attribute: 'error.message' }))
+  }
+
+  #place(): { operationId: string; toolName?: string } {
+    const { activity, info } = this
+    return { operationId: info.operationId, ...(activity.kind === 'tool' && { toolName: activity.apiName }) }
+  }
+
   #endAttributes(end: ActivityEnd): Attributes {
     const { options } = this.#shared
     const { activity } = this
@@ -135,7 +146,7 @@ export class SpanScope implements ActivityScope {
       }
       case 'tool': {
         const attributes = toolEndAttributes(end)
-        const content = this.#content(attributes, activity.apiName)
+        const content = this.#content(attributes)
         if (content === undefined) return attributes
         if (end.args !== activity.args) content.object(GEN_AI.toolCallArguments, end.args, 'input')
         writeToolResult(content, end)
@@ -158,10 +169,9 @@ export class SpanScope implements ActivityScope {
   }
 
   /** Undefined when content is not captured, so that nothing is paid for it. */
-  #content(attributes: Attributes, toolName?: string): ContentWriter | undefined {
+  #content(attributes: Attributes): ContentWriter | undefined {
     if (!this.#shared.options.content.capture) return undefined
-    const place = { operationId: this.info.operationId, ...(toolName !== undefined && { toolName }) }
-    return new ContentWriter(this.#shared.options.content, attributes, place)
+    return new ContentWriter(this.#shared.options.content, attributes, this.#place())
   }
 }
 

@@ -1,5 +1,5 @@
 import { HookDispatcher, ToolResult } from 'hookspan'
-import { traceHooks } from 'hookspan/tracing'
+import { type ContentPlace, traceHooks } from 'hookspan/tracing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 
@@ -100,6 +100,27 @@ describe('content capture', () => {
     const text = JSON.stringify(setup.spans().map((span) => span.attributes))
     expect(text).toContain('[redaction failed]')
     expect(text).not.toContain('needle')
+  })
+
+  it.each([false, true])('redacts what a failure says, captured (%s) or not', async (captureContent) => {
+    const places: ContentPlace[] = []
+    using setup = traced({
+      captureContent,
+      redact: (value, place) => {
+        places.push(place)
+        return JSON.parse(JSON.stringify(value).replaceAll('needle', '***'))
+      },
+    })
+    const op = setup.dispatcher.startOperation({ operationId: 'op-1', agentName: 'a' })
+    await op.toolCall({ apiName: 'lookup', args: {} }, () => {
+      throw new RangeError('no needle found')
+    })
+    await op.complete()
+    const span = setup.span('execute_tool lookup')
+    expect(span.status.message).toBe('no *** found')
+    expect(span.attributes['error.type']).toBe('RangeError')
+    expect(JSON.stringify([span.attributes, span.events, span.status])).not.toContain('needle')
+    expect(places).toContainEqual({ attribute: 'error.message', operationId: 'op-1', toolName: 'lookup' })
   })
 
   it('is cut to its budget with the oldest messages gone, valid, and with the cut told', async () => {
