@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -61,6 +63,27 @@ async function run(...args: string[]): Promise<Ended> {
 }
 
 describe('hookspan runs', () => {
+  it('says how many spans it could not search yet', async () => {
+    const busy = createServer((request, response) =>
+      response.end(
+        JSON.stringify(
+          request.url === '/v1/hookspan'
+            ? { name: 'hookspan-viewer' }
+            : { runs: [], total: 0, indexing: 1_250_000 },
+        ),
+      ),
+    ).listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const url = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
+    const text = await run('runs', '--url', url, 'walrus')
+    expect(text.stdout.trim().split('\n')).toEqual([
+      'No run matches.',
+      '… 1,250,000 spans are still being indexed and were not searched yet',
+    ])
+    expect(JSON.parse((await run('runs', '--json', '--url', url, 'walrus')).stdout).indexing).toBe(1_250_000)
+    busy.close()
+  })
+
   it('lists runs, newest first, and narrows them', async () => {
     const { stdout, code } = await run('runs', '--url', viewer.url)
     expect(code).toBe(0)
