@@ -13,8 +13,10 @@ const LOGS_AT_ONCE = 256
 const SUPERSEDED_AT_ONCE = 1024
 /** Nobody waits longer for what is not indexed to be looked through: a million spans take half of it. */
 const REACH_MS = 4_000
+/** Of that, for indexing. A common word is found at once; to index all that hold it is no reason to wait. */
+const REACH_INDEX_MS = 1_000
 /** Others get their turn this often meanwhile. */
-const REACH_SLICE_MS = 50
+const REACH_SLICE_MS = 100
 const SUPERSEDED_AHEAD = `SELECT superseded.id FROM ahead JOIN superseded
   ON superseded.id BETWEEN ahead.id * ${MAX_CHUNK_SPANS} AND (ahead.id + 1) * ${MAX_CHUNK_SPANS} - 1`
 
@@ -108,9 +110,9 @@ export class TextIndex {
   *#reachChunks(
     pattern: RegExp | undefined,
     run: number | undefined,
-    until: number,
+    untilMs: number,
   ): Generator<void, number> {
-    let untilMs = until
+    let indexMs = REACH_INDEX_MS
     let sliceMs = performance.now() + REACH_SLICE_MS
     const unreached = this.#remaining
     let reached = 0
@@ -121,7 +123,7 @@ export class TextIndex {
       const { id } = chunk
       newest = Math.max(newest, id)
       const nowMs = performance.now()
-      if (nowMs > untilMs) return Math.max(0, Math.min(unreached - reached, this.#remaining))
+      if (nowMs > untilMs || indexMs < 0) return Math.max(0, Math.min(unreached - reached, this.#remaining))
       if (seen && id <= seen.to) {
         // The same word again: only what came since is new.
         chunk = this.#lastBefore(Math.min(seen.from, id + 1), run)
@@ -133,8 +135,7 @@ export class TextIndex {
         reached += chunk.spans
         if (!pattern || pattern.test(chunkBytes(chunk.body))) {
           this.#batch(chunk)
-          // A common word is found at once; to index all that hold it is no reason to wait.
-          untilMs -= 3 * (performance.now() - nowMs)
+          indexMs -= performance.now() - nowMs
         }
       }
       if (source !== undefined && !seen) this.#seen = { source, from: id, to: newest }
