@@ -24,6 +24,8 @@ const { values: options } = parseArgs({
 })
 const runs = Math.ceil(Number(options.spans) / SPANS_PER_RUN)
 const only = new Set(options.only.split(','))
+/** With the long run, what Phoenix holds in its queue. */
+const FEW_SPANS = 10_000
 const STARTERS: [string, () => Promise<System | undefined>][] = [
   ['hookspan', () => startHookspan(false)],
   ['memory', () => startHookspan(true)],
@@ -32,23 +34,10 @@ const STARTERS: [string, () => Promise<System | undefined>][] = [
 ]
 
 const loadBefore = loadavg()[0]!
-const measured: Figures[] = []
 let whole = options.only === ALL && options.spans === SPANS
-for (const [key, start] of STARTERS) {
-  if (!only.has(key)) continue
-  const system = await start()
-  if (!system) {
-    console.log(`${key}: not found, left out\n`)
-    whole = false
-    continue
-  }
-  try {
-    measured.push(await measure(system, runs))
-  } finally {
-    await system.stop()
-  }
-  console.log(`${figuresTable(measured.slice(-1))}\n`)
-}
+const measured = await measureEach(only, runs)
+// Beside what Phoenix cannot take in useful time: as much as it does take.
+const few = whole ? await measureEach(new Set(['hookspan', 'phoenix']), FEW_SPANS / SPANS_PER_RUN) : []
 let browser: BrowserFigures | undefined
 if (only.has('browser')) {
   browser = await measureBrowser()
@@ -57,5 +46,25 @@ if (only.has('browser')) {
 }
 const line = environmentLine(environment(loadBefore))
 console.log(line)
-if (whole && browser) writePage(measured, browser, line)
+if (whole && browser) writePage(measured, few, browser, line)
 else console.log('Only a part was measured: bench/RESULTS.md is as it was.')
+
+async function measureEach(keys: ReadonlySet<string>, runCount: number): Promise<Figures[]> {
+  const figures: Figures[] = []
+  for (const [key, start] of STARTERS) {
+    if (!keys.has(key)) continue
+    const system = await start()
+    if (!system) {
+      console.log(`${key}: not found, left out\n`)
+      whole = false
+      continue
+    }
+    try {
+      figures.push(await measure(system, runCount))
+    } finally {
+      await system.stop()
+    }
+    console.log(`${figuresTable(figures.slice(-1))}\n`)
+  }
+  return figures
+}
