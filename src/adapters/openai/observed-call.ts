@@ -50,14 +50,16 @@ export class ObservedCall {
 
   /** Makes the request as a model call: gates first, then the client, in the context of the call's span. */
   send(options: RequestOptions, request: Send): Promise<ResponseProps> {
+    const maker = this.#maker
+    // A client that asks once more for the same call goes on in it.
+    if (maker === undefined) return request(options)
+    // The client holds its options, and so this, for longer than the call: what the call holds is let go of.
+    this.#maker = undefined
     const body = asObject(options.body) ?? {}
     this.#stream = body.stream === true
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
     const init = { ...this.#server, model, request: body }
-    const maker = this.#maker as ObservedMaker
-    // The client holds its options, and so this, for longer than the call: what the call holds is let go of.
-    this.#maker = undefined
     const { place } = maker
     this.#open = place && openLlmCall<unknown>(place.core, place.site, init)
     return this.#open === undefined
