@@ -10,10 +10,9 @@ const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', '
 /** The fields of an answer, each checked; nothing else is kept. */
 export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
   if (!isRecord(answer)) throw badAnswer(`expected an object, got ${describeValue(answer)}`)
-  const fields = answer
-  const unknown = Object.keys(fields).find((key) => !ANSWER_FIELDS.includes(key))
+  const unknown = Object.keys(answer).find((key) => !ANSWER_FIELDS.includes(key))
   if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
-  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = fields
+  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = answer
   if (!CHOICES.includes(decision as string)) {
     throw badAnswer(
       `expected \`decision\` to be one of ${CHOICES.join(', ')}, got ${describeValue(decision)}`,
@@ -52,7 +51,7 @@ export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): App
       throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
     }
   }
-  return fields as unknown as ApprovalAnswer
+  return answer as unknown as ApprovalAnswer
 }
 
 const MAX_NOTED_CHARS = 400
