@@ -78,6 +78,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     const code = 'code' in result ? { code: result.code } : {}
     human.end(
       {
+        kind: 'human',
         action,
         approvalOutcome: outcome,
         waitedMs,
@@ -107,7 +108,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   if (verdict === 'park') {
     core.addParked(asked.id)
     core.host.reporter.publish({ ...note, outcome: 'parked' })
-    if (core.untrack(open)) human.end({ waitingFor: 'human' }, core.timestamp)
+    if (core.untrack(open)) human.end({ kind: 'human', waitingFor: 'human' }, core.timestamp)
     return { kind: 'wait', request: asked }
   }
   // Parked before, or asked about other arguments: it may be open still, and nobody will ask again.

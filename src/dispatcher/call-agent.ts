@@ -81,7 +81,10 @@ export async function runCallAgent<R>(
       errorMessage: errorMessage(error),
       executionTimeMs: performance.now() - startedAt,
     })
-    scopes.end({ error, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
+    scopes.end(
+      { kind: 'agent', error, ...(subOperationId !== undefined && { subOperationId }) },
+      core.timestamp,
+    )
   }
   const open: OpenCall = {
     cut: (reason) =>
@@ -119,7 +122,7 @@ export async function runCallAgent<R>(
             core.signal,
           )
     if (isParked(result)) {
-      if (core.untrack(open)) scopes.end({ waitingFor: 'human' }, core.timestamp)
+      if (core.untrack(open)) scopes.end({ kind: 'agent', waitingFor: 'human' }, core.timestamp)
       const apiName = agentName ?? agentId
       core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
       return result
@@ -130,7 +133,10 @@ export async function runCallAgent<R>(
       if (subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
       subOperationId ??= child.subOperationId
       core.emit('afterCallAgent', { ...told(), ...child, executionTimeMs: performance.now() - startedAt })
-      scopes.end({ ...child, ...(subOperationId !== undefined && { subOperationId }) }, core.timestamp)
+      scopes.end(
+        { kind: 'agent', ...child, ...(subOperationId !== undefined && { subOperationId }) },
+        core.timestamp,
+      )
     }
     return result
   } catch (error) {

@@ -47,7 +47,7 @@ export async function runCompact<R extends CompactResult>(
       messageCount,
       tokenCount,
     })
-    scopes.end({ error }, core.timestamp)
+    scopes.end({ kind: 'compact', error }, core.timestamp)
   }
   const open: OpenCall = {
     cut: (reason) => fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
@@ -77,7 +77,7 @@ export async function runCompact<R extends CompactResult>(
     }
     if (core.untrack(open)) {
       core.emit('afterCompact', { ...where, ...after })
-      scopes.end(after, core.timestamp)
+      scopes.end({ kind: 'compact', ...after }, core.timestamp)
     }
     return result
   } catch (error) {

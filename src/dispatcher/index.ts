@@ -6,9 +6,17 @@ export type {
   Activity,
   ActivityEnd,
   ActivityScope,
+  AgentEnd,
   Annotation,
+  CompactEnd,
+  GateEnd,
+  HumanEnd,
   Instrument,
+  LlmEnd,
+  OperationEnd,
   OperationInfo,
+  StepEnd,
+  ToolEnd,
 } from './instrument.ts'
 export type { LlmCallInit, LlmFunction } from './llm-call.ts'
 export type { NamedHooks } from './named-hooks.ts'

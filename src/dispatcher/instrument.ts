@@ -76,51 +76,106 @@ export type Activity =
     }
   | { readonly kind: 'gate'; readonly gateId: string; readonly point: string }
 
-/** How an activity ended. The fields are those of the kind; `error` is set when it failed by throwing. */
-export interface ActivityEnd {
-  readonly error?: unknown
-  /** operation */
+/** How an activity ended, by its kind. `error` is what it failed with: absent unless it failed by throwing. */
+export type ActivityEnd =
+  | OperationEnd
+  | StepEnd
+  | LlmEnd
+  | ToolEnd
+  | HumanEnd
+  | CompactEnd
+  | AgentEnd
+  | GateEnd
+
+export interface OperationEnd {
+  readonly kind: 'operation'
+  /** Absent while the run is parked. */
   readonly reason?: CompletionReason
   readonly totals?: RunTotals
   readonly abandoned?: boolean
-  /** operation, step, human: what it waits for; it goes on in another operation of the same id. */
+  /** What it waits for; it goes on in another operation of the same id. */
   readonly waitingFor?: string
-  /** operation, agent, tool (what the model is told) */
+  /** The run's last word. */
   readonly content?: string
-  /** tool: outcome, and the arguments that were effective */
-  readonly outcome?: ToolCallOutcome | 'waiting'
-  readonly args?: unknown
-  readonly result?: unknown
-  readonly success?: boolean
-  readonly mocked?: boolean
-  readonly code?: string
-  readonly refusal?: string
-  /** llm */
+  readonly error?: unknown
+}
+
+export interface StepEnd {
+  readonly kind: 'step'
+  readonly error?: unknown
+  readonly waitingFor?: string
+}
+
+export interface LlmEnd {
+  readonly kind: 'llm'
+  readonly error?: unknown
   readonly response?: LlmResponse
   /** What heads the response, where that costs less than all of it. */
   readonly reply?: Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
   readonly usage?: TokenUsage
   readonly costUsd?: number
   readonly timeToFirstChunkMs?: number
-  readonly streamEnd?: 'finished' | 'abandoned'
+  /** `cut`: the stream stopped with neither a finish reason nor an end marker. */
+  readonly streamEnd?: 'finished' | 'abandoned' | 'cut'
+  /** The effective one, after the gates. */
   readonly request?: LlmRequest
-  /** human */
+  readonly mocked?: boolean
+}
+
+export interface ToolEnd {
+  readonly kind: 'tool'
+  readonly outcome: ToolCallOutcome | 'waiting'
+  /** Those that were effective, after the gates. */
+  readonly args: unknown
+  readonly result?: unknown
+  readonly success?: boolean
+  readonly mocked?: boolean
+  /** Why a gate or a human refused. */
+  readonly code?: string
+  readonly refusal?: string
+  /** What the model is told. */
+  readonly content?: string
+  readonly error?: unknown
+}
+
+export interface HumanEnd {
+  readonly kind: 'human'
   readonly action?: HumanAction
   readonly approvalOutcome?: ApprovalOutcome
   readonly approver?: string
   readonly rejectionReason?: string
   readonly waitedMs?: number
-  /** compact */
+  readonly code?: string
+  readonly waitingFor?: string
+  readonly error?: unknown
+}
+
+export interface CompactEnd {
+  readonly kind: 'compact'
   readonly groupId?: string
   readonly messagesBefore?: number
   readonly messagesAfter?: number
   readonly tokensBefore?: number
   readonly tokensAfter?: number
   readonly summary?: string
-  /** agent */
+  readonly error?: unknown
+}
+
+export interface AgentEnd {
+  readonly kind: 'agent'
+  readonly success?: boolean
   readonly subOperationId?: string
-  /** gate */
-  readonly gate?: GateRecord
+  readonly threadId?: string
+  readonly content?: string
+  readonly usage?: TokenUsage
+  readonly waitingFor?: string
+  readonly error?: unknown
+}
+
+export interface GateEnd {
+  readonly kind: 'gate'
+  readonly gate: GateRecord
+  readonly error?: undefined
 }
 
 /** Something that happened while an activity was open. */

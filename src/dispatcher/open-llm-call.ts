@@ -3,7 +3,7 @@ import { errorMessage, errorType } from '../internal/errors.ts'
 import { type ModelCallMark, noteScripted, runModelCall } from '../internal/live-calls.ts'
 import type { LlmHead, LlmReading } from '../internal/llm/reading.ts'
 import type { CurrentPlace } from './current.ts'
-import type { Activity, ActivityEnd } from './instrument.ts'
+import type { Activity, LlmEnd } from './instrument.ts'
 import type { LlmCallInit } from './llm-call.ts'
 import type { CallSite, OpenCall, OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
@@ -86,7 +86,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     if (streamEnd !== undefined) end.streamEnd = streamEnd
     if (this.#scripted()) end.mocked = true
     if (!core.skipUnheard('afterLlmCall')) {
-      const { reading: _reading, ...shared } = end
+      const { kind: _kind, reading: _reading, ...shared } = end
       const { response } = reading
       core.emit('afterLlmCall', { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs })
     }
@@ -109,6 +109,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     const partial = this.readSoFar()
     this.scopes.end(
       {
+        kind: 'llm',
         error,
         ...mocked,
         request: this.request,
@@ -152,10 +153,11 @@ function activityOf<R>(
 }
 
 /** The end of a call as tracers see it. All of the reply is read only for those who look at it. */
-class LlmActivityEnd implements ActivityEnd {
+class LlmActivityEnd implements LlmEnd {
+  readonly kind = 'llm'
   readonly request: LlmRequest
   readonly reading: LlmReading
-  declare usage?: NonNullable<ActivityEnd['usage']>
+  declare usage?: NonNullable<LlmEnd['usage']>
   declare costUsd?: number
   declare timeToFirstChunkMs?: number
   declare streamEnd?: 'finished' | 'abandoned'

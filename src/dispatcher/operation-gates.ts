@@ -99,7 +99,7 @@ export class OperationGates {
       )
       const { traceparent } = scope
       const verdict = await scope.run(() => run(traceparent === undefined ? {} : { traceparent }))
-      scope.end({ gate: verdict.record }, this.#core.timestamp)
+      scope.end({ kind: 'gate', gate: verdict.record }, this.#core.timestamp)
       return verdict
     }
   }

@@ -197,7 +197,7 @@ export class Operation extends CallMaker {
           ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
         })
       }
-      scopes.end(failure ?? {}, core.timestamp)
+      scopes.end({ kind: 'step', ...failure }, core.timestamp)
     }
     const open: OpenCall = {
       cut: (reason) =>
@@ -211,7 +211,7 @@ export class Operation extends CallMaker {
     try {
       const result = await runAt(core, state, () => fn(new Step(core, state)))
       if (state.suspended) {
-        if (core.untrack(open)) scopes.end({ waitingFor: 'human' }, core.timestamp)
+        if (core.untrack(open)) scopes.end({ kind: 'step', waitingFor: 'human' }, core.timestamp)
         core.openStep = state.save(stepType)
         return result
       }
@@ -296,7 +296,7 @@ export class Operation extends CallMaker {
     core.questions.park()
     const parked = parkedOf(core, init.waitingFor)
     core.ended = true
-    core.scopes.end({ waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
+    core.scopes.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.leave()
     return parked
   }
@@ -342,7 +342,7 @@ export class Operation extends CallMaker {
       ...failure,
     })
     core.ended = true
-    core.scopes.end({ ...end, reason, totals }, core.timestamp)
+    core.scopes.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
   }
 }

@@ -199,7 +199,8 @@ class ToolCallRun<A, R> implements OpenCall {
   #wait(request: ApprovalRequest | undefined): ToolOutcome<R> {
     const { toolCallId, apiName, callKey, callIndex, args } = this.#call
     const approvedBy = this.#approvedBy
-    if (this.#core.untrack(this)) this.#scopes.end({ outcome: 'waiting', args }, this.#core.timestamp)
+    if (this.#core.untrack(this))
+      this.#scopes.end({ kind: 'tool', outcome: 'waiting', args }, this.#core.timestamp)
     this.#core.waiting.push({
       toolCallId,
       apiName,

@@ -1,7 +1,7 @@
 import type { Refusal } from '../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
-import type { ActivityEnd } from './instrument.ts'
+import type { ToolEnd } from './instrument.ts'
 import type { OperationCore } from './operation-core.ts'
 import type { Scopes } from './scopes.ts'
 import {
@@ -96,7 +96,8 @@ export interface ToolRunInfo {
 }
 
 /** The end of a call as tracers see it. Its text is made only for those who capture content. */
-class ToolActivityEnd implements ActivityEnd {
+class ToolActivityEnd implements ToolEnd {
+  readonly kind = 'tool'
   readonly outcome: ToolCallOutcome
   readonly args: unknown
   readonly success: boolean

@@ -1,5 +1,13 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { Activity, ActivityEnd, OperationInfo } from '../dispatcher/index.ts'
+import type {
+  Activity,
+  CompactEnd,
+  HumanEnd,
+  LlmEnd,
+  OperationEnd,
+  OperationInfo,
+  ToolEnd,
+} from '../dispatcher/index.ts'
 import type { GateRecord } from '../gates/index.ts'
 import type { LlmRequest } from '../hooks/index.ts'
 import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './semconv.ts'
@@ -86,7 +94,7 @@ function number(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-export function llmEndAttributes(end: ActivityEnd): Attributes {
+export function llmEndAttributes(end: LlmEnd): Attributes {
   const attributes: Attributes = {}
   const { usage, reply = end.response } = end
   set(attributes, GEN_AI.responseId, reply?.id)
@@ -119,7 +127,7 @@ export function toolAttributes(activity: Of<'tool'>, info: OperationInfo): Attri
   return attributes
 }
 
-export function toolEndAttributes(end: ActivityEnd): Attributes {
+export function toolEndAttributes(end: ToolEnd): Attributes {
   const attributes: Attributes = { [HOOKSPAN.toolMocked]: end.mocked ?? false }
   set(attributes, HOOKSPAN.toolOutcome, end.outcome)
   set(attributes, HOOKSPAN.toolSuccess, end.success)
@@ -134,7 +142,7 @@ export function humanAttributes(activity: Of<'human'>): Attributes {
   return attributes
 }
 
-export function humanEndAttributes(end: ActivityEnd): Attributes {
+export function humanEndAttributes(end: HumanEnd): Attributes {
   const attributes: Attributes = {}
   set(attributes, HOOKSPAN.humanAction, end.action)
   set(attributes, HOOKSPAN.humanOutcome, end.approvalOutcome)
@@ -151,7 +159,7 @@ export function compactAttributes(activity: Of<'compact'>): Attributes {
   }
 }
 
-export function compactEndAttributes(end: ActivityEnd): Attributes {
+export function compactEndAttributes(end: CompactEnd): Attributes {
   const attributes: Attributes = {}
   set(attributes, HOOKSPAN.compactGroupId, end.groupId)
   set(attributes, HOOKSPAN.compactMessagesAfter, end.messagesAfter)
@@ -159,7 +167,7 @@ export function compactEndAttributes(end: ActivityEnd): Attributes {
   return attributes
 }
 
-export function operationEndAttributes(end: ActivityEnd, usageOnAgentSpan: boolean): Attributes {
+export function operationEndAttributes(end: OperationEnd, usageOnAgentSpan: boolean): Attributes {
   const attributes: Attributes = {}
   const { totals } = end
   set(attributes, HOOKSPAN.operationReason, end.reason)

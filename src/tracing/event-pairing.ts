@@ -1,7 +1,18 @@
-import type { Activity, ActivityEnd, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
+import type {
+  Activity,
+  ActivityEnd,
+  ActivityScope,
+  Instrument,
+  OperationEnd,
+  OperationInfo,
+} from '../dispatcher/index.ts'
 import type { HookEvent, HookEventMap } from '../hooks/index.ts'
+import { defined } from '../internal/objects.ts'
+
+type CallKind = 'tool' | 'llm' | 'human' | 'compact' | 'agent'
 
 interface OpenCall {
+  readonly kind: CallKind
   readonly key: string
   readonly scope: ActivityScope
 }
@@ -33,7 +44,7 @@ export class EventPairing {
     const operation = this.#operationOf(event)
     switch (event.hookType) {
       case 'beforeStep':
-        operation.step?.end({})
+        operation.step?.end({ kind: 'step' })
         operation.step = this.#start(operation, operation.root, {
           kind: 'step',
           stepIndex: event.stepIndex,
@@ -41,11 +52,11 @@ export class EventPairing {
         })
         return
       case 'afterStep':
-        operation.step?.end(errorOf(event))
+        operation.step?.end({ kind: 'step', ...errorOf(event) })
         operation.step = undefined
         return
       case 'onComplete':
-        this.#close(event.operationId, { ...event, ...errorOf(event) })
+        this.#close(event.operationId, completion(event))
         return
       case 'onStart':
       case 'onError':
@@ -57,7 +68,10 @@ export class EventPairing {
   }
 
   onRelease(operationId: string, abandoned: boolean): void {
-    this.#close(operationId, { ...(abandoned && { reason: 'interrupted', abandoned }) })
+    this.#close(operationId, {
+      kind: 'operation',
+      ...(abandoned && { reason: 'interrupted', abandoned }),
+    })
   }
 
   #operationOf(event: HookEvent): OpenOperation {
@@ -85,7 +99,9 @@ export class EventPairing {
       calls: [],
     }
     this.#open.set(operationId, operation)
-    if (this.#open.size > MAX_OPEN) this.#close(this.#open.keys().next().value as string, { abandoned: true })
+    if (this.#open.size > MAX_OPEN) {
+      this.#close(this.#open.keys().next().value as string, { kind: 'operation', abandoned: true })
+    }
     return operation
   }
 
@@ -102,7 +118,7 @@ export class EventPairing {
     const opening = openingOf(event)
     if (event.hookType.startsWith('before')) {
       const scope = this.#start(operation, operation.step ?? operation.root, opening)
-      if (scope !== undefined) operation.calls.push({ key, scope })
+      if (scope !== undefined) operation.calls.push({ kind: groupOf(event), key, scope })
       return
     }
     const index = operation.calls.findIndex((call) => call.key === key)
@@ -133,13 +149,15 @@ export class EventPairing {
     return this.#instrument.start(activity, operation.info, parent)
   }
 
-  #close(operationId: string, end: ActivityEnd): void {
+  #close(operationId: string, end: OperationEnd): void {
     const operation = this.#open.get(operationId)
     if (operation === undefined) return
     this.#open.delete(operationId)
-    const cut = { error: new DOMException('The operation ended before this did.', 'AbortError') }
-    for (const { scope } of operation.calls.reverse()) scope.end(cut)
-    operation.step?.end({})
+    const error = new DOMException('The operation ended before this did.', 'AbortError')
+    for (const { kind, scope } of operation.calls.reverse()) {
+      scope.end(kind === 'tool' ? { kind, outcome: 'errored', args: undefined, error } : { kind, error })
+    }
+    operation.step?.end({ kind: 'step' })
     operation.root?.end(end)
   }
 }
@@ -153,7 +171,7 @@ function keyOf(event: HookEvent): string {
   return group
 }
 
-function groupOf(event: HookEvent): 'tool' | 'llm' | 'human' | 'compact' | 'agent' {
+function groupOf(event: HookEvent): CallKind {
   if (event.hookType.includes('ToolCall')) return 'tool'
   if (event.hookType.includes('LlmCall')) return 'llm'
   if (event.hookType.includes('Human')) return 'human'
@@ -214,11 +232,17 @@ function openingOf(event: HookEvent): Activity {
   }
 }
 
+function completion(event: HookEvent<'onComplete'>): OperationEnd {
+  const { reason, totals, abandoned, content } = event
+  return { kind: 'operation', reason, ...defined({ totals, abandoned, content }), ...errorOf(event) }
+}
+
 /** The names of an event's fields are those of an activity's end, except for a tool's. */
 function endOf(event: HookEvent): ActivityEnd {
   if (event.hookType === 'afterToolCall') {
     const { mocked = false, success = true, content, result, args, code, reason } = event
     return {
+      kind: 'tool',
       outcome: event.outcome ?? (mocked ? 'mocked' : 'completed'),
       args,
       content,
@@ -231,6 +255,7 @@ function endOf(event: HookEvent): ActivityEnd {
   }
   if (event.hookType === 'onToolCallError') {
     return {
+      kind: 'tool',
       outcome: 'errored',
       args: event.args,
       success: false,
@@ -238,7 +263,7 @@ function endOf(event: HookEvent): ActivityEnd {
       ...errorOf(event),
     }
   }
-  return { ...(event as unknown as ActivityEnd), ...errorOf(event) }
+  return { ...(event as unknown as ActivityEnd), kind: groupOf(event), ...errorOf(event) } as ActivityEnd
 }
 
 /** The error itself, else one made of what the event says of it. */

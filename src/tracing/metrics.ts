@@ -1,5 +1,5 @@
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
-import type { Activity, ActivityEnd, OperationInfo } from '../dispatcher/index.ts'
+import type { Activity, ActivityEnd, LlmEnd, OperationInfo } from '../dispatcher/index.ts'
 import { GEN_AI, OTEL, type SemconvProfile } from './semconv.ts'
 
 /** Bucket bounds as the conventions give them. */
@@ -57,7 +57,7 @@ export class GenAiMetrics {
   ): void {
     const failed: Attributes = errorType === undefined ? {} : { [OTEL.errorType]: errorType }
     const agent: Attributes = info.agentName === undefined ? {} : { [GEN_AI.agentName]: info.agentName }
-    if (activity.kind === 'llm') {
+    if (activity.kind === 'llm' && end.kind === 'llm') {
       // A scripted reply says nothing of a model's latency and tokens.
       if (end.mocked) return
       const { reply = end.response } = end
@@ -69,7 +69,7 @@ export class GenAiMetrics {
       }
       this.#llmDuration.record(durationMs / 1000, { ...labels, ...failed })
       if (end.usage !== undefined) this.#recordTokens(end.usage, labels)
-    } else if (activity.kind === 'tool') {
+    } else if (activity.kind === 'tool' && end.kind === 'tool') {
       // A mocked call says nothing of the real tool's latency.
       if (end.mocked || end.outcome === 'denied' || end.outcome === 'rejected') return
       this.#toolDuration.record(durationMs / 1000, {
@@ -77,7 +77,7 @@ export class GenAiMetrics {
         ...agent,
         ...failed,
       })
-    } else if (activity.kind === 'operation' && end.reason !== undefined) {
+    } else if (end.kind === 'operation' && end.reason !== undefined) {
       this.#agentDuration.record(durationMs / 1000, { ...agent, ...failed })
       if (end.totals === undefined) return
       this.#agentLlmCalls.record(end.totals.llmCalls, agent)
@@ -85,7 +85,7 @@ export class GenAiMetrics {
     }
   }
 
-  #recordTokens(usage: NonNullable<ActivityEnd['usage']>, labels: Attributes): void {
+  #recordTokens(usage: NonNullable<LlmEnd['usage']>, labels: Attributes): void {
     const typed = (type: string) =>
       this.#profile === 'compat' ? { ...labels, [GEN_AI.tokenType]: type } : labels
     this.#tokens.input.record(usage.inputTokens, typed('input'))

@@ -1,5 +1,12 @@
 import { type Attributes, type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
-import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
+import type {
+  Activity,
+  ActivityEnd,
+  ActivityScope,
+  Annotation,
+  OperationInfo,
+  ToolEnd,
+} from '../dispatcher/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import {
   compactEndAttributes,
@@ -105,15 +112,14 @@ export class SpanScope implements ActivityScope {
   }
 
   #failure(end: ActivityEnd): { type: string; message: string } | undefined {
-    if ('error' in end && end.error !== undefined) {
+    if (end.error !== undefined) {
       // An operation that was stopped is no failure of it; its reason tells.
-      if (this.activity.kind === 'operation' && end.reason !== 'error') return undefined
+      if (end.kind === 'operation' && end.reason !== 'error') return undefined
       return { type: errorType(end.error), message: errorMessage(end.error) }
     }
-    const toolFailed = this.activity.kind === 'tool' && end.success === false
+    if (end.kind !== 'tool' || end.success !== false) return undefined
     const ran = end.outcome === 'completed' || end.outcome === 'mocked' || end.outcome === 'skipped'
-    if (toolFailed && ran) return { type: 'tool_error', message: 'the tool reported a failure' }
-    return undefined
+    return ran ? { type: 'tool_error', message: 'the tool reported a failure' } : undefined
   }
 
   /** It is told without content being captured, and may quote what a tool or a model was given. */
@@ -130,7 +136,7 @@ export class SpanScope implements ActivityScope {
   #endAttributes(end: ActivityEnd): Attributes {
     const { options } = this.#shared
     const { activity } = this
-    switch (activity.kind) {
+    switch (end.kind) {
       case 'operation': {
         const attributes = operationEndAttributes(end, options.usageOnAgentSpan)
         this.#content(attributes)?.output(end.content)
@@ -140,7 +146,8 @@ export class SpanScope implements ActivityScope {
         const attributes = llmEndAttributes(end)
         const content = this.#content(attributes)
         if (content === undefined) return attributes
-        if (end.request !== undefined && end.request !== activity.request) content.request(end.request)
+        if (end.request !== undefined && end.request !== (activity as { request?: unknown }).request)
+          content.request(end.request)
         if (end.response !== undefined) content.response(end.response)
         return attributes
       }
@@ -148,7 +155,8 @@ export class SpanScope implements ActivityScope {
         const attributes = toolEndAttributes(end)
         const content = this.#content(attributes)
         if (content === undefined) return attributes
-        if (end.args !== activity.args) content.object(GEN_AI.toolCallArguments, end.args, 'input')
+        if (end.args !== (activity as { args?: unknown }).args)
+          content.object(GEN_AI.toolCallArguments, end.args, 'input')
         writeToolResult(content, end)
         return attributes
       }
@@ -162,8 +170,8 @@ export class SpanScope implements ActivityScope {
       case 'agent':
         return end.subOperationId === undefined ? {} : { [HOOKSPAN.subOperationId]: end.subOperationId }
       case 'gate':
-        return end.gate === undefined ? {} : gateAttributes(end.gate)
-      default:
+        return gateAttributes(end.gate)
+      case 'step':
         return {}
     }
   }
@@ -176,7 +184,7 @@ export class SpanScope implements ActivityScope {
 }
 
 /** What the model was told, as an object where it is one. */
-function writeToolResult(writer: ContentWriter, end: ActivityEnd): void {
+function writeToolResult(writer: ContentWriter, end: ToolEnd): void {
   const { result } = end
   const isObject = typeof result === 'object' && result !== null && !Array.isArray(result)
   if (isObject && !(result instanceof Error) && end.success !== false) {

@@ -109,7 +109,7 @@ class TreeScope implements ActivityScope {
 
   end(end: ActivityEnd): void {
     this.span.endTime = now()
-    Object.assign(this.span.attributes, endAttributes(this.activity, end))
+    Object.assign(this.span.attributes, endAttributes(end))
     if (end.error === undefined) return
     this.span.attributes['error.type'] = errorType(end.error)
     this.span.status = { code: 2, message: errorMessage(end.error) }
@@ -186,24 +186,46 @@ function startOf(
   }
 }
 
-function endAttributes(activity: Activity, end: ActivityEnd): Record<string, string | number | boolean> {
-  const all: Record<string, unknown> = {
-    'hookspan.operation.reason': end.reason,
-    'hookspan.tool.outcome': end.outcome,
-    'hookspan.tool.mocked': activity.kind === 'tool' ? (end.mocked ?? false) : undefined,
-    'hookspan.tool.code': end.code,
-    'hookspan.tool.reason': end.refusal,
-    'gen_ai.tool.call.arguments': activity.kind === 'tool' ? safeStringify(end.args) : undefined,
-    'gen_ai.tool.call.result': activity.kind === 'tool' ? end.content : undefined,
-    'gen_ai.output.messages':
-      activity.kind === 'llm' && end.response ? safeStringify(end.response) : undefined,
-    'gen_ai.usage.input_tokens': end.usage?.inputTokens,
-    'gen_ai.usage.output_tokens': end.usage?.outputTokens,
-    'hookspan.human.action': end.action,
-    'hookspan.human.approver': end.approver,
-    'hookspan.human.rejection_reason': end.rejectionReason,
+function endAttributes(end: ActivityEnd): Record<string, string | number | boolean> {
+  return defined(endOf(end)) as never
+}
+
+function endOf(end: ActivityEnd): Record<string, unknown> {
+  switch (end.kind) {
+    case 'operation':
+      return { 'hookspan.operation.reason': end.reason }
+    case 'llm':
+      return {
+        'gen_ai.output.messages': end.response && safeStringify(end.response),
+        'gen_ai.usage.input_tokens': end.usage?.inputTokens,
+        'gen_ai.usage.output_tokens': end.usage?.outputTokens,
+      }
+    case 'tool':
+      return {
+        'hookspan.tool.outcome': end.outcome,
+        'hookspan.tool.mocked': end.mocked ?? false,
+        'hookspan.tool.code': end.code,
+        'hookspan.tool.reason': end.refusal,
+        'gen_ai.tool.call.arguments': safeStringify(end.args),
+        'gen_ai.tool.call.result': end.content,
+      }
+    case 'human':
+      return {
+        'hookspan.tool.code': end.code,
+        'hookspan.human.action': end.action,
+        'hookspan.human.approver': end.approver,
+        'hookspan.human.rejection_reason': end.rejectionReason,
+      }
+    case 'agent':
+      return {
+        'gen_ai.usage.input_tokens': end.usage?.inputTokens,
+        'gen_ai.usage.output_tokens': end.usage?.outputTokens,
+      }
+    case 'step':
+    case 'compact':
+    case 'gate':
+      return {}
   }
-  return defined(all) as never
 }
 
 function describe({ name, attributes, status, endTime, startTime }: RecordedSpan): string {

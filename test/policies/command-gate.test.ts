@@ -175,7 +175,7 @@ describe('commandGate', () => {
           start: (activity) => ({
             run: (fn) => fn(),
             annotate: (note) => void seen.push([activity.kind, note]),
-            end: (end) => void seen.push([activity.kind, end.gate]),
+            end: (end) => void seen.push([activity.kind, end.kind === 'gate' ? end.gate : undefined]),
           }),
         },
       },

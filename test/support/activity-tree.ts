@@ -61,6 +61,6 @@ function nameOf(activity: Activity, agentName: string | undefined): string {
 function endOf({ ends }: ActivityNode): string {
   if (ends.length !== 1) return ` !ended ${ends.length} times`
   const end = ends[0]
-  if (end?.streamEnd === 'abandoned') return ' (abandoned)'
+  if (end?.kind === 'llm' && end.streamEnd === 'abandoned') return ' (abandoned)'
   return end?.error === undefined ? '' : ' (error)'
 }
