@@ -2,14 +2,14 @@ import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { type DrainReport, DrainWaiters } from './drain.ts'
-import { EndedOperations } from './ended-operations.ts'
-import { IdleSweeper } from './idle-sweeper.ts'
-import { NamedHooks } from './named-hooks.ts'
+import { askStandIns } from './calls/stand-in.ts'
+import { type DrainReport, DrainWaiters } from './events/drain.ts'
+import { EndedOperations } from './events/ended-operations.ts'
+import { IdleSweeper } from './events/idle-sweeper.ts'
+import { NamedHooks } from './events/named-hooks.ts'
+import { OperationRecord, type RecordHost } from './events/operation-record.ts'
+import { Reporter } from './events/report.ts'
 import { Operation } from './operation.ts'
-import type { OperationHost } from './operation-core.ts'
-import { assertOperationId, assertOperationInit, type OperationInit } from './operation-init.ts'
-import { OperationRecord, type RecordHost } from './operation-record.ts'
 import {
   type DispatcherStats,
   type HookDispatcherOptions,
@@ -17,10 +17,10 @@ import {
   type ResolvedOptions,
   readOptions,
 } from './options.ts'
-import type { Plugin } from './plugin.ts'
-import { PluginSet } from './plugin-set.ts'
-import { Reporter } from './report.ts'
-import { askStandIns } from './stand-in.ts'
+import type { Plugin } from './plugins/plugin.ts'
+import { PluginSet } from './plugins/plugin-set.ts'
+import type { OperationHost } from './run/operation-core.ts'
+import { assertOperationId, assertOperationInit, type OperationInit } from './run/operation-init.ts'
 
 /**
  * The one place through which every lifecycle event passes.

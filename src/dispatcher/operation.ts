@@ -2,23 +2,21 @@ import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import type { CompletionReason, RunTotals } from '../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
-import { parentOf } from './call-agent.ts'
-import { runAt } from './current.ts'
-
-import { type CallSite, type OpenCall, OperationCore, type OperationHost } from './operation-core.ts'
+import { parentOf } from './calls/call-agent.ts'
+import { CallMaker, Step, StepState } from './calls/step.ts'
+import type { OperationRecord } from './events/operation-record.ts'
+import { Scopes } from './plugins/traced-activity.ts'
+import { runAt } from './run/current.ts'
+import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './run/info.ts'
+import { type CallSite, type OpenCall, OperationCore, type OperationHost } from './run/operation-core.ts'
 import {
   invalidCall,
   type LiveParent,
   type OperationInit,
   type ParentOperation,
   type ParkedOperation,
-} from './operation-init.ts'
-
-import type { OperationRecord } from './operation-record.ts'
-import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './operation-state.ts'
-import { RunTree } from './run-tree.ts'
-import { Scopes } from './scopes.ts'
-import { CallMaker, Step, StepState } from './step.ts'
+} from './run/operation-init.ts'
+import { RunTree } from './run/run-tree.ts'
 
 export interface CompleteInit {
   /** @default 'done' */

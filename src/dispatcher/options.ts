@@ -1,6 +1,6 @@
 import type { TokenUsage } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import type { Counters, HookFailure } from './report.ts'
+import type { Counters, HookFailure } from './events/report.ts'
 
 /** What one model call cost, in US dollars; undefined when the price is not known. */
 export type PriceOf = (call: { provider: string; model: string; usage: TokenUsage }) => number | undefined

@@ -4,7 +4,7 @@ import { TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher, type Operation } from 'hookspan'
 import { traceHooks } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { currentPlace } from '../../src/dispatcher/current.ts'
+import { currentPlace } from '../../src/dispatcher/run/current.ts'
 
 const here = () => currentPlace()?.core.info.operationId
 

@@ -1,6 +1,6 @@
-import { currentPlace } from '../../dispatcher/current.ts'
+import { CallMaker } from '../../dispatcher/calls/step.ts'
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
-import { CallMaker } from '../../dispatcher/step.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'

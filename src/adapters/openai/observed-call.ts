@@ -1,6 +1,6 @@
-import type { CurrentPlace } from '../../dispatcher/current.ts'
+import { type LlmCallRun, openLlmCall } from '../../dispatcher/calls/llm-call.ts'
 import type { CallMaker, LlmCallInit } from '../../dispatcher/index.ts'
-import { type LlmCallRun, openLlmCall } from '../../dispatcher/llm-call.ts'
+import type { CurrentPlace } from '../../dispatcher/run/current.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { currentModelCall, type ModelCallMark, noteScripted } from '../../internal/live-calls.ts'

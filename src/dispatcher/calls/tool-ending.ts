@@ -1,0 +1,133 @@
+import type { Refusal } from '../../gates/chain.ts'
+import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
+import { errorMessage, errorType } from '../../internal/errors.ts'
+import type { ToolEnd } from '../plugins/instrument.ts'
+import type { Scopes } from '../plugins/traced-activity.ts'
+import type { OperationCore } from '../run/operation-core.ts'
+import {
+  contentOf,
+  erroredOutcome,
+  refusedOutcome,
+  resultOutcome,
+  type ToolOutcome,
+  ToolResult,
+} from './tool-outcome.ts'
+
+/** How a tool call ends: what its caller gets, and what is told of it. */
+export interface ToolEnding<R> {
+  readonly outcome: ToolOutcome<R>
+  readonly success: boolean
+  readonly mocked: boolean
+}
+
+/** What stood in for the tool, and by which of its rules. */
+export interface MockOrigin {
+  readonly source: string
+  readonly rule?: string
+}
+
+/** A value came back. May throw when the value is so hostile that looking at it throws. */
+export function returnedEnding<R>(
+  state: 'completed' | 'mocked' | 'skipped',
+  toolCallId: string,
+  value: R,
+): ToolEnding<R> {
+  const mocked = state === 'mocked'
+  if (value instanceof ToolResult) {
+    const { content, success, data } = value
+    return { outcome: resultOutcome(state, data as R, toolCallId, content), success, mocked }
+  }
+  return { outcome: resultOutcome(state, value, toolCallId), success: !saysFailure(value), mocked }
+}
+
+/** A gate or a human refused. */
+export function refusedEnding<R>(toolCallId: string, refusal: Refusal): ToolEnding<R> {
+  return { outcome: refusedOutcome<R>(refusal, toolCallId), success: false, mocked: false }
+}
+
+/** The tool, or its stand-in, threw. */
+export function erroredEnding<R>(toolCallId: string, error: unknown, mocked: boolean): ToolEnding<R> {
+  return { outcome: erroredOutcome<R>(error, toolCallId), success: false, mocked }
+}
+
+/** Tells the hooks and the instruments. */
+export function reportToolEnd<R>(
+  core: OperationCore,
+  scopes: Scopes,
+  call: ToolCallContext,
+  ending: ToolEnding<R>,
+  { stepIndex, startedAt, origin }: ToolRunInfo,
+): void {
+  const { outcome, success, mocked } = ending
+  const errored = outcome.state === 'errored'
+  if (!core.skipUnheard(errored ? 'onToolCallError' : 'afterToolCall')) {
+    const shared = {
+      ...call,
+      ...(stepIndex !== undefined && { stepIndex }),
+      mocked,
+      ...(origin && { mockSource: origin.source }),
+      ...(origin?.rule !== undefined && { mockRule: origin.rule }),
+      executionTimeMs: performance.now() - startedAt,
+    }
+    if (errored) {
+      const { error } = outcome
+      const told = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+      core.emit('onToolCallError', { ...shared, ...told })
+    } else {
+      core.emit('afterToolCall', {
+        ...shared,
+        content: contentOf(outcome),
+        ...('result' in outcome && { result: outcome.result }),
+        success,
+        outcome: outcome.state as ToolCallOutcome,
+        ...('code' in outcome && { code: outcome.code, reason: outcome.reason }),
+      })
+    }
+  }
+  scopes.end(new ToolActivityEnd(call.args, ending), core.timestamp)
+}
+
+/** What a call's end is told with. */
+export interface ToolRunInfo {
+  readonly stepIndex: number | undefined
+  /** On the monotonic clock. */
+  readonly startedAt: number
+  readonly origin: MockOrigin | undefined
+}
+
+/** The end of a call as tracers see it. Its text is made only for those who capture content. */
+class ToolActivityEnd implements ToolEnd {
+  readonly kind = 'tool'
+  readonly outcome: ToolCallOutcome
+  readonly args: unknown
+  readonly success: boolean
+  readonly mocked: boolean
+  declare readonly result?: unknown
+  declare readonly error?: unknown
+  declare readonly code?: string
+  declare readonly refusal?: string
+  readonly #outcome: ToolOutcome
+
+  constructor(args: unknown, { outcome, success, mocked }: ToolEnding<unknown>) {
+    this.outcome = outcome.state as ToolCallOutcome
+    this.args = args
+    this.success = success
+    this.mocked = mocked
+    if ('result' in outcome) this.result = outcome.result
+    if ('error' in outcome) this.error = outcome.error
+    if ('code' in outcome) {
+      this.code = outcome.code
+      this.refusal = outcome.reason
+    }
+    this.#outcome = outcome
+  }
+
+  get content(): string {
+    return contentOf(this.#outcome)
+  }
+}
+
+/** The MCP and the plain convention of a result that reports a failure. */
+function saysFailure(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && (value as { isError?: unknown }).isError === true
+}

@@ -1,0 +1,181 @@
+import type { ApprovalRequest } from '../../gates/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { safeStringify, toContent } from '../../internal/json.ts'
+
+/** A tool message of the chat completions API; other APIs take `tool_call_id` and `content` apart. */
+export interface ToolMessage {
+  readonly role: 'tool'
+  readonly tool_call_id: string
+  readonly content: string
+}
+
+interface ToMessage {
+  /** What the model is to be told: the result, the error, or why the call did not happen. */
+  toToolMessage(): ToolMessage
+}
+
+/** How a tool call ended. Never a throw for what the tool did. */
+export type ToolOutcome<R = unknown> =
+  | ({ readonly state: 'completed' | 'mocked' | 'skipped'; readonly result: R } & ToMessage)
+  | ({ readonly state: 'errored'; readonly error: unknown } & ToMessage)
+  | ({
+      readonly state: 'denied' | 'rejected'
+      readonly code: string
+      readonly reason: string
+      /** True when the run is to end with this call. */
+      readonly stop?: true
+    } & ToMessage)
+  /** The approver parked the run: end it with `op.park()`, and resume it once the request is answered. */
+  | ({ readonly state: 'waiting'; readonly request?: ApprovalRequest } & ToMessage)
+
+/**
+ * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
+ * tool, or give the same fields to `event.mock()`.
+ */
+export class ToolResult<R = unknown> {
+  /** What the model is told. */
+  readonly content: string
+  /** False when the tool did its work and reports a failure. @default true */
+  readonly success: boolean
+  /** What the caller gets as the result; the content when absent. */
+  readonly data: R | string
+
+  constructor(fields: { content: string; success?: boolean; data?: R }) {
+    this.content = fields.content
+    this.success = fields.success ?? true
+    this.data = Object.hasOwn(fields, 'data') ? (fields.data as R) : fields.content
+  }
+}
+
+/** Outcomes whose own fields are just their data. What the model is told is made when it is asked for, once. */
+abstract class Outcome {
+  readonly #toolCallId: string
+  #content: string | undefined
+
+  constructor(toolCallId: string, content?: string) {
+    this.#toolCallId = toolCallId
+    this.#content = content
+  }
+
+  /** See {@link contentOf}. */
+  static content(outcome: Outcome): string {
+    outcome.#content ??= outcome.describe()
+    return outcome.#content
+  }
+
+  protected abstract describe(): string
+
+  toToolMessage(): ToolMessage {
+    return { role: 'tool', tool_call_id: this.#toolCallId, content: Outcome.content(this) }
+  }
+}
+
+class ResultOutcome<R> extends Outcome {
+  readonly state: 'completed' | 'mocked' | 'skipped'
+  readonly result: R
+
+  constructor(state: ResultOutcome<R>['state'], result: R, toolCallId: string, content?: string) {
+    super(toolCallId, content)
+    this.state = state
+    this.result = result
+  }
+
+  protected describe(): string {
+    return toContent(this.result)
+  }
+}
+
+class ErroredOutcome extends Outcome {
+  readonly state = 'errored'
+  readonly error: unknown
+
+  constructor(error: unknown, toolCallId: string) {
+    super(toolCallId)
+    this.error = error
+  }
+
+  protected describe(): string {
+    return errorContent(this.error)
+  }
+}
+
+class RefusedOutcome extends Outcome {
+  readonly state: 'denied' | 'rejected'
+  readonly code: string
+  readonly reason: string
+  declare readonly stop?: true
+
+  constructor(refusal: Refused, toolCallId: string) {
+    super(toolCallId)
+    this.state = refusal.kind === 'deny' ? 'denied' : 'rejected'
+    this.code = refusal.code
+    this.reason = refusal.reason
+    if (refusal.stop) this.stop = true
+  }
+
+  protected describe(): string {
+    const { state, code, reason } = this
+    return refusalContent({ kind: state === 'denied' ? 'deny' : 'reject', code, reason })
+  }
+}
+
+class WaitingOutcome extends Outcome {
+  readonly state = 'waiting'
+  declare readonly request?: ApprovalRequest
+
+  constructor(request: ApprovalRequest | undefined, toolCallId: string) {
+    super(toolCallId)
+    if (request !== undefined) this.request = request
+  }
+
+  protected describe(): string {
+    return safeStringify({ waiting: 'human', ...(this.request && { requestId: this.request.id }) })
+  }
+}
+
+interface Refused {
+  kind: 'deny' | 'reject'
+  code: string
+  reason: string
+  stop: boolean
+}
+
+/** What the model is told of a call. */
+export function contentOf(outcome: ToolOutcome): string {
+  return Outcome.content(outcome as unknown as Outcome)
+}
+
+/** `content`: what the model is told, where that is not the result itself. */
+export function resultOutcome<R>(
+  state: 'completed' | 'mocked' | 'skipped',
+  result: R,
+  toolCallId: string,
+  content?: string,
+): ToolOutcome<R> {
+  return new ResultOutcome(state, result, toolCallId, content)
+}
+
+export function erroredOutcome<R>(error: unknown, toolCallId: string): ToolOutcome<R> {
+  return new ErroredOutcome(error, toolCallId)
+}
+
+export function refusedOutcome<R>(refusal: Refused, toolCallId: string): ToolOutcome<R> {
+  return new RefusedOutcome(refusal, toolCallId)
+}
+
+export function waitingOutcome<R>(request: ApprovalRequest | undefined, toolCallId: string): ToolOutcome<R> {
+  return new WaitingOutcome(request, toolCallId)
+}
+
+/** What the model is told of a call that did not happen. */
+export function refusalContent(refusal: { kind: 'deny' | 'reject'; code: string; reason: string }): string {
+  const { code, reason } = refusal
+  return safeStringify(
+    refusal.kind === 'deny' ? { denied: true, code, reason } : { rejected: true, code, reason },
+  )
+}
+
+/** What the model is told of a tool that threw. */
+export function errorContent(error: unknown): string {
+  return `Error: ${errorMessage(error)}`
+}

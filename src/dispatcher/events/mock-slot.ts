@@ -1,0 +1,71 @@
+import type { ToolMock } from '../../hooks/index.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+
+/** Where the handlers of one `beforeToolCall` put their mock. */
+export class MockSlot {
+  #mock: ToolMock | null = null
+  #closed: string | undefined
+  #onMock: (() => void) | undefined
+
+  /** `closed`: why no mock can be taken, from the beginning. */
+  constructor(closed?: string) {
+    this.#closed = closed
+  }
+
+  readonly mock = (result: ToolMock): void => {
+    if (this.#closed !== undefined) throw new HookspanError('MOCK_TOO_LATE', this.#closed)
+    try {
+      assertToolMock(result)
+    } catch (error) {
+      // Whoever mocks does not want the real tool to run: a malformed mock fails the call instead.
+      this.#take({ error })
+      throw error
+    }
+    this.#take(result)
+  }
+
+  #take(mock: ToolMock): void {
+    if (this.#mock !== null) return
+    this.#mock = mock
+    this.#onMock?.()
+  }
+
+  onMock(listener: () => void): void {
+    this.#onMock = listener
+  }
+
+  get current(): ToolMock | null {
+    return this.#mock
+  }
+
+  /** Decides the call: what was mocked until now stands, anything later throws. */
+  close(): ToolMock | null {
+    this.#onMock = undefined
+    this.#closed ??=
+      'event.mock() was called after the call was decided. Call it before the handler returns, ' +
+      'or raise the `timeoutMs` of the hook.'
+    return this.#mock
+  }
+}
+
+/** @throws HookspanError `MOCK_INVALID` naming the value. */
+export function assertToolMock(value: unknown): asserts value is ToolMock {
+  if (typeof value === 'object' && value !== null) {
+    const { content, success, delayMs } = value as Record<string, unknown>
+    const hasError = Object.hasOwn(value, 'error')
+    const delayOk = delayMs === undefined || (typeof delayMs === 'number' && delayMs >= 0)
+    if (!delayOk) {
+      throw new HookspanError(
+        'MOCK_INVALID',
+        `Expected \`delayMs\` to be a number >= 0, got ${describeValue(delayMs)}.`,
+      )
+    }
+    if (hasError !== (content !== undefined) && (hasError || typeof content === 'string')) {
+      if (success === undefined || typeof success === 'boolean') return
+    }
+  }
+  throw new HookspanError(
+    'MOCK_INVALID',
+    `Expected event.mock() to get { content: string, success?: boolean, data? } or { error }, got ${describeValue(value)}.`,
+  )
+}

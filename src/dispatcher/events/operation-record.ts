@@ -1,0 +1,317 @@
+import { DEFAULT_PRIORITY } from '../../hooks/agent-hook.ts'
+import {
+  type AgentHook,
+  type AnyHookType,
+  EXTENDED_HOOK_TYPES,
+  HOOK_TYPES,
+  type HookEvent,
+  isHookType,
+  type ToolMock,
+} from '../../hooks/index.ts'
+import { MAX_TIMER_MS } from '../../internal/async.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import type { OperationInfo } from '../plugins/instrument.ts'
+import type { PluginSet } from '../plugins/plugin-set.ts'
+import { HookQueue, type QueueOwner } from './hook-queue.ts'
+import { MockSlot } from './mock-slot.ts'
+import type { Reporter } from './report.ts'
+import { type Detach, detachOf, stampEvent } from './stamp.ts'
+
+/** What a record needs of its dispatcher. */
+export interface RecordHost {
+  readonly reporter: Reporter
+  readonly mockTimeoutMs: number
+  readonly plugins: PluginSet
+  nextOrder(): number
+  /** A handler of the record goes on asynchronously. */
+  busy(record: OperationRecord): void
+  /** The record has no work in flight any more. */
+  settled(record: OperationRecord): void
+}
+
+/** Who hears the events of one type, in order, and what of each event must be copied for them. */
+interface Audience {
+  readonly queues: readonly HookQueue[]
+  readonly detach: Detach | undefined
+}
+
+/**
+ * An object that inherits nothing, so that `constructor` is no hook type. Looking up a name in it takes half of what
+ * a Map takes, and that is a quarter of what an event costs that nobody hears.
+ */
+function Bare(): void {}
+Bare.prototype = Object.create(null)
+
+function noAudiences(): Partial<Record<AnyHookType, Audience>> {
+  return new (Bare as unknown as new () => object)()
+}
+
+const NO_CONSUMER =
+  'event.mock() has no effect under dispatch("beforeToolCall"). Let the runtime call dispatchBeforeToolCall().'
+
+/** Everything the dispatcher holds of one operation. */
+export class OperationRecord implements QueueOwner {
+  info: OperationInfo
+  /** True once an `Operation` speaks for it, which tells the instruments itself. */
+  managed = false
+  /** True once `onComplete` was dispatched. */
+  completed = false
+  /** Set by each event, taken back by the sweeper. */
+  active = true
+  /** Milliseconds that the sweeper saw pass without an event. */
+  idleMs = 0
+  sequence = 0
+  /** Set by an `Operation`: a run that waits for a human is not idle. */
+  questions: { readonly awaited: boolean } | undefined
+  /** Set by an `Operation` that is traced. */
+  traced: { readonly traceparent: string | undefined } | undefined
+  clock: () => number = Date.now
+  readonly #host: RecordHost
+  readonly #own = new Map<string, HookQueue>()
+  readonly #global = new Map<AgentHook, HookQueue>()
+  readonly #busy = new Set<HookQueue>()
+  #audiences = noAudiences()
+  /** Events dispatched by a handler while an event is on its way to several hooks: told after that one, in order. */
+  #deferred: (() => void)[] | undefined
+  #delivering = false
+
+  constructor(host: RecordHost, info: OperationInfo) {
+    this.#host = host
+    this.info = info
+  }
+
+  get traceparent(): string | undefined {
+    return this.traced?.traceparent
+  }
+
+  get operationId(): string {
+    return this.info.operationId
+  }
+
+  hookIds(): ReadonlyMap<string, HookQueue> {
+    return this.#own
+  }
+
+  get ownHookCount(): number {
+    return this.#own.size
+  }
+
+  add(hooks: readonly AgentHook[]): void {
+    for (const hook of hooks) this.#own.set(hook.id, this.#queueFor(hook, this.#host.nextOrder()))
+    this.#audiences = noAudiences()
+  }
+
+  removeHooks(hooks: readonly { readonly id: string }[]): void {
+    for (const hook of hooks) {
+      const queue = this.#own.get(hook.id)
+      if (queue === undefined || (queue.hook as unknown) !== hook) continue
+      queue.remove()
+      this.#own.delete(hook.id)
+    }
+    this.#audiences = noAudiences()
+  }
+
+  /** Takes the operation's own hooks out; what was dispatched to them before is still delivered. */
+  forgetHooks(): void {
+    this.#own.clear()
+    this.#audiences = noAudiences()
+  }
+
+  /** The plugins changed. Queues of hooks that stay are kept, with what waits in them. */
+  refreshGlobals(): void {
+    const current = new Set(this.#host.plugins.hooks.map(({ hook }) => hook))
+    for (const [hook, queue] of this.#global) {
+      if (current.has(hook)) continue
+      queue.remove()
+      this.#global.delete(hook)
+    }
+    this.#audiences = noAudiences()
+  }
+
+  hasHooks(type?: AnyHookType): boolean {
+    if (type !== undefined) return isHookType(type) && (this.#audienceOf(type)?.queues.length ?? 0) > 0
+    return this.#own.size > 0 || this.#host.plugins.hooks.length > 0
+  }
+
+  /** Counts an event that would reach nobody. False when somebody would hear it: then it is to be emitted. */
+  skipUnheard(type: AnyHookType): boolean {
+    const audience = this.#audiences[type] ?? this.#audienceOf(type)
+    if (audience === undefined || audience.queues.length > 0 || this.#instrumented) return false
+    this.#count(type)
+    return true
+  }
+
+  #count(type: AnyHookType): number {
+    this.active = true
+    if (type === 'onComplete') this.completed = true
+    return this.sequence++
+  }
+
+  /** Fire and forget. Never throws. */
+  emit(type: AnyHookType, init: object): void {
+    const audience = this.#audiences[type] ?? this.#audienceOf(type)
+    if (audience === undefined) return
+    const sequence = this.#count(type)
+    if (audience.queues.length === 0 && !this.#instrumented) return
+    const event = this.#stamp(type, init, sequence)
+    if (event === undefined) return
+    if (type === 'beforeToolCall') withMock(event, new MockSlot(NO_CONSUMER))
+    this.#deliver(audience, event, undefined)
+  }
+
+  /** The handlers of `beforeToolCall`, once each, and the mock that one of them may have set. */
+  decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
+    const audience = this.#audiences.beforeToolCall ?? this.#audienceOf('beforeToolCall')
+    if (audience === undefined) return null
+    const sequence = this.#count('beforeToolCall')
+    if (audience.queues.length === 0 && !this.#instrumented) return null
+    const event = this.#stamp('beforeToolCall', init, sequence)
+    if (event === undefined) return null
+    const slot = new MockSlot(closed)
+    withMock(event, slot)
+    let waiting = audience.queues.length
+    let wake: (() => void) | undefined
+    this.#deliver(audience, event, () => {
+      if (--waiting === 0) wake?.()
+    })
+    if (waiting === 0 || slot.current !== null || closed !== undefined) return slot.close()
+    return new Promise<ToolMock | null>((resolve) => {
+      wake = () => {
+        clearTimeout(timer)
+        resolve(slot.close())
+      }
+      slot.onMock(wake)
+      // From the call on, and not from when its turn comes: parallel calls do not add up what a handler hangs.
+      const limitMs = Math.max(...audience.queues.map(({ timeoutMs }) => timeoutMs))
+      const timer = limitMs > MAX_TIMER_MS ? undefined : setTimeout(wake, limitMs)
+    })
+  }
+
+  /** The event, or undefined when what the runtime handed over cannot be read. */
+  #stamp(type: AnyHookType, init: object, sequence: number): HookEvent | undefined {
+    this.#host.reporter.counters.dispatched++
+    try {
+      return stampEvent(this.info, type, init, sequence, this.clock())
+    } catch (error) {
+      this.#refuse(type, error)
+      return undefined
+    }
+  }
+
+  #refuse(type: AnyHookType, error: unknown): void {
+    const { operationId } = this.info
+    this.#host.reporter.failure({ kind: 'failed', hookId: `dispatch ${type}`, operationId, error })
+  }
+
+  /** Whether an instrument hears the events themselves. That of an `Operation` hears its activities instead. */
+  get #instrumented(): boolean {
+    return !this.managed && this.#host.plugins.instruments.length > 0
+  }
+
+  #deliver(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
+    if (this.#delivering) {
+      this.#deferred ??= []
+      this.#deferred.push(() => this.#deliverNow(audience, event, onSettled))
+      return
+    }
+    if (audience.queues.length === 1 && !this.#instrumented) {
+      audience.detach?.(event)
+      audience.queues[0]?.deliver(event, onSettled)
+      return
+    }
+    this.#delivering = true
+    this.#deliverNow(audience, event, onSettled)
+    if (this.#deferred !== undefined) this.#deliverDeferred(this.#deferred)
+    this.#delivering = false
+  }
+
+  #deliverDeferred(deferred: readonly (() => void)[]): void {
+    for (let i = 0; i < deferred.length; i++) deferred[i]?.()
+    this.#deferred = undefined
+  }
+
+  /** The last hook gets the event itself, the others copies made before any of them ran. */
+  #deliverNow(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
+    const { queues, detach } = audience
+    const told = this.#instrumented && this.#tellInstruments(event)
+    const last = queues.length - 1
+    const copies: HookEvent[] = []
+    for (let i = 0; i <= last; i++) {
+      const copy = i === last && !told ? event : { ...event }
+      detach?.(copy)
+      copies.push(copy)
+    }
+    for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, onSettled)
+  }
+
+  /** Whether there was an instrument, which may keep the event. */
+  #tellInstruments(event: HookEvent): boolean {
+    const { reporter, plugins } = this.#host
+    const { instruments } = plugins
+    for (const instrument of instruments) {
+      try {
+        instrument.onEvent?.(event)
+      } catch (error) {
+        const { hookType, operationId } = event
+        reporter.failure({ kind: 'instrument', hookId: 'instrument', hookType, operationId, error })
+      }
+    }
+    return instruments.length > 0
+  }
+
+  /** Undefined for what is no hook type, which is reported. */
+  #audienceOf(type: AnyHookType): Audience | undefined {
+    const known = this.#audiences[type]
+    if (known !== undefined) return known
+    if (!isHookType(type)) {
+      const types = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
+      const message = `Unknown hook type ${describeValue(type)}; the event was not delivered. Known types: ${types}.`
+      this.#refuse(type, new HookspanError('INVALID_EVENT', message))
+      return undefined
+    }
+    const list = [...this.#own.values()].filter((queue) => queue.hook.type === type)
+    for (const { hook, order } of this.#host.plugins.hooks) {
+      if (hook.type !== type) continue
+      let queue = this.#global.get(hook)
+      if (queue === undefined) {
+        queue = this.#queueFor(hook, order)
+        this.#global.set(hook, queue)
+      }
+      list.push(queue)
+    }
+    list.sort((a, b) => priorityOf(a) - priorityOf(b) || a.order - b.order)
+    const audience = { queues: list, detach: detachOf(type) }
+    this.#audiences[type] = audience
+    return audience
+  }
+
+  #queueFor(hook: AgentHook, order: number): HookQueue {
+    const timeoutMs = hook.type === 'beforeToolCall' ? this.#host.mockTimeoutMs : undefined
+    return new HookQueue(hook, this.#host.reporter, this, order, timeoutMs)
+  }
+
+  /** Events that wait for a handler or are being handled. */
+  get pending(): number {
+    let pending = 0
+    for (const queue of this.#busy) pending += queue.pending
+    return pending
+  }
+
+  busy(queue: HookQueue): void {
+    if (this.#busy.size === 0) this.#host.busy(this)
+    this.#busy.add(queue)
+  }
+
+  idle(queue: HookQueue): void {
+    if (this.#busy.delete(queue) && this.#busy.size === 0) this.#host.settled(this)
+  }
+}
+
+function priorityOf(queue: HookQueue): number {
+  return queue.hook.priority ?? DEFAULT_PRIORITY
+}
+
+function withMock(event: HookEvent, slot: MockSlot): void {
+  const loose = event as { mock?: MockSlot['mock'] }
+  loose.mock = slot.mock
+}

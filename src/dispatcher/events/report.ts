@@ -1,0 +1,131 @@
+import { channel } from 'node:diagnostics_channel'
+import type { GateRecord } from '../../gates/chain.ts'
+import type { AnyHookType, ApprovalOutcome } from '../../hooks/index.ts'
+import { isThenable } from '../../internal/async.ts'
+import { errorMessage } from '../../internal/errors.ts'
+
+/** What is published on `node:diagnostics_channel` `hookspan:hook` for each hook run. */
+export interface HookRunMessage {
+  readonly status: 'started' | 'completed' | 'failed' | 'timed_out' | 'dropped'
+  readonly hookId: string
+  readonly hookType: AnyHookType
+  readonly operationId: string
+  /** Absent for `dropped`, which stands for `count` events. */
+  readonly sequence?: number
+  readonly durationMs?: number
+  readonly error?: unknown
+  readonly count?: number
+}
+
+/** What is published on the same channel for each gate decision. */
+export interface GateDecidedMessage extends GateRecord {
+  readonly status: 'decided'
+  readonly operationId: string
+  readonly toolCallId?: string
+}
+
+/** What is published on the same channel for each question to a human. */
+export interface ApprovalMessage {
+  readonly status: 'approval'
+  readonly requestId: string
+  readonly gateId: string
+  readonly operationId: string
+  readonly toolCallId: string
+  /** `parked`: the answer will come to the run that is resumed. */
+  readonly outcome: ApprovalOutcome | 'parked'
+  readonly code?: string
+  /** How long the human took. */
+  readonly durationMs?: number
+}
+
+/** Why a hook or a plugin did not do its work. The agent is not affected by any of these. */
+export interface HookFailure {
+  readonly kind: 'failed' | 'timed_out' | 'dropped' | 'instrument'
+  /** The hook's id, or the plugin's name for `instrument`. */
+  readonly hookId: string
+  readonly hookType?: AnyHookType
+  readonly operationId?: string
+  readonly error?: unknown
+  /** Events lost in this burst, for `dropped`. */
+  readonly count?: number
+  /** One sentence with the mend. */
+  readonly message: string
+}
+
+export interface Counters {
+  dispatched: number
+  delivered: number
+  failed: number
+  timedOut: number
+  dropped: number
+}
+
+/** `HookRunMessage | GateDecidedMessage` per hook and gate run; free when nobody subscribes. */
+export const HOOK_CHANNEL = 'hookspan:hook'
+const hookChannel = channel(HOOK_CHANNEL)
+
+/** How many distinct ids the default reporting remembers, so that it stays bounded. */
+const MAX_WARNED_IDS = 1_000
+
+/** Where everything that goes wrong beside the agent's path is told. */
+export class Reporter {
+  readonly counters: Counters = { dispatched: 0, delivered: 0, failed: 0, timedOut: 0, dropped: 0 }
+  readonly #onHookError: (failure: HookFailure) => void
+  readonly #warned = new Set<string>()
+
+  constructor(onHookError?: (failure: HookFailure) => void) {
+    this.#onHookError = onHookError ?? ((failure) => this.#warnOnce(failure))
+  }
+
+  get observed(): boolean {
+    return hookChannel.hasSubscribers
+  }
+
+  publish(message: HookRunMessage | GateDecidedMessage | ApprovalMessage): void {
+    if (hookChannel.hasSubscribers) hookChannel.publish(message)
+  }
+
+  /** Counts a failure and tells it. Never throws. */
+  failure(failure: Omit<HookFailure, 'message'>): void {
+    if (failure.kind === 'timed_out') this.counters.timedOut++
+    else if (failure.kind !== 'dropped') this.counters.failed++
+    const warn = (error: unknown) =>
+      this.#warnOnce({
+        ...failure,
+        hookId: 'onHookError',
+        message: `onHookError threw: ${errorMessage(error)}.`,
+      })
+    try {
+      const told: unknown = this.#onHookError({ ...failure, message: sentence(failure) })
+      if (told !== undefined && isThenable(told)) new Promise((resolve) => resolve(told)).catch(warn)
+    } catch (error) {
+      warn(error)
+    }
+  }
+
+  #warnOnce(failure: HookFailure): void {
+    if (this.#warned.has(failure.hookId) || this.#warned.size >= MAX_WARNED_IDS) return
+    this.#warned.add(failure.hookId)
+    try {
+      console.warn(
+        `[hookspan] ${failure.message} Further failures of it are counted in stats() and not repeated here.`,
+      )
+    } catch {
+      // A console that throws must not reach the agent.
+    }
+  }
+}
+
+function sentence({ kind, hookId, hookType, error, count }: Omit<HookFailure, 'message'>): string {
+  const hook = hookType === undefined ? `"${hookId}"` : `Hook "${hookId}" (${hookType})`
+  switch (kind) {
+    case 'timed_out':
+      return `${hook} did not settle within its \`timeoutMs\`; its next event is delivered now.`
+    case 'dropped':
+      return `${hook} is too slow: ${count} events were dropped. Make it faster or raise \`maxPending\`.`
+    case 'instrument':
+      return `Plugin ${hook} threw while tracing: ${errorMessage(error)}.`
+    default:
+      return `${hook} threw: ${errorMessage(error)}.`
+  }
+}

@@ -1,0 +1,56 @@
+import type { Refusal } from '../../gates/chain.ts'
+import type { SettledExecution } from '../../gates/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import type { OperationCore } from '../run/operation-core.ts'
+
+/** What an approved call may do: run, and say how it ended; take the result of an earlier run; nothing. */
+export type Claimed =
+  | { readonly state: 'run'; readonly settle?: Settle }
+  | { readonly state: 'done'; readonly result: SettledExecution }
+  | { readonly state: 'refused'; readonly refusal: Refusal }
+
+type Settle = (result: SettledExecution) => Promise<void>
+
+/** Claims the one run that an approval allows, where the approver keeps a ledger of them. Never throws. */
+export async function claimExecution(core: OperationCore, requestId: string): Promise<Claimed> {
+  const settle = settlerOf(core, requestId)
+  const ledger = core.approver?.ledger
+  if (ledger === undefined || settle === undefined) return { state: 'run' }
+  try {
+    const claim = await ledger.claim(requestId)
+    if (claim.state === 'done') return claim
+    if (claim.state !== 'unknown') return { state: 'run', settle }
+    const reason = 'the process ended while the approved tool was running; it is not run a second time'
+    return { state: 'refused', refusal: { kind: 'deny', code: 'execution_unknown', reason, stop: false } }
+  } catch (error) {
+    const reason = `the approved call could not be claimed: ${errorMessage(error)}`
+    return { state: 'refused', refusal: { kind: 'deny', code: 'approval_error', reason, stop: false } }
+  }
+}
+
+/** Writes down how an approved run ended. Undefined where nobody keeps a ledger. */
+export function settlerOf(core: OperationCore, requestId: string): Settle | undefined {
+  const ledger = core.approver?.ledger
+  if (ledger === undefined) return undefined
+  return async (result) => {
+    try {
+      await ledger.settle(requestId, result)
+    } catch (error) {
+      const { operationId } = core.info
+      core.host.reporter.failure({ kind: 'failed', hookId: 'approval.settle', operationId, error })
+    }
+  }
+}
+
+/** Nobody needs the answer to a parked question any more. The approver is told, and what it throws is reported. */
+export function withdrawParked(core: OperationCore, requestId: string): void {
+  const report = (error: unknown) => {
+    const { operationId } = core.info
+    core.host.reporter.failure({ kind: 'failed', hookId: 'approval.withdraw', operationId, error })
+  }
+  try {
+    Promise.resolve(core.approver?.withdraw?.(requestId)).catch(report)
+  } catch (error) {
+    report(error)
+  }
+}

@@ -1,0 +1,73 @@
+import type { ApprovalOptions, ApprovalRequest, Gate, GatePoint } from '../../gates/index.ts'
+import { digestOf } from '../../internal/json.ts'
+import { sha256 } from '../../internal/sha256.ts'
+import { snapshot } from '../../internal/snapshot.ts'
+import type { DecideOptions } from '../run/decide.ts'
+import type { OperationCore } from '../run/operation-core.ts'
+
+/** What a human is asked about: a tool call, or whatever else a gate decides on. */
+export interface Question extends DecideOptions {
+  readonly point: GatePoint
+  readonly payload: unknown
+  readonly approval: ApprovalOptions
+  readonly gate: Gate
+  /** How many gates of the same id decide before it: plugins do not know each other's ids. */
+  readonly namesake: number
+}
+
+/** Deterministic, so that a resumed run finds the answer to its own question and to no other. */
+function requestIdOf(core: OperationCore, callKey: string, question: Question): string {
+  const { point } = question
+  const where = point === 'beforeToolCall' ? [] : [point]
+  const text = JSON.stringify([core.runKey, core.info.operationId, callKey, ...gateKey(question), ...where])
+  return `apr_${sha256(text).slice(0, 32)}`
+}
+
+export function requestFor(core: OperationCore, question: Question): ApprovalRequest {
+  const { operationId, rootOperationId, agentName } = core.info
+  const { point, approval, gate, apiName, model, stepIndex } = question
+  const callKey = question.callKey ?? `${point}-${stepIndex ?? 'run'}-${core.nextQuestion()}`
+  const requestedAt = core.record.clock()
+  const args = snapshot(question.payload)
+  return {
+    id: requestIdOf(core, callKey, question),
+    operationId,
+    rootOperationId,
+    ...(agentName !== undefined && { agentName }),
+    toolCallId: question.toolCallId ?? callKey,
+    callKey,
+    gateId: gate.id,
+    point,
+    identifier: question.identifier ?? point,
+    apiName: apiName ?? model ?? point,
+    args,
+    argsDigest: digestOf(args),
+    ...(approval.instructions !== undefined && { instructions: approval.instructions }),
+    ...(approval.approvers !== undefined && { approvers: approval.approvers }),
+    requestedAt,
+    // Infinity leaves it to the approver, as JSON cannot carry it.
+    ...(Number.isFinite(approval.timeoutMs) && { expiresAt: requestedAt + Number(approval.timeoutMs) }),
+    allow: approval.allow ?? ['approve', 'edit', 'reject'],
+  }
+}
+
+const ALWAYS = 'hookspan.alwaysAllow'
+
+/** What is told one gate must not count for another of the same id. */
+function gateKey({ gate, namesake }: Question): readonly (string | number)[] {
+  return namesake === 0 ? [gate.id] : [gate.id, namesake]
+}
+
+export function allowKey(question: Question, { identifier, apiName }: ApprovalRequest): string {
+  return JSON.stringify([...gateKey(question), identifier, apiName])
+}
+
+export function isAlwaysAllowed(core: OperationCore, key: string): boolean {
+  const allowed = core.tree.state.get(ALWAYS)
+  return Array.isArray(allowed) && allowed.includes(key)
+}
+
+export function allowAlways(core: OperationCore, key: string): void {
+  const allowed = (core.tree.state.get(ALWAYS) as string[] | undefined) ?? []
+  core.tree.state.set(ALWAYS, [...allowed, key])
+}

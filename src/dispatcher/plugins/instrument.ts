@@ -1,0 +1,226 @@
+import type { GateRecord } from '../../gates/chain.ts'
+import type {
+  AnyHookType,
+  ApprovalOutcome,
+  CompletionReason,
+  HookEvent,
+  HumanAction,
+  LlmRequest,
+  LlmResponse,
+  PendingTool,
+  RunTotals,
+  TokenUsage,
+  ToolCallOutcome,
+  ToolSource,
+} from '../../hooks/index.ts'
+
+/** Who an operation is: the same for all of its activities. */
+export interface OperationInfo {
+  readonly operationId: string
+  readonly rootOperationId: string
+  readonly parentOperationId?: string
+  readonly agentName?: string
+  readonly agentId?: string
+  readonly userId?: string
+  readonly conversationId?: string
+}
+
+/** Something with a beginning and an end, as a tracer needs it: raw values, never copied, never to be changed. */
+export type Activity =
+  | {
+      readonly kind: 'operation'
+      readonly input?: unknown
+      readonly instructions?: string
+      /** W3C `traceparent` of a caller in another process. */
+      readonly traceparent?: string
+      /** True when this operation continues one that was parked. */
+      readonly resumed?: boolean
+      readonly attributes?: Readonly<Record<string, string | number | boolean>>
+    }
+  | { readonly kind: 'step'; readonly stepIndex: number; readonly stepType?: string }
+  | {
+      readonly kind: 'llm'
+      readonly callKey: string
+      readonly model: string
+      readonly provider: string
+      readonly request: LlmRequest
+      readonly serverAddress?: string
+      readonly serverPort?: number
+    }
+  | {
+      readonly kind: 'tool'
+      readonly callKey: string
+      readonly identifier: string
+      readonly source: ToolSource
+      readonly apiName: string
+      readonly args: unknown
+      readonly toolCallId: string
+      readonly callIndex: number
+      readonly description?: string
+    }
+  | {
+      readonly kind: 'human'
+      readonly pendingTools: readonly PendingTool[]
+      readonly instructions?: string
+      readonly requestId?: string
+    }
+  | { readonly kind: 'compact'; readonly messageCount: number; readonly tokenCount: number }
+  | {
+      readonly kind: 'agent'
+      readonly callKey: string
+      readonly agentName?: string
+      readonly agentId: string
+      readonly instruction: string
+      /** True when the child runs in another process, so that no operation of this process continues the span. */
+      readonly remote: boolean
+    }
+  | { readonly kind: 'gate'; readonly gateId: string; readonly point: string }
+
+/** How an activity ended, by its kind. `error` is what it failed with: absent unless it failed by throwing. */
+export type ActivityEnd =
+  | OperationEnd
+  | StepEnd
+  | LlmEnd
+  | ToolEnd
+  | HumanEnd
+  | CompactEnd
+  | AgentEnd
+  | GateEnd
+
+export interface OperationEnd {
+  readonly kind: 'operation'
+  /** Absent while the run is parked. */
+  readonly reason?: CompletionReason
+  readonly totals?: RunTotals
+  readonly abandoned?: boolean
+  /** What it waits for; it goes on in another operation of the same id. */
+  readonly waitingFor?: string
+  /** The run's last word. */
+  readonly content?: string
+  readonly error?: unknown
+}
+
+export interface StepEnd {
+  readonly kind: 'step'
+  readonly error?: unknown
+  readonly waitingFor?: string
+}
+
+export interface LlmEnd {
+  readonly kind: 'llm'
+  readonly error?: unknown
+  readonly response?: LlmResponse
+  /** What heads the response, where that costs less than all of it. */
+  readonly reply?: Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
+  readonly usage?: TokenUsage
+  readonly costUsd?: number
+  readonly timeToFirstChunkMs?: number
+  /** `cut`: the stream stopped with neither a finish reason nor an end marker. */
+  readonly streamEnd?: 'finished' | 'abandoned' | 'cut'
+  /** The effective one, after the gates. */
+  readonly request?: LlmRequest
+  readonly mocked?: boolean
+}
+
+export interface ToolEnd {
+  readonly kind: 'tool'
+  readonly outcome: ToolCallOutcome | 'waiting'
+  /** Those that were effective, after the gates. */
+  readonly args: unknown
+  readonly result?: unknown
+  readonly success?: boolean
+  readonly mocked?: boolean
+  /** Why a gate or a human refused. */
+  readonly code?: string
+  readonly refusal?: string
+  /** What the model is told. */
+  readonly content?: string
+  readonly error?: unknown
+}
+
+export interface HumanEnd {
+  readonly kind: 'human'
+  readonly action?: HumanAction
+  readonly approvalOutcome?: ApprovalOutcome
+  readonly approver?: string
+  readonly rejectionReason?: string
+  readonly waitedMs?: number
+  readonly code?: string
+  readonly waitingFor?: string
+  readonly error?: unknown
+}
+
+export interface CompactEnd {
+  readonly kind: 'compact'
+  readonly groupId?: string
+  readonly messagesBefore?: number
+  readonly messagesAfter?: number
+  readonly tokensBefore?: number
+  readonly tokensAfter?: number
+  readonly summary?: string
+  readonly error?: unknown
+}
+
+export interface AgentEnd {
+  readonly kind: 'agent'
+  readonly success?: boolean
+  readonly subOperationId?: string
+  readonly threadId?: string
+  readonly content?: string
+  readonly usage?: TokenUsage
+  readonly waitingFor?: string
+  readonly error?: unknown
+}
+
+export interface GateEnd {
+  readonly kind: 'gate'
+  readonly gate: GateRecord
+  readonly error?: undefined
+}
+
+/** Something that happened while an activity was open. */
+export type Annotation =
+  | { readonly kind: 'gate'; readonly record: GateRecord }
+  /** `source`: what stood in for the tool or model: `event.mock`, `mock`, `replay`, `simulated`, `scripted`. */
+  | { readonly kind: 'mock'; readonly source: string; readonly rule?: string; readonly hookId?: string }
+  | { readonly kind: 'retry'; readonly attempt: number; readonly error?: unknown }
+  | {
+      readonly kind: 'custom'
+      readonly name: string
+      readonly attributes?: Readonly<Record<string, string | number | boolean>>
+    }
+
+/** An open activity. */
+export interface ActivityScope {
+  /**
+   * Runs code with this activity as the current one, so that what the code traces becomes its child. `place` may be
+   * taken along, to be found by whoever set itself as the carrier of places; one that is not is kept elsewhere.
+   */
+  run<T>(fn: () => T, place?: unknown): T
+  annotate?(annotation: Annotation): void
+  /** Called once. `timestamp`: epoch milliseconds, only when the operation has a clock of its own. */
+  end(result: ActivityEnd, timestamp?: number): void
+  /** W3C trace context of this activity. */
+  readonly traceparent?: string
+}
+
+/**
+ * What a tracer plugs in. It sees activities, not events: their beginning, their end, and the code between the
+ * two. Whatever it throws is reported and changes nothing.
+ */
+export interface Instrument {
+  /**
+   * Opens an activity below `parent`, a scope this instrument made (absent for a root operation).
+   * `timestamp`: epoch milliseconds, only when the operation has a clock of its own.
+   */
+  start(
+    activity: Activity,
+    operation: OperationInfo,
+    parent: ActivityScope | undefined,
+    timestamp?: number,
+  ): ActivityScope | undefined
+  /** Every event of an operation that is driven by `dispatch` alone. Raw: not a copy. */
+  onEvent?(event: HookEvent<AnyHookType>): void
+  /** An operation driven by `dispatch` alone was unregistered or swept; whatever is open of it ends now. */
+  onRelease?(operationId: string, info: { abandoned: boolean }): void
+}

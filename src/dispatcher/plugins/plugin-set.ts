@@ -1,0 +1,60 @@
+import type { Approver, Gate } from '../../gates/index.ts'
+import type { AgentHook } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import type { StandIn } from '../calls/stand-in.ts'
+import type { Instrument } from './instrument.ts'
+import { assertPlugin, type Plugin } from './plugin.ts'
+
+/** A plugin's hook with its place in the order of registration. */
+export interface GlobalHook {
+  readonly hook: AgentHook
+  readonly order: number
+}
+
+/** The plugins of a dispatcher, and what they bring, put together when they change and not when an event comes. */
+export class PluginSet {
+  readonly #nextOrder: () => number
+  #plugins: readonly Plugin[] = []
+  instruments: readonly Instrument[] = []
+  hooks: readonly GlobalHook[] = []
+  gates: readonly Gate[] = []
+  standIns: readonly StandIn[] = []
+  approver: Approver | undefined
+
+  constructor(nextOrder: () => number) {
+    this.#nextOrder = nextOrder
+  }
+
+  get size(): number {
+    return this.#plugins.length
+  }
+
+  /** @throws HookspanError `INVALID_PLUGIN`, `INVALID_HOOK`, `INVALID_GATE`, `DUPLICATE_HOOK`. */
+  add(plugin: Plugin): void {
+    assertPlugin(plugin)
+    if (this.#plugins.includes(plugin)) {
+      throw new HookspanError(
+        'INVALID_PLUGIN',
+        `Plugin "${plugin.name}" is already in use. Dispose it first.`,
+      )
+    }
+    const at = plugin.replaces === undefined ? -1 : this.#plugins.indexOf(plugin.replaces)
+    this.#set(at < 0 ? [...this.#plugins, plugin] : this.#plugins.with(at, plugin))
+  }
+
+  remove(plugin: Plugin): void {
+    this.#set(this.#plugins.filter((other) => other !== plugin))
+  }
+
+  #set(plugins: readonly Plugin[]): void {
+    const orders = new Map(this.hooks.map(({ hook, order }) => [hook, order]))
+    this.#plugins = plugins
+    this.instruments = plugins.flatMap((plugin) => plugin.instrument ?? [])
+    this.gates = plugins.flatMap((plugin) => plugin.gates ?? [])
+    this.standIns = plugins.flatMap((plugin) => plugin.standIn ?? [])
+    this.approver = plugins.findLast((plugin) => plugin.approver)?.approver
+    this.hooks = plugins
+      .flatMap((plugin) => plugin.hooks ?? [])
+      .map((hook) => ({ hook, order: orders.get(hook) ?? this.#nextOrder() }))
+  }
+}

@@ -1,0 +1,63 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { carried } from '../../internal/carrier.ts'
+import type { ModelCallMark } from '../../internal/live-calls.ts'
+import type { Scopes } from '../plugins/traced-activity.ts'
+import type { CallSite, OperationCore } from './operation-core.ts'
+
+/** The operation, and the place in it, that the running code belongs to. */
+export interface CurrentPlace {
+  readonly core: OperationCore
+  readonly site: CallSite
+  /** Set where the code runs that makes a model call. */
+  readonly modelCall?: ModelCallMark
+}
+
+/** A place that no tracer's context takes along, and the one that was taken along where it was set. */
+interface StoredPlace {
+  readonly place: CurrentPlace
+  readonly over: unknown
+}
+
+const stored = new AsyncLocalStorage<StoredPlace>()
+
+/** Runs code as part of an operation, so that calls made without a `step` in hand find their place in it. */
+export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
+  const place: CurrentPlace = { core, site }
+  return site.scopes.run(() => {
+    const over = carried()
+    return over === place ? fn() : stored.run({ place, over }, fn)
+  }, place)
+}
+
+/** The same, inside one call of the site: what the code calls becomes that call's child. */
+export function runWithin<T>(core: OperationCore, site: CallSite, scopes: Scopes, fn: () => T): T {
+  return runAt(core, new InnerSite(scopes, site.stepIndex), fn)
+}
+
+class InnerSite implements CallSite {
+  readonly scopes: Scopes
+  readonly stepIndex: number | undefined
+  #callIndex = 0
+
+  constructor(scopes: Scopes, stepIndex: number | undefined) {
+    this.scopes = scopes
+    this.stepIndex = stepIndex
+  }
+
+  nextCallIndex(): number {
+    return this.#callIndex++
+  }
+}
+
+/** Undefined where no operation runs, and where the one that ran has ended. */
+export function currentPlace(): CurrentPlace | undefined {
+  const place = innermostPlace()
+  return place === undefined || place.core.ended ? undefined : place
+}
+
+/** A stored place is the inner one as long as nothing else was taken along since. */
+function innermostPlace(): CurrentPlace | undefined {
+  const along = carried() as CurrentPlace | undefined
+  const own = stored.getStore()
+  return own !== undefined && (along === undefined || own.over === along) ? own.place : along
+}
