@@ -1,7 +1,7 @@
 import type { PriceOf } from '../dispatcher/index.ts'
+import { addUsage, NO_USAGE } from '../dispatcher/run/usage.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { addUsage, NO_USAGE } from '../internal/usage.ts'
 import { warnOfUnknownPrice } from './prices.ts'
 
 interface SpendingOptions {

@@ -5,7 +5,7 @@ import { toContent } from '../internal/json.ts'
 import { parentOf } from './calls/call-agent.ts'
 import { CallMaker, Step, StepState } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
-import { Scopes } from './plugins/traced-activity.ts'
+import { TracedActivity } from './plugins/traced-activity.ts'
 import { runAt } from './run/current.ts'
 import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './run/info.ts'
 import { type CallSite, type OpenCall, OperationCore, type OperationHost } from './run/operation-core.ts'
@@ -84,7 +84,7 @@ export class Operation extends CallMaker {
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
     const traceparent =
       init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : parent?.traceparent)
-    const scopes = Scopes.open(
+    const traced = TracedActivity.open(
       host.plugins.instruments,
       {
         kind: 'operation',
@@ -95,12 +95,12 @@ export class Operation extends CallMaker {
         ...(init.attributes !== undefined && { attributes: init.attributes }),
       },
       info,
-      live?.scopes,
+      live?.traced,
       init.clock?.(),
       report,
     )
     const joined = joinSignals(init.signal, live?.signal)
-    const core = new OperationCore(host, record, info, init, scopes, {
+    const core = new OperationCore(host, record, info, init, traced, {
       signal: joined.signal,
       release: joined.release,
       agentPath: [...(parent?.agentPath ?? []), info.agentName ?? info.operationId],
@@ -109,11 +109,11 @@ export class Operation extends CallMaker {
       tree: live?.tree ?? new RunTree(init.resume?.tree),
       questions: live?.questions,
     })
-    record.traced = scopes
+    record.traced = traced
     record.questions = core.questions
     if (init.resume !== undefined) core.restore(init.resume)
     let callIndex = 0
-    const operation = new Operation(core, { scopes, stepIndex: undefined, nextCallIndex: () => callIndex++ })
+    const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
     live?.started(info.operationId)
     if (init.resume === undefined) core.emit('onStart', init.input === undefined ? {} : { input: init.input })
@@ -139,7 +139,7 @@ export class Operation extends CallMaker {
 
   /** W3C trace context of the run, to hand to another process. */
   get traceparent(): string | undefined {
-    return this.#core.scopes.traceparent
+    return this.#core.traced.traceparent
   }
 
   get ended(): boolean {
@@ -158,7 +158,7 @@ export class Operation extends CallMaker {
 
   /** This operation as the parent of one that another process, or another runtime, starts. */
   asParent(): ParentOperation {
-    return parentOf(this.#core, this.#core.scopes, () => {})
+    return parentOf(this.#core, this.#core.traced, () => {})
   }
 
   /** Runs code as part of this operation, so that what it traces becomes a child of the run's span. */
@@ -183,8 +183,8 @@ export class Operation extends CallMaker {
     const startedAt = performance.now()
     const stepType = suspended?.stepType ?? init.stepType
     const typed = stepType === undefined ? {} : { stepType }
-    const scopes = core.open(core, { kind: 'step', stepIndex, ...typed })
-    const state = new StepState(scopes, stepIndex, suspended)
+    const traced = core.open(core, { kind: 'step', stepIndex, ...typed })
+    const state = new StepState(traced, stepIndex, suspended)
     const finish = (failure?: { error: unknown }) => {
       if (!core.skipUnheard('afterStep')) {
         core.emit('afterStep', {
@@ -195,7 +195,7 @@ export class Operation extends CallMaker {
           ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
         })
       }
-      scopes.end({ kind: 'step', ...failure }, core.timestamp)
+      traced.end({ kind: 'step', ...failure }, core.timestamp)
     }
     const open: OpenCall = {
       cut: (reason) =>
@@ -209,12 +209,12 @@ export class Operation extends CallMaker {
     try {
       const result = await runAt(core, state, () => fn(new Step(core, state)))
       if (state.suspended) {
-        if (core.untrack(open)) scopes.end({ kind: 'step', waitingFor: 'human' }, core.timestamp)
+        if (core.untrack(open)) traced.end({ kind: 'step', waitingFor: 'human' }, core.timestamp)
         core.openStep = state.save(stepType)
         return result
       }
       if (!core.ended && core.decidesAt('afterStep')) {
-        const decided = await core.decide('afterStep', state.summary(), { scopes, stepIndex })
+        const decided = await core.decide('afterStep', state.summary(), { traced, stepIndex })
         if (isRefusal(decided)) core.requestStop(decided)
       }
       if (core.untrack(open)) finish()
@@ -251,7 +251,7 @@ export class Operation extends CallMaker {
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
     const decided = core.decidesAt('beforeComplete')
-      ? await core.decide('beforeComplete', asked, { scopes: core.scopes, stepIndex: undefined })
+      ? await core.decide('beforeComplete', asked, { traced: core.traced, stepIndex: undefined })
       : undefined
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
@@ -294,7 +294,7 @@ export class Operation extends CallMaker {
     core.questions.park()
     const parked = parkedOf(core, init.waitingFor)
     core.ended = true
-    core.scopes.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
+    core.traced.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.leave()
     return parked
   }
@@ -340,7 +340,7 @@ export class Operation extends CallMaker {
       ...failure,
     })
     core.ended = true
-    core.scopes.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
+    core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
   }
 }

@@ -25,9 +25,40 @@ export type HookType = (typeof HOOK_TYPES)[number]
 export type ExtendedHookType = (typeof EXTENDED_HOOK_TYPES)[number]
 export type AnyHookType = HookType | ExtendedHookType
 
-const ALL_TYPES: ReadonlySet<string> = new Set([...HOOK_TYPES, ...EXTENDED_HOOK_TYPES])
+/** What the events of a group are about: each group is one kind of activity, `run` the operation itself. */
+export type HookGroup = 'run' | 'step' | 'tool' | 'human' | 'compaction' | 'subAgent' | 'llm'
+
+/** Where each event stands in its activity, and of what kind that is. The one table: whatever goes by group reads it. */
+export const HOOK_GROUPS: {
+  readonly [T in AnyHookType]: {
+    readonly group: HookGroup
+    /** `end`: it was done; `failure`: it threw; `note`: one more thing is told of it. */
+    readonly moment: 'begin' | 'end' | 'failure' | 'note'
+  }
+} = {
+  onStart: { group: 'run', moment: 'begin' },
+  onComplete: { group: 'run', moment: 'end' },
+  onError: { group: 'run', moment: 'note' },
+  beforeStep: { group: 'step', moment: 'begin' },
+  afterStep: { group: 'step', moment: 'end' },
+  beforeToolCall: { group: 'tool', moment: 'begin' },
+  afterToolCall: { group: 'tool', moment: 'end' },
+  onToolCallError: { group: 'tool', moment: 'failure' },
+  beforeHumanIntervention: { group: 'human', moment: 'begin' },
+  afterHumanIntervention: { group: 'human', moment: 'end' },
+  onStopByHumanIntervention: { group: 'human', moment: 'note' },
+  beforeCompact: { group: 'compaction', moment: 'begin' },
+  afterCompact: { group: 'compaction', moment: 'end' },
+  onCompactError: { group: 'compaction', moment: 'failure' },
+  beforeCallAgent: { group: 'subAgent', moment: 'begin' },
+  afterCallAgent: { group: 'subAgent', moment: 'end' },
+  onCallAgentError: { group: 'subAgent', moment: 'failure' },
+  beforeLlmCall: { group: 'llm', moment: 'begin' },
+  afterLlmCall: { group: 'llm', moment: 'end' },
+  onLlmCallError: { group: 'llm', moment: 'failure' },
+}
 
 /** Whether `value` is one of the twenty hook types. */
 export function isHookType(value: unknown): value is AnyHookType {
-  return typeof value === 'string' && ALL_TYPES.has(value)
+  return typeof value === 'string' && Object.hasOwn(HOOK_GROUPS, value)
 }

@@ -28,8 +28,8 @@ export type {
   ToolCallErrorEvent,
 } from './events.ts'
 export { EVENT_SCHEMA_VERSION } from './events.ts'
-export type { AnyHookType, ExtendedHookType, HookType } from './hook-types.ts'
-export { EXTENDED_HOOK_TYPES, HOOK_TYPES, isHookType } from './hook-types.ts'
+export type { AnyHookType, ExtendedHookType, HookGroup, HookType } from './hook-types.ts'
+export { EXTENDED_HOOK_TYPES, HOOK_GROUPS, HOOK_TYPES, isHookType } from './hook-types.ts'
 export type {
   ApprovalOutcome,
   CompletionReason,

@@ -56,7 +56,7 @@ export async function runCallAgent<R>(
   const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
   const callKey = waited?.callKey ?? core.nextCallKey()
   const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
-  const scopes = core.open(site, {
+  const traced = core.open(site, {
     kind: 'agent',
     callKey,
     ...(agentName !== undefined && { agentName }),
@@ -81,7 +81,7 @@ export async function runCallAgent<R>(
       errorMessage: errorMessage(error),
       executionTimeMs: performance.now() - startedAt,
     })
-    scopes.end(
+    traced.end(
       { kind: 'agent', error, ...(subOperationId !== undefined && { subOperationId }) },
       core.timestamp,
     )
@@ -93,7 +93,7 @@ export async function runCallAgent<R>(
   core.track(open)
   try {
     const question = {
-      scopes,
+      traced,
       stepIndex: site.stepIndex,
       identifier: 'agent',
       apiName: agentName ?? agentId,
@@ -109,7 +109,7 @@ export async function runCallAgent<R>(
     }
     core.assertRunning()
     core.signal?.throwIfAborted()
-    const parent = parentOf(core, scopes, (id) => {
+    const parent = parentOf(core, traced, (id) => {
       subOperationId = id
     })
     const result =
@@ -117,12 +117,12 @@ export async function runCallAgent<R>(
         ? (decided.result as R)
         : await untilAborted(
             Promise.resolve(
-              runWithin(core, site, scopes, () => fn(parent, { signal: core.signal, instruction })),
+              runWithin(core, site, traced, () => fn(parent, { signal: core.signal, instruction })),
             ),
             core.signal,
           )
     if (isParked(result)) {
-      if (core.untrack(open)) scopes.end({ kind: 'agent', waitingFor: 'human' }, core.timestamp)
+      if (core.untrack(open)) traced.end({ kind: 'agent', waitingFor: 'human' }, core.timestamp)
       const apiName = agentName ?? agentId
       core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
       return result
@@ -133,7 +133,7 @@ export async function runCallAgent<R>(
       if (subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
       subOperationId ??= child.subOperationId
       core.emit('afterCallAgent', { ...told(), ...child, executionTimeMs: performance.now() - startedAt })
-      scopes.end(
+      traced.end(
         { kind: 'agent', ...child, ...(subOperationId !== undefined && { subOperationId }) },
         core.timestamp,
       )
@@ -148,11 +148,11 @@ export async function runCallAgent<R>(
 /** What a child is started with. Only the plain fields survive JSON. */
 export function parentOf(
   core: OperationCore,
-  scopes: LiveParent['live']['scopes'],
+  traced: LiveParent['live']['traced'],
   started: (operationId: string) => void,
 ): ParentOperation {
   const { operationId, rootOperationId, userId, conversationId } = core.info
-  const { traceparent } = scopes
+  const { traceparent } = traced
   const parent: ParentOperation = {
     operationId,
     rootOperationId,
@@ -163,7 +163,7 @@ export function parentOf(
   }
   const { signal, approver, tree, questions } = core
   const live: LiveParent['live'] = {
-    scopes,
+    traced,
     gates: () => core.allGates(),
     approver,
     tree,

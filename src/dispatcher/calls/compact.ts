@@ -37,7 +37,7 @@ export async function runCompact<R extends CompactResult>(
   if (typeof fn !== 'function') throw invalidCall('fn', 'a compaction', 'the function that compacts', fn)
   const { messageCount, tokenCount } = init
   const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
-  const scopes = core.open(site, { kind: 'compact', messageCount, tokenCount })
+  const traced = core.open(site, { kind: 'compact', messageCount, tokenCount })
   const fail = (error: unknown): void => {
     core.emit('onCompactError', {
       ...where,
@@ -47,7 +47,7 @@ export async function runCompact<R extends CompactResult>(
       messageCount,
       tokenCount,
     })
-    scopes.end({ kind: 'compact', error }, core.timestamp)
+    traced.end({ kind: 'compact', error }, core.timestamp)
   }
   const open: OpenCall = {
     cut: (reason) => fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
@@ -57,7 +57,7 @@ export async function runCompact<R extends CompactResult>(
     const decided = await core.decide(
       'beforeCompact',
       { messageCount, tokenCount },
-      { scopes, stepIndex: site.stepIndex },
+      { traced, stepIndex: site.stepIndex },
     )
     core.emit('beforeCompact', { ...where, messageCount, tokenCount })
     if (isRefusal(decided)) {
@@ -66,7 +66,7 @@ export async function runCompact<R extends CompactResult>(
       })
     }
     core.assertRunning()
-    const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, scopes, fn)
+    const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, traced, fn)
     const after = {
       ...(result?.groupId !== undefined && { groupId: result.groupId }),
       messagesBefore: messageCount,
@@ -77,7 +77,7 @@ export async function runCompact<R extends CompactResult>(
     }
     if (core.untrack(open)) {
       core.emit('afterCompact', { ...where, ...after })
-      scopes.end({ kind: 'compact', ...after }, core.timestamp)
+      traced.end({ kind: 'compact', ...after }, core.timestamp)
     }
     return result
   } catch (error) {

@@ -2,12 +2,12 @@ import type { ChainResult } from '../../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { noteScriptedReply } from '../../internal/live-calls.ts'
 import { bufferStream } from '../../internal/llm/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../../internal/llm/read-reply.ts'
 import type { LlmReading } from '../../internal/llm/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../../internal/llm/watch-stream.ts'
 import type { DecideOptions } from '../run/decide.ts'
+import { noteScriptedReply } from '../run/live-calls.ts'
 import { type CallSite, effectiveRequest, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { OpenLlmCall } from './told-llm-call.ts'
@@ -97,7 +97,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
       core.assertRunning()
       const { signal } = core
       signal?.throwIfAborted()
-      const { traceparent } = this.scopes
+      const { traceparent } = this.traced
       const gated = core.decidesAt('afterLlmCall')
       const asked = this.enter(() => fn(this.request, { signal, traceparent, gated }))
       noteScriptedReply(this.mark, asked)
@@ -171,8 +171,8 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
   }
 
   #where(): DecideOptions {
-    const { scopes, provider, callKey } = this
-    return { scopes, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
+    const { traced, provider, callKey } = this
+    return { traced, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
   }
 
   /** What a gate puts in the model's place. */

@@ -1,10 +1,10 @@
 import type { EventInit, TokenUsage } from '../../hooks/index.ts'
 import type { LlmReading } from '../../internal/llm/reading.ts'
-import { addOptional, addUsage } from '../../internal/usage.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { currentPlace } from '../run/current.ts'
 import type { CallSite, LlmNote, OperationCore } from '../run/operation-core.ts'
 import type { ParentOperation, SavedStep } from '../run/operation-init.ts'
+import { addOptional, addUsage } from '../run/usage.ts'
 import { type CallAgentInit, runCallAgent } from './call-agent.ts'
 import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
 import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
@@ -102,7 +102,7 @@ export class Step extends CallMaker {
 
 /** What a step collects for its `afterStep`. */
 export class StepState implements CallSite {
-  readonly scopes: Scopes
+  readonly traced: TracedActivity
   readonly stepIndex: number
   readonly report: StepReport = {}
   #callIndex = 0
@@ -113,8 +113,8 @@ export class StepState implements CallSite {
   #usage: TokenUsage | undefined
   #costUsd: number | undefined
 
-  constructor(scopes: Scopes, stepIndex: number, saved?: SavedStep) {
-    this.scopes = scopes
+  constructor(traced: TracedActivity, stepIndex: number, saved?: SavedStep) {
+    this.traced = traced
     this.stepIndex = stepIndex
     this.#callIndex = saved?.callCount ?? 0
     this.#last = saved?.last

@@ -1,10 +1,10 @@
 import type { LlmRequest } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { type ModelCallMark, noteScripted, runModelCall } from '../../internal/live-calls.ts'
 import type { LlmHead, LlmReading } from '../../internal/llm/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { CurrentPlace } from '../run/current.ts'
+import { type ModelCallMark, noteScripted, runModelCall } from '../run/live-calls.ts'
 import type { CallSite, OpenCall, OperationCore } from '../run/operation-core.ts'
 import type { LlmCallInit } from './llm-call.ts'
 
@@ -14,7 +14,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
   protected readonly site: CallSite
   protected readonly init: LlmCallInit<R>
   protected readonly callKey: string
-  protected readonly scopes: Scopes
+  protected readonly traced: TracedActivity
   protected readonly provider: string
   protected request: LlmRequest
   protected firstChunkMs: number | undefined
@@ -32,7 +32,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     this.provider = init.provider ?? 'openai'
     this.mark = { model: init.model, scripted: false }
     this.callKey = core.nextCallKey()
-    this.scopes = core.open(site, activityOf(init, this.request, this.provider, this.callKey))
+    this.traced = core.open(site, activityOf(init, this.request, this.provider, this.callKey))
     core.track(this)
   }
 
@@ -43,7 +43,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
   enter<T>(fn: () => T): T {
     const { core, site, mark } = this
     const place: Required<CurrentPlace> = { core, site, modelCall: mark }
-    return this.scopes.run(() => runModelCall(place, fn), place)
+    return this.traced.run(() => runModelCall(place, fn), place)
   }
 
   /** What was answered, for what its headers say of who answered. */
@@ -90,7 +90,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
       const { response } = reading
       core.emit('afterLlmCall', { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs })
     }
-    this.scopes.end(end, core.timestamp)
+    this.traced.end(end, core.timestamp)
   }
 
   #failed(error: unknown): void {
@@ -107,7 +107,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
       executionTimeMs: this.elapsedMs,
     })
     const partial = this.readSoFar()
-    this.scopes.end(
+    this.traced.end(
       {
         kind: 'llm',
         error,
@@ -122,7 +122,7 @@ export abstract class OpenLlmCall<R> implements OpenCall {
 
   #scripted(error?: unknown): boolean {
     noteScripted(this.mark, error)
-    if (this.mark.scripted) this.scopes.annotate({ kind: 'mock', source: 'scripted' })
+    if (this.mark.scripted) this.traced.annotate({ kind: 'mock', source: 'scripted' })
     return this.mark.scripted
   }
 

@@ -3,11 +3,11 @@ import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import type { CompletionReason, ToolCallContext, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { assertToolMayRun } from '../../internal/live-calls.ts'
 import { claimExecution, settlerOf } from '../humans/claim-execution.ts'
 import type { Activity } from '../plugins/instrument.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { runWithin } from '../run/current.ts'
+import { assertToolMayRun } from '../run/live-calls.ts'
 import { type CallSite, endedError, type OpenCall, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type WaitingCall } from '../run/operation-init.ts'
 import { settleTool } from './read-generator.ts'
@@ -67,7 +67,7 @@ class ToolCallRun<A, R> implements OpenCall {
   readonly #core: OperationCore
   readonly #site: CallSite
   readonly #init: ToolCallInit<A>
-  readonly #scopes: Scopes
+  readonly #traced: TracedActivity
   readonly #startedAt = performance.now()
   readonly #waited: WaitingCall | undefined
   readonly #settled: string[]
@@ -91,7 +91,7 @@ class ToolCallRun<A, R> implements OpenCall {
     this.#init = init
     this.#call = call
     if (waited === undefined) core.countToolCall()
-    this.#scopes = core.open(site, activityOf(call, init.description))
+    this.#traced = core.open(site, activityOf(call, init.description))
     core.track(this)
   }
 
@@ -182,7 +182,7 @@ class ToolCallRun<A, R> implements OpenCall {
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
     const { identifier, apiName, toolCallId, callKey, args } = this.#call
     return this.#core.decide(point, payload, {
-      scopes: this.#scopes,
+      traced: this.#traced,
       stepIndex: this.#site.stepIndex,
       identifier,
       apiName,
@@ -200,7 +200,7 @@ class ToolCallRun<A, R> implements OpenCall {
     const { toolCallId, apiName, callKey, callIndex, args } = this.#call
     const approvedBy = this.#approvedBy
     if (this.#core.untrack(this))
-      this.#scopes.end({ kind: 'tool', outcome: 'waiting', args }, this.#core.timestamp)
+      this.#traced.end({ kind: 'tool', outcome: 'waiting', args }, this.#core.timestamp)
     this.#core.waiting.push({
       toolCallId,
       apiName,
@@ -260,7 +260,7 @@ class ToolCallRun<A, R> implements OpenCall {
 
   #noteOrigin(origin: MockOrigin): void {
     this.#origin = origin
-    this.#scopes.annotate({ kind: 'mock', ...origin })
+    this.#traced.annotate({ kind: 'mock', ...origin })
   }
 
   async #mocked(mock: ToolMock): Promise<ToolEnding<R>> {
@@ -303,10 +303,10 @@ class ToolCallRun<A, R> implements OpenCall {
     const context: ToolRunContext = {
       signal: signal ?? NEVER_ABORTED,
       toolCallId: this.#call.toolCallId,
-      traceparent: this.#scopes.traceparent,
+      traceparent: this.#traced.traceparent,
     }
     // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
-    return runWithin(this.#core, this.#site, this.#scopes, () =>
+    return runWithin(this.#core, this.#site, this.#traced, () =>
       settleTool(fn(this.#call.args as A, context), (value) => this.#progress(value), signal),
     )
   }
@@ -345,7 +345,7 @@ class ToolCallRun<A, R> implements OpenCall {
   #report(ending: ToolEnding<R>): void {
     const { stepIndex } = this.#site
     const info = { stepIndex, startedAt: this.#startedAt, origin: this.#origin }
-    reportToolEnd(this.#core, this.#scopes, this.#call, ending, info)
+    reportToolEnd(this.#core, this.#traced, this.#call, ending, info)
   }
 
   /** The operation ends while the call is in flight. */

@@ -2,7 +2,7 @@ import type { Refusal } from '../../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import {
   contentOf,
@@ -53,7 +53,7 @@ export function erroredEnding<R>(toolCallId: string, error: unknown, mocked: boo
 /** Tells the hooks and the instruments. */
 export function reportToolEnd<R>(
   core: OperationCore,
-  scopes: Scopes,
+  traced: TracedActivity,
   call: ToolCallContext,
   ending: ToolEnding<R>,
   { stepIndex, startedAt, origin }: ToolRunInfo,
@@ -84,7 +84,7 @@ export function reportToolEnd<R>(
       })
     }
   }
-  scopes.end(new ToolActivityEnd(call.args, ending), core.timestamp)
+  traced.end(new ToolActivityEnd(call.args, ending), core.timestamp)
 }
 
 /** What a call's end is told with. */

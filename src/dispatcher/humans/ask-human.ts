@@ -11,7 +11,7 @@ import { type Verdict, Withdrawn, withdrawn } from './verdict.ts'
 
 /** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
 export async function askHuman(core: OperationCore, question: Question): Promise<AskResult> {
-  const { gate, scopes, waited } = question
+  const { gate, traced, waited } = question
   const { approver, questions } = core
   if (approver === undefined) {
     const reason = `gate "${gate.id}" requires an approval, and no approver is plugged in`
@@ -42,7 +42,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   const pendingTools = [{ identifier, apiName, args, toolCallId }]
   const where = question.stepIndex === undefined ? {} : { stepIndex: question.stepIndex }
   const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
-  const human = scopes.open(
+  const human = traced.open(
     { kind: 'human', ...shown, requestId: request.id },
     core.info,
     resumed?.requestedAt ?? core.timestamp,

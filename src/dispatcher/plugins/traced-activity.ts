@@ -13,8 +13,8 @@ type Report = (error: unknown) => void
  * One activity as all instruments see it. Isolates them: an instrument that throws changes neither the activity
  * nor what the other instruments see, and the code in `run` runs exactly once.
  */
-export class Scopes {
-  static readonly none: Scopes = new Scopes([], [], () => {})
+export class TracedActivity {
+  static readonly none: TracedActivity = new TracedActivity([], [], () => {})
 
   readonly #instruments: readonly Instrument[]
   readonly #scopes: readonly (ActivityScope | undefined)[]
@@ -35,11 +35,11 @@ export class Scopes {
     instruments: readonly Instrument[],
     activity: Activity,
     info: OperationInfo,
-    parent: Scopes | undefined,
+    parent: TracedActivity | undefined,
     timestamp: number | undefined,
     report: Report,
-  ): Scopes {
-    if (instruments.length === 0) return Scopes.none
+  ): TracedActivity {
+    if (instruments.length === 0) return TracedActivity.none
     const scopes: (ActivityScope | undefined)[] = []
     for (const instrument of instruments) {
       try {
@@ -49,12 +49,12 @@ export class Scopes {
         report(error)
       }
     }
-    return new Scopes(instruments, scopes, report)
+    return new TracedActivity(instruments, scopes, report)
   }
 
   /** A child activity, seen by the same instruments. */
-  open(activity: Activity, info: OperationInfo, timestamp?: number): Scopes {
-    return Scopes.open(this.#instruments, activity, info, this, timestamp, this.#report)
+  open(activity: Activity, info: OperationInfo, timestamp?: number): TracedActivity {
+    return TracedActivity.open(this.#instruments, activity, info, this, timestamp, this.#report)
   }
 
   of(instrument: Instrument): ActivityScope | undefined {

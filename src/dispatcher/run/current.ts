@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { carried } from '../../internal/carrier.ts'
-import type { ModelCallMark } from '../../internal/live-calls.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
+import type { ModelCallMark } from './live-calls.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
 
 /** The operation, and the place in it, that the running code belongs to. */
@@ -23,24 +23,24 @@ const stored = new AsyncLocalStorage<StoredPlace>()
 /** Runs code as part of an operation, so that calls made without a `step` in hand find their place in it. */
 export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
   const place: CurrentPlace = { core, site }
-  return site.scopes.run(() => {
+  return site.traced.run(() => {
     const over = carried()
     return over === place ? fn() : stored.run({ place, over }, fn)
   }, place)
 }
 
 /** The same, inside one call of the site: what the code calls becomes that call's child. */
-export function runWithin<T>(core: OperationCore, site: CallSite, scopes: Scopes, fn: () => T): T {
-  return runAt(core, new InnerSite(scopes, site.stepIndex), fn)
+export function runWithin<T>(core: OperationCore, site: CallSite, traced: TracedActivity, fn: () => T): T {
+  return runAt(core, new InnerSite(traced, site.stepIndex), fn)
 }
 
 class InnerSite implements CallSite {
-  readonly scopes: Scopes
+  readonly traced: TracedActivity
   readonly stepIndex: number | undefined
   #callIndex = 0
 
-  constructor(scopes: Scopes, stepIndex: number | undefined) {
-    this.scopes = scopes
+  constructor(traced: TracedActivity, stepIndex: number | undefined) {
+    this.traced = traced
     this.stepIndex = stepIndex
   }
 

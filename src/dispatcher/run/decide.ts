@@ -8,12 +8,12 @@ import {
 import { decidesAt } from '../../gates/gate.ts'
 import type { Gate, GatePoint } from '../../gates/index.ts'
 import { askHuman } from '../humans/ask-human.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { OperationCore } from './operation-core.ts'
 import type { WaitingCall } from './operation-init.ts'
 
 export interface DecideOptions {
-  readonly scopes: Scopes
+  readonly traced: TracedActivity
   readonly stepIndex: number | undefined
   readonly identifier?: string
   readonly apiName?: string
@@ -66,8 +66,8 @@ export class OperationGates {
   async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
     const gates = this.at(point)
     if (gates.length === 0) return undefined
-    const { scopes, parkable: _parkable, waited: _waited, settled: _settled, ...where } = options
-    const { traceparent } = scopes
+    const { traced, parkable: _parkable, waited: _waited, settled: _settled, ...where } = options
+    const { traceparent } = traced
     const ctx = {
       point,
       ...this.#core.info,
@@ -91,14 +91,14 @@ export class OperationGates {
   }
 
   /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
-  #inScopeOfItsOwn({ scopes }: DecideOptions): NonNullable<ChainOptions['around']> {
+  #inScopeOfItsOwn({ traced }: DecideOptions): NonNullable<ChainOptions['around']> {
     return async (gate, point, run) => {
       if (gate.runtime === undefined || gate.runtime === 'function') {
         const verdict = await run()
-        scopes.annotate({ kind: 'gate', record: verdict.record })
+        traced.annotate({ kind: 'gate', record: verdict.record })
         return verdict
       }
-      const scope = scopes.open(
+      const scope = traced.open(
         { kind: 'gate', gateId: gate.id, point },
         this.#core.info,
         this.#core.timestamp,

@@ -54,7 +54,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
   const { operationId, rootOperationId, parentOperationId } = core.info
   const { agentName, agentId, userId, conversationId } = core.info
   const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
-  const { traceparent } = core.scopes
+  const { traceparent } = core.traced
   return {
     version: 1,
     operationId,

@@ -10,7 +10,6 @@ import type {
 } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { LlmReading } from '../../internal/llm/reading.ts'
-import { addOptional, addUsage, NO_USAGE } from '../../internal/usage.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
 import { withdrawParked } from '../humans/claim-execution.ts'
@@ -18,10 +17,11 @@ import { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { Activity, OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { type DecideOptions, OperationGates } from './decide.ts'
 import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
 import type { RunTree } from './run-tree.ts'
+import { addOptional, addUsage, NO_USAGE } from './usage.ts'
 
 /** What an operation needs of its dispatcher. */
 export interface OperationHost {
@@ -34,7 +34,7 @@ export interface OperationHost {
 
 /** One place in an operation from which calls are made: the operation itself, or one of its steps. */
 export interface CallSite {
-  readonly scopes: Scopes
+  readonly traced: TracedActivity
   readonly stepIndex: number | undefined
   nextCallIndex(): number
   /** Told of each model call that ended, for the step's summary. */
@@ -60,7 +60,7 @@ export class OperationCore {
   readonly record: OperationRecord
   readonly info: OperationInfo
   readonly init: OperationInit
-  readonly scopes: Scopes
+  readonly traced: TracedActivity
   readonly signal: AbortSignal | undefined
   readonly agentPath: readonly string[]
   readonly #gates: OperationGates
@@ -96,7 +96,7 @@ export class OperationCore {
     record: OperationRecord,
     info: OperationInfo,
     init: OperationInit,
-    scopes: Scopes,
+    traced: TracedActivity,
     inherited: {
       signal: AbortSignal | undefined
       release: () => void
@@ -111,7 +111,7 @@ export class OperationCore {
     this.record = record
     this.info = info
     this.init = init
-    this.scopes = scopes
+    this.traced = traced
     this.signal = inherited.signal
     this.#release = inherited.release
     this.agentPath = inherited.agentPath
@@ -171,10 +171,10 @@ export class OperationCore {
   }
 
   async #decideStart(): Promise<unknown> {
-    const { scopes, init } = this
+    const { traced, init } = this
     const decided =
       init.resume === undefined
-        ? await this.decide('onStart', init.input, { scopes, stepIndex: undefined })
+        ? await this.decide('onStart', init.input, { traced, stepIndex: undefined })
         : undefined
     if (isRefusal(decided)) this.requestStop(decided)
     this.#started = true
@@ -203,8 +203,8 @@ export class OperationCore {
     return this.init.clock?.()
   }
 
-  open(site: { readonly scopes: Scopes }, activity: Activity): Scopes {
-    return site.scopes.open(activity, this.info, this.timestamp)
+  open(site: { readonly traced: TracedActivity }, activity: Activity): TracedActivity {
+    return site.traced.open(activity, this.info, this.timestamp)
   }
 
   nextCallKey(): string {

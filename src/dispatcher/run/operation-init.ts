@@ -5,7 +5,7 @@ import { describeValue, HookspanError } from '../../internal/errors.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { Operation } from '../operation.ts'
 import type { PriceOf } from '../options.ts'
-import type { Scopes } from '../plugins/traced-activity.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { LlmNote } from './operation-core.ts'
 import type { RunTree } from './run-tree.ts'
 
@@ -28,7 +28,7 @@ export interface ParentOperation {
 /** What only a parent in the same process carries. */
 export interface LiveParent extends ParentOperation {
   readonly live: {
-    readonly scopes: Scopes
+    readonly traced: TracedActivity
     readonly gates: () => readonly Gate[]
     readonly approver: Approver | undefined
     readonly tree: RunTree

@@ -1,6 +1,6 @@
+import { addToolGuard, currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { matchesGlob } from '../../internal/glob.ts'
-import { addToolGuard, currentModelCall } from '../../internal/live-calls.ts'
 import { Failures } from '../failures.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { addNetworkGuard } from './network-guard.ts'

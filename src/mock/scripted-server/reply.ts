@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SCRIPTED_HEADER } from '../../internal/live-calls.ts'
+import { SCRIPTED_HEADER } from '../../dispatcher/run/live-calls.ts'
 import { toAnswer } from './answer.ts'
 import { chatCompletion, chatCompletionEvents } from './chat-completions.ts'
 import { responseEvents, responseObject } from './responses.ts'

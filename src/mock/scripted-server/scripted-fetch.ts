@@ -1,4 +1,4 @@
-import { currentModelCall } from '../../internal/live-calls.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import { Script } from './script.ts'
 import type { ScriptOptions, ScriptReport } from './types.ts'
 

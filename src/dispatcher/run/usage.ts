@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../hooks/values.ts'
+import type { TokenUsage } from '../../hooks/index.ts'
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 }
 

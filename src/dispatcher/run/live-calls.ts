@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { ToolSource } from '../hooks/values.ts'
-import { carried } from './carrier.ts'
+import type { ToolSource } from '../../hooks/index.ts'
+import { carried } from '../../internal/carrier.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
 export type ToolGuard = (call: GuardedCall) => void
