@@ -89,4 +89,4 @@ export type {
 } from './hooks/index.ts'
 export { EVENT_SCHEMA_VERSION, EXTENDED_HOOK_TYPES, HOOK_TYPES, isHookType } from './hooks/index.ts'
 export { HookspanError, type HookspanErrorCode } from './internal/errors.ts'
-export type { LlmReading } from './internal/llm/reading.ts'
+export type { LlmReading } from './wire/reading.ts'

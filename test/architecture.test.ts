@@ -8,12 +8,13 @@ const src = fileURLToPath(new URL('../src', import.meta.url))
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 /** Which folders of ours a folder may import. `internal` is open to all. */
-const CORE = ['hooks', 'gates', 'dispatcher']
+const CORE = ['hooks', 'wire', 'gates', 'dispatcher']
 const TOP = [...CORE, 'tracing', 'mock', 'policies', 'approval']
 const ARROWS: Record<string, readonly string[]> = {
   hooks: [],
+  wire: ['hooks'],
   gates: ['hooks'],
-  dispatcher: ['hooks', 'gates'],
+  dispatcher: ['hooks', 'wire', 'gates'],
   tracing: CORE,
   mock: CORE,
   policies: CORE,
@@ -22,14 +23,14 @@ const ARROWS: Record<string, readonly string[]> = {
   adapters: TOP,
   vitest: [...CORE, 'mock'],
   'vitest-reporter': ['mock', 'vitest'],
-  viewer: ['approval'],
+  viewer: ['approval', 'wire'],
   cli: [...TOP, 'agent', 'adapters', 'viewer'],
   internal: ['hooks'],
-  '.': ['hooks', 'dispatcher'],
+  '.': ['hooks', 'wire', 'dispatcher'],
 }
 
 /** Folders whose import loads no package: whoever installs hookspan alone pays for nothing else. */
-const WITHOUT_PACKAGES = ['hooks', 'gates', 'dispatcher', 'mock', 'internal', 'approval', '.']
+const WITHOUT_PACKAGES = ['hooks', 'wire', 'gates', 'dispatcher', 'mock', 'internal', 'approval', '.']
 
 interface Import {
   readonly from: string

@@ -1,6 +1,6 @@
 import type { CallMaker } from '../dispatcher/index.ts'
-import type { ModelServer } from '../internal/llm/provider.ts'
-import { isStream } from '../internal/llm/watch-stream.ts'
+import type { ModelServer } from '../wire/model-server.ts'
+import { isStream } from '../wire/watch-stream.ts'
 import type { ModelApi, ModelTurn, ToolDefinition } from './model-api.ts'
 import type { Spending } from './spending.ts'
 import type { Agent, AgentMessage, OpenAIClient } from './types.ts'

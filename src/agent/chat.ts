@@ -1,7 +1,7 @@
 import type { LlmResponse } from '../hooks/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
-import { asCount, asList, asObject, asText, type Loose } from '../internal/llm/reading.ts'
+import { asCount, asList, asObject, asText, type Loose } from '../wire/reading.ts'
 import type { ModelApi, ModelToolCall, ToolDefinition } from './model-api.ts'
 import type { Agent, AgentMessage } from './types.ts'
 

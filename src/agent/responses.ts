@@ -1,6 +1,6 @@
 import { describeValue } from '../internal/errors.ts'
 import { toContent } from '../internal/json.ts'
-import { asList, asObject, asText, type Loose } from '../internal/llm/reading.ts'
+import { asList, asObject, asText, type Loose } from '../wire/reading.ts'
 import type { ModelApi } from './model-api.ts'
 import type { AgentMessage } from './types.ts'
 

@@ -1,7 +1,7 @@
 import type { Step } from '../dispatcher/index.ts'
 import { type Gate, requireApproval } from '../gates/index.ts'
 import { describeValue } from '../internal/errors.ts'
-import { asObject, parseArguments } from '../internal/llm/reading.ts'
+import { asObject, parseArguments } from '../wire/reading.ts'
 import type { ModelToolCall, ToolDefinition } from './model-api.ts'
 import type { AgentTool, JsonSchema } from './types.ts'
 

@@ -1,8 +1,8 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { safeStringify, withoutBytes } from '../internal/json.ts'
+import { requestContent, responseMessage, textMessage } from '../wire/messages.ts'
 import { fitJson, fits, fitText } from './fit-json.ts'
-import { requestContent, responseMessage, textMessage } from './messages.ts'
 import { GEN_AI, HOOKSPAN } from './semconv.ts'
 
 /** Where a piece of content comes from, for a `redact` function. */

@@ -11,8 +11,8 @@ import {
   ToolResult,
 } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
-import { readReply } from '../../internal/llm/read-reply.ts'
 import { GEN_AI } from '../../tracing/index.ts'
+import { readReply } from '../../wire/formats.ts'
 import type {
   RecordedAssistantTurn,
   RecordedCall,

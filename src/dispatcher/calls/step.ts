@@ -1,5 +1,5 @@
 import type { EventInit, TokenUsage } from '../../hooks/index.ts'
-import type { LlmReading } from '../../internal/llm/reading.ts'
+import type { LlmReading } from '../../wire/reading.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { currentPlace } from '../run/current.ts'
 import type { CallSite, LlmNote, OperationCore } from '../run/operation-core.ts'

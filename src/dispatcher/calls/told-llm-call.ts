@@ -1,6 +1,6 @@
 import type { LlmRequest } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import type { LlmHead, LlmReading } from '../../internal/llm/reading.ts'
+import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { CurrentPlace } from '../run/current.ts'

@@ -9,7 +9,7 @@ import type {
   TokenUsage,
 } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import type { LlmReading } from '../../internal/llm/reading.ts'
+import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
 import { withdrawParked } from '../humans/claim-execution.ts'

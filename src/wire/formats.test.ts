@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AnyChunkReader, readReply } from './read-reply.ts'
+import { AnyChunkReader, readReply } from './formats.ts'
 
 function readStream(chunks: readonly unknown[]) {
   const reader = new AnyChunkReader()

@@ -1,7 +1,7 @@
-import { AnthropicEventReader, isAnthropicMessage, readAnthropicMessage } from './anthropic.ts'
-import { ChatChunkReader, isChatCompletion, readChatCompletion } from './openai-chat.ts'
-import { isResponse, ResponseEventReader, readResponse } from './openai-responses.ts'
+import { AnthropicEventReader, isAnthropicMessage, readAnthropicMessage } from './anthropic-messages.ts'
+import { ChatChunkReader, isChatCompletion, readChatCompletion } from './chat-completions.ts'
 import { asObject, type ChunkReader, type LlmReading } from './reading.ts'
+import { isResponse, ResponseEventReader, readResponse } from './responses.ts'
 
 /**
  * Understands a model's reply by its shape: chat completions, responses, Anthropic messages, plain text. What is

@@ -1,4 +1,4 @@
-import type { TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
+import type { TokenUsage, ToolCallRequest } from '../hooks/values.ts'
 import {
   asCount,
   asList,

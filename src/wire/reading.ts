@@ -1,5 +1,5 @@
-import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
-import { isRecord } from '../objects.ts'
+import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import { isRecord } from '../internal/objects.ts'
 
 /** What is understood of a model's reply, whoever made it. */
 export interface LlmReading {

@@ -1,4 +1,4 @@
-import type { LlmResponse, TokenUsage, ToolCallRequest } from '../../hooks/values.ts'
+import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
 import {
   argumentsOf,
   asCount,

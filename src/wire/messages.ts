@@ -1,5 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
-import { asList, asObject, asText, exactArguments, type Loose } from '../internal/llm/reading.ts'
+import { asList, asObject, asText, exactArguments, type Loose } from './reading.ts'
 
 /** One part of a message, in the conventions' JSON shape. */
 export type Part = { readonly type: string } & Loose
