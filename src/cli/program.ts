@@ -5,6 +5,7 @@ import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerHooks } from './commands/hooks.ts'
+import { registerJaeger } from './commands/jaeger.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
 import { registerRuns } from './commands/runs.ts'
@@ -17,6 +18,7 @@ import { EXIT, reportFailure } from './failure.ts'
 const REGISTER = [
   registerDemo,
   registerView,
+  registerJaeger,
   registerRuns,
   registerShow,
   registerDiff,

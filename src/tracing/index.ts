@@ -1,6 +1,7 @@
 export type { ContentPlace, Redact } from './content.ts'
 export type { ExportStats, SpanQueueOptions } from './export/span-queue.ts'
 export type { ReadableSpan, SpanExporter, SpanProcessor } from './export/types.ts'
+export type { LinkedRun, TraceLink } from './links/trace-link.ts'
 export type { TraceHooksOptions } from './options.ts'
 export { GEN_AI, HOOKSPAN, type SemconvProfile } from './semconv.ts'
 export { type StartTracingOptions, startTracing, type Tracing } from './setup.ts'

@@ -13,6 +13,7 @@ import { tcpProbe } from './export/tcp-probe.ts'
 import { tracesUrlOf } from './export/traces-url.ts'
 import type { SpanExporter, SpanProcessor } from './export/types.ts'
 import { ViewerLink } from './export/viewer-link.ts'
+import { type LinkedRun, type LinkSource, type TraceLink, traceLink } from './links/trace-link.ts'
 import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
 import { traceHooks } from './trace-hooks.ts'
 import { operationIdGenerator } from './trace-ids.ts'
@@ -63,6 +64,13 @@ export interface Tracing extends Plugin {
   stats(): ExportStats
   /** Where spans go. */
   readonly tracesUrl: string
+  /**
+   * Sends what waits, asks who takes it, and says where a person looks at the run: `console.log((await
+   * tracing.linkTo(op)).text)`. Where nobody answers, `text` says so. Never rejects for what is away.
+   *
+   * @throws HookspanError `INVALID_OPTION` for what is no operation and no `AgentRun`.
+   */
+  linkTo(run: LinkedRun): Promise<TraceLink>
 }
 
 interface SdkModule {
@@ -134,11 +142,17 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     exitGuard.remove()
     tellLost()
   }
+  const links: LinkSource = {
+    tracesUrl: options.exporter === undefined ? tracesUrl : undefined,
+    flush: () => within(DEFAULT_DEADLINE_MS, queue.forceFlush()),
+    stats: () => queue.stats(),
+  }
   return {
     ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
     tracesUrl,
     stats: () => queue.stats(),
+    linkTo: (run) => traceLink(run, links),
     forceFlush: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) =>
       within(
         timeoutMs,

@@ -7,8 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { HOOK_TYPES } from 'hookspan'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startScriptedServer } from '../../src/mock/scripted-server/index.ts'
+import { isJaeger } from '../../src/tracing/links/collector.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { type CliRun, runCli } from '../support/run-cli.ts'
+
+const jaegerRuns = await isJaeger('http://127.0.0.1:16686')
 
 describe('hookspan demo', { timeout: 60_000 }, () => {
   let cwd: string
@@ -68,12 +71,22 @@ describe('hookspan demo', { timeout: 60_000 }, () => {
     await using stub = await startOtlpStub({ status: 200 })
     const { code, stdout } = await runCli(['demo', '--fast', '--out', 'trace.json'], {
       cwd,
-      env: { OTEL_EXPORTER_OTLP_ENDPOINT: stub.url },
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: stub.url, JAEGER_UI_URL: 'http://127.0.0.1:16686/' },
     })
     expect(code).toBe(0)
-    expect(stdout).toMatch(/Open +http:\/\/127\.0\.0\.1:16686\/trace\/[0-9a-f]{32}/)
+    expect(stdout).toMatch(/Open +http:\/\/127\.0\.0\.1:16686\/trace\/[0-9a-f]{32} {2}\(Jaeger\)/)
     expect(stub.bodies.map(String).join('')).toContain('invoke_agent logistics')
     expect(readFileSync(join(cwd, 'trace.json'), 'utf8')).toContain('invoke_agent logistics')
+  })
+
+  it.skipIf(jaegerRuns)('links to no page that is not there', async () => {
+    await using stub = await startOtlpStub({ status: 200 })
+    const { stdout } = await runCli(['demo', '--fast'], {
+      cwd,
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: stub.url },
+    })
+    expect(stdout).toMatch(/Sent to +\S+\/v1\/traces\. Its page is not known: set JAEGER_UI_URL/)
+    expect(stdout).not.toContain('Open ')
   })
 
   it('says that nobody took the trace and is done all the same', () => {
@@ -169,7 +182,7 @@ describe.skipIf(!linux || !pty)('hookspan demo at a terminal', { timeout: 60_000
     expect(onCi.text()).toContain('Nothing answers at')
 
     await using stub = await startOtlpStub({ status: 200 })
-    using beside = await atTerminal(stub.url, {}, /never/)
+    using beside = await atTerminal(stub.url, { JAEGER_UI_URL: 'http://127.0.0.1:16686' }, /never/)
     expect(await beside.ended).toEqual([0, null])
     expect(beside.text()).toMatch(/Open +\S*http:\/\/127\.0\.0\.1:16686\/trace/)
   })

@@ -46,11 +46,12 @@ describe('hookspan doctor', { timeout: 60_000 }, () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: stub.url,
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer secret,x-team=a',
       OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true',
+      JAEGER_UI_URL: 'http://jaeger.test',
     })
     expect(ok).toBe(true)
     expect(find('delivery')).toMatchObject({
       state: 'ok',
-      says: expect.stringMatching(/taken: http.*\/trace\/[0-9a-f]{32}$/),
+      says: expect.stringMatching(/taken: http:\/\/jaeger\.test\/trace\/[0-9a-f]{32}$/),
     })
     expect(find('endpoint')?.says).toBe(`${stub.url}/v1/traces (from OTEL_EXPORTER_OTLP_ENDPOINT)`)
     expect(find('headers')?.says).toBe('headers from the environment: authorization, x-team')
@@ -85,7 +86,9 @@ describe('hookspan doctor', { timeout: 60_000 }, () => {
     const { find } = await doctor({ OTEL_EXPORTER_OTLP_ENDPOINT: await refusingUrl() })
     expect(find('delivery')).toMatchObject({
       says: expect.stringContaining('ECONNREFUSED'),
-      mend: expect.stringMatching(/Nothing listens at 127\.0\.0\.1:\d+\. Start `hookspan view`/),
+      mend: expect.stringMatching(
+        /Nothing listens at 127\.0\.0\.1:\d+\. Start `npx hookspan view`, or Jaeger with `npx hookspan jaeger`/,
+      ),
     })
   })
 

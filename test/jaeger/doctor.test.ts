@@ -4,7 +4,8 @@ import { runCli } from '../support/run-cli.ts'
 
 it('hookspan doctor finds its test span taken by a real Jaeger, and knows the gRPC port when it meets one', async () => {
   await using jaeger = await startJaeger()
-  const doctor = (endpoint: string) => runCli(['doctor', '--endpoint', endpoint])
+  const doctor = (endpoint: string) =>
+    runCli(['doctor', '--endpoint', endpoint], { env: { JAEGER_UI_URL: jaeger.uiUrl } })
 
   const { code, stdout } = await doctor(jaeger.otlpUrl)
   expect(stdout).toContain('Everything that tracing needs is right.')

@@ -1,6 +1,6 @@
 import { errorMessage } from '../../internal/errors.ts'
+import { findCollector } from '../../tracing/links/collector.ts'
 import type { Viewer } from '../../viewer/index.ts'
-import { findCollector } from '../export/collector.ts'
 
 const LOOPBACK = new Map([
   ['localhost', '127.0.0.1'],

@@ -6,6 +6,7 @@ import { errorMessage } from '../../internal/errors.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import { idsOfOperation } from '../../tracing/index.ts'
+import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
 import { treeText } from '../../viewer/text/tree-text.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
 import { EXIT, UsageError } from '../failure.ts'
@@ -160,12 +161,14 @@ function tellWhere(
   } else if (link !== undefined) {
     line(`${style('bold', 'Open'.padEnd(TITLE_COLUMNS))}${link}`)
   } else if (collector !== undefined) {
-    tell('Open', `${collector.linkOf(traceId)}  (${collector.kind})`)
+    const page = collector.pageOf(traceId)
+    if (page !== undefined) tell('Open', `${page}  (${collector.kind})`)
+    else
+      tell(
+        'Sent to',
+        `${collector.tracesUrl}. Its page is not known: set JAEGER_UI_URL for the one of a Jaeger.`,
+      )
   } else {
-    tell(
-      'Not sent',
-      `Nothing answers at ${silence?.tracesUrl}. Start \`hookspan view\`, or Jaeger with ` +
-        '`docker compose -f docker-compose.jaeger.yml up -d`, and run the demo again.',
-    )
+    tell('Not sent', `Nothing answers at ${silence?.tracesUrl}. ${START_SOMETHING} Then run the demo again.`)
   }
 }

@@ -3,7 +3,7 @@ import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { type ReadableSpan, type SpanExporter, startTracing } from '../../tracing/index.ts'
-import { findCollector } from '../export/collector.ts'
+import { collectorAt } from '../../tracing/links/collector.ts'
 import type { Finding } from './finding.ts'
 import { mendOf } from './mends.ts'
 
@@ -22,9 +22,10 @@ export async function checkDelivery(tracesUrl: string, timeoutMs: number): Promi
   const { span, traceId } = await testSpan()
   const answer = await exportOnce(tracesUrl, span, timeoutMs)
   if (answer.sent && answer.warnings.length === 0) {
-    const search = await findCollector(tracesUrl)
-    const link = search.found ? `: ${search.collector.linkOf(traceId)}` : ''
-    return [{ check: 'delivery', state: 'ok', says: `the test span was taken${link}` }]
+    const search = await collectorAt(tracesUrl)
+    const page = search.found ? search.collector.pageOf(traceId) : undefined
+    const where = page ?? `trace ${traceId}`
+    return [{ check: 'delivery', state: 'ok', says: `the test span was taken: ${where}` }]
   }
   // The exporter does not say which status it gave up on.
   if (answer.error && answer.error.code === undefined && /retryable/.test(answer.error.message)) {

@@ -1,3 +1,4 @@
+import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
 import type { ExportAnswer } from './delivery.ts'
 
 const GRPC_PORT = '4317'
@@ -58,7 +59,7 @@ function mendOfFailure(message: string, code: string, tracesUrl: string, timeout
     return `What listens at ${host} does not speak HTTP/1.1; it may be the gRPC port. Use the OTLP/HTTP port, usually 4318.`
   }
   if (code === 'ECONNREFUSED') {
-    return `Nothing listens at ${host}. Start \`hookspan view\`, or Jaeger with \`docker compose -f docker-compose.jaeger.yml up -d\`, or set OTEL_EXPORTER_OTLP_ENDPOINT.`
+    return `Nothing listens at ${host}. ${START_SOMETHING}`
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return `No such host: "${hostname}". Check its spelling, and that this machine can resolve it.`

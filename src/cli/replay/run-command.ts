@@ -170,10 +170,11 @@ function printSummary(
   line(`${state} ${plural(results.length, 'run')} replayed in ${formatDuration(tookMs)}: ${facts.join(', ')}`)
   if (output.filePath !== undefined) line(`  written to ${output.filePath}`)
   if (output.collector !== undefined && undelivered === undefined) {
-    const { kind, tracesUrl, linkOf } = output.collector
+    const { kind, tracesUrl, pageOf } = output.collector
     line(`  sent to the ${kind} at ${tracesUrl}`)
     const { traceId } = results[0] ?? {}
-    if (traceId !== undefined) line(`  ${results.length === 1 ? '' : 'the first is '}${linkOf(traceId)}`)
+    const page = traceId === undefined ? undefined : (pageOf(traceId) ?? `trace ${traceId}`)
+    if (page !== undefined) line(`  ${results.length === 1 ? '' : 'the first is '}${page}`)
   } else if (output.silence !== undefined && output.filePath === undefined && undelivered === undefined) {
     line(
       `  kept nowhere: nothing answers at ${output.silence.tracesUrl} (${output.silence.why}). ` +

@@ -1,0 +1,109 @@
+import { errorMessage } from '../../internal/errors.ts'
+import { tracesUrlOf } from '../export/traces-url.ts'
+
+const PROBE_TIMEOUT_MS = 1_000
+const JAEGER_UI_PORT = 16_686
+
+/** Whoever takes spans over OTLP/HTTP. */
+export interface Collector {
+  readonly tracesUrl: string
+  /** `collector`: takes spans, and has no page that we know of. */
+  readonly kind: 'hookspan viewer' | 'Jaeger' | 'collector'
+  /** The page on which a person looks at the trace; undefined where none is known. */
+  pageOf(traceId: string): string | undefined
+}
+
+export type CollectorSearch =
+  | { readonly found: true; readonly collector: Collector }
+  | { readonly found: false; readonly tracesUrl: string; readonly why: string }
+
+/**
+ * Finds out who listens at the endpoint of the option, else of the environment, else at localhost:4318.
+ *
+ * @throws HookspanError `INVALID_OPTION` for an endpoint that is no http(s) URL.
+ */
+export async function findCollector(endpoint: string | undefined): Promise<CollectorSearch> {
+  return collectorAt(tracesUrlOf(endpoint))
+}
+
+/** Finds out who listens at the URL of a traces route. */
+export async function collectorAt(tracesUrl: string): Promise<CollectorSearch> {
+  try {
+    const answer = await ask(tracesUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"resourceSpans":[]}',
+    })
+    await answer.body?.cancel()
+  } catch (error) {
+    return { found: false, tracesUrl, why: reasonOf(error) }
+  }
+  return { found: true, collector: await describe(tracesUrl) }
+}
+
+async function describe(tracesUrl: string): Promise<Collector> {
+  const viewer = await viewerUrl(tracesUrl)
+  if (viewer !== undefined) {
+    return { tracesUrl, kind: 'hookspan viewer', pageOf: (id) => new URL(`/run/${id}`, viewer).href }
+  }
+  const jaeger = await jaegerUrl(tracesUrl)
+  if (jaeger !== undefined) return { tracesUrl, kind: 'Jaeger', pageOf: (id) => `${jaeger}/trace/${id}` }
+  return { tracesUrl, kind: 'collector', pageOf: () => undefined }
+}
+
+async function viewerUrl(tracesUrl: string): Promise<string | undefined> {
+  const { name, uiUrl } = (await askJson(new URL('/v1/hookspan', tracesUrl))) ?? {}
+  if (name !== 'hookspan-viewer') return undefined
+  return typeof uiUrl === 'string' && URL.canParse(uiUrl) ? uiUrl : new URL('/', tracesUrl).href
+}
+
+/**
+ * Jaeger's page has a port of its own, on the host that takes the spans unless JAEGER_UI_URL says otherwise. It is
+ * asked, because a link to a page that is not there is worse than none; what JAEGER_UI_URL says is believed.
+ */
+async function jaegerUrl(tracesUrl: string): Promise<string | undefined> {
+  const given = process.env.JAEGER_UI_URL?.replace(/\/+$/, '')
+  if (given) return given
+  const { protocol, hostname } = new URL(tracesUrl)
+  if (protocol !== 'http:') return undefined
+  const url = `http://${hostname}:${JAEGER_UI_PORT}`
+  return (await isJaeger(url)) ? url : undefined
+}
+
+/** Whether Jaeger's query API answers at its page's address. */
+export async function isJaeger(url: string): Promise<boolean> {
+  const { data, errors } = (await askJson(`${url}/api/services`)) ?? {}
+  return data !== undefined && errors !== undefined
+}
+
+/** Whether Jaeger has the trace: undefined where it does not say. */
+export async function jaegerHas(page: string): Promise<boolean | undefined> {
+  try {
+    const answer = await ask(page.replace(/\/trace\/([0-9a-f]+)$/, '/api/traces/$1'))
+    await answer.body?.cancel()
+    return answer.status === 404 ? false : answer.ok || undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function askJson(url: string | URL): Promise<Record<string, unknown> | undefined> {
+  try {
+    return (await (await ask(url)).json()) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+function ask(url: string | URL, init: RequestInit = {}): Promise<Response> {
+  return fetch(url, { ...init, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+}
+
+/** `fetch failed` says nothing; its cause does. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return errorMessage(error)
+  if (error.name === 'TimeoutError') return 'no answer in time'
+  const { cause } = error
+  const first = cause instanceof AggregateError ? cause.errors[0] : cause
+  return first === undefined ? errorMessage(error) : errorMessage(first)
+}

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import type { ExportStats } from '../export/span-queue.ts'
+import { idsOfOperation } from '../trace-ids.ts'
+import { parseTraceparent } from '../traceparent.ts'
+import { collectorAt, jaegerHas } from './collector.ts'
+
+/** How long Jaeger may take from a span's arrival to its page. */
+const JAEGER_WAIT_MS = 2_000
+
+/** Where a person looks at a run. */
+export interface TraceLink {
+  /** The page of the trace. Absent when nobody took the spans, and when no page is known. */
+  readonly url?: string
+  /** The 32 hex digits to search for; absent when the run has no trace. */
+  readonly traceId?: string
+  /** `url`, or the sentence that says why there is none and what to do. */
+  readonly text: string
+}
+
+/** An {@link Operation}, or what `execAgent` gives. */
+export interface LinkedRun {
+  readonly operationId: string
+  readonly traceparent?: string | undefined
+}
+
+export interface LinkSource {
+  /** Undefined where an exporter of the user's own takes the spans. */
+  readonly tracesUrl: string | undefined
+  flush(): Promise<void>
+  stats(): ExportStats
+}
+
+/** What has to be started, or said, where nobody takes spans. */
+export const START_SOMETHING =
+  'Start `npx hookspan view`, or Jaeger with `npx hookspan jaeger`, or set OTEL_EXPORTER_OTLP_ENDPOINT.'
+
+/** @throws HookspanError `INVALID_OPTION` for what is no run. */
+export async function traceLink(run: LinkedRun, source: LinkSource): Promise<TraceLink> {
+  const traceId = traceIdOf(run)
+  if (traceId === undefined) {
+    return { text: 'The run has no trace: `dispatcher.use(tracing)` has to come before it starts.' }
+  }
+  await source.flush()
+  if (source.tracesUrl === undefined) {
+    return { traceId, text: `Trace ${traceId} went to the \`exporter\` of startTracing().` }
+  }
+  const search = await collectorAt(source.tracesUrl)
+  if (!search.found) {
+    const { tracesUrl, why } = search
+    return { traceId, text: `Nothing answers at ${tracesUrl} (${why}). ${START_SOMETHING}` }
+  }
+  const { lastError } = source.stats()
+  const { kind, tracesUrl, pageOf } = search.collector
+  if (lastError !== undefined) {
+    return {
+      traceId,
+      text: `${tracesUrl} does not take the spans: ${lastError}. Run \`npx hookspan doctor\`.`,
+    }
+  }
+  const url = pageOf(traceId)
+  if (url === undefined) {
+    const hint = 'JAEGER_UI_URL names the page of a Jaeger behind it.'
+    return { traceId, text: `Trace ${traceId} was sent to ${tracesUrl}, whose page is not known. ${hint}` }
+  }
+  if (kind === 'Jaeger' && !(await arrives(url))) {
+    return { traceId, url, text: `${url} (Jaeger does not have it: does ${tracesUrl} lead there?)` }
+  }
+  return { traceId, url, text: url }
+}
+
+/** False only where Jaeger says so. */
+async function arrives(page: string): Promise<boolean> {
+  for (const deadline = performance.now() + JAEGER_WAIT_MS; ; await sleep(50)) {
+    const has = await jaegerHas(page)
+    if (has !== false) return true
+    if (performance.now() > deadline) return false
+  }
+}
+
+function traceIdOf(run: LinkedRun): string | undefined {
+  if (typeof run?.operationId !== 'string') {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected linkTo() to get an operation or what execAgent() gives, got ${describeValue(run)}.`,
+    )
+  }
+  if ('traceparent' in run) return parseTraceparent(run.traceparent)?.traceId
+  return idsOfOperation(run.operationId).traceId
+}
