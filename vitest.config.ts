@@ -70,6 +70,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'chaos',
+          include: ['test/chaos/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+          globalSetup: 'test/chaos/support/table.ts',
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'jaeger',
           include: ['test/jaeger/**/*.test.ts'],
           testTimeout: 300_000,

@@ -21,7 +21,9 @@ export function requirePeer<T>(name: string, neededBy: string, install: readonly
   }
 }
 
-/** Loads a package that an optional peer brings along, wherever the package manager put it. */
-export function requireVia<T>(peer: string, name: string): T {
-  return createRequire(require.resolve(peer))(name) as T
+/** Loads a package that an optional peer brings along, wherever the package manager put it: the last of the path. */
+export function requireVia<T>(peer: string, ...path: readonly [string, ...string[]]): T {
+  let from = createRequire(require.resolve(peer))
+  for (const name of path.slice(0, -1)) from = createRequire(from.resolve(name))
+  return from(path.at(-1) as string) as T
 }

@@ -5,7 +5,7 @@ import { describeValue, errorMessage, HookspanError } from '../internal/errors.t
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import { headersOf } from './export/headers.ts'
-import { otlpJsonWriter } from './export/otlp-json.ts'
+import { jsonRequest } from './export/otlp-json.ts'
 import { postAtExit } from './export/post-at-exit.ts'
 import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } from './export/span-queue.ts'
 import { deliverSpooled, Spool } from './export/spool.ts'
@@ -214,9 +214,8 @@ function otlpExporter(url: string, options: StartTracingOptions): SpanExporter {
 }
 
 function openSpool(folder: string): Spool {
-  const serialize = otlpJsonWriter('startTracing({ spoolDir })')
   try {
-    return new Spool(folder, serialize)
+    return new Spool(folder, jsonRequest)
   } catch (error) {
     throw invalid(`Cannot write spans to \`spoolDir\` ${describeValue(folder)}: ${errorMessage(error)}`)
   }
@@ -231,7 +230,7 @@ function sendAtExit(queue: SpanQueue, url: string, options: StartTracingOptions)
     for (const batch of batches) options.exporter.export(batch, () => {})
     return
   }
-  const bodies = batches.map(otlpJsonWriter('startTracing()'))
+  const bodies = batches.map(jsonRequest)
   const sent = postAtExit({ url, headers: headersOf(options.headers), bodies }, AT_EXIT_MS)
   queue.giveBack(batches.slice(sent))
 }

@@ -1,4 +1,4 @@
-import { otlpJsonWriter } from '../../tracing/export/otlp-json.ts'
+import { jsonRequest } from '../../tracing/export/otlp-json.ts'
 import { type SpanExporter, startTracing, type Tracing } from '../../tracing/index.ts'
 import { type Collector, findCollector } from '../../tracing/links/collector.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
@@ -31,7 +31,6 @@ export interface TraceOutput {
 /** @throws HookspanError for an endpoint that is no URL, a file that cannot be written or a missing peer. */
 export async function openTraceOutput(options: TraceOutputOptions): Promise<TraceOutput> {
   const { endpoint, serviceName, captureContent, maxContentBytes } = options
-  const toJson = otlpJsonWriter('hookspan')
   const search = await findCollector(endpoint)
   // A collector that was named is sent to in any case, so that its failure is told as one.
   const sends = search.found || endpoint !== undefined
@@ -53,7 +52,7 @@ export async function openTraceOutput(options: TraceOutputOptions): Promise<Trac
     silence: search.found ? undefined : search,
     filePath: file?.path,
     finish(traceId) {
-      const text = toJson(keeper.take(traceId))
+      const text = jsonRequest(keeper.take(traceId))
       file?.add(text)
       return JSON.parse(text) as OtlpTraces
     },

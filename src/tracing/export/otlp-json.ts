@@ -1,18 +1,193 @@
-import { requirePeer, requireVia } from '../../internal/require-peer.ts'
+import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
 import type { ReadableSpan } from './types.ts'
 
-const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
+/** What comes after the spans of `headOf`. */
+const TAIL = ']}]}]}'
+
+interface Scope {
+  readonly name: string
+  readonly version?: string
+  readonly schemaUrl?: string
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+interface Resource {
+  readonly attributes?: Attributes
+  readonly schemaUrl?: string
+}
+
+interface SpanEvent {
+  readonly name: string
+  readonly time: HrTime
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+interface Link {
+  readonly context: SpanContext
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+/** A span that is JSON already, and the head of its request. */
+export interface SpanText {
+  readonly head: string
+  readonly json: string
+}
+
+export function spanText(span: ReadableSpan): SpanText {
+  return { head: headOf(span), json: spanJson(span) }
+}
+
+/** One OTLP/JSON request with all of the spans. */
+export function jsonRequest(spans: readonly ReadableSpan[]): string {
+  return joinRequest(spans.map(spanText))
+}
+
+/** The same of spans that are JSON already. */
+export function joinRequest(spans: readonly SpanText[]): string {
+  const groups = new Map<string, string[]>()
+  for (const { head, json } of spans) {
+    const group = groups.get(head)
+    if (group === undefined) groups.set(head, [json])
+    else group.push(json)
+  }
+  const resources = [...groups].map(
+    ([head, jsons]) => head.slice(OPENING.length) + jsons.join(',') + TAIL.slice(0, -CLOSING.length),
+  )
+  return OPENING + resources.join(',') + CLOSING
+}
+
+const OPENING = '{"resourceSpans":['
+const CLOSING = ']}'
+
+const heads = new WeakMap<object, WeakMap<object, string>>()
 
 /**
- * What writes spans as an OTLP/JSON request, as the exporter itself does.
- *
- * @throws HookspanError `MISSING_DEPENDENCY`.
+ * What a request of one span has before the span: its resource and scope. The same for all spans that share them, so a
+ * span on its own is `headOf(span) + spanJson(span) + TAIL`.
  */
-export function otlpJsonWriter(neededBy: string): (spans: readonly ReadableSpan[]) => string {
-  requirePeer(EXPORTER, neededBy)
-  const { JsonTraceSerializer } = requireVia<{
-    JsonTraceSerializer: { serializeRequest(spans: unknown): Uint8Array | undefined }
-  }>(EXPORTER, '@opentelemetry/otlp-transformer')
-  const decoder = new TextDecoder()
-  return (spans) => decoder.decode(JsonTraceSerializer.serializeRequest(spans))
+export function headOf(span: ReadableSpan): string {
+  const scope = span.instrumentationScope as Scope
+  const byScope = heads.get(span.resource) ?? new WeakMap<object, string>()
+  heads.set(span.resource, byScope)
+  let head = byScope.get(scope)
+  if (head === undefined) {
+    head = writeHead(span.resource as Resource, scope)
+    // Detectors may still be at work: what they find belongs to spans that come later.
+    if (!span.resource.asyncAttributesPending) byScope.set(scope, head)
+  }
+  return head
+}
+
+function writeHead(resource: Resource, scope: Scope): string {
+  const { name, version, attributes, droppedAttributesCount } = scope
+  const scopeJson = `{"name":${text(name)}${version ? `,"version":${text(version)}` : ''}${
+    attributes ? `,"attributes":${attributesJson(attributes)}` : ''
+  }${droppedAttributesCount ? `,"droppedAttributesCount":${droppedAttributesCount}` : ''}}`
+  return `${OPENING}{"resource":{"attributes":${attributesJson(resource.attributes ?? {})}}${schemaOf(resource)},"scopeSpans":[{"scope":${scopeJson}${schemaOf(scope)},"spans":[`
+}
+
+function schemaOf({ schemaUrl }: { readonly schemaUrl?: string }): string {
+  return schemaUrl ? `,"schemaUrl":${text(schemaUrl)}` : ''
+}
+
+/** A span as an element of OTLP/JSON's `spans`. Has no line break in it. */
+export function spanJson(span: ReadableSpan): string {
+  const context = span.spanContext()
+  const { parentSpanContext: parent, status, events, links } = span
+  let json = `{"traceId":"${context.traceId}","spanId":"${context.spanId}"`
+  if (parent?.spanId) json += `,"parentSpanId":"${parent.spanId}"`
+  json += stateOf(context)
+  json += `,"flags":${flagsOf(context.traceFlags, parent?.isRemote)},"name":${text(span.name)},"kind":${
+    span.kind == null ? 0 : span.kind + 1
+  },"startTimeUnixNano":"${nanos(span.startTime)}","endTimeUnixNano":"${nanos(span.endTime)}","attributes":${attributesJson(span.attributes)}`
+  json += dropped('Attributes', span.droppedAttributesCount)
+  if (events.length > 0) json += `,"events":[${(events as readonly SpanEvent[]).map(eventJson).join(',')}]`
+  json += dropped('Events', span.droppedEventsCount)
+  if (links.length > 0) json += `,"links":[${(links as readonly Link[]).map(linkJson).join(',')}]`
+  json += dropped('Links', span.droppedLinksCount)
+  const message = status.message ? `,"message":${text(status.message)}` : ''
+  return `${json},"status":{"code":${status.code}${message}}}`
+}
+
+function eventJson({ name, time, attributes = {}, droppedAttributesCount = 0 }: SpanEvent): string {
+  return `{"timeUnixNano":"${nanos(time)}","name":${text(name)},"attributes":${attributesJson(attributes)}${dropped(
+    'Attributes',
+    droppedAttributesCount,
+  )}}`
+}
+
+function linkJson({ context, attributes = {}, droppedAttributesCount = 0 }: Link): string {
+  return `{"traceId":"${context.traceId}","spanId":"${context.spanId}"${stateOf(context)},"flags":${flagsOf(
+    context.traceFlags,
+    context.isRemote,
+  )},"attributes":${attributesJson(attributes)}${dropped('Attributes', droppedAttributesCount)}}`
+}
+
+function stateOf({ traceState }: SpanContext): string {
+  return traceState === undefined ? '' : `,"traceState":${text(traceState.serialize())}`
+}
+
+function dropped(what: string, count: number): string {
+  return count ? `,"dropped${what}Count":${count}` : ''
+}
+
+/** The flags of W3C, and whether it is known that the parent is in another process (OTLP's bits 8 and 9). */
+function flagsOf(traceFlags: number, isRemote: boolean | undefined): number {
+  return (traceFlags & 0xff) | (isRemote ? 0x300 : 0x100)
+}
+
+function nanos([seconds, nanoseconds]: HrTime): string {
+  return seconds === 0 ? String(nanoseconds) : seconds + String(nanoseconds).padStart(9, '0')
+}
+
+function attributesJson(attributes: Attributes): string {
+  let json = ''
+  for (const key in attributes) {
+    if (!Object.hasOwn(attributes, key)) continue
+    json += `${json === '' ? '' : ','}${keyJson(key)}${valueJson(attributes[key])}}`
+  }
+  return `[${json}]`
+}
+
+function valueJson(value: unknown): string {
+  if (typeof value === 'string') return `{"stringValue":${text(value)}}`
+  if (typeof value === 'boolean') return `{"boolValue":${value}}`
+  if (typeof value === 'number') return numberJson(value)
+  if (typeof value === 'bigint') return `{"intValue":"${value}"}`
+  if (value instanceof Uint8Array) return `{"bytesValue":"${Buffer.from(value).toString('base64')}"}`
+  if (Array.isArray(value)) return `{"arrayValue":{"values":[${value.map(valueJson).join(',')}]}}`
+  if (typeof value === 'object' && value !== null) {
+    return `{"kvlistValue":{"values":${attributesJson(value as Attributes)}}}`
+  }
+  return '{}'
+}
+
+/** Beyond 64 bits no collector reads an integer, and JSON has no number for what is not finite. */
+function numberJson(value: number): string {
+  if (Number.isSafeInteger(value)) return `{"intValue":${value}}`
+  return Number.isFinite(value) ? `{"doubleValue":${value}}` : `{"doubleValue":"${value}"}`
+}
+
+const KEYS_KEPT = 1_000
+const keys = new Map<string, string>()
+
+/** Attributes have few names, over and over. */
+function keyJson(key: string): string {
+  let json = keys.get(key)
+  if (json === undefined) {
+    json = `{"key":${text(key)},"value":`
+    if (keys.size < KEYS_KEPT) keys.set(key, json)
+  }
+  return json
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what JSON escapes, and surrogates, which may be alone.
+const SPECIAL = /["\\\u0000-\u001f\ud800-\udfff]/
+
+/** A lone surrogate would reach the collector as broken UTF-8. */
+function text(value: string): string {
+  return SPECIAL.test(value) ? JSON.stringify(value.toWellFormed()) : `"${value}"`
 }
