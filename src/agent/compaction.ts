@@ -1,5 +1,5 @@
-import { currentCalls } from '../dispatcher/calls/step.ts'
 import type { Operation } from '../dispatcher/index.ts'
+import { currentCalls } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { callModel, type ModelAccess } from './call-model.ts'

@@ -1,6 +1,6 @@
-import { currentCalls } from '../dispatcher/calls/step.ts'
 import { CallRefused, RunSuspended } from '../dispatcher/calls/suspended.ts'
 import type { ParentOperation } from '../dispatcher/index.ts'
+import { currentCalls } from '../dispatcher/index.ts'
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import type { Agent, AgentRun, AgentTool } from './types.ts'

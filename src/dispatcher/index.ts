@@ -1,8 +1,12 @@
-export type { CallAgentInit } from './calls/call-agent.ts'
-export type { CompactInit, CompactResult } from './calls/compact.ts'
-export type { LlmCallInit, LlmFunction } from './calls/llm-call.ts'
-export type { StandIn, StandInAnswer, StandInCall } from './calls/stand-in.ts'
-export { CallMaker, Step, type StepReport } from './calls/step.ts'
+export { AgentCall, type CallAgentInit, type CalledAgent } from './calls/call-agent.ts'
+export { CallMaker, currentCalls } from './calls/call-maker.ts'
+export { CompactCall, type CompactInit, type CompactResult } from './calls/compact.ts'
+export type { HeldCallDecision } from './calls/held-call.ts'
+export type { LlmCallInit, LlmFunction, LlmRunContext } from './calls/llm-call-init.ts'
+export { type LlmCallDecision, OpenLlmCall } from './calls/open-llm-call.ts'
+export { OpenToolCall, type ToolCallDecision } from './calls/open-tool-call.ts'
+export { OpenStep, Step, type StepInit } from './calls/step.ts'
+export type { StepReport } from './calls/step-state.ts'
 export type { ToolCallInit, ToolFunction, ToolRunContext } from './calls/tool-call-init.ts'
 export { type ToolMessage, type ToolOutcome, ToolResult } from './calls/tool-outcome.ts'
 export { HookDispatcher } from './dispatcher.ts'
@@ -10,6 +14,11 @@ export type { DrainReport } from './events/drain.ts'
 export type { NamedHooks } from './events/named-hooks.ts'
 export type { ApprovalMessage, GateDecidedMessage, HookFailure, HookRunMessage } from './events/report.ts'
 export { HOOK_CHANNEL } from './events/report.ts'
+export {
+  type HumanAnswer,
+  HumanIntervention,
+  type HumanInterventionInit,
+} from './humans/human-intervention.ts'
 export { type CompleteInit, type CompleteResult, Operation } from './operation.ts'
 export type { DispatcherStats, HookDispatcherOptions, PriceOf } from './options.ts'
 export type {
@@ -25,14 +34,11 @@ export type {
   LlmEnd,
   OperationEnd,
   OperationInfo,
+  ResumedSpan,
   StepEnd,
   ToolEnd,
 } from './plugins/instrument.ts'
 export type { Plugin } from './plugins/plugin.ts'
-export type {
-  OperationInit,
-  ParentOperation,
-  ParkedOperation,
-  SavedStep,
-  WaitingCall,
-} from './run/operation-init.ts'
+export type { StandIn, StandInAnswer, StandInCall } from './plugins/stand-in.ts'
+export type { OperationInit, ParentOperation } from './run/operation-init.ts'
+export type { ParkedOperation, SavedStep, WaitingCall } from './run/parked.ts'

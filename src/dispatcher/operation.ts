@@ -1,21 +1,28 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
-import type { CompletionReason, RunTotals } from '../hooks/index.ts'
-import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { COMPLETION_REASONS, type CompletionReason, type RunTotals } from '../hooks/index.ts'
+import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
-import { parentOf } from './calls/call-agent.ts'
-import { CallMaker, Step, StepState } from './calls/step.ts'
+import { defined } from '../internal/objects.ts'
+import { admission, admit } from './calls/admission.ts'
+import { CallMaker } from './calls/call-maker.ts'
+import { decide } from './calls/decide.ts'
+import { OpenStep, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
+import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
 import { runAt } from './run/current.ts'
-import { assertReason, infoOf, isReason, joinSignals, parkedOf } from './run/info.ts'
-import { type CallSite, type OpenCall, OperationCore, type OperationHost } from './run/operation-core.ts'
+import { infoOf } from './run/info.ts'
+import { type CallSite, endedError, OperationCore, type OperationHost } from './run/operation-core.ts'
 import {
   invalidCall,
   type LiveParent,
   type OperationInit,
   type ParentOperation,
-  type ParkedOperation,
 } from './run/operation-init.ts'
+import { parentOf } from './run/parent.ts'
+import { addParked, parkedOf } from './run/park.ts'
+import type { ParkedOperation } from './run/parked.ts'
 import { RunTree } from './run/run-tree.ts'
 
 export interface CompleteInit {
@@ -43,7 +50,9 @@ function completed(asked: CompleteResult, decided: ChainResult | undefined): Com
   if (!decided.changed) return asked
   const { reason, content } = decided.payload as Partial<CompleteResult>
   return {
-    reason: isReason(reason) ? reason : asked.reason,
+    reason: COMPLETION_REASONS.includes(reason as CompletionReason)
+      ? (reason as CompletionReason)
+      : asked.reason,
     ...(content !== undefined && { content: toContent(content) }),
   }
 }
@@ -74,7 +83,7 @@ export class Operation extends CallMaker {
     init: OperationInit,
     created: (operation: Operation) => void,
   ): Operation {
-    const parent = init.parent instanceof Operation ? init.parent.asParent() : init.parent
+    const parent = init.parent && 'asParent' in init.parent ? init.parent.asParent() : init.parent
     const live = (parent as Partial<LiveParent> | undefined)?.live
     const info = infoOf(record.operationId, init, parent)
     record.info = info
@@ -91,7 +100,7 @@ export class Operation extends CallMaker {
         ...(init.input !== undefined && { input: init.input }),
         ...(init.instructions !== undefined && { instructions: init.instructions }),
         ...(traceparent !== undefined && { traceparent }),
-        ...(init.resume !== undefined && { resumed: true }),
+        ...(init.resume !== undefined && { resumed: resumedSpan(init.resume) }),
         ...(init.attributes !== undefined && { attributes: init.attributes }),
       },
       info,
@@ -111,7 +120,7 @@ export class Operation extends CallMaker {
     })
     record.traced = traced
     record.questions = core.questions
-    if (init.resume !== undefined) core.restore(init.resume)
+    for (const id of init.resume?.questions ?? []) addParked(core, id)
     let callIndex = 0
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
@@ -172,57 +181,40 @@ export class Operation extends CallMaker {
    * @throws HookspanError `OPERATION_ENDED` after the end, `RUN_DENIED` when an `onStart` gate refused the run, or a
    * gate or a human said in an earlier step that it is to end.
    */
-  async step<R>(fn: (step: Step) => R | PromiseLike<R>, init: { stepType?: string } = {}): Promise<R> {
+  async step<R>(fn: (step: Step) => R | PromiseLike<R>, init: StepInit = {}): Promise<R> {
     if (typeof fn !== 'function') throw invalidCall('fn', 'a step', 'the function that takes the step', fn)
-    const core = this.#core
-    if (core.admission !== undefined) await core.admission
-    core.assertRunning()
-    const suspended = core.openStep
-    core.openStep = undefined
-    const stepIndex = suspended?.stepIndex ?? core.nextStepIndex++
-    const startedAt = performance.now()
-    const stepType = suspended?.stepType ?? init.stepType
-    const typed = stepType === undefined ? {} : { stepType }
-    const traced = core.open(core, { kind: 'step', stepIndex, ...typed })
-    const state = new StepState(traced, stepIndex, suspended)
-    const finish = (failure?: { error: unknown }) => {
-      if (!core.skipUnheard('afterStep')) {
-        core.emit('afterStep', {
-          stepIndex,
-          ...typed,
-          ...state.summary(),
-          executionTimeMs: performance.now() - startedAt,
-          ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
-        })
-      }
-      traced.end({ kind: 'step', ...failure }, core.timestamp)
-    }
-    const open: OpenCall = {
-      cut: (reason) =>
-        finish({ error: new DOMException(`The run ended (${reason}) during the step.`, 'AbortError') }),
-    }
-    core.track(open)
-    if (suspended === undefined) {
-      core.countStep()
-      if (!core.skipUnheard('beforeStep')) core.emit('beforeStep', { stepIndex, ...typed })
-    }
+    const waits = admission(this.#core)
+    if (waits !== undefined) await waits
+    const step = this.#begin(init)
     try {
-      const result = await runAt(core, state, () => fn(new Step(core, state)))
-      if (state.suspended) {
-        if (core.untrack(open)) traced.end({ kind: 'step', waitingFor: 'human' }, core.timestamp)
-        core.openStep = state.save(stepType)
-        return result
-      }
-      if (!core.ended && core.decidesAt('afterStep')) {
-        const decided = await core.decide('afterStep', state.summary(), { traced, stepIndex })
-        if (isRefusal(decided)) core.requestStop(decided)
-      }
-      if (core.untrack(open)) finish()
+      const result = await step.run(() => fn(step))
+      await step.end()
       return result
     } catch (error) {
-      if (core.untrack(open)) finish({ error })
+      step.fail(error)
       throw error
     }
+  }
+
+  /**
+   * A step whose begin and end are told apart, for runtimes that tell them by callbacks. Ends with the run, at the
+   * latest.
+   *
+   * @throws HookspanError `INVALID_CALL` for a malformed `stepIndex`; else as {@link step}.
+   */
+  async openStep(init: StepInit = {}): Promise<OpenStep> {
+    const waits = admission(this.#core)
+    if (waits !== undefined) await waits
+    return this.#begin(init)
+  }
+
+  #begin(init: StepInit): OpenStep {
+    const { stepIndex } = init
+    if (stepIndex !== undefined && !(Number.isSafeInteger(stepIndex) && stepIndex >= 0)) {
+      throw invalidCall('stepIndex', 'a step', 'an integer >= 0', stepIndex)
+    }
+    this.#core.assertRunning()
+    return OpenStep.begin(this.#core, this.#site, init)
   }
 
   /**
@@ -234,7 +226,7 @@ export class Operation extends CallMaker {
    */
   async complete(init: CompleteInit = {}): Promise<CompleteResult> {
     const { reason = 'done', content } = init
-    assertReason(reason)
+    if (!COMPLETION_REASONS.includes(reason)) throw unknownReason(reason)
     const core = this.#core
     const stopped = core.stop !== undefined && reason === 'done'
     const asked: CompleteResult = {
@@ -250,9 +242,8 @@ export class Operation extends CallMaker {
     const core = this.#core
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
-    const decided = core.decidesAt('beforeComplete')
-      ? await core.decide('beforeComplete', asked, { traced: core.traced, stepIndex: undefined })
-      : undefined
+    const place = { traced: core.traced, stepIndex: undefined }
+    const decided = await decide(core, 'beforeComplete', asked, place)
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
     return result
@@ -284,7 +275,7 @@ export class Operation extends CallMaker {
    */
   park(init: { waitingFor: string }): ParkedOperation {
     const core = this.#core
-    if (core.ended || core.ending) {
+    if (core.ended || core.phase.ending) {
       throw new HookspanError(
         'OPERATION_ENDED',
         `Operation "${this.operationId}" has ended and cannot be parked.`,
@@ -293,10 +284,23 @@ export class Operation extends CallMaker {
     core.closeAll('interrupted')
     core.questions.park()
     const parked = parkedOf(core, init.waitingFor)
-    core.ended = true
+    core.phase.park()
     core.traced.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.leave()
     return parked
+  }
+
+  /**
+   * What another process goes on from when this one dies: plain JSON, for `startOperation({ resume })`. Ends nothing
+   * here. A step that is open goes on there; a tool that is at work now is answered with `execution_unknown` there,
+   * unless its call is `idempotent`.
+   *
+   * @throws HookspanError `OPERATION_ENDED`.
+   */
+  checkpoint(): ParkedOperation {
+    const core = this.#core
+    if (core.ended || core.phase.ending) throw endedError(this.operationId)
+    return parkedOf(core, 'checkpoint')
   }
 
   /**
@@ -307,23 +311,21 @@ export class Operation extends CallMaker {
    * @throws HookspanError `RUN_DENIED` when a gate refused the run.
    */
   async admit(): Promise<unknown> {
-    const input = await this.#core.admit()
+    const input = await admit(this.#core)
     this.#core.assertRunning()
     return input
   }
 
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
     const core = this.#core
-    // A handler of one of the last events may end the run once more.
-    if (core.ended || core.ending) return
-    core.ending = true
+    if (!core.phase.beginEnd()) return
     core.closeAll(reason)
     core.questions.close()
     // A suspended step ends with the run that is not resumed after all.
-    if (core.openStep !== undefined) {
-      const { stepIndex, stepType } = core.openStep
+    const suspended = core.phase.takeSuspended()
+    if (suspended !== undefined) {
+      const { stepIndex, stepType } = suspended
       core.emit('afterStep', { stepIndex, ...(stepType !== undefined && { stepType }) })
-      core.openStep = undefined
     }
     const failed = 'error' in end
     const failure = failed
@@ -339,8 +341,19 @@ export class Operation extends CallMaker {
       totals,
       ...failure,
     })
-    core.ended = true
+    core.phase.end()
     core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
   }
+}
+
+/** The run's own span goes on, where the saved state says which one it is. */
+function resumedSpan({ traceparent, parentTraceparent, startedAt }: ParkedOperation): ResumedSpan {
+  return defined({ traceparent, parentTraceparent, startedAt }) as ResumedSpan
+}
+
+function unknownReason(reason: unknown): HookspanError {
+  const known = COMPLETION_REASONS.join(', ')
+  const message = `Unknown completion reason ${describeValue(reason)}. Known: ${known}. To wait for a human, use park().`
+  return new HookspanError('INVALID_OPTION', message)
 }

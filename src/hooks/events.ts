@@ -280,7 +280,7 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   /** True when a scripted model answered, in this process or over HTTP, so that no price and no latency of it is real. */
   readonly mocked?: boolean
   /** `abandoned`: the reader of the stream stopped before its end. */
-  readonly streamEnd?: 'finished' | 'abandoned'
+  readonly streamEnd?: 'finished' | 'abandoned' | 'cut'
 }
 
 export interface LlmCallErrorEvent extends EventBase, LlmCallContext {

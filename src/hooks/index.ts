@@ -44,3 +44,4 @@ export type {
   ToolMock,
   ToolSource,
 } from './values.ts'
+export { COMPLETION_REASONS } from './values.ts'

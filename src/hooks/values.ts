@@ -2,7 +2,16 @@
 export type ToolSource = 'local' | 'mcp' | 'http' | 'agent' | 'provider'
 
 /** Why an operation ended. */
-export type CompletionReason = 'done' | 'error' | 'interrupted' | 'max_steps' | 'cost_limit' | 'denied'
+export type CompletionReason = (typeof COMPLETION_REASONS)[number]
+
+export const COMPLETION_REASONS = [
+  'done',
+  'error',
+  'interrupted',
+  'max_steps',
+  'cost_limit',
+  'denied',
+] as const
 
 /** How one tool call ended. */
 export type ToolCallOutcome = 'completed' | 'mocked' | 'skipped' | 'errored' | 'denied' | 'rejected'

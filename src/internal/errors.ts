@@ -11,6 +11,7 @@ export type HookspanErrorCode =
   | 'MOCK_TOO_LATE'
   | 'MOCK_INVALID'
   | 'CALL_DENIED'
+  | 'CALL_SETTLED'
   | 'RUN_DENIED'
   | 'MISSING_DEPENDENCY'
   | 'INVALID_RECORDING'

@@ -1,6 +1,4 @@
-import { CallMaker } from '../../dispatcher/calls/step.ts'
-import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
-import { currentPlace } from '../../dispatcher/run/current.ts'
+import { currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
@@ -105,11 +103,11 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
 
 /** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
 function makerFrom(options: ObserveOptions): ObservedMaker {
-  const place = currentPlace()
-  if (place !== undefined) return { place, calls: () => new CallMaker(place.core, place.site) }
+  const calls = currentCalls()
+  if (calls !== undefined) return () => calls
   const { operation } = options
-  if (operation !== undefined && !operation.ended) return { calls: () => operation }
-  return { calls: (request) => operationOfItsOwn(options, request) }
+  if (operation !== undefined && !operation.ended) return () => operation
+  return (request) => operationOfItsOwn(options, request)
 }
 
 /** An operation around a single call, that ends with it. */

@@ -1,7 +1,4 @@
-import { type LlmCallRun, openLlmCall } from '../../dispatcher/calls/llm-call.ts'
-import type { CallMaker, LlmCallInit } from '../../dispatcher/index.ts'
-import type { CurrentPlace } from '../../dispatcher/run/current.ts'
-import { currentModelCall, type ModelCallMark, noteScripted } from '../../dispatcher/run/live-calls.ts'
+import type { CallMaker, OpenLlmCall } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
@@ -10,13 +7,8 @@ import { isStream } from '../../wire/watch-stream.ts'
 import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
 import { type ModelApiName, StandIn } from './stand-in.ts'
 
-/** Where in which operation a call belongs. */
-export interface ObservedMaker {
-  /** Where the code runs that makes the call, if that is in an operation. */
-  readonly place?: CurrentPlace
-  /** Asked once the request is about to be made. */
-  readonly calls: (request: LlmRequest) => CallMaker
-}
+/** From where the call is made. Asked once the request is about to be made. */
+export type ObservedMaker = (request: LlmRequest) => CallMaker
 
 type Send = (options: RequestOptions) => Promise<ResponseProps>
 
@@ -28,12 +20,7 @@ export class ObservedCall {
   readonly #api: ModelApiName
   readonly #server: ModelServer
   #maker: ObservedMaker | undefined
-  /** The call, where nothing comes between it and its reply. */
-  #open: LlmCallRun<unknown> | undefined
-  /** Else what the operation waits for, and what it makes of it: the same, unless a gate replaced it. */
-  #reply: PromiseWithResolvers<unknown> | undefined
-  #outcome: Promise<unknown> | undefined
-  #mark: ModelCallMark | undefined
+  #call: OpenLlmCall | undefined
   #options: RequestOptions = {}
   #gated = false
   #standIn: StandIn | undefined
@@ -59,60 +46,37 @@ export class ObservedCall {
     this.#stream = body.stream === true
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
-    const init = { ...this.#server, model, request: body }
-    const { place } = maker
-    this.#open = place && openLlmCall<unknown>(place.core, place.site, init)
-    return this.#open === undefined
-      ? this.#sendDecided(maker.calls(body), init, options, request)
-      : this.#open.ask(() => request(options))
+    const call = maker(body).openLlmCall<unknown>({
+      ...this.#server,
+      model,
+      request: body,
+      standIn: (message) => {
+        this.#standIn = new StandIn(this.#api, body, message)
+        return this.#stream ? { response: message } : this.#standIn.body
+      },
+    })
+    this.#call = call
+    return this.#sent(call, options, request)
   }
 
-  /** The same where gates, a signal or the end of the run may come between the call and its reply. */
-  #sendDecided(
-    calls: CallMaker,
-    init: LlmCallInit,
-    options: RequestOptions,
-    request: Send,
-  ): Promise<ResponseProps> {
-    const body = init.request
-    const response = Promise.withResolvers<ResponseProps>()
-    const whole = Promise.withResolvers<unknown>()
-    // Nobody waits for it where a gate answers before the request is made.
-    whole.promise.catch(() => {})
-    this.#reply = whole
-    const outcome = calls.llmCall<unknown>(
-      {
-        ...init,
-        standIn: (message) => {
-          this.#standIn = new StandIn(this.#api, body, message)
-          return this.#stream ? { response: message } : this.#standIn.body
-        },
-      },
-      (effective, { signal, gated }) => {
-        this.#gated = gated
-        const changed = effective === body ? options : { ...options, body: effective }
-        const mark = currentModelCall()
-        this.#mark = mark
-        request(withSignal(changed, signal)).then(
-          (props) => {
-            noteScripted(mark, props.response)
-            response.resolve(props)
-          },
-          (error: unknown) => {
-            whole.reject(error)
-            response.reject(error)
-          },
-        )
-        return whole.promise
-      },
-    )
-    this.#outcome = outcome
-    outcome.then(() => {
-      if (this.#standIn === undefined || this.#read) return
+  async #sent(call: OpenLlmCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
+    const decided = await call.decided
+    if (decided.state === 'answered') {
       this.#stoodIn = true
-      response.resolve(this.#standIn.props(options))
-    }, response.reject)
-    return response.promise
+      return (this.#standIn as StandIn).props(options)
+    }
+    this.#gated = decided.gated
+    const changed = decided.request === options.body ? options : { ...options, body: decided.request }
+    try {
+      const props = await call.run(() => request(withSignal(changed, decided.signal)))
+      call.noteResponse(props.response)
+      return props
+    } catch (error) {
+      // Of a run that is aborted, its reason is told, and not what the client makes of it.
+      const reason = decided.signal?.aborted ? decided.signal.reason : error
+      call.fail(reason)
+      throw reason
+    }
   }
 
   /** The caller wants the reply read, not just the response. */
@@ -123,9 +87,8 @@ export class ObservedCall {
   /** The client has read the reply, or begun to: a stream is watched from here on. */
   settle(value: unknown): unknown {
     if (this.#stoodIn || this.#read) return value
-    const open = this.#open
-    const outcome = this.#outcome
-    if (open === undefined && outcome === undefined) {
+    const call = this.#call
+    if (call === undefined) {
       warnOnce(
         'hookspan: a call of an observed openai client did not pass the place where it is watched, so it makes no ' +
           'hooks and no spans. Use openai 6 or 7, or update hookspan.',
@@ -133,21 +96,25 @@ export class ObservedCall {
       return value
     }
     this.#read = true
-    this.#open = undefined
-    this.#options = {}
-    if (open !== undefined) return open.settle(value)
-    this.#reply?.resolve(value)
-    return outcome?.then((reply) => {
-      // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
-      return this.#standIn !== undefined && isStream(value) ? this.#standIn.replaceStream(value) : reply
-    })
+    this.#letGo()
+    const reply = call.settle(value)
+    if (!this.#gated) return reply
+    // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
+    const replaced = () => this.#standIn !== undefined && isStream(value)
+    return Promise.resolve(reply).then((given) =>
+      replaced() ? (this.#standIn as StandIn).replaceStream(value as AsyncIterable<unknown>) : given,
+    )
   }
 
   /** The client could not make the request, or not read the body. */
   fail(error: unknown): void {
-    this.#open?.fail(error)
-    this.#open = undefined
-    this.#reply?.reject(error)
+    this.#call?.fail(error)
+    this.#letGo()
+  }
+
+  #letGo(): void {
+    this.#call = undefined
+    this.#options = {}
   }
 
   /**
@@ -157,30 +124,30 @@ export class ObservedCall {
    */
   async raw(response: Response): Promise<Response> {
     if (this.#parsing || this.#read || this.#stoodIn) return response
+    const call = this.#call
+    if (call === undefined) return response
     this.#read = true
     if (this.#gated && this.#stream) throw this.#unreadable(response)
-    if (!this.#stream) this.#noteAnswered()
+    const options = this.#options
+    this.#letGo()
+    if (!this.#stream) call.noteAnswered()
     const read: Promise<unknown> = this.#stream ? Promise.resolve({}) : response.clone().json()
-    read.then(
-      (reply) => this.#told(reply),
-      (error: unknown) => (this.#gated ? this.fail(error) : this.#told({})),
+    const told = read.then(
+      (reply) => call.settle(reply),
+      (error: unknown) => (this.#gated ? Promise.reject(error) : call.settle({})),
     )
-    if (!this.#gated) return response
-    await this.#outcome
-    return this.#standIn === undefined ? response : this.#standIn.props(this.#options).response
-  }
-
-  /** A run that ends before the copy is read does not cut the call off. */
-  #noteAnswered(): void {
-    const mark = this.#open?.mark ?? this.#mark
-    if (mark !== undefined) mark.answered = true
-  }
-
-  #told(reply: unknown): void {
-    this.#reply?.resolve(reply)
-    // What a gate would make of it reaches nobody: the caller has the response.
-    Promise.resolve(this.#open?.settle(reply)).catch(() => {})
-    this.#open = undefined
+    if (!this.#gated) {
+      // What is read beside the caller concerns nobody.
+      told.catch(() => {})
+      return response
+    }
+    try {
+      await told
+    } catch (error) {
+      call.fail(error)
+      throw error
+    }
+    return this.#standIn === undefined ? response : this.#standIn.props(options).response
   }
 
   #unreadable(response: Response): HookspanError {

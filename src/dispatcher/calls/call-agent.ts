@@ -1,10 +1,13 @@
-import { isRefusal } from '../../gates/chain.ts'
+import type { ChainResult } from '../../gates/chain.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
-import { untilAborted } from '../../internal/async.ts'
-import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
-import { runWithin } from '../run/current.ts'
-import type { CallSite, OpenCall, OperationCore } from '../run/operation-core.ts'
-import { invalidCall, type LiveParent, type ParentOperation } from '../run/operation-init.ts'
+import { errorMessage, errorType } from '../../internal/errors.ts'
+import type { AgentEnd } from '../plugins/instrument.ts'
+import type { DecidedPlace } from '../run/decided-place.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
+import { parentOf } from '../run/parent.ts'
+import type { WaitingCall } from '../run/parked.ts'
+import { HeldCall } from './held-call.ts'
 
 export interface CallAgentInit {
   agentName?: string
@@ -14,6 +17,14 @@ export interface CallAgentInit {
   instruction: string
   /** True when the agent runs elsewhere, so that this side shows the call as its own span. @default false */
   remote?: boolean
+}
+
+/** What an agent is to be run with. */
+export interface CalledAgent {
+  /** What a gate made of it. */
+  readonly instruction: string
+  /** For the child's `startOperation({ parent })`. */
+  readonly parent: ParentOperation
 }
 
 /** What is read of a child's result, where it is there. */
@@ -26,153 +37,111 @@ interface ChildResult {
   readonly usage?: unknown
 }
 
-/**
- * One call of another agent, until it has finished. Gives what `fn` gives and throws what it throws.
- *
- * @throws HookspanError `INVALID_CALL` when the call itself is malformed, `CALL_DENIED` when a gate refused it,
- * `OPERATION_ENDED`, `RUN_DENIED`.
- */
-export async function runCallAgent<R>(
-  core: OperationCore,
-  site: CallSite,
-  init: CallAgentInit,
-  fn: (
-    parent: ParentOperation,
-    options: { signal: AbortSignal | undefined; instruction: string },
-  ) => R | PromiseLike<R>,
-): Promise<R> {
-  const asked: unknown = init?.instruction
-  if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
-  if (typeof fn !== 'function') {
-    throw invalidCall('fn', 'an agent call', 'the function that runs the agent', fn)
+/** One call of another agent, until it has finished. */
+export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
+  readonly #name: string | undefined
+  readonly #id: string
+  readonly #callKey: string
+  /** The run of the agent was parked, and goes on: its gates have decided and its first hook has fired. */
+  readonly #waited: WaitingCall | undefined
+  #instruction: string
+  #subOperationId: string | undefined
+
+  /** @throws HookspanError `INVALID_CALL` when it is malformed. */
+  constructor(core: OperationCore, site: CallSite, init: CallAgentInit) {
+    const asked: unknown = init?.instruction
+    if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
+    const { agentName, instruction, remote = false } = init
+    const agentId = init.agentId ?? agentName ?? 'agent'
+    const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
+    const callKey = waited?.callKey ?? core.nextCallKey()
+    const named = agentName === undefined ? {} : { agentName }
+    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote })
+    this.#name = agentName
+    this.#id = agentId
+    this.#callKey = callKey
+    this.#waited = waited
+    this.#instruction = instruction
   }
-  if (core.admission !== undefined) await core.admission
-  core.assertRunning()
-  const startedAt = performance.now()
-  const { agentName, remote = false } = init
-  let instruction = init.instruction
-  const agentId = init.agentId ?? agentName ?? 'agent'
-  // The run of the agent was parked, and goes on: its gates have decided and its first hook has fired.
-  const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
-  const callKey = waited?.callKey ?? core.nextCallKey()
-  const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
-  const traced = core.open(site, {
-    kind: 'agent',
-    callKey,
-    ...(agentName !== undefined && { agentName }),
-    agentId,
-    instruction,
-    remote,
-  })
-  let subOperationId: string | undefined
-  const told = () => ({
-    ...where,
-    agentId,
-    ...(agentName !== undefined && { agentName }),
-    instruction,
-    callKey,
-    ...(subOperationId !== undefined && { subOperationId }),
-  })
-  const fail = (error: unknown): void => {
-    core.emit('onCallAgentError', {
-      ...told(),
-      error,
-      errorType: errorType(error),
-      errorMessage: errorMessage(error),
-      executionTimeMs: performance.now() - startedAt,
+
+  protected override get point() {
+    return 'beforeCallAgent' as const
+  }
+
+  protected get what(): string {
+    return 'Agent call'
+  }
+
+  protected get during(): string {
+    return 'while the agent was called'
+  }
+
+  protected override get asked(): boolean {
+    return this.#waited === undefined
+  }
+
+  protected payload(): string {
+    return this.#instruction
+  }
+
+  protected override place(): DecidedPlace {
+    const apiName = this.#name ?? this.#id
+    return { ...super.place(), identifier: 'agent', apiName, callKey: this.#callKey }
+  }
+
+  protected effective(decided: ChainResult | undefined): CalledAgent {
+    if (decided?.kind === 'proceed' && decided.changed) this.#instruction = String(decided.payload)
+    const parent = parentOf(this.core, this.traced, (id) => {
+      this.#subOperationId = id
     })
-    traced.end(
-      { kind: 'agent', error, ...(subOperationId !== undefined && { subOperationId }) },
-      core.timestamp,
-    )
+    return { instruction: this.#instruction, parent }
   }
-  const open: OpenCall = {
-    cut: (reason) =>
-      fail(new DOMException(`The run ended (${reason}) while the agent was called.`, 'AbortError')),
+
+  protected announce(): void {
+    this.core.emit('beforeCallAgent', this.#told())
   }
-  core.track(open)
-  try {
-    const question = {
-      traced,
-      stepIndex: site.stepIndex,
-      identifier: 'agent',
-      apiName: agentName ?? agentId,
-      callKey,
-    }
-    const decided = waited ? undefined : await core.decide('beforeCallAgent', instruction, question)
-    if (decided?.kind === 'proceed' && decided.changed) instruction = String(decided.payload)
-    if (waited === undefined) core.emit('beforeCallAgent', told())
-    if (isRefusal(decided)) {
-      throw new HookspanError('CALL_DENIED', `Agent call denied (${decided.code}): ${decided.reason}`, {
-        cause: decided,
-      })
-    }
-    core.assertRunning()
-    core.signal?.throwIfAborted()
-    const parent = parentOf(core, traced, (id) => {
-      subOperationId = id
-    })
-    const result =
-      decided?.kind === 'skip'
-        ? (decided.result as R)
-        : await untilAborted(
-            Promise.resolve(
-              runWithin(core, site, traced, () => fn(parent, { signal: core.signal, instruction })),
-            ),
-            core.signal,
-          )
-    if (isParked(result)) {
-      if (core.untrack(open)) traced.end({ kind: 'agent', waitingFor: 'human' }, core.timestamp)
-      const apiName = agentName ?? agentId
-      core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
-      return result
-    }
-    if (core.untrack(open)) {
-      const child = readChild(result)
-      // A child of this process adds up its own calls.
-      if (subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
-      subOperationId ??= child.subOperationId
-      core.emit('afterCallAgent', { ...told(), ...child, executionTimeMs: performance.now() - startedAt })
-      traced.end(
-        { kind: 'agent', ...child, ...(subOperationId !== undefined && { subOperationId }) },
-        core.timestamp,
-      )
+
+  override settle(result: R): R {
+    if (!isParked(result)) return super.settle(result)
+    if (this.claim()) {
+      this.close({ kind: 'agent', waitingFor: 'human' })
+      const callKey = this.#callKey
+      const apiName = this.#name ?? this.#id
+      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
     }
     return result
-  } catch (error) {
-    if (core.untrack(open)) fail(error)
-    throw error
   }
-}
 
-/** What a child is started with. Only the plain fields survive JSON. */
-export function parentOf(
-  core: OperationCore,
-  traced: LiveParent['live']['traced'],
-  started: (operationId: string) => void,
-): ParentOperation {
-  const { operationId, rootOperationId, userId, conversationId } = core.info
-  const { traceparent } = traced
-  const parent: ParentOperation = {
-    operationId,
-    rootOperationId,
-    ...(traceparent !== undefined && { traceparent }),
-    agentPath: core.agentPath,
-    ...(userId !== undefined && { userId }),
-    ...(conversationId !== undefined && { conversationId }),
+  protected finished(result: R): AgentEnd {
+    const { core } = this
+    const child = readChild(result)
+    // A child of this process adds up its own calls.
+    if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
+    this.#subOperationId ??= child.subOperationId
+    core.emit('afterCallAgent', { ...this.#told(), ...child, executionTimeMs: this.elapsedMs })
+    return { kind: 'agent', ...child, ...this.#sub() }
   }
-  const { signal, approver, tree, questions } = core
-  const live: LiveParent['live'] = {
-    traced,
-    gates: () => core.allGates(),
-    approver,
-    tree,
-    questions,
-    signal,
-    started,
+
+  protected failed(error: unknown): AgentEnd {
+    const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+    this.core.emit('onCallAgentError', { ...this.#told(), ...failure, executionTimeMs: this.elapsedMs })
+    return { kind: 'agent', error, ...this.#sub() }
   }
-  Object.defineProperty(parent, 'live', { value: live, enumerable: false })
-  return parent
+
+  #sub(): { subOperationId?: string } {
+    return this.#subOperationId === undefined ? {} : { subOperationId: this.#subOperationId }
+  }
+
+  #told() {
+    return {
+      ...this.where,
+      agentId: this.#id,
+      ...(this.#name !== undefined && { agentName: this.#name }),
+      instruction: this.#instruction,
+      callKey: this.#callKey,
+      ...this.#sub(),
+    }
+  }
 }
 
 /** The agent's run waits for a human, in it or further down, and is resumed with this one. */

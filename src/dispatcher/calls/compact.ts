@@ -1,8 +1,8 @@
-import { isRefusal } from '../../gates/chain.ts'
-import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
-import { runWithin } from '../run/current.ts'
-import type { CallSite, OpenCall, OperationCore } from '../run/operation-core.ts'
+import { errorMessage, errorType } from '../../internal/errors.ts'
+import type { CompactEnd } from '../plugins/instrument.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
+import { HeldCall } from './held-call.ts'
 
 export interface CompactInit {
   /** Messages before. */
@@ -19,54 +19,47 @@ export interface CompactResult {
   groupId?: string
 }
 
-/**
- * One compaction of the conversation. Gives what `fn` gives and throws what it throws.
- *
- * @throws HookspanError `INVALID_CALL` when the call itself is malformed, `CALL_DENIED` when a gate refused it.
- */
-export async function runCompact<R extends CompactResult>(
-  core: OperationCore,
-  site: CallSite,
-  init: CompactInit,
-  fn: () => R | PromiseLike<R>,
-): Promise<R> {
-  for (const name of ['messageCount', 'tokenCount'] as const) {
-    const count: unknown = init?.[name]
-    if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
-  }
-  if (typeof fn !== 'function') throw invalidCall('fn', 'a compaction', 'the function that compacts', fn)
-  const { messageCount, tokenCount } = init
-  const where = site.stepIndex === undefined ? {} : { stepIndex: site.stepIndex }
-  const traced = core.open(site, { kind: 'compact', messageCount, tokenCount })
-  const fail = (error: unknown): void => {
-    core.emit('onCompactError', {
-      ...where,
-      error,
-      errorType: errorType(error),
-      errorMessage: errorMessage(error),
-      messageCount,
-      tokenCount,
-    })
-    traced.end({ kind: 'compact', error }, core.timestamp)
-  }
-  const open: OpenCall = {
-    cut: (reason) => fail(new DOMException(`The run ended (${reason}) during the compaction.`, 'AbortError')),
-  }
-  core.track(open)
-  try {
-    const decided = await core.decide(
-      'beforeCompact',
-      { messageCount, tokenCount },
-      { traced, stepIndex: site.stepIndex },
-    )
-    core.emit('beforeCompact', { ...where, messageCount, tokenCount })
-    if (isRefusal(decided)) {
-      throw new HookspanError('CALL_DENIED', `Compaction denied (${decided.code}): ${decided.reason}`, {
-        cause: decided,
-      })
+/** One compaction of the conversation. */
+export class CompactCall<R extends CompactResult> extends HeldCall<R, object, CompactEnd> {
+  readonly #counts: CompactInit
+
+  /** @throws HookspanError `INVALID_CALL` when it is malformed. */
+  constructor(core: OperationCore, site: CallSite, init: CompactInit) {
+    for (const name of ['messageCount', 'tokenCount'] as const) {
+      const count: unknown = init?.[name]
+      if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
     }
-    core.assertRunning()
-    const result = decided?.kind === 'skip' ? (decided.result as R) : await runWithin(core, site, traced, fn)
+    const { messageCount, tokenCount } = init
+    super(core, site, { kind: 'compact', messageCount, tokenCount })
+    this.#counts = { messageCount, tokenCount }
+  }
+
+  protected override get point() {
+    return 'beforeCompact' as const
+  }
+
+  protected get what(): string {
+    return 'Compaction'
+  }
+
+  protected get during(): string {
+    return 'during the compaction'
+  }
+
+  protected payload(): CompactInit {
+    return this.#counts
+  }
+
+  protected effective(): object {
+    return {}
+  }
+
+  protected announce(): void {
+    this.core.emit('beforeCompact', { ...this.where, ...this.#counts })
+  }
+
+  protected finished(result: R): CompactEnd {
+    const { messageCount, tokenCount } = this.#counts
     const after = {
       ...(result?.groupId !== undefined && { groupId: result.groupId }),
       messagesBefore: messageCount,
@@ -75,13 +68,13 @@ export async function runCompact<R extends CompactResult>(
       tokensAfter: result?.tokensAfter ?? tokenCount,
       ...(result?.summary !== undefined && { summary: result.summary }),
     }
-    if (core.untrack(open)) {
-      core.emit('afterCompact', { ...where, ...after })
-      traced.end({ kind: 'compact', ...after }, core.timestamp)
-    }
-    return result
-  } catch (error) {
-    if (core.untrack(open)) fail(error)
-    throw error
+    this.core.emit('afterCompact', { ...this.where, ...after })
+    return { kind: 'compact', ...after }
+  }
+
+  protected failed(error: unknown): CompactEnd {
+    const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+    this.core.emit('onCompactError', { ...this.where, ...failure, ...this.#counts })
+    return { kind: 'compact', error }
   }
 }

@@ -6,36 +6,14 @@ import { bufferStream } from '../../wire/buffer-stream.ts'
 import { AnyChunkReader, readReply } from '../../wire/formats.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../../wire/watch-stream.ts'
-import type { DecideOptions } from '../run/decide.ts'
+import type { DecidedPlace } from '../run/decided-place.ts'
 import { noteScriptedReply } from '../run/live-calls.ts'
-import { type CallSite, effectiveRequest, type OperationCore } from '../run/operation-core.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
-import { OpenLlmCall } from './told-llm-call.ts'
-
-/** A model call that a runtime is about to make. */
-export interface LlmCallInit<R = unknown> {
-  model: string
-  /** An OpenTelemetry GenAI provider name: `openai`, `anthropic`, `gcp.gemini`, ... @default 'openai' */
-  provider?: string
-  /** As it is sent: messages or input, tools, sampling. */
-  request: LlmRequest
-  serverAddress?: string
-  serverPort?: number
-  /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
-  read?: (reply: R) => LlmReading
-  /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
-  standIn?: (message: LlmResponse) => R
-}
-
-export type LlmFunction<R> = (
-  request: LlmRequest,
-  context: {
-    signal: AbortSignal | undefined
-    traceparent: string | undefined
-    /** Whether a gate decides on the reply: until it has, nobody may be shown anything of it. */
-    gated: boolean
-  },
-) => R | PromiseLike<R>
+import { admission } from './admission.ts'
+import { decide } from './decide.ts'
+import type { LlmCallInit, LlmFunction } from './llm-call-init.ts'
+import { ToldLlmCall } from './told-llm-call.ts'
 
 /**
  * One model call. Gives what `fn` gives, the same object, and throws what it throws. The call of a stream ends
@@ -51,18 +29,29 @@ export function runLlmCall<R>(
 ): Promise<R> {
   try {
     assertCall(init, fn)
-    const { admission } = core
-    const start = () => {
-      core.assertRunning()
-      return new LlmCallRun<R>(core, site, init).run(fn)
-    }
-    return admission === undefined ? start() : admission.then(start)
+    return openedLlmCall(core, site, init, (call) => call.run(fn))
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-function assertCall(init: { readonly model: unknown } | undefined, fn: unknown): void {
+/** Opens the call once the run is admitted, at once where nothing has to be waited for. */
+export function openedLlmCall<R>(
+  core: OperationCore,
+  site: CallSite,
+  init: LlmCallInit<R>,
+  go: (call: LlmCallRun<R>) => Promise<R>,
+): Promise<R> {
+  const waits = admission(core)
+  const start = () => {
+    core.assertRunning()
+    return go(new LlmCallRun<R>(core, site, init))
+  }
+  return waits === undefined ? start() : waits.then(start)
+}
+
+/** @throws HookspanError `INVALID_CALL` when the call is malformed. */
+export function assertCall(init: { readonly model: unknown } | undefined, fn: unknown): void {
   const model = init?.model
   if (typeof model !== 'string' || model === '') {
     throw invalidCall('model', 'a model call', 'a non-empty string', model)
@@ -71,22 +60,13 @@ function assertCall(init: { readonly model: unknown } | undefined, fn: unknown):
     throw invalidCall('fn', 'a model call', 'the function that asks the model', fn)
 }
 
-/**
- * Opens a model call whose maker hands in the reply later. Undefined where something decides, waits or may abort:
- * such a call takes {@link runLlmCall}.
- */
-export function openLlmCall<R>(
-  core: OperationCore,
-  site: CallSite,
-  init: LlmCallInit<R>,
-): LlmCallRun<R> | undefined {
-  const waits = core.admission !== undefined || core.ended || core.stop !== undefined
-  if (waits || core.signal !== undefined) return undefined
-  if (core.decidesAt('beforeLlmCall') || core.decidesAt('afterLlmCall')) return undefined
-  return new LlmCallRun<R>(core, site, init)
+/** Whether nothing decides on a call, waits for it or may abort it. */
+export function goesStraight(core: OperationCore): boolean {
+  if (admission(core) !== undefined || core.ended || core.stop !== undefined) return false
+  return core.signal === undefined && !core.decidesAt('beforeLlmCall') && !core.decidesAt('afterLlmCall')
 }
 
-export class LlmCallRun<R> extends OpenLlmCall<R> {
+export class LlmCallRun<R> extends ToldLlmCall<R> {
   #reader: AnyChunkReader | undefined
 
   async run(fn: LlmFunction<R>): Promise<R> {
@@ -109,20 +89,6 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
     }
   }
 
-  /** Makes the request, for a maker that hands the reply to {@link settle}. */
-  async ask<T extends { readonly response: unknown }>(fn: () => Promise<T>): Promise<T> {
-    try {
-      this.announce()
-      this.core.assertRunning()
-      const answer = await this.enter(fn)
-      this.noteResponse(answer.response)
-      return answer
-    } catch (error) {
-      this.fail(error)
-      throw error
-    }
-  }
-
   /** The model has answered. Gives what the caller gets: the same, unless a gate has its say. */
   settle(reply: R): R | Promise<R> {
     return this.core.decidesAt('afterLlmCall') ? this.#gate(reply) : this.#close(reply)
@@ -134,7 +100,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
 
   #close(reply: R): R {
     if (isStream(reply)) return this.#watch(reply)
-    if (this.core.untrack(this)) this.succeed(this.#read(reply))
+    this.succeed(this.#read(reply))
     return reply
   }
 
@@ -146,8 +112,8 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
 
   /** What a gate puts in the model's place, if one does. */
   async #decide(): Promise<{ reply: R } | undefined> {
-    const decided = await this.core.decide('beforeLlmCall', this.request, this.#where())
-    this.request = effectiveRequest(decided, this.request)
+    const decided = await decide(this.core, 'beforeLlmCall', this.request, this.#where())
+    if (decided?.kind === 'proceed') this.request = decided.payload as LlmRequest
     this.announce()
     return this.#standIn(decided)
   }
@@ -161,7 +127,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
   }
 
   async #gated(reply: R, reading: LlmReading): Promise<R> {
-    const decided = await this.core.decide('afterLlmCall', reading.response, this.#where())
+    const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#where())
     if (decided?.kind === 'proceed' && !decided.changed) return reply
     this.spent = reading
     if (decided?.kind === 'proceed') {
@@ -170,7 +136,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
     return this.#standIn(decided)?.reply ?? reply
   }
 
-  #where(): DecideOptions {
+  #where(): DecidedPlace {
     const { traced, provider, callKey } = this
     return { traced, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
   }
@@ -214,9 +180,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
 
   /** Not understanding a reply is no failure of the call. */
   #unreadable(error: unknown): void {
-    const { host, info } = this.core
-    const { operationId } = info
-    host.reporter.failure({ kind: 'failed', hookId: 'llmCall.read', operationId, error })
+    this.core.reportFailure('llmCall.read', error)
   }
 
   #watch(stream: AsyncIterable<unknown> & R): R {
@@ -228,7 +192,7 @@ export class LlmCallRun<R> extends OpenLlmCall<R> {
     }
     const onEnd = (end: StreamEnd) => {
       if (end.kind === 'failed') this.fail(end.error)
-      else if (this.core.untrack(this)) this.succeed(reader.read(), end.kind)
+      else this.succeed(reader.read(), end.kind)
     }
     try {
       return watchStream(stream, { onChunk, onEnd })

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../internal/async.ts'
 
 /** A tool written as an async generator yields progress; its return value, else the last one yielded, is its result. */
-export function settleTool(
+export function readToolResult(
   value: unknown,
   onProgress: (value: unknown) => void,
   signal: AbortSignal | undefined,

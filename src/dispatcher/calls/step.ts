@@ -1,169 +1,138 @@
-import type { EventInit, TokenUsage } from '../../hooks/index.ts'
-import type { LlmReading } from '../../wire/reading.ts'
-import type { TracedActivity } from '../plugins/traced-activity.ts'
-import { currentPlace } from '../run/current.ts'
-import type { CallSite, LlmNote, OperationCore } from '../run/operation-core.ts'
-import type { ParentOperation, SavedStep } from '../run/operation-init.ts'
-import { addOptional, addUsage } from '../run/usage.ts'
-import { type CallAgentInit, runCallAgent } from './call-agent.ts'
-import { type CompactInit, type CompactResult, runCompact } from './compact.ts'
-import { type LlmCallInit, type LlmFunction, runLlmCall } from './llm-call.ts'
-import { runToolCall } from './tool-call.ts'
-import type { ToolCallInit, ToolFunction } from './tool-call-init.ts'
-import type { ToolOutcome } from './tool-outcome.ts'
+import { isRefusal } from '../../gates/chain.ts'
+import { errorMessage, errorType } from '../../internal/errors.ts'
+import type { StepEnd } from '../plugins/instrument.ts'
+import { Bracket, type OpenedCall } from '../run/bracket.ts'
+import { runAt } from '../run/current.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import type { SavedStep } from '../run/parked.ts'
+import { CallMaker } from './call-maker.ts'
+import { decide } from './decide.ts'
+import { type StepReport, StepState } from './step-state.ts'
 
-/** What a runtime may add to a step's `afterStep`. */
-export interface StepReport {
-  /** False when this was the last step. */
-  shouldContinue?: boolean
-  content?: string
-  reasoning?: string
+export interface StepInit {
+  stepType?: string
+  /** The runtime's own count, where it has one. @default one more than the step before */
+  stepIndex?: number
 }
 
-/** From where calls are made: a step, or the operation itself. Several calls may run at once. */
-export class CallMaker {
-  readonly #core: OperationCore
-  readonly #site: CallSite
+/** A turn of the loop between its two hooks. */
+class StepRun extends Bracket<StepEnd> {
+  readonly state: StepState
+  readonly #typed: { stepType?: string }
 
-  constructor(core: OperationCore, site: CallSite) {
-    this.#core = core
-    this.#site = site
+  constructor(core: OperationCore, site: CallSite, init: StepInit, suspended: SavedStep | undefined) {
+    const stepIndex = suspended?.stepIndex ?? init.stepIndex ?? core.nextStepIndex
+    const stepType = suspended?.stepType ?? init.stepType
+    const typed = stepType === undefined ? {} : { stepType }
+    super(core, site, { kind: 'step', stepIndex, ...typed })
+    core.nextStepIndex = Math.max(core.nextStepIndex, stepIndex + 1)
+    this.#typed = typed
+    this.state = new StepState(this.traced, stepIndex, stepType, suspended)
+    if (suspended !== undefined) return
+    core.countStep()
+    core.tell('beforeStep', () => ({ stepIndex, ...typed }))
   }
 
-  /**
-   * Makes a model call. Gives what `fn` gives, the same object, and throws what it throws; a stream's call ends
-   * when the stream is read, fails or is abandoned.
-   *
-   * @throws HookspanError `CALL_DENIED` when a gate refused it and there is no `standIn`.
-   */
-  llmCall<R>(init: LlmCallInit<R>, fn: LlmFunction<R>): Promise<R> {
-    return runLlmCall(this.#core, this.#site, init, fn)
+  protected get during(): string {
+    return 'during the step'
   }
 
-  /**
-   * Makes a tool call: gates, hooks, mocks, the tool, gates, hooks. Never throws for what any of them did.
-   *
-   * @throws HookspanError `INVALID_CALL` when the call itself is malformed.
-   */
-  toolCall<A, R>(init: ToolCallInit<A>, fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
-    return runToolCall(this.#core, this.#site, init, fn)
+  get savedStep(): SavedStep {
+    return this.state.save()
   }
 
-  /**
-   * Calls another agent and waits until it has finished. Hand `parent` to the child's `startOperation`.
-   *
-   * @throws what `fn` throws; HookspanError `CALL_DENIED` when a gate refused it.
-   */
-  callAgent<R>(
-    init: CallAgentInit,
-    fn: (
-      parent: ParentOperation,
-      options: { signal: AbortSignal | undefined; instruction: string },
-    ) => R | PromiseLike<R>,
-  ): Promise<R> {
-    return runCallAgent(this.#core, this.#site, init, fn)
+  /** It ends, unless a call in it waits for a human in another process. */
+  async finish(): Promise<void> {
+    const { core, state, traced } = this
+    if (state.suspended) {
+      if (this.claim()) this.close({ kind: 'step', waitingFor: 'human' })
+      core.phase.suspend(state.save())
+      return
+    }
+    if (!core.ended && core.decidesAt('afterStep')) {
+      const place = { traced, stepIndex: state.stepIndex }
+      const decided = await decide(core, 'afterStep', state.summary(), place)
+      if (isRefusal(decided)) core.requestStop(decided)
+    }
+    if (this.claim()) this.close(this.#told())
   }
 
-  /**
-   * Compacts the conversation.
-   *
-   * @throws what `fn` throws; HookspanError `CALL_DENIED` when a gate refused it.
-   */
-  compact<R extends CompactResult>(init: CompactInit, fn: () => R | PromiseLike<R>): Promise<R> {
-    return runCompact(this.#core, this.#site, init, fn)
+  protected failed(error: unknown): StepEnd {
+    return this.#told({ error })
   }
-}
 
-/**
- * Makes calls from where the running code is: a step, a tool's body, a compaction. Undefined where no operation
- * runs.
- */
-export function currentCalls(): CallMaker | undefined {
-  const place = currentPlace()
-  return place && new CallMaker(place.core, place.site)
+  #told(failure?: { error: unknown }): StepEnd {
+    this.core.tell('afterStep', () => ({
+      stepIndex: this.state.stepIndex,
+      ...this.#typed,
+      ...this.state.summary(),
+      executionTimeMs: this.elapsedMs,
+      ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
+    }))
+    return { kind: 'step', ...failure }
+  }
 }
 
 /** One turn of the loop. */
 export class Step extends CallMaker {
   readonly stepIndex: number
-  readonly #state: StepState
+  readonly #run: StepRun
+  readonly #opened: OpenedCall[] = []
 
-  constructor(core: OperationCore, state: StepState) {
-    super(core, state)
-    this.#state = state
-    this.stepIndex = state.stepIndex
+  constructor(run: StepRun) {
+    super(run.core, run.state)
+    this.#run = run
+    this.stepIndex = run.state.stepIndex
   }
 
   /** Adds to what `afterStep` tells. */
   report(report: StepReport): void {
-    Object.assign(this.#state.report, report)
+    Object.assign(this.#run.state.report, report)
+  }
+
+  protected override opened<C extends OpenedCall>(call: C): C {
+    this.#opened.push(call)
+    return call
+  }
+
+  /** What was opened here and never ended ends as failed. */
+  protected abandonCalls(error: unknown): void {
+    for (const call of this.#opened.splice(0)) call.abandon(error)
   }
 }
 
-/** What a step collects for its `afterStep`. */
-export class StepState implements CallSite {
-  readonly traced: TracedActivity
-  readonly stepIndex: number
-  readonly report: StepReport = {}
-  #callIndex = 0
-  /** True once a call waits for a human in another process: the step is suspended, not ended. */
-  suspended = false
-  /** The last model call: what it said, read when somebody asks, or as it was saved. */
-  #last: LlmReading | LlmNote | undefined
-  #usage: TokenUsage | undefined
-  #costUsd: number | undefined
+/** A step whose begin and end are told apart. What is left open in it ends with it. */
+export class OpenStep extends Step {
+  readonly #run: StepRun
 
-  constructor(traced: TracedActivity, stepIndex: number, saved?: SavedStep) {
-    this.traced = traced
-    this.stepIndex = stepIndex
-    this.#callIndex = saved?.callCount ?? 0
-    this.#last = saved?.last
-    this.#usage = saved?.usage
-    this.#costUsd = saved?.costUsd
+  private constructor(run: StepRun) {
+    super(run)
+    this.#run = run
   }
 
-  noteWaiting(): void {
-    this.suspended = true
+  /** The step that was suspended when the run was parked goes on; else a new one begins. */
+  static begin(core: OperationCore, site: CallSite, init: StepInit): OpenStep {
+    return new OpenStep(new StepRun(core, site, init, core.phase.takeSuspended()))
   }
 
-  save(stepType: string | undefined): SavedStep {
-    return {
-      stepIndex: this.stepIndex,
-      ...(stepType !== undefined && { stepType }),
-      callCount: this.#callIndex,
-      ...(this.#last !== undefined && { last: noteOf(this.#last) }),
-      ...(this.#usage !== undefined && { usage: this.#usage }),
-      ...(this.#costUsd !== undefined && { costUsd: this.#costUsd }),
-    }
+  /** Runs code as part of the step, so that what it traces becomes a child of the step's span. */
+  run<T>(fn: () => T): T {
+    return runAt(this.#run.core, this.#run.state, fn)
   }
 
-  nextCallIndex(): number {
-    return this.#callIndex++
+  /**
+   * Ends the step: the `afterStep` gates decide, then `afterStep` fires. Calls that were opened in it and neither run,
+   * settled nor failed end first. A step in which a call waits for a human is suspended, and goes on when the run
+   * does. Never rejects; a second call does nothing.
+   */
+  async end(): Promise<void> {
+    this.abandonCalls(new DOMException('The step ended before this call was run or settled.', 'AbortError'))
+    await this.#run.finish()
   }
 
-  noteLlm(reading: LlmReading, usage: TokenUsage | undefined, costUsd: number | undefined): void {
-    this.#last = reading
-    if (usage !== undefined) this.#usage = this.#usage === undefined ? usage : addUsage(this.#usage, usage)
-    this.#costUsd = addOptional(this.#costUsd, costUsd)
+  /** Ends the step as failed: `afterStep` tells the error. A second call does nothing. */
+  fail(error: unknown): void {
+    this.abandonCalls(error)
+    this.#run.fail(error)
   }
-
-  summary(): Partial<EventInit<'afterStep'>> {
-    const last = this.#last && noteOf(this.#last)
-    const { content = last?.content, reasoning = last?.reasoning, shouldContinue } = this.report
-    const toolCalls = last?.toolCalls
-    return {
-      ...(content !== undefined && { content }),
-      ...(reasoning !== undefined && { reasoning }),
-      ...(toolCalls !== undefined && { toolCalls }),
-      ...(this.#usage !== undefined && { usage: this.#usage }),
-      ...(this.#costUsd !== undefined && { costUsd: this.#costUsd }),
-      ...(shouldContinue !== undefined && { shouldContinue }),
-    }
-  }
-}
-
-function noteOf(last: LlmReading | LlmNote): LlmNote {
-  if (!('response' in last)) return last
-  const { content, reasoning, toolCalls } = last.response
-  return { content, reasoning, toolCalls }
 }

@@ -2,42 +2,41 @@ import type { LlmRequest } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
-import type { TracedActivity } from '../plugins/traced-activity.ts'
+import { Bracket } from '../run/bracket.ts'
 import type { CurrentPlace } from '../run/current.ts'
 import { type ModelCallMark, noteScripted, runModelCall } from '../run/live-calls.ts'
-import type { CallSite, OpenCall, OperationCore } from '../run/operation-core.ts'
-import type { LlmCallInit } from './llm-call.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import type { LlmCallInit } from './llm-call-init.ts'
 
 /** A model call between its two hooks, as they and the instruments are told of it. */
-export abstract class OpenLlmCall<R> implements OpenCall {
-  protected readonly core: OperationCore
-  protected readonly site: CallSite
+export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected readonly init: LlmCallInit<R>
   protected readonly callKey: string
-  protected readonly traced: TracedActivity
   protected readonly provider: string
   protected request: LlmRequest
   protected firstChunkMs: number | undefined
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
-  readonly #startedAt = performance.now()
   readonly mark: ModelCallMark
 
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
-    this.core = core
-    this.site = site
+    // JavaScript may leave the request out.
+    const { model, request = {}, provider = 'openai' } = init
+    const callKey = core.nextCallKey()
+    super(core, site, activityOf(init, request, provider, callKey))
     this.init = init
-    // JavaScript may leave it out.
-    this.request = init.request ?? {}
-    this.provider = init.provider ?? 'openai'
-    this.mark = { model: init.model, scripted: false }
-    this.callKey = core.nextCallKey()
-    this.traced = core.open(site, activityOf(init, this.request, this.provider, this.callKey))
-    core.track(this)
+    this.request = request
+    this.provider = provider
+    this.mark = { model, scripted: false }
+    this.callKey = callKey
   }
 
   /** What has come of a stream when the call is cut off. */
   protected abstract readSoFar(): LlmReading | undefined
+
+  protected get during(): string {
+    return 'during the model call'
+  }
 
   /** Runs what makes the request, in the context of the call's span. */
   enter<T>(fn: () => T): T {
@@ -51,32 +50,28 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     noteScripted(this.mark, response)
   }
 
-  /** The operation ends while the call is in flight. */
-  cut(reason: string): void {
+  /** What was read of a stream counts, and so does an answer that its caller reads for itself. */
+  override cut(reason: Parameters<Bracket<LlmEnd>['cut']>[0]): void {
     const read = this.readSoFar()
-    if (read !== undefined) this.succeed(read, 'abandoned')
-    else if (this.mark.answered) this.succeed({ response: {} })
-    else this.#failed(new DOMException(`The run ended (${reason}) during the model call.`, 'AbortError'))
+    if (read !== undefined) this.close(this.#answered(read, 'abandoned'))
+    else if (this.mark.answered) this.close(this.#answered({ response: {} }))
+    else super.cut(reason)
+  }
+
+  announce(): undefined {
+    this.core.tell('beforeLlmCall', () => this.#told())
   }
 
   /** Unless the operation has ended the call already. */
-  fail(error: unknown): void {
-    if (this.core.untrack(this)) this.#failed(error)
+  protected succeed(reading: LlmReading, streamEnd?: StreamEndKind): void {
+    if (this.claim()) this.close(this.#answered(reading, streamEnd))
   }
 
-  protected get elapsedMs(): number {
-    return performance.now() - this.#startedAt
-  }
-
-  protected announce(): undefined {
-    if (!this.core.skipUnheard('beforeLlmCall')) this.core.emit('beforeLlmCall', this.#told())
-  }
-
-  protected succeed(reading: LlmReading, streamEnd?: 'finished' | 'abandoned'): void {
+  #answered(reading: LlmReading, streamEnd?: StreamEndKind): LlmEnd {
     const { core } = this
-    const { usage, costUsd: told } = this.spent ?? reading
+    const { usage, costUsd: given } = this.spent ?? reading
     const { model = this.init.model } = reading.head ?? reading.response
-    const costUsd = told ?? core.priceOf(this.provider, model, usage)
+    const costUsd = given ?? core.priceOf(this.provider, model, usage)
     core.addLlm(usage, costUsd)
     this.site.noteLlm?.(reading, usage, costUsd)
     const end = new LlmActivityEnd(reading, this.request)
@@ -85,15 +80,15 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     if (this.firstChunkMs !== undefined) end.timeToFirstChunkMs = this.firstChunkMs
     if (streamEnd !== undefined) end.streamEnd = streamEnd
     if (this.#scripted()) end.mocked = true
-    if (!core.skipUnheard('afterLlmCall')) {
+    core.tell('afterLlmCall', () => {
       const { kind: _kind, reading: _reading, ...shared } = end
       const { response } = reading
-      core.emit('afterLlmCall', { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs })
-    }
-    this.traced.end(end, core.timestamp)
+      return { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs }
+    })
+    return end
   }
 
-  #failed(error: unknown): void {
+  protected failed(error: unknown): LlmEnd {
     const { core } = this
     const { usage, costUsd } = this.spent ?? {}
     const mocked = this.#scripted(error) && { mocked: true }
@@ -107,17 +102,14 @@ export abstract class OpenLlmCall<R> implements OpenCall {
       executionTimeMs: this.elapsedMs,
     })
     const partial = this.readSoFar()
-    this.traced.end(
-      {
-        kind: 'llm',
-        error,
-        ...mocked,
-        request: this.request,
-        ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
-        ...(this.firstChunkMs !== undefined && { timeToFirstChunkMs: this.firstChunkMs }),
-      },
-      core.timestamp,
-    )
+    return {
+      kind: 'llm',
+      error,
+      ...mocked,
+      request: this.request,
+      ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
+      ...(this.firstChunkMs !== undefined && { timeToFirstChunkMs: this.firstChunkMs }),
+    }
   }
 
   #scripted(error?: unknown): boolean {
@@ -137,6 +129,8 @@ export abstract class OpenLlmCall<R> implements OpenCall {
     }
   }
 }
+
+type StreamEndKind = NonNullable<LlmEnd['streamEnd']>
 
 /** Written out: putting it together of parts would cost as much as a span's attributes. */
 function activityOf<R>(
@@ -160,7 +154,7 @@ class LlmActivityEnd implements LlmEnd {
   declare usage?: NonNullable<LlmEnd['usage']>
   declare costUsd?: number
   declare timeToFirstChunkMs?: number
-  declare streamEnd?: 'finished' | 'abandoned'
+  declare streamEnd?: StreamEndKind
   declare mocked?: boolean
 
   constructor(reading: LlmReading, request: LlmRequest) {

@@ -17,6 +17,11 @@ export interface ToolCallInit<A = unknown> {
   inputSchema?: unknown
   /** The same for the result. */
   outputSchema?: unknown
+  /**
+   * True when the tool may be run twice for one call without harm: then a call that was at work when its process died
+   * is made again by the run that goes on. Else that run is told `execution_unknown`. @default false
+   */
+  idempotent?: boolean
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }

@@ -1,26 +1,28 @@
 import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
-import type { CompletionReason, ToolCallContext, ToolMock } from '../../hooks/index.ts'
+import type { ToolCallContext, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { claimExecution, settlerOf } from '../humans/claim-execution.ts'
-import type { Activity } from '../plugins/instrument.ts'
-import type { TracedActivity } from '../plugins/traced-activity.ts'
-import { runWithin } from '../run/current.ts'
+import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
+import type { Activity, ToolEnd } from '../plugins/instrument.ts'
+import { Bracket } from '../run/bracket.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
-import { type CallSite, endedError, type OpenCall, type OperationCore } from '../run/operation-core.ts'
-import { invalidCall, type WaitingCall } from '../run/operation-init.ts'
-import { settleTool } from './read-generator.ts'
-import { askPlugged } from './stand-in.ts'
+import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
+import { invalidCall } from '../run/operation-init.ts'
+import type { WaitingCall } from '../run/parked.ts'
+import { admission } from './admission.ts'
+import { askPlugged } from './ask-plugged.ts'
+import { decide } from './decide.ts'
+import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended } from './suspended.ts'
 import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
 import {
   erroredEnding,
   type MockOrigin,
   refusedEnding,
-  reportToolEnd,
   returnedEnding,
   type ToolEnding,
+  toldToolEnd,
 } from './tool-ending.ts'
 import { type ToolOutcome, ToolResult, waitingOutcome } from './tool-outcome.ts'
 
@@ -37,73 +39,70 @@ export function runToolCall<A, R>(
   init: ToolCallInit<A>,
   fn: ToolFunction<A, R>,
 ): Promise<ToolOutcome<R>> {
-  const apiName: unknown = init?.apiName
-  if (typeof apiName !== 'string' || apiName === '') {
-    return Promise.reject(invalidCall('apiName', 'a tool call', 'a non-empty string', apiName))
+  try {
+    if (typeof fn === 'function') return new ToolCallRun<A, R>(core, site, init).run(fn)
+    throw invalidCall('fn', 'a tool call', 'the function that runs the tool', fn)
+  } catch (error) {
+    return Promise.reject(error)
   }
-  if (typeof fn !== 'function') {
-    return Promise.reject(invalidCall('fn', 'a tool call', 'the function that runs the tool', fn))
-  }
-  const waited = core.takeWaiting(init.toolCallId, init.apiName)
-  const callKey = waited?.callKey ?? core.nextCallKey()
-  const call: ToolCallContext = {
-    identifier: init.identifier ?? 'local',
-    source: init.source ?? 'local',
-    apiName: init.apiName,
-    args: init.args,
-    callIndex: waited?.callIndex ?? site.nextCallIndex(),
-    toolCallId: init.toolCallId ?? callKey,
-    callKey,
-  }
-  return new ToolCallRun<A, R>(core, site, init, call, waited).run(fn)
 }
 
 /** The call goes on in another process: for a human's answer to it, or to a call inside of it. */
-interface Waiting {
+interface Suspended {
   readonly waiting: ApprovalRequest | undefined
 }
 
-class ToolCallRun<A, R> implements OpenCall {
-  readonly #core: OperationCore
-  readonly #site: CallSite
+export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   readonly #init: ToolCallInit<A>
-  readonly #traced: TracedActivity
-  readonly #startedAt = performance.now()
   readonly #waited: WaitingCall | undefined
   readonly #settled: string[]
   #call: ToolCallContext
   #announced = false
+  #atWork = false
   #origin: MockOrigin | undefined
   /** The approval that the tool's run is claimed by. */
   #approvedBy: string | undefined
 
-  constructor(
-    core: OperationCore,
-    site: CallSite,
-    init: ToolCallInit<A>,
-    call: ToolCallContext,
-    waited: WaitingCall | undefined,
-  ) {
+  /** @throws HookspanError `INVALID_CALL` when the call is malformed. */
+  constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>) {
+    const apiName: unknown = init?.apiName
+    if (typeof apiName !== 'string' || apiName === '') {
+      throw invalidCall('apiName', 'a tool call', 'a non-empty string', apiName)
+    }
+    const waited = core.takeWaiting(init.toolCallId, apiName)
+    const callKey = waited?.callKey ?? core.nextCallKey()
+    const call: ToolCallContext = {
+      identifier: init.identifier ?? 'local',
+      source: init.source ?? 'local',
+      apiName,
+      args: init.args,
+      callIndex: waited?.callIndex ?? site.nextCallIndex(),
+      toolCallId: init.toolCallId ?? callKey,
+      callKey,
+    }
+    if (waited === undefined) core.countToolCall()
+    super(core, site, activityOf(call, init.description))
     this.#waited = waited
     this.#settled = [...(waited?.settled ?? [])]
-    this.#core = core
-    this.#site = site
     this.#init = init
     this.#call = call
-    if (waited === undefined) core.countToolCall()
-    this.#traced = core.open(site, activityOf(call, init.description))
-    core.track(this)
+  }
+
+  protected get during(): string {
+    return 'while the tool was running'
   }
 
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
-    let ending: ToolEnding<R> | Waiting
+    let ending: ToolEnding<R> | Suspended
     try {
       if (this.#goesStraight()) {
+        this.#announced = true
+        this.core.record.count('beforeToolCall')
         // The most frequent case, in one asynchronous function: each more costs as much as half of a span.
         const running = this.#start(fn)
-        const value = isThenable(running) ? await untilAborted(running, this.#core.signal) : running
+        const value = isThenable(running) ? await untilAborted(running, this.core.signal) : running
         ending = returnedEnding('completed', this.#call.toolCallId, value as R)
-        if (this.#core.decidesAt('afterToolCall')) ending = await this.#gateResult(ending)
+        if (this.core.decidesAt('afterToolCall')) ending = await this.#gateResult(ending)
       } else {
         ending = await this.#ending(fn)
       }
@@ -112,41 +111,40 @@ class ToolCallRun<A, R> implements OpenCall {
       ending = this.#threw(error)
     }
     if ('waiting' in ending) return this.#wait(ending.waiting)
-    if (!this.#core.untrack(this)) return ending.outcome
+    if (!this.claim()) return ending.outcome
     if (!this.#announced) await this.#announce('The call was aborted before.')
-    this.#report(ending)
+    this.close(this.#told(ending))
     return ending.outcome
   }
 
   /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
   #goesStraight(): boolean {
-    const core = this.#core
-    const waits =
-      this.#waited !== undefined || core.admission !== undefined || core.decidesAt('beforeToolCall')
-    if (waits || core.host.plugins.standIns.length > 0 || this.#isCutShort()) return false
-    this.#announced = core.skipUnheard('beforeToolCall')
-    return this.#announced
+    const { core } = this
+    if (this.#waited !== undefined || admission(core) !== undefined) return false
+    if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
+    return !this.#isCutShort() && !core.record.hears('beforeToolCall')
   }
 
   #isCutShort(): boolean {
-    const { ended, signal, stop } = this.#core
+    const { ended, signal, stop } = this.core
     return ended || stop !== undefined || signal?.aborted === true
   }
 
-  async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | Waiting> {
+  async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | Suspended> {
     const { toolCallId } = this.#call
-    if (this.#core.admission !== undefined) await this.#core.admission
+    const waits = admission(this.core)
+    if (waits !== undefined) await waits
     const before = this.#cutShort()
     if (before !== undefined) return before
+    if (this.#waited?.unknown && this.#init.idempotent !== true) return this.#unknown()
     const running = this.#waited?.running
     if (running !== undefined) return this.#goOn(fn, running)
-    const decided = this.#core.decidesAt('beforeToolCall')
+    const decided = this.core.decidesAt('beforeToolCall')
       ? await this.#decide('beforeToolCall', this.#call.args)
       : undefined
     if (isRefusal(decided)) {
       // A question that was withdrawn with the end is no refusal.
-      if (this.#core.ended)
-        return erroredEnding<R>(toolCallId, endedError(this.#core.info.operationId), false)
+      if (this.core.ended) return erroredEnding<R>(toolCallId, endedError(this.core.info.operationId), false)
       await this.#announce('The call was refused before.')
       return refusedEnding<R>(toolCallId, decided)
     }
@@ -172,7 +170,7 @@ class ToolCallRun<A, R> implements OpenCall {
   /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
   #cutShort(): ToolEnding<R> | undefined {
     if (!this.#isCutShort()) return undefined
-    const { ended, info, signal, stop } = this.#core
+    const { ended, info, signal, stop } = this.core
     const { toolCallId } = this.#call
     if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
     if (ended) return erroredEnding<R>(toolCallId, endedError(info.operationId), false)
@@ -181,9 +179,9 @@ class ToolCallRun<A, R> implements OpenCall {
 
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
     const { identifier, apiName, toolCallId, callKey, args } = this.#call
-    return this.#core.decide(point, payload, {
-      traced: this.#traced,
-      stepIndex: this.#site.stepIndex,
+    return decide(this.core, point, payload, {
+      traced: this.traced,
+      stepIndex: this.site.stepIndex,
       identifier,
       apiName,
       toolCallId,
@@ -197,21 +195,12 @@ class ToolCallRun<A, R> implements OpenCall {
 
   /** The call goes on in the process that resumes the run: its hooks fire there. */
   #wait(request: ApprovalRequest | undefined): ToolOutcome<R> {
-    const { toolCallId, apiName, callKey, callIndex, args } = this.#call
+    const { toolCallId, args } = this.#call
     const approvedBy = this.#approvedBy
-    if (this.#core.untrack(this))
-      this.#traced.end({ kind: 'tool', outcome: 'waiting', args }, this.#core.timestamp)
-    this.#core.waiting.push({
-      toolCallId,
-      apiName,
-      callKey: callKey as string,
-      callIndex,
-      ...(request === undefined
-        ? { running: { args, ...(approvedBy !== undefined && { approvedBy }) } }
-        : { request }),
-      ...(this.#settled.length > 0 && { settled: this.#settled }),
-    })
-    this.#site.noteWaiting?.()
+    if (this.claim()) this.close({ kind: 'tool', outcome: 'waiting', args })
+    const running = { args, ...(approvedBy !== undefined && { approvedBy }) }
+    this.core.waiting.push({ ...this.#saved(), ...(request === undefined ? { running } : { request }) })
+    this.site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)
   }
 
@@ -219,16 +208,16 @@ class ToolCallRun<A, R> implements OpenCall {
   #goOn(
     fn: ToolFunction<A, R>,
     { args, approvedBy }: NonNullable<WaitingCall['running']>,
-  ): Promise<ToolEnding<R> | Waiting> {
+  ): Promise<ToolEnding<R> | Suspended> {
     this.#announced = true
     this.#call = { ...this.#call, args }
     this.#approvedBy = approvedBy
-    return this.#real(fn, approvedBy === undefined ? undefined : settlerOf(this.#core, approvedBy))
+    return this.#real(fn, approvedBy === undefined ? undefined : settlerOf(this.core, approvedBy))
   }
 
   /** An approved call runs at most once, over processes that end at any moment. */
-  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R> | Waiting> {
-    const claim = await claimExecution(this.#core, requestId)
+  async #once(fn: ToolFunction<A, R>, requestId: string): Promise<ToolEnding<R> | Suspended> {
+    const claim = await claimExecution(this.core, requestId)
     const { toolCallId } = this.#call
     if (claim.state === 'refused') return refusedEnding<R>(toolCallId, claim.refusal)
     if (claim.state === 'run') return this.#real(fn, claim.settle)
@@ -239,16 +228,16 @@ class ToolCallRun<A, R> implements OpenCall {
 
   #announce(closed?: string): Promise<ToolMock | null> | ToolMock | null {
     this.#announced = true
-    if (this.#core.ended) return null
-    if (this.#core.skipUnheard('beforeToolCall')) return null
-    const { stepIndex } = this.#site
-    const where = stepIndex === undefined ? {} : { stepIndex }
-    return this.#core.record.decideMock({ ...this.#call, ...where }, closed)
+    if (this.core.ended) return null
+    const { record } = this.core
+    if (record.hears('beforeToolCall')) return record.decideMock({ ...this.#call, ...this.where }, closed)
+    record.count('beforeToolCall')
+    return null
   }
 
   async #standIn(): Promise<ToolEnding<R> | undefined> {
     try {
-      const answer = await askPlugged(this.#core, this.#site, this.#call, this.#init)
+      const answer = await askPlugged(this.core, this.site, this.#call, this.#init)
       if (answer === undefined) return undefined
       const { source, rule } = answer
       this.#noteOrigin(rule === undefined ? { source } : { source, rule })
@@ -260,12 +249,12 @@ class ToolCallRun<A, R> implements OpenCall {
 
   #noteOrigin(origin: MockOrigin): void {
     this.#origin = origin
-    this.#traced.annotate({ kind: 'mock', ...origin })
+    this.traced.annotate({ kind: 'mock', ...origin })
   }
 
   async #mocked(mock: ToolMock): Promise<ToolEnding<R>> {
     try {
-      if (mock.delayMs !== undefined && mock.delayMs > 0) await delay(mock.delayMs, this.#core.signal)
+      if (mock.delayMs !== undefined && mock.delayMs > 0) await delay(mock.delayMs, this.core.signal)
     } catch (error) {
       return erroredEnding<R>(this.#call.toolCallId, error, true)
     }
@@ -282,11 +271,11 @@ class ToolCallRun<A, R> implements OpenCall {
   async #real(
     fn: ToolFunction<A, R>,
     settled?: (result: SettledExecution) => Promise<void>,
-  ): Promise<ToolEnding<R> | Waiting> {
+  ): Promise<ToolEnding<R> | Suspended> {
     let value: R
     try {
       const running = this.#start(fn)
-      value = (isThenable(running) ? await untilAborted(running, this.#core.signal) : running) as R
+      value = (isThenable(running) ? await untilAborted(running, this.core.signal) : running) as R
     } catch (error) {
       const ending = this.#threw(error)
       if (!('waiting' in ending)) await settled?.({ ok: false, error: errorMessage(error) })
@@ -299,19 +288,23 @@ class ToolCallRun<A, R> implements OpenCall {
   /** @throws what the tool throws before it returns, and what refuses to let it run. */
   #start(fn: ToolFunction<A, R>): unknown {
     assertToolMayRun(this.#call)
-    const { signal } = this.#core
+    const { signal } = this.core
     const context: ToolRunContext = {
       signal: signal ?? NEVER_ABORTED,
       toolCallId: this.#call.toolCallId,
-      traceparent: this.#traced.traceparent,
+      traceparent: this.traced.traceparent,
     }
-    // Inside run(), so that what the tool traces becomes a child, generators and their finally blocks included.
-    return runWithin(this.#core, this.#site, this.#traced, () =>
-      settleTool(fn(this.#call.args as A, context), (value) => this.#progress(value), signal),
-    )
+    this.#atWork = true
+    return this.runBody(() => fn(this.#call.args as A, context))
   }
 
-  #threw(error: unknown): ToolEnding<R> | Waiting {
+  /** Inside of the call, so that what the tool traces becomes a child, generators and their finally blocks included. */
+  runBody(body: () => unknown): unknown {
+    const { signal } = this.core
+    return this.within(() => readToolResult(body(), (value) => this.#progress(value), signal))
+  }
+
+  #threw(error: unknown): ToolEnding<R> | Suspended {
     if (error instanceof RunSuspended) return { waiting: undefined }
     if (error instanceof CallRefused) return refusedEnding<R>(this.#call.toolCallId, error.refusal)
     return erroredEnding<R>(this.#call.toolCallId, error, false)
@@ -322,15 +315,13 @@ class ToolCallRun<A, R> implements OpenCall {
     try {
       this.#init.onProgress?.(value)
     } catch (error) {
-      const { operationId } = this.#core.info
-      const { reporter } = this.#core.host
-      reporter.failure({ kind: 'failed', hookId: 'toolCall.onProgress', operationId, error })
+      this.core.reportFailure('toolCall.onProgress', error)
     }
   }
 
   async #gateResult(ending: ToolEnding<R>): Promise<ToolEnding<R>> {
     if (!('result' in ending.outcome)) return ending
-    if (!this.#core.decidesAt('afterToolCall')) return ending
+    if (!this.core.decidesAt('afterToolCall')) return ending
     const decided = await this.#decide('afterToolCall', ending.outcome.result)
     if (decided === undefined) return ending
     if (isRefusal(decided)) return refusedEnding<R>(this.#call.toolCallId, decided)
@@ -342,22 +333,34 @@ class ToolCallRun<A, R> implements OpenCall {
       : ending
   }
 
-  #report(ending: ToolEnding<R>): void {
-    const { stepIndex } = this.#site
-    const info = { stepIndex, startedAt: this.#startedAt, origin: this.#origin }
-    reportToolEnd(this.#core, this.#traced, this.#call, ending, info)
+  #told(ending: ToolEnding<R>): ToolEnd {
+    const info = { stepIndex: this.site.stepIndex, elapsedMs: this.elapsedMs, origin: this.#origin }
+    return toldToolEnd(this.core, this.#call, ending, info)
   }
 
-  /** The operation ends while the call is in flight. */
-  cut(reason: CompletionReason): void {
+  protected failed(error: unknown): ToolEnd {
     if (!this.#announced) this.#announce('The run ended before.')
-    this.#report(
-      erroredEnding<R>(
-        this.#call.toolCallId,
-        new DOMException(`The run ended (${reason}) while the tool was running.`, 'AbortError'),
-        false,
-      ),
-    )
+    return this.#told(erroredEnding<R>(this.#call.toolCallId, error, false))
+  }
+
+  /** Who resumes the run from a state that is saved now does not know what the tool will have done. */
+  get savedCall(): WaitingCall | undefined {
+    if (!this.#atWork) return undefined
+    const { args } = this.#call
+    const approvedBy = this.#approvedBy === undefined ? {} : { approvedBy: this.#approvedBy }
+    return { ...this.#saved(), running: { args, ...approvedBy }, unknown: true }
+  }
+
+  #saved() {
+    const { toolCallId, apiName, callKey, callIndex } = this.#call
+    const settled = this.#settled.length > 0 ? { settled: this.#settled } : {}
+    return { toolCallId, apiName, callKey: callKey as string, callIndex, ...settled }
+  }
+
+  /** The tool was at work when the state was saved that this run goes on from. */
+  #unknown(): ToolEnding<R> {
+    this.#announced = true
+    return refusedEnding<R>(this.#call.toolCallId, unknownExecution('the tool was running'))
   }
 }
 

@@ -2,7 +2,6 @@ import type { Refusal } from '../../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
-import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import {
   contentOf,
@@ -50,48 +49,44 @@ export function erroredEnding<R>(toolCallId: string, error: unknown, mocked: boo
   return { outcome: erroredOutcome<R>(error, toolCallId), success: false, mocked }
 }
 
-/** Tells the hooks and the instruments. */
-export function reportToolEnd<R>(
+/** Tells the hooks. Gives how the activity ends. */
+export function toldToolEnd<R>(
   core: OperationCore,
-  traced: TracedActivity,
   call: ToolCallContext,
   ending: ToolEnding<R>,
-  { stepIndex, startedAt, origin }: ToolRunInfo,
-): void {
+  { stepIndex, elapsedMs, origin }: ToolRunInfo,
+): ToolEnd {
   const { outcome, success, mocked } = ending
-  const errored = outcome.state === 'errored'
-  if (!core.skipUnheard(errored ? 'onToolCallError' : 'afterToolCall')) {
-    const shared = {
-      ...call,
-      ...(stepIndex !== undefined && { stepIndex }),
-      mocked,
-      ...(origin && { mockSource: origin.source }),
-      ...(origin?.rule !== undefined && { mockRule: origin.rule }),
-      executionTimeMs: performance.now() - startedAt,
-    }
-    if (errored) {
-      const { error } = outcome
-      const told = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
-      core.emit('onToolCallError', { ...shared, ...told })
-    } else {
-      core.emit('afterToolCall', {
-        ...shared,
-        content: contentOf(outcome),
-        ...('result' in outcome && { result: outcome.result }),
-        success,
-        outcome: outcome.state as ToolCallOutcome,
-        ...('code' in outcome && { code: outcome.code, reason: outcome.reason }),
-      })
-    }
+  const shared = () => ({
+    ...call,
+    ...(stepIndex !== undefined && { stepIndex }),
+    mocked,
+    ...(origin && { mockSource: origin.source }),
+    ...(origin?.rule !== undefined && { mockRule: origin.rule }),
+    executionTimeMs: elapsedMs,
+  })
+  if (outcome.state === 'errored') {
+    const { error } = outcome
+    core.tell('onToolCallError', () => {
+      return { ...shared(), error, errorType: errorType(error), errorMessage: errorMessage(error) }
+    })
+  } else {
+    core.tell('afterToolCall', () => ({
+      ...shared(),
+      content: contentOf(outcome),
+      ...('result' in outcome && { result: outcome.result }),
+      success,
+      outcome: outcome.state as ToolCallOutcome,
+      ...('code' in outcome && { code: outcome.code, reason: outcome.reason }),
+    }))
   }
-  traced.end(new ToolActivityEnd(call.args, ending), core.timestamp)
+  return new ToolActivityEnd(call.args, ending)
 }
 
 /** What a call's end is told with. */
 export interface ToolRunInfo {
   readonly stepIndex: number | undefined
-  /** On the monotonic clock. */
-  readonly startedAt: number
+  readonly elapsedMs: number
   readonly origin: MockOrigin | undefined
 }
 

@@ -133,15 +133,14 @@ export class OperationRecord implements QueueOwner {
     return this.#own.size > 0 || this.#host.plugins.hooks.length > 0
   }
 
-  /** Counts an event that would reach nobody. False when somebody would hear it: then it is to be emitted. */
-  skipUnheard(type: AnyHookType): boolean {
+  /** Whether an event of this type reaches anybody. Who does not make it counts it. */
+  hears(type: AnyHookType): boolean {
     const audience = this.#audiences[type] ?? this.#audienceOf(type)
-    if (audience === undefined || audience.queues.length > 0 || this.#instrumented) return false
-    this.#count(type)
-    return true
+    return audience === undefined || audience.queues.length > 0 || this.#instrumented
   }
 
-  #count(type: AnyHookType): number {
+  /** Counts an event. Gives its place in the operation's sequence. */
+  count(type: AnyHookType): number {
     this.active = true
     if (type === 'onComplete') this.completed = true
     return this.sequence++
@@ -151,7 +150,7 @@ export class OperationRecord implements QueueOwner {
   emit(type: AnyHookType, init: object): void {
     const audience = this.#audiences[type] ?? this.#audienceOf(type)
     if (audience === undefined) return
-    const sequence = this.#count(type)
+    const sequence = this.count(type)
     if (audience.queues.length === 0 && !this.#instrumented) return
     const event = this.#stamp(type, init, sequence)
     if (event === undefined) return
@@ -163,7 +162,7 @@ export class OperationRecord implements QueueOwner {
   decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
     const audience = this.#audiences.beforeToolCall ?? this.#audienceOf('beforeToolCall')
     if (audience === undefined) return null
-    const sequence = this.#count('beforeToolCall')
+    const sequence = this.count('beforeToolCall')
     if (audience.queues.length === 0 && !this.#instrumented) return null
     const event = this.#stamp('beforeToolCall', init, sequence)
     if (event === undefined) return null

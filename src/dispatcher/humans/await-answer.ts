@@ -16,7 +16,7 @@ function readMs({ expiresAt }: ApprovalRequest): number | undefined {
 }
 
 /** Whatever comes of a question. Never throws: no answer is a refusal. */
-export async function settleQuestion(
+export async function answerTo(
   approver: Approver,
   request: ApprovalRequest,
   asked: ApprovalRequest,
@@ -26,7 +26,7 @@ export async function settleQuestion(
   try {
     if (asked.argsDigest !== request.argsDigest) throw mismatch(asked.argsDigest, request)
     const limitMs = asked === request ? question.approval.timeoutMs : readMs(asked)
-    const answer = await answerOf(approver, asked, limitMs, runSignal)
+    const answer = await asking(approver, asked, limitMs, runSignal)
     if (answer?.decision !== 'park') return verdictOf(answer, asked, approver)
     if (question.parkable === true) return 'park'
     throw new Error(`the approver parks the run, which is not possible at ${question.point}`)
@@ -71,7 +71,7 @@ function errorCode(error: unknown): 'approval_mismatch' | 'approval_timeout' | '
   return error.code === 'APPROVAL_MISMATCH' ? 'approval_mismatch' : 'approval_error'
 }
 
-async function answerOf(
+async function asking(
   approver: Approver,
   request: ApprovalRequest,
   limitMs: number | undefined,

@@ -20,12 +20,17 @@ export async function claimExecution(core: OperationCore, requestId: string): Pr
     const claim = await ledger.claim(requestId)
     if (claim.state === 'done') return claim
     if (claim.state !== 'unknown') return { state: 'run', settle }
-    const reason = 'the process ended while the approved tool was running; it is not run a second time'
-    return { state: 'refused', refusal: { kind: 'deny', code: 'execution_unknown', reason, stop: false } }
+    return { state: 'refused', refusal: unknownExecution('the approved tool was running') }
   } catch (error) {
     const reason = `the approved call could not be claimed: ${errorMessage(error)}`
     return { state: 'refused', refusal: { kind: 'deny', code: 'approval_error', reason, stop: false } }
   }
+}
+
+/** Of a tool that may have had its effect, and nobody knows. */
+export function unknownExecution(what: string): Refusal {
+  const reason = `the process ended while ${what}; it is not run a second time`
+  return { kind: 'deny', code: 'execution_unknown', reason, stop: false }
 }
 
 /** Writes down how an approved run ended. Undefined where nobody keeps a ledger. */
@@ -36,18 +41,14 @@ export function settlerOf(core: OperationCore, requestId: string): Settle | unde
     try {
       await ledger.settle(requestId, result)
     } catch (error) {
-      const { operationId } = core.info
-      core.host.reporter.failure({ kind: 'failed', hookId: 'approval.settle', operationId, error })
+      core.reportFailure('approval.settle', error)
     }
   }
 }
 
 /** Nobody needs the answer to a parked question any more. The approver is told, and what it throws is reported. */
 export function withdrawParked(core: OperationCore, requestId: string): void {
-  const report = (error: unknown) => {
-    const { operationId } = core.info
-    core.host.reporter.failure({ kind: 'failed', hookId: 'approval.withdraw', operationId, error })
-  }
+  const report = (error: unknown) => core.reportFailure('approval.withdraw', error)
   try {
     Promise.resolve(core.approver?.withdraw?.(requestId)).catch(report)
   } catch (error) {

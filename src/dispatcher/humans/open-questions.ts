@@ -37,9 +37,9 @@ export class OpenQuestions {
     this.#parent?.add(question)
   }
 
-  settle(id: string): void {
+  remove(id: string): void {
     this.#open?.delete(id)
-    this.#parent?.settle(id)
+    this.#parent?.remove(id)
   }
 
   withdrawAll(): void {
@@ -60,7 +60,7 @@ export class OpenQuestions {
 
   #withdraw(which: (question: OpenQuestion) => boolean): void {
     for (const question of [...(this.#open?.values() ?? [])].filter(which)) {
-      this.settle(question.id)
+      this.remove(question.id)
       question.withdraw()
     }
   }

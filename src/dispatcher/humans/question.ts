@@ -2,11 +2,11 @@ import type { ApprovalOptions, ApprovalRequest, Gate, GatePoint } from '../../ga
 import { digestOf } from '../../internal/json.ts'
 import { sha256 } from '../../internal/sha256.ts'
 import { snapshot } from '../../internal/snapshot.ts'
-import type { DecideOptions } from '../run/decide.ts'
+import type { DecidedPlace } from '../run/decided-place.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 
 /** What a human is asked about: a tool call, or whatever else a gate decides on. */
-export interface Question extends DecideOptions {
+export interface Question extends DecidedPlace {
   readonly point: GatePoint
   readonly payload: unknown
   readonly approval: ApprovalOptions

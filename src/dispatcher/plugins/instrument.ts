@@ -33,8 +33,8 @@ export type Activity =
       readonly instructions?: string
       /** W3C `traceparent` of a caller in another process. */
       readonly traceparent?: string
-      /** True when this operation continues one that was parked. */
-      readonly resumed?: boolean
+      /** Set when this operation continues one that was parked or saved. */
+      readonly resumed?: ResumedSpan
       readonly attributes?: Readonly<Record<string, string | number | boolean>>
     }
   | { readonly kind: 'step'; readonly stepIndex: number; readonly stepType?: string }
@@ -75,6 +75,16 @@ export type Activity =
       readonly remote: boolean
     }
   | { readonly kind: 'gate'; readonly gateId: string; readonly point: string }
+
+/** Which span a run goes on in that was parked, or whose process died: it is one span, ended by whoever ends the run. */
+export interface ResumedSpan {
+  /** W3C trace context of the run's own span. */
+  readonly traceparent?: string
+  /** That of the span above it. */
+  readonly parentTraceparent?: string
+  /** Epoch milliseconds. */
+  readonly startedAt?: number
+}
 
 /** How an activity ended, by its kind. `error` is what it failed with: absent unless it failed by throwing. */
 export type ActivityEnd =
@@ -202,6 +212,8 @@ export interface ActivityScope {
   end(result: ActivityEnd, timestamp?: number): void
   /** W3C trace context of this activity. */
   readonly traceparent?: string
+  /** That of what it lies below, where that is known: for a run that goes on in another process. */
+  readonly parentTraceparent?: string
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Approver, Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import type { StandIn } from '../calls/stand-in.ts'
 import type { Instrument } from './instrument.ts'
 import { assertPlugin, type Plugin } from './plugin.ts'
+import type { StandIn } from './stand-in.ts'
 
 /** A plugin's hook with its place in the order of registration. */
 export interface GlobalHook {

@@ -3,8 +3,8 @@ import type { Approver, Gate } from '../../gates/index.ts'
 import { assertHooks } from '../../hooks/agent-hook.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
-import type { StandIn } from '../calls/stand-in.ts'
 import type { Instrument } from './instrument.ts'
+import type { StandIn } from './stand-in.ts'
 
 /** Something that takes part in every operation of a dispatcher, now and later. */
 export interface Plugin {

@@ -97,10 +97,18 @@ export class TracedActivity {
   }
 
   get traceparent(): string | undefined {
+    return this.#first((scope) => scope.traceparent)
+  }
+
+  get parentTraceparent(): string | undefined {
+    return this.#first((scope) => scope.parentTraceparent)
+  }
+
+  #first(of: (scope: ActivityScope) => string | undefined): string | undefined {
     for (const scope of this.#scopes) {
       try {
-        const traceparent = scope?.traceparent
-        if (traceparent !== undefined) return traceparent
+        const value = scope && of(scope)
+        if (value !== undefined) return value
       } catch (error) {
         this.#report(error)
       }

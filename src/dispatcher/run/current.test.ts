@@ -1,6 +1,6 @@
 import { type Activity, type ActivityScope, HookDispatcher, type Instrument } from 'hookspan'
 import { describe, expect, it } from 'vitest'
-import { currentCalls } from '../calls/step.ts'
+import { currentCalls } from '../calls/call-maker.ts'
 
 /** Writes down which activity was opened below which. */
 function tree(): { instrument: Instrument; edges: string[] } {

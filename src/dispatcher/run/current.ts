@@ -29,9 +29,14 @@ export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
   }, place)
 }
 
-/** The same, inside one call of the site: what the code calls becomes that call's child. */
-export function runWithin<T>(core: OperationCore, site: CallSite, traced: TracedActivity, fn: () => T): T {
-  return runAt(core, new InnerSite(traced, site.stepIndex), fn)
+/** The same, inside one call: what the code calls becomes that call's child. */
+export function runWithin<T>(
+  core: OperationCore,
+  stepIndex: number | undefined,
+  traced: TracedActivity,
+  fn: () => T,
+): T {
+  return runAt(core, new InnerSite(traced, stepIndex), fn)
 }
 
 class InnerSite implements CallSite {

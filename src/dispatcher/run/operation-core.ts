@@ -1,25 +1,19 @@
-import { type ChainResult, isRefusal } from '../../gates/chain.ts'
+import { orderGates } from '../../gates/chain.ts'
+import { decidesAt } from '../../gates/gate.ts'
 import type { Approver, Gate, GatePoint } from '../../gates/index.ts'
-import type {
-  AnyHookType,
-  CompletionReason,
-  EventInit,
-  LlmRequest,
-  RunTotals,
-  TokenUsage,
-} from '../../hooks/index.ts'
+import type { AnyHookType, CompletionReason, EventInit, RunTotals, TokenUsage } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
-import { withdrawParked } from '../humans/claim-execution.ts'
 import { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
-import type { Activity, OperationInfo } from '../plugins/instrument.ts'
+import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
-import { type DecideOptions, OperationGates } from './decide.ts'
-import type { OperationInit, ParkedOperation, SavedStep, WaitingCall } from './operation-init.ts'
+import type { OperationInit } from './operation-init.ts'
+import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
+import { Phase, type Stop } from './phase.ts'
 import type { RunTree } from './run-tree.ts'
 import { addOptional, addUsage, NO_USAGE } from './usage.ts'
 
@@ -32,7 +26,7 @@ export interface OperationHost {
   ended(record: OperationRecord): void
 }
 
-/** One place in an operation from which calls are made: the operation itself, or one of its steps. */
+/** One place in an operation from which calls are made: the operation itself, one of its steps, or a call in it. */
 export interface CallSite {
   readonly traced: TracedActivity
   readonly stepIndex: number | undefined
@@ -43,16 +37,26 @@ export interface CallSite {
   noteWaiting?(): void
 }
 
-export interface LlmNote {
-  readonly content: string | undefined
-  readonly reasoning: string | undefined
-  readonly toolCalls: EventInit<'afterStep'>['toolCalls']
+/** What is open of an operation, and ends with it at the latest. */
+export interface OpenActivity {
+  cut(reason: CompletionReason): void
+  /** A step, a tool call as it is saved while it is open. */
+  readonly savedStep?: SavedStep
+  readonly savedCall?: WaitingCall | undefined
 }
 
-/** An activity that is open, and how to end it when the operation ends before it does. */
-export interface OpenCall {
-  cut(reason: CompletionReason): void
+/** What an operation has of the one that called it. */
+export interface Inherited {
+  readonly signal: AbortSignal | undefined
+  readonly release: () => void
+  readonly agentPath: readonly string[]
+  readonly gates: () => readonly Gate[]
+  readonly approver: Approver | undefined
+  readonly tree: RunTree
+  readonly questions: OpenQuestions | undefined
 }
+
+const NO_GATES: readonly Gate[] = []
 
 /** The state that an operation's steps and calls share. */
 export class OperationCore {
@@ -61,35 +65,24 @@ export class OperationCore {
   readonly info: OperationInfo
   readonly init: OperationInit
   readonly traced: TracedActivity
-  readonly signal: AbortSignal | undefined
-  readonly agentPath: readonly string[]
-  readonly #gates: OperationGates
-  readonly #release: () => void
-  readonly #ownApprover: Approver | undefined
-  readonly tree: RunTree
+  readonly phase: Phase
   readonly questions: OpenQuestions
-  #runKey: string | undefined
   /** Calls that wait for a human in another process. */
   readonly waiting: WaitingCall[] = []
-  /** The step that was open when the run was parked. */
-  openStep: SavedStep | undefined
-  readonly #open = new Set<OpenCall>()
+  readonly startedAtMs: number
+  readonly #inherited: Inherited
+  readonly #open = new Set<OpenActivity>()
   readonly #startedAt = performance.now()
   readonly #resumable: WaitingCall[] = []
+  #runKey: string | undefined
   #nextCall = 0
   #nextQuestion = 0
-  #admitted: Promise<unknown> | undefined
-  #started = false
   nextStepIndex = 0
-  /** True while the last events are told. */
-  ending = false
-  ended = false
   steps = 0
   llmCalls = 0
   toolCalls = 0
   usage: TokenUsage = NO_USAGE
   costUsd: number | undefined
-  #stop: { readonly code: string; readonly reason: string } | undefined
 
   constructor(
     host: OperationHost,
@@ -97,29 +90,45 @@ export class OperationCore {
     info: OperationInfo,
     init: OperationInit,
     traced: TracedActivity,
-    inherited: {
-      signal: AbortSignal | undefined
-      release: () => void
-      agentPath: readonly string[]
-      gates: () => readonly Gate[]
-      approver: Approver | undefined
-      tree: RunTree
-      questions: OpenQuestions | undefined
-    },
+    inherited: Inherited,
   ) {
     this.host = host
     this.record = record
     this.info = info
     this.init = init
     this.traced = traced
-    this.signal = inherited.signal
-    this.#release = inherited.release
-    this.agentPath = inherited.agentPath
-    this.#gates = new OperationGates(this, inherited.gates)
-    this.#ownApprover = init.approver ?? inherited.approver
-    this.tree = inherited.tree
+    this.#inherited = inherited
     this.questions = new OpenQuestions(inherited.questions)
-    this.#runKey = init.resume?.runKey
+    const { resume } = init
+    this.phase = new Phase(resume && { step: resume.openStep })
+    this.#runKey = resume?.runKey
+    this.startedAtMs = resume?.startedAt ?? record.clock()
+    if (resume !== undefined) this.#restore(resume)
+  }
+
+  /** Takes up the counts of a parked operation. */
+  #restore({ totals, sequence, stepIndex, callCount = 0, waiting = [] }: ParkedOperation): void {
+    this.record.sequence = sequence
+    this.nextStepIndex = stepIndex
+    this.steps = totals.steps
+    this.llmCalls = totals.llmCalls
+    this.toolCalls = totals.toolCalls
+    this.usage = { inputTokens: totals.inputTokens, outputTokens: totals.outputTokens }
+    this.costUsd = totals.costUsd
+    this.#nextCall = callCount
+    this.#resumable.push(...waiting)
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#inherited.signal
+  }
+
+  get tree(): RunTree {
+    return this.#inherited.tree
+  }
+
+  get agentPath(): readonly string[] {
+    return this.#inherited.agentPath
   }
 
   /** Tells this run from another that was started with the same operation id; survives a park. */
@@ -128,57 +137,24 @@ export class OperationCore {
     return this.#runKey
   }
 
-  /** Set when a gate or a human said that the run is to end. */
-  get stop(): { readonly code: string; readonly reason: string } | undefined {
-    return this.#stop
+  /** Who is asked when a gate wants an approval. */
+  get approver(): Approver | undefined {
+    return this.init.approver ?? this.#inherited.approver ?? this.host.plugins.approver
+  }
+
+  /** Set once a gate or a human said that the run is to end. */
+  get stop(): Stop | undefined {
+    return this.phase.stop
+  }
+
+  /** Nothing is told of the run any more. */
+  get ended(): boolean {
+    return this.phase.over
   }
 
   /** The first one counts. Nobody needs to answer what else is asked. */
-  requestStop(stop: { readonly code: string; readonly reason: string }): void {
-    if (this.#stop !== undefined) return
-    this.#stop = stop
-    this.questions.withdrawAll()
-  }
-
-  /** A question that is answered in another process, where the run is resumed. */
-  addParked(id: string): void {
-    const withdraw = () => withdrawParked(this, id)
-    if (this.questions.closed) withdraw()
-    else this.questions.add({ id, parked: true, withdraw })
-  }
-
-  /** Who is asked when a gate wants an approval. */
-  get approver(): Approver | undefined {
-    return this.#ownApprover ?? this.host.plugins.approver
-  }
-
-  /**
-   * What the first step or call waits for: the `onStart` gates, which decide once. Undefined when they have.
-   * `admit` gives the effective input.
-   */
-  get admission(): Promise<unknown> | undefined {
-    if (this.#started || this.ended || this.init.resume !== undefined) return undefined
-    if (this.#admitted === undefined && !this.decidesAt('onStart')) {
-      this.#started = true
-      return undefined
-    }
-    return this.admit()
-  }
-
-  admit(): Promise<unknown> {
-    this.#admitted ??= this.#decideStart()
-    return this.#admitted
-  }
-
-  async #decideStart(): Promise<unknown> {
-    const { traced, init } = this
-    const decided =
-      init.resume === undefined
-        ? await this.decide('onStart', init.input, { traced, stepIndex: undefined })
-        : undefined
-    if (isRefusal(decided)) this.requestStop(decided)
-    this.#started = true
-    return decided?.kind === 'proceed' ? decided.payload : init.input
+  requestStop({ code, reason }: Stop): void {
+    if (this.phase.requestStop({ code, reason })) this.questions.withdrawAll()
   }
 
   /** @throws HookspanError `OPERATION_ENDED`, or `RUN_DENIED` once a gate or a human said that the run is to end. */
@@ -193,9 +169,11 @@ export class OperationCore {
     if (!this.ended) this.record.emit(type, init)
   }
 
-  /** Counts an event that would reach nobody, and need not be made. False when it is to be emitted. */
-  skipUnheard(type: AnyHookType): boolean {
-    return this.ended || this.record.skipUnheard(type)
+  /** The same for an event that is dear to make: it is made only where somebody hears it, and counted always. */
+  tell<T extends AnyHookType>(type: T, init: () => EventInit<T>): void {
+    if (this.ended) return
+    if (this.record.hears(type)) this.record.emit(type, init())
+    else this.record.count(type)
   }
 
   /** Epoch milliseconds for tracers, only where the operation has a clock of its own. */
@@ -203,8 +181,10 @@ export class OperationCore {
     return this.init.clock?.()
   }
 
-  open(site: { readonly traced: TracedActivity }, activity: Activity): TracedActivity {
-    return site.traced.open(activity, this.info, this.timestamp)
+  /** What went wrong beside the agent's path. */
+  reportFailure(hookId: string, error: unknown): void {
+    const { operationId } = this.info
+    this.host.reporter.failure({ kind: 'failed', hookId, operationId, error })
   }
 
   nextCallKey(): string {
@@ -219,22 +199,6 @@ export class OperationCore {
     return this.#nextCall
   }
 
-  /** Takes up the counts and the open step of a parked operation. */
-  restore(parked: ParkedOperation): void {
-    const { steps, llmCalls, toolCalls, inputTokens, outputTokens, costUsd } = parked.totals
-    this.record.sequence = parked.sequence
-    this.nextStepIndex = parked.stepIndex
-    this.steps = steps
-    this.llmCalls = llmCalls
-    this.toolCalls = toolCalls
-    this.usage = { inputTokens, outputTokens }
-    this.costUsd = costUsd
-    this.#nextCall = parked.callCount ?? 0
-    this.openStep = parked.openStep
-    this.#resumable.push(...(parked.waiting ?? []))
-    for (const id of parked.questions ?? []) this.addParked(id)
-  }
-
   /** The parked call that this one continues, each at most once. */
   takeWaiting(toolCallId: string | undefined, apiName: string, kind?: 'agent'): WaitingCall | undefined {
     if (this.#resumable.length === 0) return undefined
@@ -247,27 +211,40 @@ export class OperationCore {
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
   }
 
+  /** The calls that go on where the run does: what waits, what has not been taken up again, what is at work. */
+  get unfinishedCalls(): WaitingCall[] {
+    return [...this.waiting, ...this.#resumable, ...[...this.#open].flatMap((open) => open.savedCall ?? [])]
+  }
+
+  /** The step that goes on there. */
+  get unfinishedStep(): SavedStep | undefined {
+    return this.phase.suspendedStep ?? [...this.#open].findLast((open) => open.savedStep)?.savedStep
+  }
+
   /** Nothing of the operation is held any more. */
   leave(): void {
-    this.#release()
+    this.#inherited.release()
     this.host.ended(this.record)
   }
 
   /** Registers an open activity. */
-  track(call: OpenCall): void {
-    this.#open.add(call)
+  track(open: OpenActivity): void {
+    this.#open.add(open)
   }
 
   /** False when the operation has ended it already. */
-  untrack(call: OpenCall): boolean {
-    return this.#open.delete(call)
+  untrack(open: OpenActivity): boolean {
+    return this.#open.delete(open)
+  }
+
+  isOpen(open: OpenActivity): boolean {
+    return this.#open.has(open)
   }
 
   /** Ends what is open, the youngest first: children before their parents. */
   closeAll(reason: CompletionReason): void {
-    for (const call of [...this.#open].reverse()) {
-      this.#open.delete(call)
-      call.cut(reason)
+    for (const open of [...this.#open].reverse()) {
+      if (this.#open.delete(open)) open.cut(reason)
     }
   }
 
@@ -285,12 +262,7 @@ export class OperationCore {
       const costUsd = price({ provider, model, usage })
       return costUsd !== undefined && Number.isFinite(costUsd) ? costUsd : undefined
     } catch (error) {
-      this.host.reporter.failure({
-        kind: 'failed',
-        hookId: 'priceOf',
-        operationId: this.info.operationId,
-        error,
-      })
+      this.reportFailure('priceOf', error)
       return undefined
     }
   }
@@ -316,31 +288,25 @@ export class OperationCore {
     this.tree.addToolCall()
   }
 
+  /** The gates that decide at a point: the parent's, then this operation's, then the plugins', by priority. */
   gatesAt(point: GatePoint): readonly Gate[] {
-    return this.#gates.at(point)
+    return this.decidesAt(point) ? orderGates(this.allGates(), point) : NO_GATES
   }
 
   decidesAt(point: GatePoint): boolean {
-    return this.#gates.decideAt(point)
+    const gates = this.allGates()
+    return gates.length > 0 && gates.some((gate) => decidesAt(gate, point))
   }
 
   allGates(): readonly Gate[] {
-    return this.#gates.all()
-  }
-
-  /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
-  async decide(point: GatePoint, payload: unknown, options: DecideOptions): Promise<ChainResult | undefined> {
-    const result = await this.#gates.decide(point, payload, options)
-    if (isRefusal(result) && result.stop) this.requestStop(result)
-    return result
+    const inherited = this.#inherited.gates()
+    const own = this.init.gates ?? NO_GATES
+    const plugged = this.host.plugins.gates
+    if (inherited.length === 0 && own.length === 0) return plugged
+    return [...new Set([...inherited, ...own, ...plugged])]
   }
 }
 
 export function endedError(operationId: string): HookspanError {
   return new HookspanError('OPERATION_ENDED', `Operation "${operationId}" has ended. Start a new one.`)
-}
-
-/** What a model call asks for, with what the gates changed of it. */
-export function effectiveRequest(result: ChainResult | undefined, request: LlmRequest): LlmRequest {
-  return result?.kind === 'proceed' ? (result.payload as LlmRequest) : request
 }

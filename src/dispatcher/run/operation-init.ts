@@ -1,12 +1,11 @@
 import { assertGates } from '../../gates/gate.ts'
-import type { ApprovalRequest, Approver, Gate, TreeTotals } from '../../gates/index.ts'
-import type { AgentHook, TokenUsage } from '../../hooks/index.ts'
+import type { Approver, Gate } from '../../gates/index.ts'
+import type { AgentHook } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
-import type { Operation } from '../operation.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
-import type { LlmNote } from './operation-core.ts'
+import type { ParkedOperation } from './parked.ts'
 import type { RunTree } from './run-tree.ts'
 
 /**
@@ -23,6 +22,12 @@ export interface ParentOperation {
   readonly agentPath: readonly string[]
   readonly userId?: string
   readonly conversationId?: string
+}
+
+/** An `Operation` that calls an agent of its own accord, outside of `callAgent`. */
+export interface CallingOperation {
+  readonly operationId: string
+  asParent(): ParentOperation
 }
 
 /** What only a parent in the same process carries. */
@@ -49,7 +54,7 @@ export interface OperationInit {
   /** Only a real conversation's id; taken from the parent when absent. */
   conversationId?: string
   /** Whoever calls this agent: what `callAgent` hands over, or the calling operation. Its gates hold here, too. */
-  parent?: ParentOperation | Operation
+  parent?: ParentOperation | CallingOperation
   /** What the run is asked to do. */
   input?: unknown
   /** The system prompt, for traces with content. */
@@ -74,69 +79,6 @@ export interface OperationInit {
   resume?: ParkedOperation
 }
 
-/** What continues an operation later, or elsewhere. Plain JSON, versioned. */
-export interface ParkedOperation {
-  readonly version: 1
-  readonly operationId: string
-  readonly rootOperationId: string
-  readonly parentOperationId?: string
-  readonly agentName?: string
-  readonly agentId?: string
-  readonly userId?: string
-  readonly conversationId?: string
-  readonly traceparent?: string
-  readonly sequence: number
-  readonly stepIndex: number
-  readonly waitingFor: string
-  /** Epoch milliseconds. */
-  readonly parkedAt: number
-  readonly totals: {
-    readonly steps: number
-    readonly llmCalls: number
-    readonly toolCalls: number
-    readonly inputTokens: number
-    readonly outputTokens: number
-    readonly costUsd?: number
-  }
-  /** Tells this run from another of the same operation id: what approval requests are bound to. */
-  readonly runKey?: string
-  readonly callCount?: number
-  /** The step in which the run was parked: it is taken up again, not begun anew. */
-  readonly openStep?: SavedStep
-  /** The calls that wait. A call of the same `toolCallId` and `apiName` continues them. */
-  readonly waiting?: readonly WaitingCall[]
-  /** Ids of all approval requests that are open, sub-agents' included: withdrawn when the run ends without them. */
-  readonly questions?: readonly string[]
-  /** Sums over the run tree, for budgets. */
-  readonly tree?: { readonly sums: TreeTotals; readonly state: Readonly<Record<string, unknown>> }
-}
-
-/** A tool call, or the call of an agent, that waits for a human. */
-export interface WaitingCall {
-  readonly toolCallId: string
-  readonly apiName: string
-  readonly callKey: string
-  readonly callIndex: number
-  /** What the human is asked; absent where the call runs, and a call inside of it waits. */
-  readonly request?: ApprovalRequest
-  /** Ids of the requests about it that were answered before: what happened then has been told. */
-  readonly settled?: readonly string[]
-  /** `agent`: the call of an agent, whose own run is parked. */
-  readonly kind?: 'agent'
-  /** The call runs already: its gates have decided and its first hooks have fired. */
-  readonly running?: { readonly args: unknown; readonly approvedBy?: string }
-}
-
-/** A step that was suspended. */
-export interface SavedStep {
-  readonly stepIndex: number
-  readonly stepType?: string
-  readonly callCount: number
-  readonly last?: LlmNote
-  readonly usage?: TokenUsage
-  readonly costUsd?: number
-}
-
 /** @throws HookspanError `INVALID_OPTION`, or `INVALID_GATE`: a guard that is misspelt must not be missing. */
 export function assertOperationInit(init: OperationInit): void {
   if (typeof init !== 'object' || init === null) {
@@ -147,7 +89,8 @@ export function assertOperationInit(init: OperationInit): void {
   for (const [name, value] of Object.entries({ agentName, agentId, userId, conversationId })) {
     if (value !== undefined && typeof value !== 'string') throw invalid(name, 'a string', value)
   }
-  if (parent !== undefined && (typeof parent !== 'object' || typeof parent?.operationId !== 'string')) {
+  const calling: { operationId?: unknown } | null | undefined = parent
+  if (calling !== undefined && typeof calling?.operationId !== 'string') {
     throw invalid('parent', 'what `callAgent` or `op.asParent()` gave, whole', parent)
   }
   if (gates !== undefined) assertGates(gates)

@@ -1,10 +1,7 @@
 import type { EventInit, ToolCallContext, ToolMock } from '../../hooks/index.ts'
-import { isThenable, untilAborted } from '../../internal/async.ts'
 import { snapshot } from '../../internal/snapshot.ts'
 import { assertToolMock } from '../events/mock-slot.ts'
-import type { OperationInfo } from '../plugins/instrument.ts'
-import type { CallSite, OperationCore } from '../run/operation-core.ts'
-import type { ToolCallInit } from './tool-call-init.ts'
+import type { OperationInfo } from './instrument.ts'
 
 /** One tool call, as a stand-in sees it. The arguments are a copy. */
 export interface StandInCall extends ToolCallContext {
@@ -35,38 +32,6 @@ export interface StandInAnswer {
  * pass. A stand-in that throws fails the call with that error: the real tool is never touched instead.
  */
 export type StandIn = (call: StandInCall) => StandInAnswer | undefined | Promise<StandInAnswer | undefined>
-
-/**
- * What the first stand-in that takes a call answers. Undefined lets the real tool run. One that hangs cannot hold a
- * run that is aborted.
- *
- * @throws what a stand-in throws; HookspanError `MOCK_INVALID`.
- */
-export async function askPlugged<A>(
-  core: OperationCore,
-  site: CallSite,
-  call: ToolCallContext,
-  { inputSchema, outputSchema, onProgress }: ToolCallInit<A>,
-): Promise<StandInAnswer | undefined> {
-  for (const standIn of core.host.plugins.standIns) {
-    const answering = standIn({
-      ...call,
-      args: snapshot(call.args),
-      operation: core.info,
-      agentPath: core.agentPath,
-      stepIndex: site.stepIndex ?? 0,
-      signal: core.signal,
-      inputSchema,
-      outputSchema,
-      ...(onProgress !== undefined && { onProgress }),
-    })
-    const answer = isThenable(answering) ? await untilAborted(answering, core.signal) : answering
-    if (answer === undefined) continue
-    assertToolMock(answer.mock)
-    return answer
-  }
-  return undefined
-}
 
 /** For runtimes that dispatch events by hand: what a stand-in answers, its refusal being an error of the tool. */
 export async function askStandIns(

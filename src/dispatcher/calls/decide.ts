@@ -1,0 +1,75 @@
+import {
+  type ChainOptions,
+  type ChainResult,
+  type GateRecord,
+  isRefusal,
+  runChain,
+} from '../../gates/chain.ts'
+import type { GatePoint } from '../../gates/index.ts'
+import { askHuman } from '../humans/ask-human.ts'
+import type { DecidedPlace } from '../run/decided-place.ts'
+import type { OperationCore } from '../run/operation-core.ts'
+
+/** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
+export async function decide(
+  core: OperationCore,
+  point: GatePoint,
+  payload: unknown,
+  place: DecidedPlace,
+): Promise<ChainResult | undefined> {
+  const gates = core.gatesAt(point)
+  if (gates.length === 0) return undefined
+  const { traced, parkable: _parkable, waited: _waited, settled: _settled, ...where } = place
+  const { traceparent } = traced
+  const ctx = {
+    point,
+    ...core.info,
+    ...where,
+    ...(traceparent !== undefined && { traceparent }),
+    totals: core.tree.totals,
+    state: core.tree.state,
+  }
+  const result = await runChain(gates, ctx, payload, {
+    composition: core.host.composition,
+    ...(core.signal && { signal: core.signal }),
+    ask: (approval, asked, gate) => {
+      const namesake = gates.filter(({ id }) => id === gate.id).indexOf(gate)
+      return askHuman(core, { point, payload: asked, approval, gate, namesake, ...place })
+    },
+    around: inActivityOfItsOwn(core, place),
+    onDecision: (record) => tellDecided(core, record, place),
+  })
+  if (isRefusal(result) && result.stop) core.requestStop(result)
+  return result
+}
+
+/** A gate that runs in another process is an activity, so that what it traces there joins the run. */
+function inActivityOfItsOwn(
+  core: OperationCore,
+  { traced }: DecidedPlace,
+): NonNullable<ChainOptions['around']> {
+  return async (gate, point, run) => {
+    if (gate.runtime === undefined || gate.runtime === 'function') {
+      const verdict = await run()
+      traced.annotate({ kind: 'gate', record: verdict.record })
+      return verdict
+    }
+    const own = traced.open({ kind: 'gate', gateId: gate.id, point }, core.info, core.timestamp)
+    const { traceparent } = own
+    const verdict = await own.run(() => run(traceparent === undefined ? {} : { traceparent }))
+    own.end({ kind: 'gate', gate: verdict.record }, core.timestamp)
+    return verdict
+  }
+}
+
+function tellDecided(core: OperationCore, record: GateRecord, { toolCallId }: DecidedPlace): void {
+  const { reporter } = core.host
+  if (!reporter.observed) return
+  const { operationId } = core.info
+  reporter.publish({
+    status: 'decided',
+    operationId,
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...record,
+  })
+}

@@ -1,0 +1,27 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import type { LlmReading } from '../../wire/reading.ts'
+
+/** A model call that a runtime is about to make. */
+export interface LlmCallInit<R = unknown> {
+  model: string
+  /** An OpenTelemetry GenAI provider name: `openai`, `anthropic`, `gcp.gemini`, ... @default 'openai' */
+  provider?: string
+  /** As it is sent: messages or input, tools, sampling. */
+  request: LlmRequest
+  serverAddress?: string
+  serverPort?: number
+  /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
+  read?: (reply: R) => LlmReading
+  /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
+  standIn?: (message: LlmResponse) => R
+}
+
+/** What the function that asks the model gets beside the request. */
+export interface LlmRunContext {
+  readonly signal: AbortSignal | undefined
+  readonly traceparent: string | undefined
+  /** Whether a gate decides on the reply: until it has, nobody may be shown anything of it. */
+  readonly gated: boolean
+}
+
+export type LlmFunction<R> = (request: LlmRequest, context: LlmRunContext) => R | PromiseLike<R>

@@ -1,0 +1,121 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import type { OpenedCall } from '../run/bracket.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { assertCall, goesStraight, LlmCallRun, openedLlmCall } from './llm-call.ts'
+import type { LlmCallInit, LlmFunction, LlmRunContext } from './llm-call-init.ts'
+
+/** What is to be done with a model call, once it is decided. */
+export type LlmCallDecision<R> =
+  | ({ readonly state: 'run'; readonly request: LlmRequest } & LlmRunContext)
+  /** A gate answered in the model's place: the call has ended, with the reply that `standIn` made of the message. */
+  | { readonly state: 'answered'; readonly reply: R; readonly response: LlmResponse }
+
+/**
+ * A model call whose request is made by somebody else, and whose reply is handed in when it is there.
+ *
+ * @example
+ * const call = step.openLlmCall({ model, request, standIn })
+ * const decided = await call.decided
+ * if (decided.state === 'answered') return decided.reply
+ * return call.settle(await call.run(() => client.create(decided.request)))
+ */
+export class OpenLlmCall<R = unknown> implements OpenedCall {
+  readonly #init: LlmCallInit<R>
+  readonly #decision = Promise.withResolvers<LlmCallDecision<R>>()
+  readonly #reply = Promise.withResolvers<R>()
+  #call: LlmCallRun<R> | undefined
+  /** What comes of it, where gates, a signal or the end of the run may come between the call and its reply. */
+  #outcome: Promise<R> | undefined
+  #response: LlmResponse | undefined
+
+  /** @throws HookspanError `INVALID_CALL` when it is malformed. */
+  constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
+    assertCall(init, () => {})
+    this.#init = init
+    if (goesStraight(core)) {
+      this.#call = new LlmCallRun<R>(core, site, init)
+      this.#call.announce()
+      const { traceparent } = this.#call.traced
+      const { request } = init
+      this.#decision.resolve({ state: 'run', request, signal: undefined, traceparent, gated: false })
+    } else this.#hold(core, site)
+  }
+
+  #hold(core: OperationCore, site: CallSite): void {
+    const { promise, resolve, reject } = this.#decision
+    // Nobody waits for either where the other comes first.
+    promise.catch(() => {})
+    this.#reply.promise.catch(() => {})
+    const init = { ...this.#init, ...(this.#init.standIn && { standIn: this.#standIn }) }
+    this.#outcome = this.#started(core, site, init, (request, context) => {
+      resolve({ state: 'run', request, ...context })
+      return this.#reply.promise
+    })
+    this.#outcome.then(
+      (reply) => resolve({ state: 'answered', reply, response: this.#response ?? {} }),
+      reject,
+    )
+  }
+
+  async #started(core: OperationCore, site: CallSite, init: LlmCallInit<R>, ask: LlmFunction<R>): Promise<R> {
+    return openedLlmCall(core, site, init, (call) => {
+      this.#call = call
+      return call.run(ask)
+    })
+  }
+
+  readonly #standIn = (message: LlmResponse): R => {
+    this.#response = message
+    return (this.#init.standIn as (message: LlmResponse) => R)(message)
+  }
+
+  /**
+   * What the gates say. Rejects with HookspanError `CALL_DENIED` when one refused and there is no `standIn`,
+   * `RUN_DENIED` or `OPERATION_ENDED` when the run is over.
+   */
+  get decided(): Promise<LlmCallDecision<R>> {
+    return this.#decision.promise
+  }
+
+  /** What a gate put in the model's place, before the request or after the reply. */
+  get replaced(): LlmResponse | undefined {
+    return this.#response
+  }
+
+  /** Runs what makes the request, so that what it traces becomes a child of the call's span. */
+  run<T>(fn: () => T): T {
+    return this.#call === undefined ? fn() : this.#call.enter(fn)
+  }
+
+  /** Takes the HTTP response, for what its headers say of who answered. */
+  noteResponse(response: unknown): void {
+    this.#call?.noteResponse(response)
+  }
+
+  /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */
+  noteAnswered(): void {
+    if (this.#call !== undefined) this.#call.mark.answered = true
+  }
+
+  /**
+   * The model has answered. A stream ends the call when it is read, fails or is abandoned.
+   *
+   * @returns what the caller gets: the same reply, unless a gate put another in its place.
+   */
+  settle(reply: R): R | Promise<R> {
+    if (this.#outcome === undefined) return (this.#call as LlmCallRun<R>).settle(reply)
+    this.#reply.resolve(reply)
+    return this.#outcome
+  }
+
+  /** The request could not be made, or its reply not be read. */
+  fail(error: unknown): void {
+    if (this.#outcome === undefined) this.#call?.fail(error)
+    else this.#reply.reject(error)
+  }
+
+  abandon(error: unknown): void {
+    this.#call?.fail(error)
+    this.#reply.reject(error)
+  }
+}

@@ -1,0 +1,111 @@
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import type { OpenedCall } from '../run/bracket.ts'
+import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { ToolCallRun } from './tool-call.ts'
+import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
+import type { ToolOutcome } from './tool-outcome.ts'
+
+/** What is to be done with a tool call, once it is decided: run it, or take the outcome that it has already. */
+export type ToolCallDecision<A, R> =
+  | { readonly state: 'run'; readonly args: A; readonly context: ToolRunContext }
+  | ToolOutcome<R>
+
+/**
+ * A tool call that is decided at one moment and run at another, in a function of somebody else: gates, hooks and
+ * mocks have had their say when `decided` is there. One that is never run, settled or failed ends with its step.
+ *
+ * @example
+ * const call = step.openToolCall({ toolCallId, apiName, args })
+ * const decided = await call.decided
+ * if (decided.state !== 'run') return decided.toToolMessage().content
+ * const outcome = await call.run((args) => tool.execute(args))
+ */
+export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
+  /** How it ends. Never rejects. */
+  readonly outcome: Promise<ToolOutcome<R>>
+  /** `run`, with the effective arguments; else how the call has ended: denied, rejected, waiting, mocked, skipped. */
+  readonly decided: Promise<ToolCallDecision<A, R>>
+  readonly #call: ToolCallRun<A, R>
+  readonly #body = Promise.withResolvers<R>()
+  #args: A
+  #begun: string | undefined
+  #running = false
+
+  /** @throws HookspanError `INVALID_CALL` when it is malformed. */
+  constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>) {
+    const go = Promise.withResolvers<ToolCallDecision<A, R>>()
+    this.#call = new ToolCallRun<A, R>(core, site, init)
+    this.#args = init.args
+    this.#body.promise.catch(() => {})
+    this.outcome = this.#call.run((args, context) => {
+      this.#args = args
+      this.#running = true
+      go.resolve({ state: 'run', args, context })
+      return this.#body.promise
+    })
+    this.decided = Promise.race([go.promise, this.outcome])
+  }
+
+  /** The effective arguments, once the call is decided. */
+  get args(): A {
+    return this.#args
+  }
+
+  /**
+   * Runs the tool in the call's span and place; whatever else the running code carries along (AsyncLocalStorage)
+   * stays as it is.
+   *
+   * @returns how the call ended; where it was not to run, `body` is not called.
+   * @throws HookspanError `CALL_SETTLED` when it was run, settled or failed before.
+   */
+  async run(body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
+    this.#begin('run')
+    const decided = await this.decided
+    if (decided.state !== 'run') return decided
+    // Aborted since, or its run or step has ended: then the tool must not run any more.
+    if (!this.#call.isOpen) return this.outcome
+    try {
+      this.#body.resolve(this.#call.runBody(() => body(decided.args, decided.context)) as R | PromiseLike<R>)
+    } catch (error) {
+      this.#body.reject(error)
+    }
+    return this.outcome
+  }
+
+  /**
+   * Tells the result of a tool that ran elsewhere.
+   *
+   * @returns how the call ended: `afterToolCall` gates may have changed the result.
+   * @throws HookspanError `CALL_SETTLED` when it was run, settled or failed before.
+   */
+  async settle(result: R): Promise<ToolOutcome<R>> {
+    this.#begin('settle')
+    this.#body.resolve(result)
+    return this.outcome
+  }
+
+  /** Tells what the tool threw. @throws HookspanError `CALL_SETTLED` when it was run, settled or failed before. */
+  async fail(error: unknown): Promise<ToolOutcome<R>> {
+    this.#begin('fail')
+    if (!this.#running) this.#call.fail(error)
+    this.#body.reject(error)
+    return this.outcome
+  }
+
+  abandon(error: unknown): void {
+    if (this.#begun !== undefined) return
+    this.#begun = `abandon: ${errorMessage(error)}`
+    this.#call.fail(error)
+    this.#body.reject(error)
+  }
+
+  #begin(how: string): void {
+    if (this.#begun !== undefined) {
+      throw new HookspanError(
+        'CALL_SETTLED',
+        `${how}() was called on a tool call after ${this.#begun}(): it ends once.`,
+      )
+    }
+    this.#begun = how
+  }
+}

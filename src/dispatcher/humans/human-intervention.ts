@@ -1,0 +1,107 @@
+import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
+import type { HumanEnd } from '../plugins/instrument.ts'
+import { Bracket, type Place } from '../run/bracket.ts'
+import type { OperationCore } from '../run/operation-core.ts'
+
+/** What a human is asked. */
+export interface HumanInterventionInit {
+  /** The calls that wait for the answer. */
+  pendingTools: readonly PendingTool[]
+  instructions?: string
+  requestId?: string
+  /** Epoch milliseconds. */
+  expiresAt?: number
+}
+
+/** What came of it. */
+export interface HumanAnswer {
+  readonly action: HumanAction
+  readonly approver?: string
+  /** Why, in the human's words. */
+  readonly reason?: string
+  /** True when the run is to end with it. */
+  readonly stop?: boolean
+  /** Why the calls are refused, where they are. */
+  readonly code?: string
+  /** Asking itself failed. */
+  readonly error?: unknown
+}
+
+/** A human is asked: told when it begins, and once more when it is over. */
+export class HumanIntervention extends Bracket<HumanEnd> {
+  readonly #toolCallIds: readonly string[]
+  /** Epoch milliseconds, where the question was asked before the run was parked: its first hook has fired. */
+  readonly #askedAt: number | undefined
+
+  constructor(core: OperationCore, place: Place, init: HumanInterventionInit, askedAt?: number) {
+    const { pendingTools, instructions, requestId, expiresAt } = init
+    const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
+    const activity = { kind: 'human', ...shown, ...(requestId !== undefined && { requestId }) } as const
+    super(core, place, activity, askedAt ?? core.timestamp)
+    this.#askedAt = askedAt
+    this.#toolCallIds = pendingTools.map(({ toolCallId }) => toolCallId)
+    if (askedAt !== undefined) return
+    const expiry = expiresAt === undefined ? {} : { expiresAt }
+    core.emit('beforeHumanIntervention', { ...this.where, ...shown, ...expiry })
+  }
+
+  protected get during(): string {
+    return 'while a human was asked'
+  }
+
+  get waitedMs(): number {
+    return this.#askedAt === undefined ? this.elapsedMs : this.core.record.clock() - this.#askedAt
+  }
+
+  /** Tells the answer. False when its end has been told already. */
+  answered(answer: HumanAnswer): boolean {
+    if (!this.claim()) return false
+    this.close(this.#told(answer))
+    return true
+  }
+
+  /** The answer will come to another process, in which the run goes on. */
+  park(): void {
+    if (this.claim()) this.close({ kind: 'human', waitingFor: 'human' })
+  }
+
+  protected failed(error: unknown): HumanEnd {
+    return this.#told(this.withdrawal(error))
+  }
+
+  /** What is told of a question that nobody answered because the run ended. */
+  protected withdrawal(error: unknown): HumanAnswer {
+    return { action: 'rejectAndContinue', error }
+  }
+
+  #told({ action, approver, reason, stop, code, error }: HumanAnswer): HumanEnd {
+    const { core, waitedMs } = this
+    const given = {
+      ...(reason !== undefined && { rejectionReason: reason }),
+      ...(approver !== undefined && { approver }),
+      waitedMs,
+    }
+    const told = { ...this.where, ...given, toolCallIds: this.#toolCallIds }
+    const outcome = outcomeOf(action, error)
+    core.emit('afterHumanIntervention', { ...told, action, outcome })
+    if (stop) {
+      const why = action === 'timeout' ? 'timeout' : 'rejected'
+      core.emit('onStopByHumanIntervention', { ...told, reason: why })
+    }
+    return {
+      kind: 'human',
+      action,
+      approvalOutcome: outcome,
+      ...given,
+      ...(code !== undefined && { code }),
+      ...(error !== undefined && { error }),
+    }
+  }
+}
+
+export function outcomeOf(action: HumanAction, error: unknown): ApprovalOutcome {
+  if (error !== undefined) return 'failed'
+  if (action === 'timeout') return 'timed_out'
+  if (action === 'approve') return 'approved'
+  return action === 'edit' ? 'edited' : 'rejected'
+}

@@ -1,0 +1,93 @@
+import type { CompletionReason } from '../../hooks/index.ts'
+import type { Activity, ActivityEnd } from '../plugins/instrument.ts'
+import type { TracedActivity } from '../plugins/traced-activity.ts'
+import { runWithin } from './current.ts'
+import type { CallSite, OpenActivity, OperationCore } from './operation-core.ts'
+
+/** Where in a run something happens. */
+export type Place = Pick<CallSite, 'traced' | 'stepIndex'>
+
+/** A call that is decided, run and ended at different moments, by different functions. */
+export interface OpenedCall {
+  /** Ends it at once as failed, unless it has ended. */
+  abandon(error: unknown): void
+}
+
+/**
+ * What every step, call, question and compaction has around it: it is opened as an activity, it is open until it
+ * ends once, and when the operation ends before it does, it ends with it, as failed.
+ */
+export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
+  implements OpenActivity, OpenedCall
+{
+  readonly core: OperationCore
+  readonly site: S
+  readonly traced: TracedActivity
+  readonly #startedAt = performance.now()
+
+  constructor(core: OperationCore, site: S, activity: Activity, timestamp = core.timestamp) {
+    this.core = core
+    this.site = site
+    this.traced = site.traced.open(activity, core.info, timestamp)
+    core.track(this)
+  }
+
+  /** «The run ended (done) during the compaction.» */
+  protected abstract get during(): string
+
+  /** Tells the hooks that it failed. Gives how its activity ends. */
+  protected abstract failed(error: unknown): E
+
+  get isOpen(): boolean {
+    return this.core.isOpen(this)
+  }
+
+  /** False when it has ended already, with its operation or before. Who gets true has to {@link close} it. */
+  protected claim(): boolean {
+    return this.core.untrack(this)
+  }
+
+  protected close(end: E): void {
+    this.traced.end(end, this.core.timestamp)
+  }
+
+  get elapsedMs(): number {
+    return performance.now() - this.#startedAt
+  }
+
+  /** The step that an event happens in, where it happens in one. */
+  get where(): { stepIndex?: number } {
+    const { stepIndex } = this.site
+    return stepIndex === undefined ? {} : { stepIndex }
+  }
+
+  /** Unless it has ended already. */
+  fail(error: unknown): void {
+    if (this.claim()) this.close(this.failed(error))
+  }
+
+  /** Whoever opened it has left it open. */
+  abandon(error: unknown): void {
+    this.fail(error)
+  }
+
+  /** The operation ends first. */
+  cut(reason: CompletionReason): void {
+    this.close(this.failed(new DOMException(`The run ended (${reason}) ${this.during}.`, 'AbortError')))
+  }
+
+  /** Runs code in it: what the code traces and calls becomes its child. */
+  within<T>(fn: () => T): T {
+    return runWithin(this.core, this.site.stepIndex, this.traced, fn)
+  }
+
+  /** Gives what `body` gives. What it throws is how this fails. */
+  protected async guard<T>(body: () => Promise<T>): Promise<T> {
+    try {
+      return await body()
+    } catch (error) {
+      this.fail(error)
+      throw error
+    }
+  }
+}

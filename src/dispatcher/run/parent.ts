@@ -1,0 +1,33 @@
+import type { TracedActivity } from '../plugins/traced-activity.ts'
+import type { OperationCore } from './operation-core.ts'
+import type { LiveParent, ParentOperation } from './operation-init.ts'
+
+/** What a child is started with. Only the plain fields survive JSON. */
+export function parentOf(
+  core: OperationCore,
+  traced: TracedActivity,
+  started: (operationId: string) => void,
+): ParentOperation {
+  const { operationId, rootOperationId, userId, conversationId } = core.info
+  const { traceparent } = traced
+  const parent: ParentOperation = {
+    operationId,
+    rootOperationId,
+    ...(traceparent !== undefined && { traceparent }),
+    agentPath: core.agentPath,
+    ...(userId !== undefined && { userId }),
+    ...(conversationId !== undefined && { conversationId }),
+  }
+  const { signal, approver, tree, questions } = core
+  const live: LiveParent['live'] = {
+    traced,
+    gates: () => core.allGates(),
+    approver,
+    tree,
+    questions,
+    signal,
+    started,
+  }
+  Object.defineProperty(parent, 'live', { value: live, enumerable: false })
+  return parent
+}

@@ -1,0 +1,42 @@
+import { withdrawParked } from '../humans/claim-execution.ts'
+import type { OperationCore } from './operation-core.ts'
+import type { ParkedOperation } from './parked.ts'
+
+/** A question that is answered in another process, where the run is resumed. */
+export function addParked(core: OperationCore, id: string): void {
+  const withdraw = () => withdrawParked(core, id)
+  if (core.questions.closed) withdraw()
+  else core.questions.add({ id, parked: true, withdraw })
+}
+
+/** What continues the operation elsewhere. */
+export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperation {
+  const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
+  const { traceparent, parentTraceparent } = core.traced
+  const openStep = core.unfinishedStep
+  return {
+    version: 1,
+    ...core.info,
+    ...(traceparent !== undefined && { traceparent }),
+    ...(parentTraceparent !== undefined && { parentTraceparent }),
+    startedAt: core.startedAtMs,
+    sequence: core.record.sequence,
+    stepIndex: core.nextStepIndex,
+    waitingFor,
+    parkedAt: core.record.clock(),
+    totals: {
+      steps,
+      llmCalls,
+      toolCalls,
+      inputTokens: usage.inputTokens,
+      outputTokens: usage.outputTokens,
+      ...(costUsd !== undefined && { costUsd }),
+    },
+    runKey: core.runKey,
+    callCount: core.callCount,
+    ...(openStep !== undefined && { openStep }),
+    waiting: core.unfinishedCalls,
+    questions: core.questions.ids,
+    tree: { sums: core.tree.totals, state: core.tree.savedState() },
+  }
+}

@@ -1,0 +1,82 @@
+import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
+import type { EventInit, TokenUsage } from '../../hooks/index.ts'
+
+/** What continues an operation later, or elsewhere. Plain JSON, versioned. */
+export interface ParkedOperation {
+  readonly version: 1
+  readonly operationId: string
+  readonly rootOperationId: string
+  readonly parentOperationId?: string
+  readonly agentName?: string
+  readonly agentId?: string
+  readonly userId?: string
+  readonly conversationId?: string
+  /** W3C trace context of the run's own span, which goes on when the run does. */
+  readonly traceparent?: string
+  readonly sequence: number
+  readonly stepIndex: number
+  readonly waitingFor: string
+  /** Epoch milliseconds. */
+  readonly parkedAt: number
+  readonly totals: {
+    readonly steps: number
+    readonly llmCalls: number
+    readonly toolCalls: number
+    readonly inputTokens: number
+    readonly outputTokens: number
+    readonly costUsd?: number
+  }
+  /** Tells this run from another of the same operation id: what approval requests are bound to. */
+  readonly runKey?: string
+  readonly callCount?: number
+  /** The step in which the run was parked: it is taken up again, not begun anew. */
+  readonly openStep?: SavedStep
+  /** The calls that wait. A call of the same `toolCallId` and `apiName` continues them. */
+  readonly waiting?: readonly WaitingCall[]
+  /** Ids of all approval requests that are open, sub-agents' included: withdrawn when the run ends without them. */
+  readonly questions?: readonly string[]
+  /** Sums over the run tree, for budgets. */
+  readonly tree?: { readonly sums: TreeTotals; readonly state: Readonly<Record<string, unknown>> }
+  /** Epoch milliseconds of the run's beginning. */
+  readonly startedAt?: number
+  /** W3C trace context that the run's own span lies below. */
+  readonly parentTraceparent?: string
+}
+
+/** A tool call, or the call of an agent, that waits for a human. */
+export interface WaitingCall {
+  readonly toolCallId: string
+  readonly apiName: string
+  readonly callKey: string
+  readonly callIndex: number
+  /** What the human is asked; absent where the call runs, and a call inside of it waits. */
+  readonly request?: ApprovalRequest
+  /** Ids of the requests about it that were answered before: what happened then has been told. */
+  readonly settled?: readonly string[]
+  /** `agent`: the call of an agent, whose own run is parked. */
+  readonly kind?: 'agent'
+  /** The call runs already: its gates have decided and its first hooks have fired. */
+  readonly running?: { readonly args: unknown; readonly approvedBy?: string }
+  /**
+   * The tool was at work when the state was saved, and nobody knows what it did: its process may have died. It is not
+   * run again, but answered with `execution_unknown`, unless the call says that it is `idempotent`.
+   */
+  readonly unknown?: true
+}
+
+/** A step that was suspended. */
+export interface SavedStep {
+  readonly stepIndex: number
+  readonly stepType?: string
+  readonly callCount: number
+  readonly last?: LlmNote
+  readonly usage?: TokenUsage
+  readonly costUsd?: number
+}
+
+/** What the last model call of a step said. */
+export interface LlmNote {
+  readonly content: string | undefined
+  readonly reasoning: string | undefined
+  readonly toolCalls: EventInit<'afterStep'>['toolCalls']
+}
