@@ -57,7 +57,10 @@ export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): App
 const MAX_NOTED_CHARS = 400
 
 /** Who tried what, and why not, as the audit log tells it: nothing that a stranger could make long. */
-export function attemptOf(answer: unknown, problem: string): Record<string, string> {
+export function attemptOf(
+  answer: unknown,
+  problem: string,
+): { approver?: string; decision?: string; problem: string } {
   const { approver, decision } = (answer ?? {}) as Record<string, unknown>
   return {
     ...(typeof approver === 'string' && approver !== '' && { approver: approver.slice(0, MAX_NOTED_CHARS) }),

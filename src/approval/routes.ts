@@ -1,12 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { ApprovalAnswer } from '../gates/index.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
-import { parseHostileJson } from '../internal/hostile-json.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
-import { attemptOf } from './check-answer.ts'
 import type { Approvals } from './create-approvals.ts'
+import { AnswerUnread, readAnswer } from './read-answer.ts'
 import type { ApprovalFilter, ApprovalStatus } from './store.ts'
 
 export interface ApprovalRoutesOptions {
@@ -88,35 +86,23 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
 
 async function respond(
   approvals: Approvals,
-  id: string,
+  requestId: string,
   request: Request,
   body: string,
   caller: Caller | undefined,
 ): Promise<Response> {
-  const note = (code: string, tried: unknown, message: string): Promise<void> =>
-    approvals.noteRefused({ requestId: id, code, ...attemptOf(tried, message) })
-  const refused = async (status: number, message: string): Promise<Response> => {
-    await note(`HTTP_${status}`, { approver: caller?.name }, message)
-    return problem(status, message)
-  }
-  if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
-    return refused(415, 'The body must be application/json.')
-  }
-  let given: unknown
-  try {
-    given = parseHostileJson(body)
-  } catch (error) {
-    return refused(400, `The body is refused: ${errorMessage(error)}.`)
-  }
-  const { decision, argsDigest } = (given ?? {}) as Partial<ApprovalAnswer>
-  // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
-  if (caller?.key === SIGNED && decision !== 'reject' && argsDigest === undefined) {
-    const message = 'A signed answer must carry the `argsDigest` of its request.'
-    await note('INVALID_ANSWER', given, message)
-    throw new HookspanError('INVALID_ANSWER', message)
-  }
-  const answer = caller?.name === undefined ? given : { ...(given as object), approver: caller.name }
-  return json(200, await approvals.respond(id, answer as ApprovalAnswer))
+  const answer = await readAnswer(
+    {
+      requestId,
+      body: Buffer.from(body),
+      contentType: request.headers.get('content-type') ?? '',
+      approver: caller?.name,
+      // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
+      needsDigest: caller?.key === SIGNED,
+    },
+    (details) => approvals.noteRefused(details),
+  )
+  return json(200, await approvals.respond(requestId, answer))
 }
 
 interface Owner {
@@ -220,6 +206,7 @@ function tooMany(waitMs: number): Response {
 
 function problemOf(error: unknown): Response {
   if (error instanceof URIError) return problem(400, 'The path is not valid.')
+  if (error instanceof AnswerUnread) return problem(error.status, error.message)
   const status = statusOfRefusal(error)
   if (status === undefined) return problem(500, 'The approval store failed.')
   return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })

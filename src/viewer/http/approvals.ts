@@ -1,10 +1,10 @@
 /** Requests of agents to people, answered from the page. Whose they are is not the viewer's business: it is handed them. */
 import type { IncomingMessage } from 'node:http'
+import { AnswerUnread, readAnswer } from '../../approval/read-answer.ts'
 import { type ApprovalFilter, type ApprovalRecord, isOpen } from '../../approval/store.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { parseHostileJson } from '../../internal/hostile-json.ts'
-import { MAX_ANSWER_BYTES, statusOfRefusal } from '../../internal/http/answer.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { statusOfRefusal } from '../../internal/http/answer.ts'
+import { defined } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
 import type { WaitingRequest } from '../model/approval.ts'
 import type { Store } from '../store/store.ts'
@@ -58,39 +58,26 @@ export class ApprovalDesk {
     if (record === undefined) throw new HttpError(404, 'There is no such request.')
     const { status, answer } = record
     const isLate = status === 'pending' && !isOpen(record, Date.now())
-    return { status: isLate ? 'expired' : status, ...(answer && { answer }) }
+    return defined({ status: isLate ? 'expired' : status, answer })
   }
 
   async respond(id: string, request: IncomingMessage, bodies: BodyReader): Promise<ApprovalRecord> {
-    if (this.#approvals === undefined) {
+    const approvals = this.#approvals
+    if (approvals === undefined) {
       throw new HttpError(404, 'No approvals here: start `hookspan view --approvals FILE`.')
     }
-    const answer = await this.#read(id, request, bodies)
     try {
-      // Who answers is told by whoever started the viewer, never by the page.
-      const { approver: _, ...given } = answer
-      return await this.#approvals.respond(id, {
-        ...given,
-        ...(this.#approver !== undefined && { approver: this.#approver }),
-      })
+      const body = await bodies.read(request)
+      // Who answers is told by whoever started the viewer, never by the page. And only what was seen there may run.
+      const { approver: _, ...given } = await readAnswer(
+        { requestId: id, body, approver: this.#approver, needsDigest: true },
+        (details) => approvals.noteRefused?.(details) ?? Promise.resolve(),
+      )
+      return await approvals.respond(id, { ...given, ...defined({ approver: this.#approver }) })
     } catch (error) {
-      throw new HttpError(statusOfRefusal(error) ?? 500, errorMessage(error))
-    }
-  }
-
-  async #read(id: string, request: IncomingMessage, bodies: BodyReader): Promise<ApprovalAnswer> {
-    try {
-      return readAnswer(await bodies.read(request))
-    } catch (error) {
-      if (error instanceof HttpError) {
-        await this.#approvals?.noteRefused?.({
-          requestId: id,
-          code: `HTTP_${error.status}`,
-          ...(this.#approver !== undefined && { approver: this.#approver }),
-          problem: error.message,
-        })
-      }
-      throw error
+      if (error instanceof HttpError) throw error
+      const status = error instanceof AnswerUnread ? error.status : statusOfRefusal(error)
+      throw new HttpError(status ?? 500, errorMessage(error))
     }
   }
 
@@ -100,22 +87,4 @@ export class ApprovalDesk {
     if (this.#store.hasRun(traceId)) return traceId
     return this.#store.waitingTraceOf(toolCallId) ?? traceId
   }
-}
-
-function readAnswer(body: Buffer): ApprovalAnswer {
-  if (body.length > MAX_ANSWER_BYTES) {
-    throw new HttpError(413, `The answer is larger than ${MAX_ANSWER_BYTES} bytes.`)
-  }
-  let answer: unknown
-  try {
-    answer = parseHostileJson(body.toString())
-  } catch (error) {
-    throw new HttpError(400, `The answer is refused: ${errorMessage(error)}.`)
-  }
-  if (!isRecord(answer)) throw new HttpError(422, 'The answer is not an object.')
-  // Elsewhere it may be left out. Here a person saw something, and only that may run.
-  if (typeof answer.argsDigest !== 'string') {
-    throw new HttpError(422, 'The answer lacks `argsDigest`, the digest of the arguments that were shown.')
-  }
-  return answer as unknown as ApprovalAnswer
 }
