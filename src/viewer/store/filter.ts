@@ -3,6 +3,9 @@
  * `key>=value` and `key<=value` narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
  */
 
+import type { RunSummary } from '../model/span.ts'
+import { columnOf } from './run-columns.ts'
+
 export interface Filter {
   where: string[]
   params: (string | number)[]
@@ -10,31 +13,32 @@ export interface Filter {
   text: string
 }
 
-const TEXT_KEYS: Record<string, string> = {
+const TEXT_KEYS: Record<string, keyof RunSummary> = {
   status: 'status',
   agent: 'agents',
   service: 'service',
   model: 'models',
   tool: 'tools',
   reason: 'reason',
-  conversation: 'conversation_id',
-  conv: 'conversation_id',
-  trace: 'trace_id',
+  conversation: 'conversationId',
+  conv: 'conversationId',
+  trace: 'traceId',
   title: 'title',
 }
-const NUMBER_KEYS: Record<string, { column: string; unit: (value: string) => number }> = {
-  duration: { column: 'duration_ms', unit: durationMs },
-  tokens: { column: '(input_tokens + output_tokens)', unit: scaled },
-  input: { column: 'input_tokens', unit: scaled },
-  output: { column: 'output_tokens', unit: scaled },
-  cached: { column: 'cached_tokens', unit: scaled },
-  cost: { column: 'cost_usd', unit: (value) => Number(value.replace('$', '')) },
-  errors: { column: 'errors', unit: Number },
-  mocked: { column: 'mocked_calls', unit: Number },
-  waiting: { column: 'waiting', unit: Number },
-  steps: { column: 'steps', unit: Number },
-  calls: { column: 'tool_calls', unit: Number },
-  spans: { column: 'spans', unit: scaled },
+/** By the sum of the columns. */
+const NUMBER_KEYS: Record<string, { of: (keyof RunSummary)[]; unit: (value: string) => number }> = {
+  duration: { of: ['durationMs'], unit: durationMs },
+  tokens: { of: ['inputTokens', 'outputTokens'], unit: scaled },
+  input: { of: ['inputTokens'], unit: scaled },
+  output: { of: ['outputTokens'], unit: scaled },
+  cached: { of: ['cachedTokens'], unit: scaled },
+  cost: { of: ['costUsd'], unit: (value) => Number(value.replace('$', '')) },
+  errors: { of: ['errors'], unit: Number },
+  mocked: { of: ['mockedCalls'], unit: Number },
+  waiting: { of: ['waiting'], unit: Number },
+  steps: { of: ['steps'], unit: Number },
+  calls: { of: ['toolCalls'], unit: Number },
+  spans: { of: ['spans'], unit: scaled },
 }
 /** As the page calls them. */
 const STATUSES: Record<string, string> = { done: 'ok', failed: 'error' }
@@ -68,10 +72,11 @@ function narrow(filter: Filter, term: string, nowMs: number): boolean {
   }
   if (Object.hasOwn(TEXT_KEYS, key) && operator === ':') {
     const wanted = key === 'status' && Object.hasOwn(STATUSES, value) ? STATUSES[value]! : value
-    return add(`${TEXT_KEYS[key]} LIKE ? ESCAPE '\\'`, likePattern(key, wanted))
+    return add(`${columnOf(TEXT_KEYS[key]!)} LIKE ? ESCAPE '\\'`, likePattern(key, wanted))
   }
   if (!Object.hasOwn(NUMBER_KEYS, key)) return false
-  const { column, unit } = NUMBER_KEYS[key]!
+  const { of, unit } = NUMBER_KEYS[key]!
+  const column = `(${of.map(columnOf).join(' + ')})`
   if (operator === ':' && (YES.has(value) || NO.has(value)))
     return add(`${column} ${YES.has(value) ? '>' : '='} 0`)
   const number = unit(value)

@@ -4,6 +4,7 @@ import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
 import { parseFilter } from './filter.ts'
+import { SELECTED_COLUMNS, summaryOf } from './run-columns.ts'
 import type { SpanReader } from './span-reader.ts'
 import { TypedWords } from './typed-words.ts'
 
@@ -29,10 +30,6 @@ export interface SearchHit {
   category: SpanCategory
   startUs: number
 }
-
-const RUN_COLUMNS = `trace_id, start_us, end_us, duration_ms, status, title, agent, service, model, conversation_id, reason,
-  input_preview, spans, steps, llm_calls, tool_calls, mocked_calls, errors, waiting, input_tokens, output_tokens,
-  cached_tokens, cost_usd, agents, tools, models`
 
 /** Runs with a span, or a log of a span, in which every word occurs. */
 const RUNS_WITH_WORDS = `id IN (
@@ -93,15 +90,13 @@ export class Reader {
       count: number
     }
     const rows = this.#db
-      .prepare(`SELECT ${RUN_COLUMNS} FROM run ${condition} ORDER BY start_us DESC LIMIT ? OFFSET ?`)
-      .all(...params, page.limit, page.offset) as unknown as StoredRun[]
+      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run ${condition} ORDER BY start_us DESC LIMIT ? OFFSET ?`)
+      .all(...params, page.limit, page.offset)
     return { runs: rows.map(summaryOf), total: total.count }
   }
 
   summary(run: RunKey): RunSummary {
-    return summaryOf(
-      this.#db.prepare(`SELECT ${RUN_COLUMNS} FROM run WHERE id = ?`).get(run.id) as unknown as StoredRun,
-    )
+    return summaryOf(this.#db.prepare(`SELECT ${SELECTED_COLUMNS} FROM run WHERE id = ?`).get(run.id)!)
   }
 
   /** Spans that hold every word of what was typed, newest first; in one run when `run` is given. */
@@ -151,64 +146,4 @@ export interface StoredKey {
 
 export function runKey(row: StoredKey): RunKey {
   return { id: row.id, traceId: row.trace_id, receivedMs: row.received_ms, dirty: row.dirty === 1 }
-}
-
-interface StoredRun {
-  trace_id: string
-  start_us: number
-  end_us: number
-  duration_ms: number
-  status: string
-  title: string
-  agent: string
-  service: string
-  model: string
-  conversation_id: string
-  reason: string
-  input_preview: string
-  spans: number
-  steps: number
-  llm_calls: number
-  tool_calls: number
-  mocked_calls: number
-  errors: number
-  waiting: number
-  input_tokens: number
-  output_tokens: number
-  cached_tokens: number
-  cost_usd: number
-  agents: string
-  tools: string
-  models: string
-}
-
-function summaryOf(row: StoredRun): RunSummary {
-  return {
-    traceId: row.trace_id,
-    title: row.title,
-    agent: row.agent,
-    service: row.service,
-    model: row.model,
-    conversationId: row.conversation_id,
-    status: row.status as RunSummary['status'],
-    reason: row.reason,
-    inputPreview: row.input_preview,
-    startUs: row.start_us,
-    endUs: row.end_us,
-    durationMs: row.duration_ms,
-    spans: row.spans,
-    steps: row.steps,
-    llmCalls: row.llm_calls,
-    toolCalls: row.tool_calls,
-    mockedCalls: row.mocked_calls,
-    errors: row.errors,
-    waiting: row.waiting,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-    cachedTokens: row.cached_tokens,
-    costUsd: row.cost_usd,
-    agents: JSON.parse(row.agents) as string[],
-    tools: JSON.parse(row.tools) as string[],
-    models: JSON.parse(row.models) as string[],
-  }
 }

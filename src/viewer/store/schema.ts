@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { DECLARED_COLUMNS } from './run-columns.ts'
 
 /** Raised when the tables change; a file of another version is set aside, not migrated: it holds traces, not records. */
 export const SCHEMA_VERSION = 2
@@ -10,15 +11,7 @@ export function createSchema(db: DatabaseSync): void {
   db.exec(`
     CREATE TABLE IF NOT EXISTS run (
       id INTEGER PRIMARY KEY, trace_id TEXT NOT NULL UNIQUE, received_ms INTEGER NOT NULL, dirty INTEGER NOT NULL DEFAULT 1,
-      start_us INTEGER NOT NULL DEFAULT 0, end_us INTEGER NOT NULL DEFAULT 0, duration_ms REAL NOT NULL DEFAULT 0,
-      status TEXT NOT NULL DEFAULT 'running', title TEXT NOT NULL DEFAULT '', agent TEXT NOT NULL DEFAULT '',
-      service TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', conversation_id TEXT NOT NULL DEFAULT '',
-      reason TEXT NOT NULL DEFAULT '', input_preview TEXT NOT NULL DEFAULT '', spans INTEGER NOT NULL DEFAULT 0,
-      steps INTEGER NOT NULL DEFAULT 0, llm_calls INTEGER NOT NULL DEFAULT 0, tool_calls INTEGER NOT NULL DEFAULT 0,
-      mocked_calls INTEGER NOT NULL DEFAULT 0, errors INTEGER NOT NULL DEFAULT 0, waiting INTEGER NOT NULL DEFAULT 0,
-      input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
-      cached_tokens INTEGER NOT NULL DEFAULT 0, cost_usd REAL NOT NULL DEFAULT 0,
-      agents TEXT NOT NULL DEFAULT '[]', tools TEXT NOT NULL DEFAULT '[]', models TEXT NOT NULL DEFAULT '[]');
+      ${DECLARED_COLUMNS});
     CREATE INDEX IF NOT EXISTS run_by_start ON run (start_us DESC);
     CREATE INDEX IF NOT EXISTS run_dirty ON run (dirty) WHERE dirty = 1;
     CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, resource TEXT NOT NULL, scope TEXT NOT NULL);

@@ -9,8 +9,8 @@ import { parseFilter } from './filter.ts'
 import { openDatabase } from './open-database.ts'
 import { Reader, type RunKey, type RunList, runKey, type SearchHit, type StoredKey } from './reader.ts'
 import { type RetentionOptions, removeRun, sweep } from './retention.ts'
+import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
 import type { RunSpans } from './run-spans.ts'
-import { saveSummary } from './save-summary.ts'
 import { SpanReader } from './span-reader.ts'
 import { TextIndex } from './text-index.ts'
 import { Writer } from './writer.ts'
@@ -247,7 +247,9 @@ export class Store {
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
       open: (spanId) => this.#spans.span(run.id, spanId),
     })
-    saveSummary(this.#db, run.id, summary)
+    this.#db
+      .prepare(`UPDATE run SET dirty = 0, ${ASSIGNED_COLUMNS} WHERE id = :id`)
+      .run({ ...parametersOf(summary), id: run.id })
     return summary
   }
 

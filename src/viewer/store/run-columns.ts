@@ -1,0 +1,75 @@
+/** What the list keeps of a run: one table from which the columns are created, written and read. */
+import type { SQLInputValue } from 'node:sqlite'
+import type { RunSummary } from '../model/span.ts'
+
+type ColumnType = 'text' | 'whole' | 'real' | 'list'
+
+/** The column of `inputTokens` is `input_tokens`. */
+const RUN_COLUMNS: Record<keyof RunSummary, ColumnType> = {
+  traceId: 'text',
+  title: 'text',
+  agent: 'text',
+  service: 'text',
+  model: 'text',
+  conversationId: 'text',
+  status: 'text',
+  reason: 'text',
+  inputPreview: 'text',
+  startUs: 'whole',
+  endUs: 'whole',
+  durationMs: 'real',
+  spans: 'whole',
+  steps: 'whole',
+  llmCalls: 'whole',
+  toolCalls: 'whole',
+  mockedCalls: 'whole',
+  errors: 'whole',
+  waiting: 'whole',
+  inputTokens: 'whole',
+  outputTokens: 'whole',
+  cachedTokens: 'whole',
+  costUsd: 'real',
+  agents: 'list',
+  tools: 'list',
+  models: 'list',
+}
+const NAMES = Object.keys(RUN_COLUMNS) as (keyof RunSummary)[]
+/** The writer gives the trace id when the run's first span comes. */
+const SUMMED = NAMES.filter((name) => name !== 'traceId')
+const LISTS = NAMES.filter((name) => RUN_COLUMNS[name] === 'list')
+
+const DECLARED: Record<ColumnType, string> = {
+  text: "TEXT NOT NULL DEFAULT ''",
+  whole: 'INTEGER NOT NULL DEFAULT 0',
+  real: 'REAL NOT NULL DEFAULT 0',
+  list: "TEXT NOT NULL DEFAULT '[]'",
+}
+
+export function columnOf(name: keyof RunSummary): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+export const DECLARED_COLUMNS = SUMMED.map(
+  (name) =>
+    `${columnOf(name)} ${name === 'status' ? "TEXT NOT NULL DEFAULT 'running'" : DECLARED[RUN_COLUMNS[name]]}`,
+).join(', ')
+export const SELECTED_COLUMNS = NAMES.map((name) => `${columnOf(name)} AS ${name}`).join(', ')
+/** With a parameter called like the field for each. */
+export const ASSIGNED_COLUMNS = SUMMED.map((name) => `${columnOf(name)} = :${name}`).join(', ')
+
+export function parametersOf(summary: RunSummary): Record<string, SQLInputValue> {
+  return Object.fromEntries(SUMMED.map((name) => [name, storable(summary[name])]))
+}
+
+/** Of a row of `SELECTED_COLUMNS`, which becomes it. */
+export function summaryOf(row: Record<string, unknown>): RunSummary {
+  for (const name of LISTS) row[name] = JSON.parse(row[name] as string)
+  return row as unknown as RunSummary
+}
+
+/** SQLite keeps larger whole numbers than can be read back as numbers. */
+function storable(value: string | number | string[]): SQLInputValue {
+  if (typeof value === 'object') return JSON.stringify(value)
+  if (typeof value === 'string') return value
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, value))
+}
