@@ -1,259 +1,142 @@
-/** OTLP protobuf messages into their JSON form, whole and exact. Field numbers are those of opentelemetry-proto 1.x. */
+/** The messages of opentelemetry-proto 1.x, each field with its number and how it is read into OTLP's JSON form. */
 import type { ProtobufReader } from './protobuf-reader.ts'
-import type {
-  OtlpAnyValue,
-  OtlpEvent,
-  OtlpKeyValue,
-  OtlpLink,
-  OtlpLogRecord,
-  OtlpResource,
-  OtlpScope,
-  OtlpSpan,
-} from './types.ts'
+import type { OtlpEvent, OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from './types.ts'
 
-/** Values nested deeper than this are left out: no instrumentation writes them and they would overflow the stack. */
-export const MAX_VALUE_DEPTH = 64
-
-export function decodeSpan(reader: ProtobufReader): OtlpSpan {
-  const span: OtlpSpan = { traceId: '', spanId: '', attributes: [], events: [], links: [] }
-  while (!reader.done) {
-    const tag = reader.tag()
-    switch (tag) {
-      case 10:
-        span.traceId = reader.hex()
-        break
-      case 18:
-        span.spanId = reader.hex()
-        break
-      case 26:
-        span.traceState = reader.text()
-        break
-      case 34:
-        span.parentSpanId = reader.hex()
-        break
-      case 42:
-        span.name = reader.text()
-        break
-      case 48:
-        span.kind = reader.varint()
-        break
-      case 57:
-        span.startTimeUnixNano = reader.fixed64()
-        break
-      case 65:
-        span.endTimeUnixNano = reader.fixed64()
-        break
-      case 74:
-        span.attributes!.push(decodeKeyValue(reader.message()))
-        break
-      case 80:
-        span.droppedAttributesCount = reader.varint()
-        break
-      case 90:
-        span.events!.push(decodeEvent(reader.message()))
-        break
-      case 96:
-        span.droppedEventsCount = reader.varint()
-        break
-      case 106:
-        span.links!.push(decodeLink(reader.message()))
-        break
-      case 112:
-        span.droppedLinksCount = reader.varint()
-        break
-      case 122:
-        span.status = decodeStatus(reader.message())
-        break
-      case 133:
-        span.flags = reader.fixed32()
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  return span
+interface Field {
+  /** The number, and in the lowest three bits the wire type. */
+  tag: number
+  read: (reader: ProtobufReader) => unknown
+  isList?: boolean
 }
 
-export function decodeLogRecord(reader: ProtobufReader): OtlpLogRecord {
-  const record: OtlpLogRecord = { attributes: [] }
-  while (!reader.done) {
-    const tag = reader.tag()
-    switch (tag) {
-      case 9:
-        record.timeUnixNano = reader.fixed64()
-        break
-      case 16:
-        record.severityNumber = reader.varint()
-        break
-      case 26:
-        record.severityText = reader.text()
-        break
-      case 42:
-        record.body = decodeAnyValue(reader.message())
-        break
-      case 50:
-        record.attributes!.push(decodeKeyValue(reader.message()))
-        break
-      case 74:
-        record.traceId = reader.hex()
-        break
-      case 82:
-        record.spanId = reader.hex()
-        break
-      case 89:
-        record.observedTimeUnixNano = reader.fixed64()
-        break
-      case 98:
-        record.eventName = reader.text()
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  return record
+interface Message<K extends string = string> {
+  /** The fields' names by their tags. */
+  names: readonly (K | undefined)[]
+  byTag: readonly ({ name: string } & Field)[]
+  lists: readonly string[]
 }
 
-export function decodeResource(reader: ProtobufReader): OtlpResource {
-  const resource: OtlpResource = { attributes: [] }
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (tag === 10) resource.attributes!.push(decodeKeyValue(reader.message()))
-    else reader.skip(tag)
+const ofType =
+  (wireType: number, read: Field['read']) =>
+  (number: number): Field => ({
+    tag: (number << 3) | wireType,
+    read,
+  })
+const varint = ofType(0, (reader) => reader.varint())
+const varint64 = ofType(0, (reader) => reader.varint64())
+const boolean = ofType(0, (reader) => reader.varint() !== 0)
+const fixed64 = ofType(1, (reader) => reader.fixed64())
+/** JSON has no NaN and no infinities; OTLP/JSON writes them as text. */
+const double = ofType(1, (reader) => {
+  const value = reader.double()
+  return Number.isFinite(value) ? value : String(value)
+})
+const text = ofType(2, (reader) => reader.text())
+const hex = ofType(2, (reader) => reader.hex())
+const base64 = ofType(2, (reader) => reader.base64())
+const fixed32 = ofType(5, (reader) => reader.fixed32())
+/** By a function, as messages hold one another. */
+const one = (number: number, message: () => Message) =>
+  ofType(2, (reader) => decode(reader.message(), message()))(number)
+const many = (number: number, message: () => Message) => ({ ...one(number, message), isList: true })
+
+function message<K extends string>(fields: Record<K, Field>): Message<K> {
+  const byTag: Required<Field & { name: K }>[] = []
+  const names: K[] = []
+  const entries = Object.entries(fields) as [K, Field][]
+  for (const [name, { tag, read, isList = false }] of entries) {
+    names[tag] = name
+    byTag[tag] = { name, tag, read, isList }
   }
-  return resource
+  const lists = entries.filter(([, field]) => field.isList).map(([name]) => name)
+  return { names, byTag, lists }
 }
 
-export function decodeScope(reader: ProtobufReader): OtlpScope {
-  const scope: OtlpScope = {}
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (tag === 10) scope.name = reader.text()
-    else if (tag === 18) scope.version = reader.text()
-    else reader.skip(tag)
-  }
-  return scope
-}
+export const KEY_VALUE = message({ key: text(1), value: one(2, () => ANY_VALUE) })
+export const ANY_VALUE: Message<
+  'stringValue' | 'boolValue' | 'intValue' | 'doubleValue' | 'arrayValue' | 'kvlistValue' | 'bytesValue'
+> = message({
+  stringValue: text(1),
+  boolValue: boolean(2),
+  intValue: varint64(3),
+  doubleValue: double(4),
+  arrayValue: one(5, () => ARRAY_VALUE),
+  kvlistValue: one(6, () => KEY_VALUE_LIST),
+  bytesValue: base64(7),
+})
+export const ARRAY_VALUE = message({ values: many(1, () => ANY_VALUE) })
+export const KEY_VALUE_LIST = message({ values: many(1, () => KEY_VALUE) })
+export const EVENT = message({
+  timeUnixNano: fixed64(1),
+  name: text(2),
+  attributes: many(3, () => KEY_VALUE),
+  droppedAttributesCount: varint(4),
+})
+export const LINK = message({
+  traceId: hex(1),
+  spanId: hex(2),
+  traceState: text(3),
+  attributes: many(4, () => KEY_VALUE),
+  flags: fixed32(6),
+})
+export const STATUS = message({ message: text(2), code: varint(3) })
+export const SPAN = message({
+  traceId: hex(1),
+  spanId: hex(2),
+  traceState: text(3),
+  parentSpanId: hex(4),
+  name: text(5),
+  kind: varint(6),
+  startTimeUnixNano: fixed64(7),
+  endTimeUnixNano: fixed64(8),
+  attributes: many(9, () => KEY_VALUE),
+  droppedAttributesCount: varint(10),
+  events: many(11, () => EVENT),
+  droppedEventsCount: varint(12),
+  links: many(13, () => LINK),
+  droppedLinksCount: varint(14),
+  status: one(15, () => STATUS),
+  flags: fixed32(16),
+})
+export const LOG_RECORD = message({
+  timeUnixNano: fixed64(1),
+  severityNumber: varint(2),
+  severityText: text(3),
+  body: one(5, () => ANY_VALUE),
+  attributes: many(6, () => KEY_VALUE),
+  traceId: hex(9),
+  spanId: hex(10),
+  observedTimeUnixNano: fixed64(11),
+  eventName: text(12),
+})
+export const RESOURCE = message({ attributes: many(1, () => KEY_VALUE) })
+export const SCOPE = message({ name: text(1), version: text(2) })
+/** `ScopeSpans`, `ResourceSpans` and the request; those of logs have the same numbers. */
+export const SCOPE_ITEMS = message({ scope: one(1, () => SCOPE), items: many(2, () => SPAN) })
+export const RESOURCE_ITEMS = message({
+  resource: one(1, () => RESOURCE),
+  scopes: many(2, () => SCOPE_ITEMS),
+})
+export const REQUEST = message({ resources: many(1, () => RESOURCE_ITEMS) })
 
-export function decodeEvent(reader: ProtobufReader): OtlpEvent {
-  const event: OtlpEvent = { attributes: [] }
+function decode(reader: ProtobufReader, { byTag, lists }: Message): object {
+  const value: Record<string, unknown> = {}
+  for (const name of lists) value[name] = []
   while (!reader.done) {
     const tag = reader.tag()
-    switch (tag) {
-      case 9:
-        event.timeUnixNano = reader.fixed64()
-        break
-      case 18:
-        event.name = reader.text()
-        break
-      case 26:
-        event.attributes!.push(decodeKeyValue(reader.message()))
-        break
-      case 32:
-        event.droppedAttributesCount = reader.varint()
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  return event
-}
-
-function decodeLink(reader: ProtobufReader): OtlpLink {
-  const link: OtlpLink = { traceId: '', spanId: '', attributes: [] }
-  while (!reader.done) {
-    const tag = reader.tag()
-    switch (tag) {
-      case 10:
-        link.traceId = reader.hex()
-        break
-      case 18:
-        link.spanId = reader.hex()
-        break
-      case 26:
-        link.traceState = reader.text()
-        break
-      case 34:
-        link.attributes!.push(decodeKeyValue(reader.message()))
-        break
-      case 53:
-        link.flags = reader.fixed32()
-        break
-      default:
-        reader.skip(tag)
-    }
-  }
-  return link
-}
-
-export function decodeStatus(reader: ProtobufReader): { code?: number; message?: string } {
-  const status: { code?: number; message?: string } = {}
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (tag === 18) status.message = reader.text()
-    else if (tag === 24) status.code = reader.varint()
-    else reader.skip(tag)
-  }
-  return status
-}
-
-export function decodeKeyValue(reader: ProtobufReader, depth = 0): OtlpKeyValue {
-  const pair: OtlpKeyValue = { key: '' }
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (tag === 10) pair.key = reader.text()
-    else if (tag === 18) pair.value = decodeAnyValue(reader.message(), depth)
-    else reader.skip(tag)
-  }
-  return pair
-}
-
-export function decodeAnyValue(reader: ProtobufReader, depth = 0): OtlpAnyValue {
-  const value: OtlpAnyValue = {}
-  if (depth > MAX_VALUE_DEPTH) return value
-  while (!reader.done) {
-    const tag = reader.tag()
-    switch (tag) {
-      case 10:
-        value.stringValue = reader.text()
-        break
-      case 16:
-        value.boolValue = reader.varint() !== 0
-        break
-      case 24:
-        value.intValue = reader.varint64()
-        break
-      case 33:
-        value.doubleValue = doubleToJson(reader.double())
-        break
-      case 42:
-        value.arrayValue = { values: decodeList(reader.message(), (item) => decodeAnyValue(item, depth + 1)) }
-        break
-      case 50:
-        value.kvlistValue = {
-          values: decodeList(reader.message(), (item) => decodeKeyValue(item, depth + 1)),
-        }
-        break
-      case 58:
-        value.bytesValue = reader.base64()
-        break
-      default:
-        reader.skip(tag)
-    }
+    const field = byTag[tag]
+    if (!field) reader.skip(tag)
+    else if (field.isList) (value[field.name] as unknown[]).push(field.read(reader))
+    else value[field.name] = field.read(reader)
   }
   return value
 }
 
-function decodeList<T>(reader: ProtobufReader, item: (reader: ProtobufReader) => T): T[] {
-  const items: T[] = []
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (tag === 10) items.push(item(reader.message()))
-    else reader.skip(tag)
-  }
-  return items
-}
-
-/** JSON has no NaN and no infinities; OTLP/JSON writes them as text. */
-function doubleToJson(value: number): number | string {
-  return Number.isFinite(value) ? value : String(value)
-}
+export const decodeSpan = (reader: ProtobufReader) => decode(reader, SPAN) as OtlpSpan
+export const decodeEvent = (reader: ProtobufReader) => decode(reader, EVENT) as OtlpEvent
+export const decodeStatus = (reader: ProtobufReader) =>
+  decode(reader, STATUS) as { code?: number; message?: string }
+export const decodeAnyValue = (reader: ProtobufReader) => decode(reader, ANY_VALUE)
+export const decodeLogRecord = (reader: ProtobufReader) => decode(reader, LOG_RECORD) as OtlpLogRecord
+export const decodeResource = (reader: ProtobufReader) => decode(reader, RESOURCE) as OtlpResource
+export const decodeScope = (reader: ProtobufReader) => decode(reader, SCOPE) as OtlpScope

@@ -71,8 +71,8 @@ export function plainSpan(span: OtlpSpan, resource: OtlpResource = {}, scope: Ot
     attributes: plainAttributes(span.attributes),
     events: listOf(span.events).map(plainEvent),
     links: listOf(span.links).map((link) => ({
-      traceId: link.traceId,
-      spanId: link.spanId,
+      traceId: link.traceId ?? '',
+      spanId: link.spanId ?? '',
       attributes: plainAttributes(link.attributes),
     })),
     resource: plainAttributes(resource.attributes),

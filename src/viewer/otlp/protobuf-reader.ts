@@ -1,13 +1,23 @@
+/** Messages within one another; protobuf's own readers take no more either. */
+export const MAX_DEPTH = 100
+
+export function tooDeep(): RangeError {
+  return new RangeError(`Nested too deeply: more than ${MAX_DEPTH} messages within one another.`)
+}
+
 /** Reads the protobuf wire format from a buffer, without copying. Throws `RangeError` on bytes that are none. */
 export class ProtobufReader {
   readonly bytes: Buffer
   pos: number
   readonly end: number
+  readonly #depth: number
 
-  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+  constructor(bytes: Buffer, start = 0, end = bytes.length, depth = 0) {
+    if (depth > MAX_DEPTH) throw tooDeep()
     this.bytes = bytes
     this.pos = start
     this.end = end
+    this.#depth = depth
   }
 
   get done(): boolean {
@@ -67,7 +77,7 @@ export class ProtobufReader {
   message(): ProtobufReader {
     const length = this.varint()
     const start = this.#take(length)
-    return new ProtobufReader(this.bytes, start, start + length)
+    return new ProtobufReader(this.bytes, start, start + length, this.#depth + 1)
   }
 
   text(maxBytes = Number.POSITIVE_INFINITY): string {

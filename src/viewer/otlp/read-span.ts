@@ -2,7 +2,15 @@
 import { GATE_EVENT, READ_FOR_ROWS } from '../model/attributes.ts'
 import { digestSpan, type SpanDigest } from '../model/digest.ts'
 import type { Attributes, SpanEvent } from '../model/span.ts'
-import { decodeAnyValue, decodeEvent, decodeStatus } from './decode-protobuf.ts'
+import {
+  ANY_VALUE,
+  decodeAnyValue,
+  decodeEvent,
+  decodeStatus,
+  EVENT,
+  KEY_VALUE,
+  SPAN,
+} from './decode-protobuf.ts'
 import { isSpanId } from './ids.ts'
 import { listOf, nanosToUs, plainEvent, plainValue, statusNumber } from './plain.ts'
 import { ProtobufReader } from './protobuf-reader.ts'
@@ -34,29 +42,29 @@ export function readSpan(reader: ProtobufReader): SpanFacts {
   let status: { code?: number; message?: string } = {}
   while (!reader.done) {
     const tag = reader.tag()
-    switch (tag) {
-      case 18:
+    switch (SPAN.names[tag]) {
+      case 'spanId':
         spanId = reader.hex()
         break
-      case 34:
+      case 'parentSpanId':
         parentSpanId = reader.hex()
         break
-      case 42:
+      case 'name':
         name = reader.text(PREVIEW_BYTES)
         break
-      case 57:
+      case 'startTimeUnixNano':
         startUs = reader.fixed64Us()
         break
-      case 65:
+      case 'endTimeUnixNano':
         endUs = reader.fixed64Us()
         break
-      case 74:
+      case 'attributes':
         readAttribute(reader.message(), attributes)
         break
-      case 90:
+      case 'events':
         readEvent(reader.message(), events)
         break
-      case 122:
+      case 'status':
         status = decodeStatus(reader.message())
         break
       default:
@@ -67,13 +75,13 @@ export function readSpan(reader: ProtobufReader): SpanFacts {
 }
 
 function readAttribute(reader: ProtobufReader, attributes: Attributes): void {
-  if (reader.done || reader.tag() !== 10) return // Keys come first in what every encoder writes; a value before its key is skipped.
+  if (reader.done || KEY_VALUE.names[reader.tag()] !== 'key') return // Keys come first in what every encoder writes; a value before its key is skipped.
   const key = reader.key()
-  if (!READ_FOR_ROWS.has(key) || reader.done || reader.tag() !== 18) return
+  if (!READ_FOR_ROWS.has(key) || reader.done || KEY_VALUE.names[reader.tag()] !== 'value') return
   const value = reader.message()
   if (value.done) return
   // The common case, without an object for it: text, of which a preview is enough.
-  if (value.bytes[value.pos] === 10) {
+  if (ANY_VALUE.names[value.bytes[value.pos]!] === 'stringValue') {
     value.pos++
     attributes[key] = value.text(PREVIEW_BYTES)
   } else attributes[key] = plainValue(decodeAnyValue(value))
@@ -83,7 +91,7 @@ function readEvent(reader: ProtobufReader, events: SpanEvent[]): void {
   const start = reader.pos
   while (!reader.done) {
     const tag = reader.tag()
-    if (tag !== 18) {
+    if (EVENT.names[tag] !== 'name') {
       reader.skip(tag)
       continue
     }

@@ -1,5 +1,5 @@
 /** A protobuf request into packed spans, grouped by trace. The bytes are kept as they came. */
-import { decodeResource, decodeScope } from './decode-protobuf.ts'
+import { decodeResource, decodeScope, REQUEST, RESOURCE_ITEMS, SCOPE_ITEMS } from './decode-protobuf.ts'
 import {
   type IncomingSpans,
   MAX_CHUNK_BYTES,
@@ -16,7 +16,7 @@ export function receiveProtobufTraces(body: Buffer, received: Received<IncomingS
   const request = new ProtobufReader(body)
   while (!request.done) {
     const tag = request.tag()
-    if (tag === 10) receiveResource(request.message(), received)
+    if (REQUEST.names[tag] === 'resources') receiveResource(request.message(), received)
     else request.skip(tag)
   }
 }
@@ -27,11 +27,11 @@ function receiveResource(resourceSpans: ProtobufReader, received: Received<Incom
   const scopes: ProtobufReader[] = []
   while (!resourceSpans.done) {
     const tag = resourceSpans.tag()
-    if (tag === 10) {
+    if (RESOURCE_ITEMS.names[tag] === 'resource') {
       const message = resourceSpans.message()
       resourceKey = message.bytes.toString('latin1', message.pos, message.end)
       resource = decodeResource(message)
-    } else if (tag === 18) scopes.push(resourceSpans.message())
+    } else if (RESOURCE_ITEMS.names[tag] === 'scopes') scopes.push(resourceSpans.message())
     else resourceSpans.skip(tag)
   }
   for (const scopeSpans of scopes) receiveScope(scopeSpans, resource, resourceKey, received)
@@ -62,8 +62,8 @@ function receiveScope(
   while (!scopeSpans.done) {
     const start = scopeSpans.pos
     const tag = scopeSpans.tag()
-    if (tag !== 18) {
-      if (tag === 10) scope = decodeScope(scopeSpans.message())
+    if (SCOPE_ITEMS.names[tag] !== 'items') {
+      if (SCOPE_ITEMS.names[tag] === 'scope') scope = decodeScope(scopeSpans.message())
       else scopeSpans.skip(tag)
       continue
     }

@@ -1,6 +1,6 @@
 /** A request body into spans or logs ready to store. One bad span costs that span, not its request. */
 import { errorMessage } from '../../internal/errors.ts'
-import { decodeLogRecord } from './decode-protobuf.ts'
+import { decodeLogRecord, REQUEST, RESOURCE_ITEMS, SCOPE_ITEMS } from './decode-protobuf.ts'
 import { isSpanId, isTraceId, jsonId } from './ids.ts'
 import { type IncomingLog, type IncomingSpans, type Received, reject } from './incoming.ts'
 import { listOf } from './plain.ts'
@@ -37,9 +37,9 @@ export function receiveLogs(body: Buffer, format: BodyFormat): Received<Incoming
     }
     return received
   }
-  forEachField(new ProtobufReader(body), 10, (resourceLogs) => {
-    forEachField(resourceLogs, 18, (scopeLogs) => {
-      forEachField(scopeLogs, 18, (record) => {
+  forEachField(new ProtobufReader(body), REQUEST.names, 'resources', (resourceLogs) => {
+    forEachField(resourceLogs, RESOURCE_ITEMS.names, 'scopes', (scopeLogs) => {
+      forEachField(scopeLogs, SCOPE_ITEMS.names, 'items', (record) => {
         try {
           add(decodeLogRecord(record))
         } catch (error) {
@@ -51,14 +51,15 @@ export function receiveLogs(body: Buffer, format: BodyFormat): Received<Incoming
   return received
 }
 
-function forEachField(
+function forEachField<K extends string>(
   reader: ProtobufReader,
-  wanted: number,
+  names: readonly (K | undefined)[],
+  wanted: K,
   visit: (message: ProtobufReader) => void,
 ): void {
   while (!reader.done) {
     const tag = reader.tag()
-    if (tag === wanted) visit(reader.message())
+    if (names[tag] === wanted) visit(reader.message())
     else reader.skip(tag)
   }
 }

@@ -2,9 +2,9 @@
  * Walks a protobuf span once, without building anything: whether it can be decoded later, its trace and its start.
  * What passes here never throws in `decodeSpan`; both know the same fields.
  */
-import { MAX_VALUE_DEPTH } from './decode-protobuf.ts'
+import { ANY_VALUE, ARRAY_VALUE, EVENT, KEY_VALUE, LINK, SPAN } from './decode-protobuf.ts'
 import { badSpanId, badTraceId } from './ids.ts'
-import { fixed64UsAt } from './protobuf-reader.ts'
+import { fixed64UsAt, MAX_DEPTH, tooDeep } from './protobuf-reader.ts'
 
 export class SpanCheck {
   readonly #bytes: Buffer
@@ -25,26 +25,26 @@ export class SpanCheck {
     let spanAt = -1
     while (this.#at < end) {
       const tag = this.#tag(end)
-      switch (tag) {
-        case 10:
+      switch (SPAN.names[tag]) {
+        case 'traceId':
           this.traceAt = this.#id(end, 16, badTraceId)
           break
-        case 18:
+        case 'spanId':
           spanAt = this.#id(end, 8, badSpanId)
           break
-        case 57:
+        case 'startTimeUnixNano':
           this.startUs = fixed64UsAt(this.#bytes, this.#take(8, end))
           break
-        case 74:
-          this.#pair(this.#field(end), 0)
+        case 'attributes':
+          this.#pair(this.#field(end), 1)
           break
-        case 90:
-          this.#event(this.#field(end))
+        case 'events':
+          this.#holder(this.#field(end), EVENT.names)
           break
-        case 106:
-          this.#link(this.#field(end))
+        case 'links':
+          this.#holder(this.#field(end), LINK.names)
           break
-        case 122:
+        case 'status':
           this.#plain(this.#field(end))
           break
         default:
@@ -67,19 +67,17 @@ export class SpanCheck {
   #pair(end: number, depth: number): void {
     while (this.#at < end) {
       const tag = this.#tag(end)
-      if (tag === 18) this.#value(this.#field(end), depth)
+      if (KEY_VALUE.names[tag] === 'value') this.#value(this.#field(end), depth + 1)
       else this.#skip(tag, end)
     }
   }
 
   #value(end: number, depth: number): void {
-    if (depth > MAX_VALUE_DEPTH) {
-      this.#at = end
-      return
-    }
+    if (depth >= MAX_DEPTH) throw tooDeep()
     while (this.#at < end) {
       const tag = this.#tag(end)
-      if (tag === 42 || tag === 50) this.#list(this.#field(end), tag === 50, depth + 1)
+      if (ANY_VALUE.names[tag] === 'arrayValue') this.#list(this.#field(end), false, depth + 1)
+      else if (ANY_VALUE.names[tag] === 'kvlistValue') this.#list(this.#field(end), true, depth + 1)
       else this.#skip(tag, end)
     }
   }
@@ -87,24 +85,17 @@ export class SpanCheck {
   #list(end: number, ofPairs: boolean, depth: number): void {
     while (this.#at < end) {
       const tag = this.#tag(end)
-      if (tag !== 10) this.#skip(tag, end)
-      else if (ofPairs) this.#pair(this.#field(end), depth)
-      else this.#value(this.#field(end), depth)
+      if (ARRAY_VALUE.names[tag] !== 'values') this.#skip(tag, end)
+      else if (ofPairs) this.#pair(this.#field(end), depth + 1)
+      else this.#value(this.#field(end), depth + 1)
     }
   }
 
-  #event(end: number): void {
+  /** Of an event or a link, with the names of its fields. */
+  #holder(end: number, names: readonly (string | undefined)[]): void {
     while (this.#at < end) {
       const tag = this.#tag(end)
-      if (tag === 26) this.#pair(this.#field(end), 0)
-      else this.#skip(tag, end)
-    }
-  }
-
-  #link(end: number): void {
-    while (this.#at < end) {
-      const tag = this.#tag(end)
-      if (tag === 34) this.#pair(this.#field(end), 0)
+      if (names[tag] === 'attributes') this.#pair(this.#field(end), 2)
       else this.#skip(tag, end)
     }
   }
