@@ -9,19 +9,20 @@ const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.
 
 /** Which folders of ours a folder may import. `internal` is open to all. */
 const CORE = ['hooks', 'wire', 'gates', 'dispatcher']
-const TOP = [...CORE, 'tracing', 'mock', 'policies', 'approval']
+const TOP = [...CORE, 'spans', 'tracing', 'mock', 'policies', 'approval']
 const ARROWS: Record<string, readonly string[]> = {
   hooks: [],
   wire: ['hooks'],
   gates: ['hooks'],
   dispatcher: ['hooks', 'wire', 'gates'],
-  tracing: CORE,
-  mock: CORE,
+  spans: CORE,
+  tracing: [...CORE, 'spans'],
+  mock: [...CORE, 'spans'],
   policies: CORE,
   approval: CORE,
   agent: TOP,
   adapters: TOP,
-  vitest: [...CORE, 'mock'],
+  vitest: [...CORE, 'spans', 'mock'],
   'vitest-reporter': ['mock', 'vitest'],
   viewer: ['approval', 'wire'],
   cli: [...TOP, 'agent', 'adapters', 'viewer'],
@@ -30,7 +31,17 @@ const ARROWS: Record<string, readonly string[]> = {
 }
 
 /** Folders whose import loads no package: whoever installs hookspan alone pays for nothing else. */
-const WITHOUT_PACKAGES = ['hooks', 'wire', 'gates', 'dispatcher', 'mock', 'internal', 'approval', '.']
+const WITHOUT_PACKAGES = [
+  'hooks',
+  'wire',
+  'gates',
+  'dispatcher',
+  'spans',
+  'mock',
+  'internal',
+  'approval',
+  '.',
+]
 
 interface Import {
   readonly from: string

@@ -1,6 +1,6 @@
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, LlmEnd, OperationInfo } from '../dispatcher/index.ts'
-import { GEN_AI, OTEL, type SemconvProfile } from './semconv.ts'
+import { GEN_AI, OTEL, type SemconvProfile } from '../spans/names.ts'
 
 /** Bucket bounds as the conventions give them. */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]

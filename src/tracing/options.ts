@@ -1,7 +1,8 @@
 import type { Meter, Tracer } from '@opentelemetry/api'
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { type ContentOptions, capturesContentByEnv, type Redact } from './content.ts'
-import type { SemconvProfile } from './semconv.ts'
+import type { Redact } from '../spans/content.ts'
+import type { SemconvProfile } from '../spans/names.ts'
+import type { RenderOptions } from '../spans/start.ts'
 
 /** How events become spans. */
 export interface TraceHooksOptions {
@@ -35,11 +36,8 @@ export interface TraceHooksOptions {
   usageOnAgentSpan?: boolean
 }
 
-export interface ResolvedTraceOptions {
-  readonly content: ContentOptions
+export interface ResolvedTraceOptions extends RenderOptions {
   readonly stepSpans: boolean
-  readonly semconv: SemconvProfile
-  readonly usageOnAgentSpan: boolean
 }
 
 /** @throws HookspanError `INVALID_OPTION`. */
@@ -63,6 +61,12 @@ export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOp
     semconv,
     usageOnAgentSpan: options.usageOnAgentSpan ?? false,
   }
+}
+
+/** Reads the environment as JavaScript instrumentations (`true`) and the Python ones (`SPAN_ONLY`, ...) do. */
+export function capturesContentByEnv(env: NodeJS.ProcessEnv = process.env): boolean {
+  const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase()
+  return value === 'true' || value === 'span_only' || value === 'span_and_event'
 }
 
 function invalid(message: string): HookspanError {

@@ -1,7 +1,7 @@
 import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
-import { EventPairing } from './event-pairing.ts'
+import { withEvents } from '../spans/event-activities.ts'
 import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
 import { currentPlace } from './span-context.ts'
@@ -22,14 +22,6 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   const records = meter !== false && meter !== createNoopMeter()
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
   const instrument = new SpanInstrument(tracer, { options: resolved, metrics: recorder })
-  const pairing = new EventPairing(instrument)
   setCarrier({ current: currentPlace })
-  return {
-    name: 'tracing',
-    instrument: {
-      start: (activity, info, parent, timestamp) => instrument.start(activity, info, parent, timestamp),
-      onEvent: (event) => pairing.onEvent(event),
-      onRelease: (operationId, { abandoned }) => pairing.onRelease(operationId, abandoned),
-    },
-  }
+  return { name: 'tracing', instrument: withEvents(instrument) }
 }

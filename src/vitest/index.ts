@@ -1,7 +1,7 @@
+export type { RecordedSpan } from '../spans/span-tree.ts'
 export type { HookspanMatchers } from './augment.ts'
 export { expect, type HookspanFixtures, it, test } from './fixtures.ts'
 export { type AskedHumanOptions, type CalledToolOptions, type DeniedOptions, matchers } from './matchers.ts'
 export type { ReplayFixtureOptions } from './recording-path.ts'
 export { passHat, type RepeatedRun, type RepeatReport, repeatRuns } from './repeat.ts'
 export type { ModelFixture, TestTrace } from './test-kit.ts'
-export type { RecordedSpan } from './trace-tree.ts'

@@ -19,9 +19,10 @@ import {
   scriptedModel,
   type ToolReplay,
 } from '../mock/index.ts'
+import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './recording-path.ts'
-import { type RecordedSpan, TraceTree } from './trace-tree.ts'
+import { TraceTree } from './trace-tree.ts'
 
 /** What happened in the test's dispatcher. */
 export interface TestTrace {

@@ -1,6 +1,6 @@
 import { errorMessage } from '../../internal/errors.ts'
-import { capturesContentByEnv } from '../../tracing/content.ts'
 import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
+import { capturesContentByEnv } from '../../tracing/options.ts'
 import { packageVersion } from '../../viewer/version.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,4 +1,5 @@
 import { defined } from '../../internal/objects.ts'
+import { unwrapToolResult } from '../../spans/tool-result.ts'
 import type { PlainSpan } from './spans.ts'
 import type { TrajectoryCall, TrajectoryOutcome } from './types.ts'
 
@@ -64,7 +65,7 @@ function toCall(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): Trajecto
     name: String(first(NAME) ?? span.name.replace(/^execute_tool /, '')),
     args: parse(first(ARGS)),
     outcome: outcomeOf(span),
-    ...(result !== undefined && { result: parse(result) }),
+    ...(result !== undefined && { result: parse(unwrapToolResult(parse(result))) }),
     ...(defined(optional) as object),
   }
 }

@@ -9,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../internal/make-folder.ts'
-import { HOOKSPAN } from '../semconv.ts'
+import { HOOKSPAN } from '../../spans/names.ts'
 import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
 import type { ReadableSpan } from './types.ts'

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { HOOKSPAN } from '../semconv.ts'
+import { HOOKSPAN } from '../../spans/names.ts'
 import type { ReadableSpan } from './types.ts'
 
 /** A span as it is now, though it has not ended, marked so that the ended one replaces it. */

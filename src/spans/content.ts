@@ -1,9 +1,10 @@
 import type { Attributes } from '@opentelemetry/api'
+import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { safeStringify, withoutBytes } from '../internal/json.ts'
 import { requestContent, responseMessage, textMessage } from '../wire/messages.ts'
 import { fitJson, fits, fitText } from './fit-json.ts'
-import { GEN_AI, HOOKSPAN } from './semconv.ts'
+import { GEN_AI, HOOKSPAN } from './names.ts'
 
 /** Where a piece of content comes from, for a `redact` function. */
 export interface ContentPlace {
@@ -23,7 +24,7 @@ export interface ContentOptions {
   readonly maxBytes: number
 }
 
-/** Puts content on one span. Does nothing, and reads nothing, when content is not captured. */
+/** Puts content on one span. There is none where content is not captured, so that nothing is paid for it. */
 export class ContentWriter {
   readonly #options: ContentOptions
   readonly #attributes: Attributes
@@ -38,7 +39,6 @@ export class ContentWriter {
   }
 
   request(request: LlmRequest): this {
-    if (!this.#options.capture) return this
     const { messages, messagesJson, systemInstructions, toolDefinitions } = requestContent(request)
     if (!this.#whole(GEN_AI.inputMessages, messagesJson)) {
       this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
@@ -49,12 +49,12 @@ export class ContentWriter {
   }
 
   response(response: LlmResponse): this {
-    if (this.#options.capture) this.#json(GEN_AI.outputMessages, [responseMessage(response)])
+    this.#json(GEN_AI.outputMessages, [responseMessage(response)])
     return this
   }
 
   input(input: unknown): this {
-    if (!this.#options.capture || input === undefined) return this
+    if (input === undefined) return this
     if (Array.isArray(input)) return this.request({ messages: input })
     this.#json(GEN_AI.inputMessages, [
       textMessage('user', typeof input === 'string' ? input : safeStringify(input)),
@@ -63,13 +63,13 @@ export class ContentWriter {
   }
 
   instructions(instructions: string | undefined): this {
-    if (!this.#options.capture || instructions === undefined) return this
+    if (instructions === undefined) return this
     this.#json(GEN_AI.systemInstructions, [{ type: 'text', content: instructions }])
     return this
   }
 
   output(content: string | undefined): this {
-    if (this.#options.capture && content !== undefined) {
+    if (content !== undefined) {
       this.#json(GEN_AI.outputMessages, [textMessage('assistant', content)])
     }
     return this
@@ -77,7 +77,7 @@ export class ContentWriter {
 
   /** The conventions want an object; anything else is put into one under `key`. */
   object(attribute: string, value: unknown, key: string): this {
-    if (!this.#options.capture || value === undefined) return this
+    if (value === undefined) return this
     const plain = withoutBytes(value)
     const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
     this.#json(attribute, isObject ? plain : { [key]: plain })
@@ -90,7 +90,7 @@ export class ContentWriter {
   }
 
   text(attribute: string, value: string | undefined): this {
-    if (!this.#options.capture || value === undefined) return this
+    if (value === undefined) return this
     const redacted = this.#redacted(attribute, value)
     const { text, cutBytes } = fitText(String(redacted), this.#options.maxBytes)
     this.#note(attribute, cutBytes)
@@ -131,8 +131,33 @@ export class ContentWriter {
   }
 }
 
+/** What writes content onto a span; undefined where content is not captured. */
+export function contentWriter(
+  options: ContentOptions,
+  attributes: Attributes,
+  { operationId }: OperationInfo,
+  toolName?: string,
+): ContentWriter | undefined {
+  if (!options.capture) return undefined
+  return new ContentWriter(options, attributes, placeOf(operationId, toolName))
+}
+
+/** The message of a failure, without what must not leave the process. */
+export function redactedMessage(
+  redact: Redact,
+  message: string,
+  { operationId }: OperationInfo,
+  toolName?: string,
+): string {
+  return String(redacted(redact, message, { ...placeOf(operationId, toolName), attribute: 'error.message' }))
+}
+
+function placeOf(operationId: string, toolName: string | undefined): Omit<ContentPlace, 'attribute'> {
+  return toolName === undefined ? { operationId } : { operationId, toolName }
+}
+
 /** A redaction that fails must not let the content through. */
-export function redacted(redact: Redact | undefined, value: unknown, place: ContentPlace): unknown {
+function redacted(redact: Redact | undefined, value: unknown, place: ContentPlace): unknown {
   if (redact === undefined) return value
   try {
     return redact(value, place)
@@ -148,10 +173,4 @@ function fitValue(value: unknown, maxBytes: number, marker?: (cut: string) => un
   } catch {
     return fitJson(JSON.parse(safeStringify(value) || 'null'), maxBytes, marker)
   }
-}
-
-/** Reads the environment as JavaScript instrumentations (`true`) and the Python ones (`SPAN_ONLY`, ...) do. */
-export function capturesContentByEnv(env: NodeJS.ProcessEnv = process.env): boolean {
-  const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase()
-  return value === 'true' || value === 'span_only' || value === 'span_and_event'
 }

@@ -62,6 +62,7 @@ export const HOOKSPAN = {
   costUsd: 'hookspan.cost_usd',
   totalCostUsd: 'hookspan.operation.cost_usd',
   agentId: 'hookspan.agent.id',
+  instruction: 'hookspan.instruction',
   stepIndex: 'hookspan.step.index',
   stepType: 'hookspan.step.type',
   callKey: 'hookspan.call.key',
@@ -102,6 +103,13 @@ export const HOOKSPAN = {
   contentCut: 'hookspan.content.cut',
   contentCutBytes: 'hookspan.content.cut_bytes',
   spanState: 'hookspan.span.state',
+} as const
+
+/** Names of span events, and of what they carry where no span does. */
+export const EVENTS = {
+  gate: 'hookspan.gate',
+  retry: 'hookspan.retry',
+  retryAttempt: 'hookspan.retry.attempt',
 } as const
 
 /** Generic conventions. */

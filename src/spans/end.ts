@@ -1,0 +1,183 @@
+import type { Attributes } from '@opentelemetry/api'
+import type {
+  Activity,
+  ActivityEnd,
+  AgentEnd,
+  CompactEnd,
+  HumanEnd,
+  LlmEnd,
+  OperationEnd,
+  OperationInfo,
+  ToolEnd,
+} from '../dispatcher/index.ts'
+import { errorMessage, errorType } from '../internal/errors.ts'
+import { type ContentWriter, contentWriter, redactedMessage } from './content.ts'
+import { GEN_AI, HOOKSPAN, OTEL } from './names.ts'
+import { gateAttributes } from './notes.ts'
+import { type RenderOptions, requestAttributes, set } from './start.ts'
+import { writeToolResult } from './tool-result.ts'
+
+/** What a span has in the end, beside what it began with. Its status is ERROR where there is a failure, else unset. */
+export interface SpanEnd {
+  readonly attributes: Attributes
+  readonly failure: SpanFailure | undefined
+}
+
+/** `type`: what `error.type` says; `message`: what the status says. */
+export interface SpanFailure {
+  readonly type: string
+  readonly message: string
+}
+
+export function endOf(
+  activity: Activity,
+  info: OperationInfo,
+  end: ActivityEnd,
+  options: RenderOptions,
+): SpanEnd {
+  const attributes = endAttributes(activity, info, end, options)
+  const failure = failureOf(end)
+  if (failure === undefined) return { attributes, failure }
+  attributes[OTEL.errorType] = failure.type
+  const { redact } = options.content
+  if (redact === undefined) return { attributes, failure }
+  // Told without content being captured, and it may quote what a tool or a model was given.
+  const message = redactedMessage(redact, failure.message, info, toolNameOf(activity))
+  return { attributes, failure: { type: failure.type, message } }
+}
+
+function failureOf(end: ActivityEnd): SpanFailure | undefined {
+  if ('error' in end) {
+    // A run that was stopped is no failure of it; its reason tells.
+    if (end.kind === 'operation' && end.reason !== 'error') return undefined
+    return { type: errorType(end.error), message: errorMessage(end.error) }
+  }
+  if (end.kind !== 'tool' || end.success !== false) return undefined
+  const ran = end.outcome === 'completed' || end.outcome === 'mocked' || end.outcome === 'skipped'
+  return ran ? { type: 'tool_error', message: 'the tool reported a failure' } : undefined
+}
+
+function endAttributes(
+  activity: Activity,
+  info: OperationInfo,
+  end: ActivityEnd,
+  options: RenderOptions,
+): Attributes {
+  const attributes: Attributes = {}
+  const content = contentWriter(options.content, attributes, info, toolNameOf(activity))
+  switch (end.kind) {
+    case 'operation':
+      operationEnd(attributes, end, options.usageOnAgentSpan)
+      content?.output(end.content)
+      return attributes
+    case 'step':
+      return attributes
+    case 'llm':
+      llmEnd(attributes, content, end, activity.kind === 'llm' ? activity.request : undefined)
+      return attributes
+    case 'tool':
+      toolEnd(attributes, content, end, activity.kind === 'tool' ? activity.args : undefined)
+      return attributes
+    case 'human':
+      humanEnd(attributes, end)
+      return attributes
+    case 'compact':
+      compactEnd(attributes, end)
+      content?.text(HOOKSPAN.compactSummary, end.summary)
+      return attributes
+    case 'agent':
+      agentEnd(attributes, end, activity.kind === 'agent' && activity.remote)
+      content?.output(end.content)
+      return attributes
+    case 'gate':
+      return gateAttributes(end.gate)
+  }
+}
+
+function toolNameOf(activity: Activity): string | undefined {
+  return activity.kind === 'tool' ? activity.apiName : undefined
+}
+
+function operationEnd(attributes: Attributes, end: OperationEnd, usageOnAgentSpan: boolean): void {
+  const { totals } = end
+  set(attributes, HOOKSPAN.operationReason, end.reason)
+  set(attributes, HOOKSPAN.operationWaitingFor, end.waitingFor)
+  if (end.abandoned) attributes[HOOKSPAN.operationAbandoned] = true
+  if (totals === undefined) return
+  attributes[HOOKSPAN.steps] = totals.steps
+  attributes[HOOKSPAN.llmCalls] = totals.llmCalls
+  attributes[HOOKSPAN.toolCalls] = totals.toolCalls
+  // Under own names: backends that sum gen_ai.usage.* over a trace would count every token twice.
+  attributes[HOOKSPAN.totalInputTokens] = totals.usage.inputTokens
+  attributes[HOOKSPAN.totalOutputTokens] = totals.usage.outputTokens
+  set(attributes, HOOKSPAN.totalCostUsd, totals.costUsd)
+  if (usageOnAgentSpan) {
+    attributes[GEN_AI.usageInputTokens] = totals.usage.inputTokens
+    attributes[GEN_AI.usageOutputTokens] = totals.usage.outputTokens
+  }
+}
+
+/** Of an agent that runs elsewhere, this span is all that is seen of the run. */
+function agentEnd(attributes: Attributes, { subOperationId, usage }: AgentEnd, remote: boolean): void {
+  set(attributes, HOOKSPAN.subOperationId, subOperationId)
+  if (!remote || usage === undefined) return
+  attributes[HOOKSPAN.totalInputTokens] = usage.inputTokens
+  attributes[HOOKSPAN.totalOutputTokens] = usage.outputTokens
+}
+
+function llmEnd(
+  attributes: Attributes,
+  content: ContentWriter | undefined,
+  end: LlmEnd,
+  asked: unknown,
+): void {
+  const { usage, reply = end.response, request } = end
+  set(attributes, GEN_AI.responseId, reply?.id)
+  set(attributes, GEN_AI.responseModel, reply?.model)
+  if (reply?.finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = [...reply.finishReasons]
+  set(attributes, GEN_AI.usageInputTokens, usage?.inputTokens)
+  set(attributes, GEN_AI.usageOutputTokens, usage?.outputTokens)
+  set(attributes, GEN_AI.usageCacheReadInputTokens, usage?.cachedInputTokens)
+  set(attributes, GEN_AI.usageReasoningOutputTokens, usage?.reasoningTokens)
+  set(attributes, HOOKSPAN.costUsd, end.costUsd)
+  // The convention counts in seconds.
+  if (end.timeToFirstChunkMs !== undefined)
+    attributes[GEN_AI.responseTimeToFirstChunk] = end.timeToFirstChunkMs / 1000
+  set(attributes, HOOKSPAN.streamEnd, end.streamEnd)
+  if (request !== undefined && request !== asked) {
+    requestAttributes(attributes, request)
+    content?.request(request)
+  }
+  if (content !== undefined && end.response !== undefined) content.response(end.response)
+}
+
+function toolEnd(
+  attributes: Attributes,
+  content: ContentWriter | undefined,
+  end: ToolEnd,
+  asked: unknown,
+): void {
+  attributes[HOOKSPAN.toolMocked] = end.mocked ?? false
+  set(attributes, HOOKSPAN.toolOutcome, end.outcome)
+  set(attributes, HOOKSPAN.toolSuccess, end.success)
+  set(attributes, HOOKSPAN.toolCode, end.code)
+  set(attributes, HOOKSPAN.toolReason, end.refusal)
+  if (content === undefined) return
+  if (end.args !== asked) content.object(GEN_AI.toolCallArguments, end.args, 'input')
+  writeToolResult(content, end)
+}
+
+function humanEnd(attributes: Attributes, end: HumanEnd): void {
+  set(attributes, HOOKSPAN.humanAction, end.action)
+  set(attributes, HOOKSPAN.humanOutcome, end.approvalOutcome)
+  set(attributes, HOOKSPAN.humanApprover, end.approver)
+  set(attributes, HOOKSPAN.humanReason, end.rejectionReason)
+  set(attributes, HOOKSPAN.humanWaitedMs, end.waitedMs)
+  set(attributes, HOOKSPAN.toolCode, end.code)
+}
+
+function compactEnd(attributes: Attributes, end: CompactEnd): void {
+  set(attributes, HOOKSPAN.compactGroupId, end.groupId)
+  set(attributes, HOOKSPAN.compactMessagesAfter, end.messagesAfter)
+  set(attributes, HOOKSPAN.compactTokensAfter, end.tokensAfter)
+}

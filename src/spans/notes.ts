@@ -1,0 +1,42 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { Annotation } from '../dispatcher/index.ts'
+import type { GateRecord } from '../gates/chain.ts'
+import { EVENTS, HOOKSPAN } from './names.ts'
+import { set } from './start.ts'
+
+/** What was noted on a span while it was open: an event of this name, or, without one, more attributes of the span. */
+export interface SpanNote {
+  readonly event: string | undefined
+  readonly attributes: Attributes
+}
+
+export function noteOf(annotation: Annotation): SpanNote {
+  switch (annotation.kind) {
+    case 'gate':
+      return { event: EVENTS.gate, attributes: gateAttributes(annotation.record) }
+    case 'mock': {
+      const attributes: Attributes = { [HOOKSPAN.mockSource]: annotation.source }
+      set(attributes, HOOKSPAN.mockRule, annotation.rule)
+      return { event: undefined, attributes }
+    }
+    case 'retry':
+      return { event: EVENTS.retry, attributes: { [EVENTS.retryAttempt]: annotation.attempt } }
+    case 'custom':
+      return { event: annotation.name, attributes: { ...annotation.attributes } }
+  }
+}
+
+export function gateAttributes(record: GateRecord): Attributes {
+  const attributes: Attributes = {
+    [HOOKSPAN.gateId]: record.gateId,
+    [HOOKSPAN.gatePoint]: record.point,
+    [HOOKSPAN.gateDecision]: record.decision,
+    [HOOKSPAN.gateEnforced]: record.enforced,
+    [HOOKSPAN.gateDurationMs]: record.durationMs,
+  }
+  set(attributes, HOOKSPAN.gateCode, record.code)
+  set(attributes, HOOKSPAN.gateReason, record.reason)
+  set(attributes, HOOKSPAN.gateFailure, record.failure)
+  if (record.changedKeys !== undefined) attributes[HOOKSPAN.gateChangedKeys] = [...record.changedKeys]
+  return attributes
+}
