@@ -83,6 +83,7 @@ export class ScriptedModel implements Disposable {
   readonly #servers: ScriptedServer[] = []
   #next = 0
   #client: Promise<{ chat: { completions: Creates }; responses: Creates }> | undefined
+  #missing: HookspanError | undefined
   #told = false
 
   constructor(steps: readonly ModelStep[], { latencyMs = 0 }: ScriptedModelOptions) {
@@ -122,7 +123,13 @@ export class ScriptedModel implements Disposable {
    * @throws HookspanError `MISSING_DEPENDENCY` when the package is not installed.
    */
   client<C = { chat: { completions: Creates }; responses: Creates }>(): Promise<C> {
-    this.#client ??= importOpenAI().then((OpenAI) => new OpenAI(this.clientOptions) as never)
+    this.#client ??= importOpenAI().then(
+      (OpenAI) => new OpenAI(this.clientOptions) as never,
+      (error: HookspanError) => {
+        this.#missing = error
+        throw error
+      },
+    )
     return this.#client as Promise<C>
   }
 
@@ -136,9 +143,13 @@ export class ScriptedModel implements Disposable {
     return server
   }
 
-  /** @throws ScriptError when a request was unexpected or a step was not asked for, naming each. */
+  /**
+   * @throws HookspanError `SCRIPT_NOT_FOLLOWED` when a request was unexpected or a step was not asked for, naming each;
+   * `MISSING_DEPENDENCY` when that is because the `openai` package is not there to ask.
+   */
   assertDone(): void {
     this.#told = true
+    if (this.#missing !== undefined) throw this.#missing
     const lines = [...this.fetch.unexpected, ...this.#servers.flatMap(({ unexpected }) => unexpected)]
     for (const [index, step] of this.#steps.entries()) {
       if (index >= this.#next) lines.push(`steps[${index}] was never asked for: ${describeStep(step)}`)

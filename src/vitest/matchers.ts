@@ -1,4 +1,5 @@
 import type { HumanAction } from '../hooks/index.ts'
+import { errorMessage } from '../internal/errors.ts'
 import { matchesGlob } from '../internal/glob.ts'
 import { assertKnown } from '../internal/known-keys.ts'
 import {
@@ -51,7 +52,7 @@ export const matchers = {
     options: TrajectoryOptions = {},
   ): MatcherResult {
     const { pass, report } = matchTrajectory(received, expected, options)
-    return { pass, message: () => report }
+    return { pass, message: () => report + failureOf(received) }
   },
 
   toHaveCalledTool(
@@ -82,13 +83,13 @@ export const matchers = {
             : closest.length > 0
               ? closest
               : ['Calls:', ...calls.map(showCall)]),
-        ].join('\n'),
+        ].join('\n') + failureOf(received),
     }
   },
 
   toHaveSpans(received: object, expected: readonly ExpectedSpan[]): MatcherResult {
     const { pass, report } = matchSpans(received, expected)
-    return { pass, message: () => report }
+    return { pass, message: () => report + failureOf(received) }
   },
 
   toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
@@ -138,6 +139,12 @@ export const matchers = {
         ].join('\n'),
     }
   },
+}
+
+/** Why a run that failed did: its calls are missing because of that. */
+function failureOf(received: object): string {
+  const { status, error } = received as { status?: unknown; error?: unknown }
+  return status === 'error' && error !== undefined ? `\nThe run itself failed: ${errorMessage(error)}` : ''
 }
 
 function fitsText(expected: string | RegExp | undefined, actual: string): boolean {

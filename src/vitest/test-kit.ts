@@ -111,7 +111,9 @@ export class TestKit {
     })
     await this.dispatcher.shutdown({ timeoutMs: 1_000 })
     this.#log[Symbol.dispose]()
-    return failures
+    // What is not installed is why nothing else was as the test says.
+    const missing = failures.find((error) => 'code' in error && error.code === 'MISSING_DEPENDENCY')
+    return missing === undefined ? failures : [missing]
   }
 
   /** Writes the trace beside those of other failed tests, in a folder per test file. @returns the file's path. */

@@ -62,6 +62,7 @@ const MISTAKES: [string, RegExp][] = [
   ],
   ['bad: a human who is not asked', /A scripted human was not asked: human\("get_weather"\)\.approves/],
   ['bad: an assertion on the trajectory', /- book_flight\(…\) {4}expected as call 2, not made/],
+  ['bad: an assertion on a run that failed', /found 0[\s\S]*The run itself failed: the model is away/],
   ['bad: a recording that is missing under strict', /Record it first, with mode "record" or "auto"/],
   ['bad: concurrent, and only this one', /Tool "get_weather" was called, and no mock fits/],
 ]

@@ -102,6 +102,13 @@ test('bad: an assertion on the trajectory', async ({ dispatcher, mocks, model })
   expect(run).toMatchTrajectory(['get_weather', 'book_flight'])
 })
 
+test('bad: an assertion on a run that failed', async ({ dispatcher }) => {
+  const create = () => Promise.reject(new Error('the model is away'))
+  const client = { chat: { completions: { create } }, responses: { create } }
+  const run = await execAgent({ agent, prompt, dispatcher, client: client as never })
+  expect(run).toHaveCalledTool('get_weather')
+})
+
 test.concurrent.for(Array.from({ length: 8 }, (_, index) => index))(
   'ok: concurrent %i',
   async (index, { dispatcher, mocks, model }) => {
