@@ -4,20 +4,14 @@ import { HookDispatcher } from 'hookspan'
 import { requireApproval } from 'hookspan/gates'
 
 const dispatcher = new HookDispatcher()
-
 dispatcher.use({
   name: 'careful',
-  gates: [
-    {
-      id: 'ask-before-delete',
-      point: 'beforeToolCall',
-      decide: (ctx) =>
-        ctx.apiName?.startsWith('delete_') ? requireApproval({ timeoutMs: 60_000 }) : undefined,
-    },
-  ],
+  gates: [{ id: 'ask', point: 'beforeToolCall', match: 'delete_*', decide: () => requireApproval() }],
   approver: {
-    async requestApproval(request, { signal }) {
-      const answer = await ask(`Run ${request.apiName} with ${JSON.stringify(request.args)}? (y/n) `, signal)
+    async requestApproval({ apiName, args }, { signal }) {
+      const terminal = createInterface({ input: process.stdin, output: process.stdout })
+      const question = terminal.question(`Run ${apiName} with ${JSON.stringify(args)}? (y/n) `, { signal })
+      const answer = await question.finally(() => terminal.close())
       return answer === 'y'
         ? { decision: 'approve', approver: 'me' }
         : { decision: 'reject', reason: 'not today' }
@@ -26,17 +20,7 @@ dispatcher.use({
 })
 
 const op = dispatcher.startOperation({ agentName: 'janitor' })
-const outcome = await op.step((step) =>
-  step.toolCall({ apiName: 'delete_branch', args: { name: 'main' } }, () => 'deleted'),
-)
+const call = { apiName: 'delete_branch', args: { name: 'main' } }
+const outcome = await op.step((step) => step.toolCall(call, () => 'deleted'))
 console.log(outcome.state, outcome.toToolMessage().content)
 await op.complete()
-
-async function ask(question: string, signal: AbortSignal): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  try {
-    return (await terminal.question(question, { signal })).trim()
-  } finally {
-    terminal.close()
-  }
-}

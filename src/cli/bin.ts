@@ -14,7 +14,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error
 })
 // Loaded only now: an old Node could not even read it.
-const { main } = await import('./program.ts')
-process.exitCode = await main(process.argv.slice(2))
+import('./program.ts').then(async ({ main }) => {
+  process.exitCode = await main(process.argv.slice(2))
+})
 
 export {}

@@ -2,26 +2,36 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { startViewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { readReadme } from '../support/readme.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const README = readFileSync(`${ROOT}/README.md`, 'utf8')
+const PAGES = ['README.md', ...readdirSync(`${ROOT}/docs`).map((name) => `docs/${name}`)].filter((path) =>
+  path.endsWith('.md'),
+)
 
-/** What the README says that an example prints. */
+const quotes = PAGES.flatMap((page) =>
+  readReadme(readFileSync(`${ROOT}/${page}`, 'utf8')).map((quote) => ({ page, ...quote })),
+)
+
+/** What a page says that an example prints. */
 function outputOf(name: string): string[] {
-  const quoted = README.split(`<!-- examples/${name} -->`)[1] ?? ''
-  const output = /^\n```ts\n[\s\S]*?\n```\n\n```\n([\s\S]*?)\n```/.exec(quoted)?.[1]
-  if (output === undefined) throw new Error(`The README does not say what ${name} prints.`)
+  const output = quotes.find(({ example }) => example === `examples/${name}`)?.output
+  if (output === undefined) throw new Error(`No page says what ${name} prints.`)
   return output.split('\n')
 }
 
 /** Runs an example as a user does: by its file, against the built package. */
-async function runExample(name: string, options: { env?: Record<string, string>; input?: string } = {}) {
-  const child = spawn(process.execPath, [`examples/${name}`], {
+async function runExample(
+  name: string,
+  options: { env?: Record<string, string>; input?: string; args?: string[] } = {},
+) {
+  const child = spawn(process.execPath, [...(options.args ?? []), `examples/${name}`], {
     cwd: ROOT,
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, JAEGER_UI_URL: '', ...options.env },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -35,24 +45,26 @@ async function runExample(name: string, options: { env?: Record<string, string>;
   return output.trim().split('\n')
 }
 
-describe('each example does what the README says', () => {
+describe('each example does what its page says', () => {
   let collector: Awaited<ReturnType<typeof startCollector>>
   beforeAll(async () => {
     collector = await startCollector()
   })
   afterAll(() => collector.stop())
 
-  it('view-in-jaeger', async () => {
-    const [link] = await runExample('view-in-jaeger.ts', {
-      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    })
-    const traceId = /^http:\/\/localhost:16686\/trace\/([0-9a-f]{32})$/.exec(link ?? '')?.[1]
-    expect(
-      collector.spans
-        .filter((span) => span.traceId === traceId)
-        .map((span) => span.name)
-        .sort(),
-    ).toEqual(['execute_tool find_order', 'invoke_agent support', 'step 0'])
+  it('see-a-run, in the viewer', async () => {
+    const viewer = await startViewer({ port: 0, db: ':memory:' })
+    try {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: viewer.otlpEndpoint }
+      const [answer, link = '', ...more] = await runExample('see-a-run.ts', { env })
+      const withoutIds = (line = '') => line.replace(/:\d+\/run\/[0-9a-f]{32}$/, '')
+      expect([answer, withoutIds(link)]).toEqual(outputOf('see-a-run.ts').map(withoutIds))
+      expect(more).toEqual([])
+      const run = await (await fetch(link.replace('/run/', '/api/runs/'))).json()
+      expect(run).toMatchObject({ summary: { title: 'support', status: 'ok', spans: 4 } })
+    } finally {
+      await viewer.close()
+    }
   })
 
   it('park-and-resume', async () => {
@@ -64,8 +76,16 @@ describe('each example does what the README says', () => {
     ])
   })
 
-  it('own-loop', async () => {
-    expect(await runExample('own-loop.ts')).toEqual(outputOf('own-loop.ts'))
+  it.each(['own-loop.ts', 'existing-runtime.ts', 'observe-sub-agents.ts', 'stand-in.ts', 'gates.ts'])(
+    '%s',
+    async (name) => {
+      expect(await runExample(name)).toEqual(outputOf(name))
+    },
+  )
+
+  it('mock-own-loop', async () => {
+    const [first = ''] = await runExample('mock-own-loop.ts', { args: ['--test', '--test-reporter=spec'] })
+    expect([first.replace(/ \([\d.]+ms\)$/, '')]).toEqual(outputOf('mock-own-loop.ts'))
   })
 
   it('observe-openai', async () => {
@@ -74,14 +94,6 @@ describe('each example does what the README says', () => {
     })
     expect(output).toEqual(outputOf('observe-openai.ts'))
     await collector.until(() => collector.names().includes('chat gpt-4o'))
-  })
-
-  it('existing-runtime', async () => {
-    expect(await runExample('existing-runtime.ts')).toEqual(outputOf('existing-runtime.ts'))
-  })
-
-  it('observe-sub-agents', async () => {
-    expect(await runExample('observe-sub-agents.ts')).toEqual(outputOf('observe-sub-agents.ts'))
   })
 
   it.each([
@@ -114,31 +126,66 @@ describe('each example does what the README says', () => {
   })
 })
 
+describe('the pages', () => {
+  it.each(quotes)('$page quotes $example as it is', ({ example, code }) => {
+    const source = readFileSync(`${ROOT}/${example}`, 'utf8')
+    expect(code.trim()).toBe(source.replace(/^\/\*\*[\s\S]*?\*\/\n/, '').trim())
+  })
+
+  it('leave no example unmentioned', () => {
+    const texts = PAGES.map((page) => readFileSync(`${ROOT}/${page}`, 'utf8')).join('\n')
+    const files = readdirSync(`${ROOT}/examples`).filter((name) => name.endsWith('.ts'))
+    for (const file of files) expect(texts).toContain(`examples/${file}`)
+  })
+})
+
 describe('the README', () => {
-  const quotes = [...README.matchAll(/<!-- (examples\/[\w.-]+) -->\n```ts\n([\s\S]*?)```/g)]
+  const text = readFileSync(`${ROOT}/README.md`, 'utf8')
 
-  it('quotes examples', () => {
-    expect(quotes.length).toBeGreaterThanOrEqual(6)
+  it('is at most 250 lines', () => {
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(250)
   })
 
-  it.each(quotes.map(([, file, code]) => [file as string, code as string]))(
-    'quotes %s as it is',
-    (file, code) => {
-      const source = readFileSync(`${ROOT}/${file}`, 'utf8')
-      const region = /\/\/ #region readme\n([\s\S]*?)\/\/ #endregion/.exec(source)?.[1]
-      const body = region ?? source.replace(/^\/\*\*[\s\S]*?\*\/\n/, '')
-      expect(code.trim()).toBe(body.trim())
-    },
-  )
-
-  it('has every TypeScript block from an example', () => {
-    expect((README.match(/```ts\n/g) ?? []).length).toBe(quotes.length)
+  it('has every block of code from an example', () => {
+    const count = quotes.filter(({ page }) => page === 'README.md').length
+    expect(count).toBeGreaterThanOrEqual(5)
+    expect((text.match(/```(js|ts|tsx|jsx)\n/g) ?? []).length).toBe(count)
   })
 
-  it('leaves no example unmentioned', () => {
-    const files = readdirSync(`${ROOT}/examples`).filter(
-      (name) => name.endsWith('.ts') && !name.includes('worker'),
+  it('links to what there is, by addresses that work on the registry’s page, too', () => {
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+    expect(targets.length).toBeGreaterThan(10)
+    for (const target of targets) {
+      const [, path] =
+        /^https:\/\/(?:raw\.githubusercontent\.com\/hookspan\/hookspan\/main|github\.com\/hookspan\/hookspan\/blob\/main)\/(.+)$/.exec(
+          target,
+        ) ?? []
+      expect(path, `${target} is relative, or leads elsewhere`).toBeDefined()
+      expect(() => readFileSync(`${ROOT}/${path}`)).not.toThrow(/ENOENT/)
+    }
+  })
+})
+
+it('the pages link to files and headings that are there', () => {
+  const slug = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-')
+  const broken = PAGES.flatMap((page) => {
+    const text = readFileSync(`${ROOT}/${page}`, 'utf8')
+    return [...text.matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)].flatMap(
+      ([, path = '', anchor]) => {
+        const target = path === '' ? page : `${page.replace(/[^/]*$/, '')}${path}`
+        const there = () => readFileSync(`${ROOT}/${target}`, 'utf8')
+        try {
+          const headings = [...there().matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => slug(heading))
+          return anchor === undefined || headings.includes(anchor) ? [] : [`${page}: ${path}#${anchor}`]
+        } catch (error) {
+          return (error as { code?: string }).code === 'EISDIR' ? [] : [`${page}: ${path}`]
+        }
+      },
     )
-    for (const file of files) expect(README).toContain(`examples/${file}`)
   })
+  expect(broken).toEqual([])
 })

@@ -2,9 +2,9 @@
  * A policy as a program of its own, in any language: the question comes as JSON on standard input, the decision
  * goes as JSON to standard output. This one lets nobody refund more than was paid.
  */
-import { text } from 'node:stream/consumers'
+import { readFileSync } from 'node:fs'
 
-const { payload } = JSON.parse(await text(process.stdin)) as { payload: { amountEur?: unknown } }
+const { payload } = JSON.parse(readFileSync(0, 'utf8')) as { payload: { amountEur?: unknown } }
 const paidEur = Number(process.env.PAID_EUR)
 const decision =
   Number(payload.amountEur) > paidEur
