@@ -1,9 +1,12 @@
 import type { ParkedOperation } from '../dispatcher/index.ts'
 import type { ApprovalRequest } from '../gates/index.ts'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { describeValue, errorMessage } from '../internal/errors.ts'
+import { refusing } from '../internal/expect.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import type { LoopState } from './loop.ts'
 import type { SavedSpending } from './spending.ts'
+
+const invalid = refusing('INVALID_STATE', 'The saved run cannot be resumed')
 
 /** Grows with each change that an older `resumeAgent` could not read. */
 export const RUN_STATE_VERSION = 1
@@ -51,8 +54,4 @@ export function readSavedRun(state: unknown): SavedRun {
     throw invalid(`expected \`${key}\` to be an object, got ${describeValue(saved[key])}`)
   }
   return saved as SavedRun
-}
-
-function invalid(why: string): HookspanError {
-  return new HookspanError('INVALID_STATE', `The saved run cannot be resumed: ${why}.`)
 }

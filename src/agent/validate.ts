@@ -1,88 +1,116 @@
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
 import { assertCompaction } from './compaction.ts'
-import type { Agent, ExecAgentOptions } from './types.ts'
+import type { Agent, AgentTool, ExecAgentOptions } from './types.ts'
 
-const NAME = /^[A-Za-z0-9_-]{1,64}$/
+const TOOL_NAME = shape(
+  '1 to 64 letters, digits, "_" or "-"',
+  (value) => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value),
+)
+const ABOVE_ZERO = shape('a number > 0', (value) => typeof value === 'number' && value > 0)
+const WHOLE = shape('a whole number >= 1', (value) => Number.isInteger(value) && (value as number) >= 1)
+
+const OPTIONS: Fields<ExecAgentOptions> = {
+  agent: a.value,
+  prompt: a.value,
+  messages: a.value,
+  client: a.value,
+  hooks: a.list,
+  dispatcher: a.object,
+  signal: a.signal,
+  parent: a.value,
+  approver: a.value,
+  onText: a.function,
+  priceOf: a.function,
+  operationId: a.value,
+  userId: a.value,
+  conversationId: a.value,
+  traceparent: a.value,
+  attributes: a.object,
+}
+
+const AGENT: Fields<Agent> = {
+  name: required(a.name),
+  description: a.string,
+  instructions: a.string,
+  model: required(shape("a model's name", a.name.fits)),
+  provider: a.name,
+  tools: a.list,
+  subAgents: a.list,
+  api: a.oneOf('chat', 'responses'),
+  stream: a.boolean,
+  maxSteps: WHOLE,
+  maxCostUsd: ABOVE_ZERO,
+  compaction: a.object,
+  temperature: a.finite,
+  topP: a.finite,
+  maxOutputTokens: a.finite,
+  request: a.object,
+  maxToolResultBytes: ABOVE_ZERO,
+}
+
+const TOOL: Fields<AgentTool> = {
+  name: a.value,
+  description: a.string,
+  parameters: a.object,
+  execute: a.value,
+  needsApproval: shape(
+    'a boolean or a function',
+    (value) => typeof value === 'boolean' || typeof value === 'function',
+  ),
+  approval: a.object,
+  identifier: a.name,
+  source: a.oneOf('local', 'mcp', 'http', 'agent', 'provider'),
+  strict: a.boolean,
+}
 
 /** @throws HookspanError `INVALID_OPTION` naming the value and the mend. */
 export function assertOptions(options: ExecAgentOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw invalid(`Expected the options of execAgent, got ${describeValue(options)}`)
-  }
+  assertFields<ExecAgentOptions>(options, OPTIONS, 'execAgent')
   const { agent, prompt, messages, client } = options
   assertAgent(agent, new Set())
-  if (prompt !== undefined && typeof prompt !== 'string') {
-    throw invalid(`Expected \`prompt\` to be a text, got ${describeValue(prompt)}`)
-  }
-  if (messages !== undefined && !Array.isArray(messages)) {
-    throw invalid(`Expected \`messages\` to be a list, got ${describeValue(messages)}`)
-  }
+  if (prompt !== undefined && typeof prompt !== 'string') throw expected('`prompt` to be a text', prompt)
+  if (messages !== undefined && !Array.isArray(messages)) throw expected('`messages` to be a list', messages)
   if (prompt === undefined && (messages === undefined || messages.length === 0)) {
-    throw invalid('execAgent needs a `prompt` or `messages`')
+    throw new HookspanError('INVALID_OPTION', 'execAgent needs a `prompt` or `messages`.')
   }
   if (client !== undefined && typeof client?.chat?.completions?.create !== 'function') {
-    throw invalid(
-      'Expected `client` to be an `openai` client, with `chat.completions.create()`; ' +
-        `got ${typeof client === 'object' ? 'an object without it' : describeValue(client)}`,
-    )
+    throw expected('`client` to be an `openai` client, with `chat.completions.create()`', client)
   }
 }
 
 function assertAgent(agent: Agent, seen: Set<Agent>): void {
-  if (typeof agent !== 'object' || agent === null)
-    throw invalid(`Expected an agent, got ${describeValue(agent)}`)
+  if (typeof agent !== 'object' || agent === null) throw expected('an agent', agent)
   if (seen.has(agent)) return
   seen.add(agent)
-  const { name, model, api, maxSteps, maxCostUsd, maxToolResultBytes } = agent
-  if (typeof name !== 'string' || name === '') {
-    throw invalid(`Expected \`name\` of the agent to be a non-empty string, got ${describeValue(name)}`)
-  }
-  if (typeof model !== 'string' || model === '') {
-    throw invalid(`Expected \`model\` of agent "${name}" to be a model's name, got ${describeValue(model)}`)
-  }
-  if (api !== undefined && api !== 'chat' && api !== 'responses') {
-    throw invalid(
-      `Expected \`api\` of agent "${name}" to be "chat" or "responses", got ${describeValue(api)}`,
-    )
-  }
-  if (maxSteps !== undefined && !(Number.isInteger(maxSteps) && maxSteps >= 1)) {
-    throw invalid(
-      `Expected \`maxSteps\` of agent "${name}" to be a whole number >= 1, got ${describeValue(maxSteps)}`,
-    )
-  }
-  for (const [key, value] of Object.entries({ maxCostUsd, maxToolResultBytes })) {
-    if (value === undefined || (typeof value === 'number' && value > 0)) continue
-    throw invalid(`Expected \`${key}\` of agent "${name}" to be a number > 0, got ${describeValue(value)}`)
-  }
+  const { name } = agent
+  const whose = a.name.fits(name) ? `agent "${name}"` : 'the agent'
+  assertFields<Agent>(agent, AGENT, whose)
   assertCompaction(agent)
-  assertTools(agent)
+  assertTools(agent, whose)
   for (const subAgent of agent.subAgents ?? []) {
     assertName(subAgent?.name, `a sub-agent of "${name}", which is also its tool's name,`)
     assertAgent(subAgent, seen)
   }
 }
 
-function assertTools({ name, tools = [], subAgents = [] }: Agent): void {
+function assertTools({ name, tools = [], subAgents = [] }: Agent, whose: string): void {
   const names = new Set<string>()
   for (const tool of tools) {
-    assertName(tool?.name, `a tool of agent "${name}"`)
-    if (typeof tool.execute !== 'function') {
-      throw invalid(`Tool "${tool.name}" of agent "${name}" has no \`execute\` function`)
-    }
+    assertName(tool?.name, `a tool of ${whose}`)
+    assertFields<AgentTool>(tool, TOOL, `tool "${tool.name}" of ${whose}`)
+    if (typeof tool.execute === 'function') continue
+    throw new HookspanError('INVALID_OPTION', `Tool "${tool.name}" of ${whose} has no \`execute\` function.`)
   }
   for (const { name: toolName } of [...tools, ...subAgents]) {
-    if (names.has(toolName)) throw invalid(`Agent "${name}" has two tools or sub-agents named "${toolName}"`)
+    if (names.has(toolName)) {
+      const message = `Agent "${name}" has two tools or sub-agents named "${toolName}".`
+      throw new HookspanError('INVALID_OPTION', message)
+    }
     names.add(toolName)
   }
 }
 
 function assertName(name: unknown, whose: string): void {
-  if (typeof name === 'string' && NAME.test(name)) return
-  throw invalid(
-    `Expected the name of ${whose} to be 1 to 64 letters, digits, "_" or "-", got ${describeValue(name)}`,
-  )
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
+  if (!TOOL_NAME.fits(name)) throw expected(`the name of ${whose} to be ${TOOL_NAME.words}`, name)
 }

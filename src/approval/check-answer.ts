@@ -1,8 +1,12 @@
 import type { ApprovalAnswer } from '../gates/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { refusing } from '../internal/expect.ts'
 import { assertHarmless } from '../internal/hostile-json.ts'
 import { isRecord } from '../internal/objects.ts'
 import type { ApprovalRecord } from './store.ts'
+
+const badAnswer = refusing('INVALID_ANSWER', 'The answer is not valid')
+const notAllowed = refusing('APPROVAL_NOT_ALLOWED', 'The answer is not allowed')
 
 const CHOICES = ['approve', 'edit', 'reject']
 const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
@@ -84,12 +88,4 @@ export function closedError(record: ApprovalRecord, now: number): HookspanError 
     'APPROVAL_EXPIRED',
     `nobody answered in time: request "${request.id}" expired ${late} ms ago`,
   )
-}
-
-function badAnswer(why: string): HookspanError {
-  return new HookspanError('INVALID_ANSWER', `The answer is not valid: ${why}.`)
-}
-
-function notAllowed(why: string): HookspanError {
-  return new HookspanError('APPROVAL_NOT_ALLOWED', `The answer is not allowed: ${why}.`)
 }

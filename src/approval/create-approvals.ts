@@ -2,6 +2,7 @@ import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
 import { attemptOf, checkedAnswer, closedError } from './check-answer.ts'
@@ -65,6 +66,17 @@ export interface Approvals extends Plugin {
   close(): Promise<void>
 }
 
+const FIELDS: Fields<ApprovalsOptions> = {
+  store: a.object,
+  mode: a.oneOf('wait', 'park'),
+  parkAfterMs: a.number(0),
+  defaultTimeoutMs: a.number(0),
+  channels: a.list,
+  audit: a.object,
+  pollMs: a.number(0),
+  onError: a.function,
+}
+
 const DAY_MS = 86_400_000
 const CLOSE_PATIENCE_MS = 2_000
 
@@ -92,14 +104,7 @@ class ApprovalDesk implements Approvals {
   #opening: Promise<void> | undefined
 
   constructor(options: ApprovalsOptions) {
-    for (const name of ['parkAfterMs', 'defaultTimeoutMs', 'pollMs'] as const) {
-      const value = options[name]
-      if (value === undefined || (typeof value === 'number' && value >= 0)) continue
-      throw invalid(`Expected \`${name}\` to be a number of milliseconds, got ${describeValue(value)}.`)
-    }
-    if (options.mode !== undefined && options.mode !== 'wait' && options.mode !== 'park') {
-      throw invalid(`Expected \`mode\` to be "wait" or "park", got ${describeValue(options.mode)}.`)
-    }
+    assertFields<ApprovalsOptions>(options, FIELDS, 'the approvals')
     this.#options = options
     this.#sideWork = new SideWork(options.onError)
     this.store = options.store ?? memoryStore()
@@ -296,8 +301,4 @@ class ApprovalDesk implements Approvals {
   async #audit(event: AuditEvent): Promise<void> {
     await this.#options.audit?.append(event)
   }
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', message)
 }

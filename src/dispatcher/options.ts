@@ -1,5 +1,5 @@
 import type { TokenUsage } from '../hooks/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
 import type { Counters, HookFailure } from './events/report.ts'
 
 /** What one model call cost, in US dollars; undefined when the price is not known. */
@@ -52,31 +52,17 @@ export interface ResolvedOptions extends HookDispatcherOptions {
   readonly composition: 'chain' | 'firstDecision'
 }
 
-/** @throws HookspanError `INVALID_OPTION`. */
-export function readOptions(options: HookDispatcherOptions): ResolvedOptions {
-  const {
-    idleTimeoutMs = 3_600_000,
-    mockTimeoutMs = 1_000,
-    composition = 'chain',
-    onHookError,
-    priceOf,
-  } = options
-  for (const [name, value] of Object.entries({ idleTimeoutMs, mockTimeoutMs })) {
-    if (typeof value === 'number' && value >= 1) continue
-    throw invalid(`Expected \`${name}\` to be a number of milliseconds >= 1, got ${describeValue(value)}`)
-  }
-  for (const [name, value] of Object.entries({ onHookError, priceOf })) {
-    if (value === undefined || typeof value === 'function') continue
-    throw invalid(`Expected \`${name}\` to be a function, got ${describeValue(value)}`)
-  }
-  if (composition !== 'chain' && composition !== 'firstDecision') {
-    throw invalid(
-      `Expected \`composition\` to be "chain" or "firstDecision", got ${describeValue(composition)}`,
-    )
-  }
-  return { ...options, idleTimeoutMs, mockTimeoutMs, composition }
+const FIELDS: Fields<HookDispatcherOptions> = {
+  onHookError: a.function,
+  idleTimeoutMs: a.milliseconds,
+  mockTimeoutMs: a.milliseconds,
+  priceOf: a.function,
+  composition: a.oneOf('chain', 'firstDecision'),
 }
 
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
+/** @throws HookspanError `INVALID_OPTION`. */
+export function readOptions(options: HookDispatcherOptions): ResolvedOptions {
+  assertFields<HookDispatcherOptions>(options, FIELDS, 'the dispatcher')
+  const { idleTimeoutMs = 3_600_000, mockTimeoutMs = 1_000, composition = 'chain' } = options
+  return { ...options, idleTimeoutMs, mockTimeoutMs, composition }
 }

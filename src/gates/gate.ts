@@ -1,5 +1,6 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { matchesGlob } from '../internal/glob.ts'
+import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { GLOBS, matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
 /** The moments at which a gate may decide. */
@@ -107,58 +108,42 @@ export interface Gate {
 export const DEFAULT_GATE_TIMEOUT_MS = 5_000
 export const DEFAULT_GATE_PRIORITY = 100
 
+const FIELDS: Fields<Gate> = {
+  id: required(a.name),
+  point: a.value,
+  decide: required(a.function),
+  priority: a.finite,
+  timeoutMs: a.milliseconds,
+  onFailure: a.oneOf('deny', 'proceed'),
+  shadow: a.boolean,
+  match: GLOBS,
+  runtime: a.oneOf('function', 'command', 'http'),
+  check: a.function,
+}
+
 /** @throws HookspanError `INVALID_GATE` naming the value and the mend. */
 export function assertGate(gate: unknown): asserts gate is Gate {
-  if (typeof gate !== 'object' || gate === null)
-    throw invalid(`Expected a gate object, got ${describeValue(gate)}`)
-  const { id, point, decide, priority, timeoutMs, onFailure, shadow, match } = gate as Record<string, unknown>
-  if (typeof id !== 'string' || id === '') {
-    throw invalid(`Expected \`id\` of the gate to be a non-empty string, got ${describeValue(id)}`)
-  }
-  const points = Array.isArray(point) ? point : [point]
-  const stray = points.length === 0 ? point : points.find((one) => !GATE_POINTS.includes(one))
-  if (points.length === 0 || stray !== undefined || point === undefined) {
-    throw invalid(
-      `Unknown point ${describeValue(stray)} in gate "${id}". Known points: ${GATE_POINTS.join(', ')}`,
-    )
-  }
-  if (typeof decide !== 'function') {
-    throw invalid(`Expected \`decide\` of gate "${id}" to be a function, got ${describeValue(decide)}`)
-  }
-  if (priority !== undefined && !Number.isFinite(priority)) {
-    throw invalid(
-      `Expected \`priority\` of gate "${id}" to be a finite number, got ${describeValue(priority)}`,
-    )
-  }
-  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1)) {
-    throw invalid(
-      `Expected \`timeoutMs\` of gate "${id}" to be a number of milliseconds >= 1, got ${describeValue(timeoutMs)}`,
-    )
-  }
-  if (onFailure !== undefined && onFailure !== 'deny' && onFailure !== 'proceed') {
-    throw invalid(
-      `Expected \`onFailure\` of gate "${id}" to be "deny" or "proceed", got ${describeValue(onFailure)}`,
-    )
-  }
-  const globs = Array.isArray(match) ? match : match === undefined ? [] : [match]
-  if (
-    globs.some((glob) => typeof glob !== 'string' || glob === '') ||
-    (Array.isArray(match) && !match.length)
-  ) {
-    throw invalid(`Expected \`match\` of gate "${id}" to be globs, got ${describeValue(match)}`)
-  }
-  if (shadow !== undefined && typeof shadow !== 'boolean') {
-    throw invalid(`Expected \`shadow\` of gate "${id}" to be a boolean, got ${describeValue(shadow)}`)
-  }
+  if (typeof gate !== 'object' || gate === null) throw expected('a gate object', gate, 'INVALID_GATE')
+  const { id, point } = gate as Record<string, unknown>
+  const whose = a.name.fits(id) ? `gate "${id}"` : 'the gate'
+  assertFields<Gate>(gate, FIELDS, whose, 'INVALID_GATE')
+  const points: readonly unknown[] = Array.isArray(point) && point.length > 0 ? point : [point]
+  const stray = points.findIndex((one) => !GATE_POINTS.includes(one as GatePoint))
+  if (stray < 0) return
+  const message = `Unknown point ${describeValue(points[stray])} in ${whose}. Known points: ${GATE_POINTS.join(', ')}.`
+  throw new HookspanError('INVALID_GATE', message)
 }
 
 /** @throws HookspanError `INVALID_GATE` for a malformed gate, and for two of one id. */
 export function assertGates(gates: unknown): asserts gates is Gate[] {
-  if (!Array.isArray(gates)) throw invalid(`Expected a list of gates, got ${describeValue(gates)}`)
+  if (!Array.isArray(gates)) throw expected('a list of gates', gates, 'INVALID_GATE')
   const ids = new Set<string>()
   for (const gate of gates) {
     assertGate(gate)
-    if (ids.has(gate.id)) throw invalid(`Two gates have the id "${gate.id}". Give each gate an id of its own`)
+    if (ids.has(gate.id)) {
+      const message = `Two gates have the id "${gate.id}". Give each gate an id of its own.`
+      throw new HookspanError('INVALID_GATE', message)
+    }
     ids.add(gate.id)
   }
 }
@@ -173,8 +158,4 @@ export function concerns(gate: Gate, call: { identifier?: string; apiName?: stri
   if (gate.match === undefined || apiName === undefined) return true
   const globs = typeof gate.match === 'string' ? [gate.match] : gate.match
   return globs.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`))
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_GATE', `${message}.`)
 }

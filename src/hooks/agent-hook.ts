@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import type { HookEvent } from './events.ts'
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, isHookType } from './hook-types.ts'
 
@@ -62,42 +63,32 @@ interface HookOf<T extends AnyHookType> {
 
 const TOOL_TYPES: ReadonlySet<AnyHookType> = new Set(['beforeToolCall', 'afterToolCall', 'onToolCallError'])
 
+const FIELDS: Fields<RunnableHook> = {
+  id: required(a.name),
+  type: a.value,
+  handler: required(a.function),
+  match: a.value,
+  timeoutMs: a.milliseconds,
+  maxPending: a.integer(1),
+  priority: a.finite,
+}
+
 /**
  * Checks one hook, so that a mistake is loud at registration and not silent at run time.
  *
  * @throws HookspanError `INVALID_HOOK` naming the value and the mend.
  */
 export function assertHook(hook: unknown): asserts hook is AgentHook {
-  if (typeof hook !== 'object' || hook === null) {
-    throw invalid(`Expected a hook object, got ${describeValue(hook)}`)
-  }
-  const { id, type, handler, match, timeoutMs, maxPending, priority } = hook as Record<string, unknown>
-  if (typeof id !== 'string' || id === '') {
-    throw invalid(`Expected \`id\` of the hook to be a non-empty string, got ${describeValue(id)}`)
-  }
+  if (typeof hook !== 'object' || hook === null) throw expected('a hook object', hook, 'INVALID_HOOK')
+  const { id, type, match } = hook as Record<string, unknown>
+  const whose = a.name.fits(id) ? `hook "${id}"` : 'the hook'
+  assertFields<RunnableHook>(hook, FIELDS, whose, 'INVALID_HOOK')
   if (!isHookType(type)) {
     const known = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].join(', ')
-    throw invalid(`Unknown hook type ${describeValue(type)} in hook "${id}". Known types: ${known}`)
+    const message = `Unknown hook type ${describeValue(type)} in ${whose}. Known types: ${known}.`
+    throw new HookspanError('INVALID_HOOK', message)
   }
-  if (typeof handler !== 'function') {
-    throw invalid(`Expected \`handler\` of hook "${id}" to be a function, got ${describeValue(handler)}`)
-  }
-  assertMatch(id, type, match)
-  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1)) {
-    throw invalid(
-      `Expected \`timeoutMs\` of hook "${id}" to be a number of milliseconds >= 1, got ${describeValue(timeoutMs)}`,
-    )
-  }
-  if (maxPending !== undefined && !(Number.isInteger(maxPending) && (maxPending as number) >= 1)) {
-    throw invalid(
-      `Expected \`maxPending\` of hook "${id}" to be an integer >= 1, got ${describeValue(maxPending)}`,
-    )
-  }
-  if (priority !== undefined && !Number.isFinite(priority)) {
-    throw invalid(
-      `Expected \`priority\` of hook "${id}" to be a finite number, got ${describeValue(priority)}`,
-    )
-  }
+  assertMatch(whose, type, match)
 }
 
 /**
@@ -110,7 +101,7 @@ export function assertHooks(
   owner: string,
   known?: ReadonlyMap<string, unknown>,
 ): asserts hooks is AgentHook[] {
-  if (!Array.isArray(hooks)) throw invalid(`Expected a list of hooks, got ${describeValue(hooks)}`)
+  if (!Array.isArray(hooks)) throw expected('a list of hooks', hooks, 'INVALID_HOOK')
   const ids = new Set<string>()
   for (const hook of hooks) {
     assertHook(hook)
@@ -124,20 +115,12 @@ export function assertHooks(
   }
 }
 
-function assertMatch(id: string, type: AnyHookType, match: unknown): void {
+function assertMatch(whose: string, type: AnyHookType, match: unknown): void {
   if (match === undefined || typeof match === 'function') return
-  if (!(typeof match === 'string' && match !== '') && !(match instanceof RegExp)) {
-    throw invalid(
-      `Expected \`match\` of hook "${id}" to be a glob, a RegExp or a predicate, got ${describeValue(match)}`,
-    )
+  if (!a.name.fits(match) && !(match instanceof RegExp)) {
+    throw expected(`\`match\` of ${whose} to be a glob, a RegExp or a predicate`, match, 'INVALID_HOOK')
   }
-  if (!TOOL_TYPES.has(type)) {
-    throw invalid(
-      `\`match\` of hook "${id}" is a tool name pattern, but "${type}" is not a tool hook. Use a predicate instead`,
-    )
-  }
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_HOOK', `${message}.`)
+  if (TOOL_TYPES.has(type)) return
+  const message = `\`match\` of ${whose} is a tool name pattern, but "${type}" is not a tool hook.`
+  throw new HookspanError('INVALID_HOOK', `${message} Use a predicate instead.`)
 }

@@ -1,3 +1,11 @@
+import { shape } from './expect.ts'
+
+const isGlob = (value: unknown) => typeof value === 'string' && value !== ''
+const isList = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isGlob)
+
+export const GLOBS = shape('globs', (value) => isGlob(value) || (isList(value) && value.length > 0))
+export const GLOB_LIST = shape('a list of tool names or globs', isList)
+
 /**
  * Whether a glob of `*` (any run of characters) and `?` (one character) matches the whole text. Runs in
  * O(pattern x text) at worst: no pattern can stall the process.

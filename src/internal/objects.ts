@@ -7,3 +7,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
 }
+
+/** The fields, and methods beside them that are none: what is registered may offer more than what it is used as. */
+export function withMethods<T extends object, M extends object>(fields: T, methods: M): T & M {
+  return Object.assign(Object.create(methods), fields)
+}

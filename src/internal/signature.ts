@@ -1,5 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { describeValue, HookspanError } from './errors.ts'
+import { refusing } from './expect.ts'
+
+const invalid = refusing('INVALID_SIGNATURE', 'The signature is not valid')
 
 /** What a signed request carries: the Standard Webhooks headers, so that its libraries can check it, too. */
 export const SIGNATURE_HEADERS = {
@@ -150,8 +153,4 @@ function header(headers: HeadersLike, name: string): string {
 function find(headers: Record<string, unknown>, name: string): unknown {
   const value = headers[name] ?? Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
   return Array.isArray(value) ? value[0] : value
-}
-
-function invalid(why: string): HookspanError {
-  return new HookspanError('INVALID_SIGNATURE', `The signature is not valid: ${why}.`)
 }

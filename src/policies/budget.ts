@@ -1,7 +1,8 @@
 import { deny, type Gate, type GateContext, type TreeTotals } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { a, type Fields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
-import { assertKnown, assertLimit, common, memory, type ReadyGateOptions } from './options.ts'
+import { common, memory, READY, type ReadyGateOptions } from './options.ts'
 
 export interface BudgetOptions extends ReadyGateOptions {
   /**
@@ -29,6 +30,18 @@ export interface BudgetOptions extends ReadyGateOptions {
 
 const LIMITS = ['maxCostUsd', 'maxTokens', 'maxToolCalls', 'maxSteps', 'maxDurationMs'] as const
 
+export const BUDGET: Fields<BudgetOptions> = {
+  ...READY,
+  maxCostUsd: a.number(0),
+  maxTokens: a.number(0),
+  maxToolCalls: a.number(0),
+  maxSteps: a.number(0),
+  maxDurationMs: a.number(0),
+  unknownPrice: a.oneOf('deny', 'proceed'),
+  estimateTokens: a.function,
+  stop: a.boolean,
+}
+
 /**
  * Holds a whole run, its sub-agents included, to limits. They are checked before a model, a tool or an agent is called:
  * what is under way when a limit is reached still ends.
@@ -38,13 +51,10 @@ const LIMITS = ['maxCostUsd', 'maxTokens', 'maxToolCalls', 'maxSteps', 'maxDurat
  * budget({ maxCostUsd: 0.5, maxToolCalls: 40, maxDurationMs: 600_000 })
  */
 export function budget(options: BudgetOptions): Gate {
-  const gate = common(options, 'budget')
-  const owner = `gate "${gate.id}"`
-  const known = ['id', 'priority', 'shadow', ...LIMITS, 'unknownPrice', 'estimateTokens', 'stop']
-  assertKnown(options, known, owner)
-  for (const name of LIMITS) assertLimit(options[name], name, owner)
+  const gate = common(options, BUDGET, 'budget')
   if (LIMITS.every((name) => options[name] === undefined)) {
-    throw new HookspanError('INVALID_OPTION', `${owner} has no limit. Give one of ${LIMITS.join(', ')}.`)
+    const mend = `Give one of ${LIMITS.join(', ')}.`
+    throw new HookspanError('INVALID_OPTION', `gate "${gate.id}" has no limit. ${mend}`)
   }
   const { stop = true } = options
   return {

@@ -1,5 +1,8 @@
 import type { Gate, GatePoint } from '../gates/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { GLOBS } from '../internal/glob.ts'
+import { defined } from '../internal/objects.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
 import { runCommand } from './run-command.ts'
 
@@ -36,6 +39,26 @@ export interface CommandGateOptions extends RemoteGateOptions {
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
+export const REMOTE_FIELDS: Fields<RemoteGateOptions> = {
+  id: required(a.name),
+  point: required(a.value),
+  match: GLOBS,
+  priority: a.finite,
+  timeoutMs: a.milliseconds,
+  onFailure: a.oneOf('deny', 'proceed'),
+  shadow: a.boolean,
+  maxBodyBytes: a.number(1),
+}
+
+export const COMMAND_GATE: Fields<CommandGateOptions> = {
+  ...REMOTE_FIELDS,
+  command: required(a.value),
+  args: a.list,
+  env: a.object,
+  inheritEnv: a.boolean,
+  cwd: a.value,
+}
+
 /** What a program needs to run at all. Everything else may be a secret. */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT']
 
@@ -50,19 +73,21 @@ const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SY
  * dispatcher.use({ name: 'policy', gates: [commandGate({ id: 'opa', point: 'beforeToolCall', command: './check.sh' })] })
  */
 export function commandGate(options: CommandGateOptions): Gate {
+  assertFields<CommandGateOptions>(options, COMMAND_GATE, `gate "${options?.id}"`)
   const { id, point, command, args = [], env = {}, cwd, inheritEnv = false } = options
   const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   assertText(id, 'command', command)
   if (command === '' || /^\s|\s$/.test(command)) {
-    throw invalid(`Expected \`command\` of gate "${id}" to be a program, got ${describeValue(command)}.`)
+    throw expected(`\`command\` of gate "${id}" to be a program`, command)
   }
-  if (!Array.isArray(args))
-    throw invalid(`Expected \`args\` of gate "${id}" to be a list, got ${describeValue(args)}.`)
   for (const arg of args) assertText(id, 'args', arg)
   for (const [name, value] of Object.entries(env)) {
     assertText(id, `env.${name}`, value)
     if (name === '' || name.includes('='))
-      throw invalid(`\`env\` of gate "${id}" has the name ${describeValue(name)}.`)
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `\`env\` of gate "${id}" has the name ${describeValue(name)}.`,
+      )
   }
   if (cwd !== undefined) assertText(id, 'cwd', cwd)
   const decide: Gate['decide'] = async (ctx) => {
@@ -90,15 +115,7 @@ export function commandGate(options: CommandGateOptions): Gate {
 /** The fields of a gate, out of the options of one that runs elsewhere. */
 export function sharedOf(options: RemoteGateOptions): Omit<Gate, 'decide'> {
   const { id, point, match, priority, timeoutMs, onFailure, shadow } = options
-  return {
-    id,
-    point,
-    ...(match !== undefined && { match }),
-    ...(priority !== undefined && { priority }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(onFailure !== undefined && { onFailure }),
-    ...(shadow !== undefined && { shadow }),
-  }
+  return defined({ id, point, match, priority, timeoutMs, onFailure, shadow })
 }
 
 export function firstPoint(point: GatePoint | readonly GatePoint[]): GatePoint {
@@ -121,9 +138,5 @@ function environment(
 
 function assertText(id: string, name: string, value: unknown): asserts value is string {
   if (typeof value === 'string' && !value.includes('\0')) return
-  throw invalid(`Expected \`${name}\` of gate "${id}" to be a text, got ${describeValue(value)}.`)
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', message)
+  throw expected(`\`${name}\` of gate "${id}" to be a text`, value)
 }

@@ -1,9 +1,16 @@
 import type { Gate } from '../gates/index.ts'
 import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { assertHeaders, assertTarget, type PostReply, postJson } from '../internal/http/post-json.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
-import { DEFAULT_MAX_BODY_BYTES, firstPoint, type RemoteGateOptions, sharedOf } from './command-gate.ts'
+import {
+  DEFAULT_MAX_BODY_BYTES,
+  firstPoint,
+  REMOTE_FIELDS,
+  type RemoteGateOptions,
+  sharedOf,
+} from './command-gate.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
 
 export interface HttpGateOptions extends RemoteGateOptions {
@@ -21,6 +28,15 @@ export interface HttpGateOptions extends RemoteGateOptions {
   requireSignedReply?: boolean
 }
 
+export const HTTP_GATE: Fields<HttpGateOptions> = {
+  ...REMOTE_FIELDS,
+  url: required(a.value),
+  secret: a.value,
+  headers: a.value,
+  allowPrivateAddresses: a.boolean,
+  requireSignedReply: a.boolean,
+}
+
 /**
  * A gate that is an endpoint: it is posted the question as JSON and answers 200 with one decision as JSON. Every other
  * status, a redirect and a broken reply are failures and deny, unless `onFailure` says else.
@@ -30,6 +46,7 @@ export interface HttpGateOptions extends RemoteGateOptions {
  * httpGate({ id: 'guard', point: 'beforeToolCall', url: 'https://guard.example/decide', secret: process.env.GUARD_SECRET })
  */
 export function httpGate(options: HttpGateOptions): Gate {
+  assertFields<HttpGateOptions>(options, HTTP_GATE, `gate "${options?.id}"`)
   const {
     id,
     point,

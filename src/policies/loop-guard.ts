@@ -1,7 +1,8 @@
 import { deny, type Gate } from '../gates/index.ts'
-import { matchesGlob } from '../internal/glob.ts'
+import { a, type Fields } from '../internal/expect.ts'
+import { GLOB_LIST, matchesGlob } from '../internal/glob.ts'
 import { digestOf } from '../internal/json.ts'
-import { assertKnown, assertLimit, common, memory, type ReadyGateOptions } from './options.ts'
+import { common, memory, READY, type ReadyGateOptions } from './options.ts'
 
 export interface LoopGuardOptions extends ReadyGateOptions {
   /** How often one agent may call the same tool with the same arguments within the window. @default 3 */
@@ -12,6 +13,14 @@ export interface LoopGuardOptions extends ReadyGateOptions {
   stopAfter?: number
   /** Tools that may be repeated, as polling ones are. Globs. */
   ignore?: readonly string[]
+}
+
+export const LOOP_GUARD: Fields<LoopGuardOptions> = {
+  ...READY,
+  maxRepeats: a.number(1),
+  window: a.number(1),
+  stopAfter: a.number(1),
+  ignore: GLOB_LIST,
 }
 
 interface Memory {
@@ -26,13 +35,8 @@ interface Memory {
  * @throws HookspanError `INVALID_OPTION`.
  */
 export function loopGuard(options: LoopGuardOptions = {}): Gate {
-  const gate = common(options, 'loop-guard')
-  const owner = `gate "${gate.id}"`
-  assertKnown(options, ['id', 'priority', 'shadow', 'maxRepeats', 'window', 'stopAfter', 'ignore'], owner)
+  const gate = common(options, LOOP_GUARD, 'loop-guard')
   const { maxRepeats = 3, window = 20, stopAfter = 3, ignore = [] } = options
-  assertLimit(maxRepeats, 'maxRepeats', owner, 1)
-  assertLimit(window, 'window', owner, 1)
-  assertLimit(stopAfter, 'stopAfter', owner, 1)
   return {
     ...gate,
     point: 'beforeToolCall',

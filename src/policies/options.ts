@@ -1,7 +1,6 @@
 import type { Gate } from '../gates/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
-
-export { assertKnown } from '../internal/known-keys.ts'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { defined } from '../internal/objects.ts'
 
 /** What all ready gates take. */
 export interface ReadyGateOptions {
@@ -13,32 +12,21 @@ export interface ReadyGateOptions {
   shadow?: boolean
 }
 
-export function common(options: ReadyGateOptions, id: string): Pick<Gate, 'id' | 'priority' | 'shadow'> {
-  const { priority, shadow } = options
-  return {
-    id: options.id ?? id,
-    ...(priority !== undefined && { priority }),
-    ...(shadow !== undefined && { shadow }),
-  }
-}
+export const READY: Fields<ReadyGateOptions> = { id: a.name, priority: a.finite, shadow: a.boolean }
 
-/** @throws HookspanError `INVALID_OPTION`. */
-export function assertLimit(value: unknown, name: string, owner: string, minimum = 0): void {
-  if (value === undefined || (typeof value === 'number' && value >= minimum)) return
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` of ${owner} to be a number >= ${minimum}, got ${describeValue(value)}.`,
-  )
-}
-
-/** @throws HookspanError `INVALID_OPTION`. */
-export function assertGlobs(value: unknown, name: string, owner: string): void {
-  if (value === undefined) return
-  if (Array.isArray(value) && value.every((glob) => typeof glob === 'string' && glob !== '')) return
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` of ${owner} to be a list of tool names or globs, got ${describeValue(value)}.`,
-  )
+/**
+ * What all ready gates have in common, once their options were held to their table.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ */
+export function common<T extends ReadyGateOptions>(
+  options: T,
+  fields: Fields<T>,
+  name: string,
+): Pick<Gate, 'id' | 'priority' | 'shadow'> {
+  const { id = name, priority, shadow } = options ?? {}
+  assertFields<T>(options, fields, `gate "${id}"`)
+  return defined({ id, priority, shadow })
 }
 
 /** What a gate keeps for the whole run tree. */

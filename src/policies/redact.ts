@@ -1,7 +1,7 @@
 import { type Decision, type Gate, type GateContext, type GatePoint, mutate } from '../gates/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, type Fields } from '../internal/expect.ts'
 import { toContent } from '../internal/json.ts'
-import { assertKnown, common, type ReadyGateOptions } from './options.ts'
+import { common, READY, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
 
 export type RedactKind =
@@ -54,6 +54,14 @@ const POINTS: Readonly<Record<RedactPlace, GatePoint>> = {
   toolArguments: 'beforeToolCall',
 }
 
+export const REDACT: Fields<RedactOptions> = {
+  ...READY,
+  in: a.someOf(...Object.keys(POINTS)),
+  kinds: a.someOf(...Object.keys(KINDS)),
+  patterns: a.object,
+  replacement: a.string,
+}
+
 /** Fields of a model request, of any provider, in which people's words are. */
 const INPUT_FIELDS = [
   'messages',
@@ -76,14 +84,10 @@ const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal']
  * redact({ in: ['toolResult'], kinds: ['email', 'creditCard'], patterns: { 'order number': 'ORD-\\d{6}' } })
  */
 export function redact(options: RedactOptions = {}): Gate {
-  const gate = common(options, 'redact')
-  const owner = `gate "${gate.id}"`
-  assertKnown(options, ['id', 'priority', 'shadow', 'in', 'kinds', 'patterns', 'replacement'], owner)
+  const gate = common(options, REDACT, 'redact')
   const places = options.in ?? ['modelInput', 'modelOutput', 'toolResult']
-  assertAmong(places, Object.keys(POINTS), 'in', owner)
   const kinds = options.kinds ?? (Object.keys(KINDS) as RedactKind[])
-  assertAmong(kinds, Object.keys(KINDS), 'kinds', owner)
-  const clean = cleaner(kinds, options, owner)
+  const clean = cleaner(kinds, options, `gate "${gate.id}"`)
   return {
     ...gate,
     point: places.map((place) => POINTS[place]),
@@ -180,13 +184,4 @@ function isIban(text: string): boolean {
   let rest = 0
   for (const digit of digits) rest = (rest * 10 + Number(digit)) % 97
   return rest === 1
-}
-
-function assertAmong(values: unknown, known: readonly string[], name: string, owner: string): void {
-  if (Array.isArray(values) && values.length > 0 && values.every((value) => known.includes(value))) return
-  const stray = Array.isArray(values) ? values.find((value) => !known.includes(value)) : values
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` of ${owner} to be a list of ${known.join(', ')}, got ${describeValue(stray)}.`,
-  )
 }

@@ -5,7 +5,10 @@ import {
   type GatePoint,
   requireApproval,
 } from '../gates/index.ts'
-import { assertKnown, assertLimit, common, type ReadyGateOptions } from './options.ts'
+import { a, type Fields } from '../internal/expect.ts'
+import { GLOBS } from '../internal/glob.ts'
+import { defined } from '../internal/objects.ts'
+import { common, READY, type ReadyGateOptions } from './options.ts'
 
 export interface RequireHumanOptions extends ReadyGateOptions, ApprovalOptions {
   /** @default 'beforeToolCall' */
@@ -16,6 +19,17 @@ export interface RequireHumanOptions extends ReadyGateOptions, ApprovalOptions {
   when?: (ctx: GateContext) => boolean
 }
 
+export const REQUIRE_HUMAN: Fields<RequireHumanOptions> = {
+  ...READY,
+  point: a.value,
+  match: GLOBS,
+  when: a.function,
+  timeoutMs: a.milliseconds,
+  instructions: a.string,
+  approvers: a.strings,
+  allow: a.someOf('approve', 'edit', 'reject'),
+}
+
 /**
  * Has a human decide. The approver asks; where there is none, the call is denied.
  *
@@ -23,32 +37,13 @@ export interface RequireHumanOptions extends ReadyGateOptions, ApprovalOptions {
  * requireHuman({ match: ['delete_*', 'send_mail'], timeoutMs: 3_600_000, instructions: 'Does the customer want it?' })
  */
 export function requireHuman(options: RequireHumanOptions = {}): Gate {
-  const gate = common(options, 'require-human')
-  const known = [
-    'id',
-    'priority',
-    'shadow',
-    'point',
-    'match',
-    'when',
-    'timeoutMs',
-    'instructions',
-    'approvers',
-    'allow',
-  ]
-  assertKnown(options, known, `gate "${gate.id}"`)
-  assertLimit(options.timeoutMs, 'timeoutMs', `gate "${gate.id}"`, 1)
+  const gate = common(options, REQUIRE_HUMAN, 'require-human')
   const { point = 'beforeToolCall', match, when, timeoutMs, instructions, approvers, allow } = options
-  const decision = requireApproval({
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(instructions !== undefined && { instructions }),
-    ...(approvers !== undefined && { approvers }),
-    ...(allow !== undefined && { allow }),
-  })
+  const decision = requireApproval(defined({ timeoutMs, instructions, approvers, allow }))
   return {
     ...gate,
+    ...defined({ match }),
     point,
-    ...(match !== undefined && { match }),
     decide: (ctx) => (when === undefined || when(ctx) ? decision : undefined),
   }
 }

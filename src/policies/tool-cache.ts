@@ -1,6 +1,8 @@
 import { type Gate, type GateContext, skip } from '../gates/index.ts'
+import { a, type Fields, required } from '../internal/expect.ts'
+import { GLOBS } from '../internal/glob.ts'
 import { digestOf } from '../internal/json.ts'
-import { assertGlobs, assertKnown, assertLimit, common, type ReadyGateOptions } from './options.ts'
+import { common, READY, type ReadyGateOptions } from './options.ts'
 
 export interface ToolCacheOptions extends ReadyGateOptions {
   /** Globs over the tools whose results may be given again: those that only read. Required. */
@@ -17,6 +19,14 @@ export interface ToolCacheOptions extends ReadyGateOptions {
   scope?: 'run' | 'process'
 }
 
+export const TOOL_CACHE: Fields<ToolCacheOptions> = {
+  ...READY,
+  match: required(GLOBS),
+  ttlMs: a.number(1),
+  maxEntries: a.number(1),
+  scope: a.oneOf('run', 'process'),
+}
+
 interface Entry {
   readonly result: unknown
   readonly expiresAt: number
@@ -30,13 +40,8 @@ type Store = Map<string, Entry>
  * @throws HookspanError `INVALID_OPTION`.
  */
 export function toolCache(options: ToolCacheOptions): Gate {
-  const gate = common(options, 'tool-cache')
-  const owner = `gate "${gate.id}"`
-  assertKnown(options, ['id', 'priority', 'shadow', 'match', 'ttlMs', 'maxEntries', 'scope'], owner)
-  assertGlobs(typeof options.match === 'string' ? [options.match] : (options.match ?? null), 'match', owner)
+  const gate = common(options, TOOL_CACHE, 'tool-cache')
   const { match, ttlMs = 300_000, maxEntries = 1_000, scope = 'run' } = options
-  assertLimit(ttlMs, 'ttlMs', owner, 1)
-  assertLimit(maxEntries, 'maxEntries', owner, 1)
   // Not in `ctx.state`: results may be large, and are not parked with the run.
   const perRun = new WeakMap<Map<string, unknown>, Store>()
   const shared: Store = new Map()

@@ -1,8 +1,10 @@
 import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
-import { matchesGlob } from '../internal/glob.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { type Fields, shape } from '../internal/expect.ts'
+import { GLOB_LIST, matchesGlob } from '../internal/glob.ts'
 import { toContent } from '../internal/json.ts'
-import { assertGlobs, assertKnown, common, type ReadyGateOptions } from './options.ts'
+import { isRecord } from '../internal/objects.ts'
+import { common, READY, type ReadyGateOptions } from './options.ts'
 import { type LinearPattern, linearPattern } from './patterns.ts'
 
 export interface ToolPolicyOptions extends ReadyGateOptions {
@@ -20,6 +22,13 @@ export interface ToolPolicyOptions extends ReadyGateOptions {
 
 const LISTS = ['allow', 'deny', 'denyArguments'] as const
 
+export const TOOL_POLICY: Fields<ToolPolicyOptions> = {
+  ...READY,
+  allow: GLOB_LIST,
+  deny: GLOB_LIST,
+  denyArguments: shape('patterns by argument name', isRecord),
+}
+
 interface ArgumentRule {
   readonly name: string
   readonly patterns: readonly LinearPattern[]
@@ -34,17 +43,15 @@ interface ArgumentRule {
  * toolPolicy({ deny: ['run_shell'], allow: ['file_*'], denyArguments: { path: ['^/etc/'] } })
  */
 export function toolPolicy(options: ToolPolicyOptions): Gate {
-  const owner = `gate "${options.id ?? 'tool-policy'}"`
-  assertKnown(options, ['id', 'priority', 'shadow', ...LISTS], owner)
+  const gate = common(options, TOOL_POLICY, 'tool-policy')
+  const owner = `gate "${gate.id}"`
   if (LISTS.every((name) => options[name] === undefined)) {
     throw new HookspanError('INVALID_OPTION', `${owner} has no list. Give one of ${LISTS.join(', ')}.`)
   }
   const { allow, deny: denied = [] } = options
-  assertGlobs(allow, 'allow', owner)
-  assertGlobs(denied, 'deny', owner)
   const rules = rulesOf(options.denyArguments ?? {}, owner)
   return {
-    ...common(options, 'tool-policy'),
+    ...gate,
     point: 'beforeToolCall',
     decide(ctx) {
       const banned = denied.find((glob) => names(glob, ctx))
@@ -67,13 +74,10 @@ function names(glob: string, { apiName = '', identifier = '' }: GateContext): bo
   return matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`)
 }
 
-function rulesOf(denyArguments: unknown, owner: string): ArgumentRule[] {
-  if (typeof denyArguments !== 'object' || denyArguments === null || Array.isArray(denyArguments)) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected \`denyArguments\` of ${owner} to be patterns by argument name, got ${describeValue(denyArguments)}.`,
-    )
-  }
+function rulesOf(
+  denyArguments: NonNullable<ToolPolicyOptions['denyArguments']>,
+  owner: string,
+): ArgumentRule[] {
   return Object.entries(denyArguments).map(([name, given]) => {
     const list: unknown[] = Array.isArray(given) ? given : [given]
     return { name, patterns: list.map((pattern) => linearPattern(pattern, `${owner} for \`${name}\``)) }

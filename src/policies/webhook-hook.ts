@@ -4,6 +4,7 @@ import { within } from '../internal/async.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined, withMethods } from '../internal/objects.ts'
 
 export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends WebhookOptions {
   /** Unique within the operation. */
@@ -34,25 +35,23 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
   const sender = new WebhookSender(id, rest)
   const under = new Set<Promise<boolean>>()
   const hook = {
-    id,
-    type,
-    ...(match !== undefined && { match }),
+    ...defined({ id, type, match }),
     handler: (event: HookEvent<T>, { traceparent }: HookContext) => {
       const { operationId, sequence } = event
       const deliveryId = headerText(`${operationId}.${sequence}.${id}`)
       const shown = select === undefined ? plain(event) : select(event)
       const body = safeStringify({ id: deliveryId, type, event: shown })
-      const sent = sender.send({ id: deliveryId, body, ...(traceparent !== undefined && { traceparent }) })
+      const sent = sender.send({ id: deliveryId, body, ...defined({ traceparent }) })
       under.add(sent)
       sent.finally(() => under.delete(sent))
     },
-    flush: async ({ timeoutMs = 30_000 }: { timeoutMs?: number } = {}) => {
-      // The timer is not unref'd: retries do not keep the process alive, whoever waits for them does.
-      await within(timeoutMs, Promise.all(under))
-    },
   }
   assertHook(hook)
-  return hook as unknown as WebhookHook<T>
+  const flush = async ({ timeoutMs = 30_000 }: { timeoutMs?: number } = {}) => {
+    // The timer is not unref'd: retries do not keep the process alive, whoever waits for them does.
+    await within(timeoutMs, Promise.all(under))
+  }
+  return withMethods(hook, { flush }) as unknown as WebhookHook<T>
 }
 
 /** It is a header's value, and an operation id may be any text. */

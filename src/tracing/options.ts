@@ -1,5 +1,5 @@
 import type { Meter, Tracer } from '@opentelemetry/api'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { expected } from '../internal/expect.ts'
 import type { Redact } from '../spans/content.ts'
 import type { SemconvProfile } from '../spans/names.ts'
 import type { RenderOptions } from '../spans/start.ts'
@@ -43,17 +43,16 @@ export interface ResolvedTraceOptions extends RenderOptions {
 /** @throws HookspanError `INVALID_OPTION`. */
 export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
   if (typeof options !== 'object' || options === null) {
-    throw invalid(`Expected the options of tracing to be an object, got ${describeValue(options)}`)
+    throw expected('the options of tracing to be an object', options)
   }
   const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
-  if (!(typeof maxContentBytes === 'number' && maxContentBytes >= 256)) {
-    throw invalid(`Expected \`maxContentBytes\` to be a number >= 256, got ${describeValue(maxContentBytes)}`)
-  }
+  const fits = typeof maxContentBytes === 'number' && maxContentBytes >= 256
+  if (!fits) throw expected('`maxContentBytes` to be a number >= 256', maxContentBytes)
   if (semconv !== 'compat' && semconv !== 'latest') {
-    throw invalid(`Expected \`semconv\` to be "compat" or "latest", got ${describeValue(semconv)}`)
+    throw expected('`semconv` to be "compat" or "latest"', semconv)
   }
   if (redact !== undefined && typeof redact !== 'function') {
-    throw invalid(`Expected \`redact\` to be a function, got ${describeValue(redact)}`)
+    throw expected('`redact` to be a function', redact)
   }
   return {
     content: { capture: captureContent ?? capturesContentByEnv(), redact, maxBytes: maxContentBytes },
@@ -67,8 +66,4 @@ export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOp
 export function capturesContentByEnv(env: NodeJS.ProcessEnv = process.env): boolean {
   const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase()
   return value === 'true' || value === 'span_only' || value === 'span_and_event'
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
 }

@@ -2,6 +2,7 @@ import { context, diag, propagation, type TracerProvider, trace } from '@opentel
 import type { Plugin } from '../dispatcher/index.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { withMethods } from '../internal/objects.ts'
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import { headersOf } from './export/headers.ts'
@@ -147,9 +148,11 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     flush: () => within(DEFAULT_DEADLINE_MS, queue.forceFlush()),
     stats: () => queue.stats(),
   }
-  return {
+  const plugin: Plugin = {
     ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
+  }
+  return withMethods<Plugin, Omit<Tracing, keyof Plugin>>(plugin, {
     tracesUrl,
     stats: () => queue.stats(),
     linkTo: (run) => traceLink(run, links),
@@ -165,7 +168,7 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
         ending.catch(() => {}),
       )
     },
-  }
+  })
 }
 
 function startSdk(queue: SpanQueue, options: StartTracingOptions, tracesUrl: string) {
@@ -217,7 +220,8 @@ function openSpool(folder: string): Spool {
   try {
     return new Spool(folder, jsonRequest)
   } catch (error) {
-    throw invalid(`Cannot write spans to \`spoolDir\` ${describeValue(folder)}: ${errorMessage(error)}`)
+    const why = `${describeValue(folder)}: ${errorMessage(error)}`
+    throw new HookspanError('INVALID_OPTION', `Cannot write spans to \`spoolDir\` ${why}.`)
   }
 }
 
@@ -260,12 +264,9 @@ function refuseSecondSdk(): void {
   }
   const name = provider.getDelegate?.().constructor.name
   if (name === undefined || name === 'NoopTracerProvider') return
-  throw invalid(
+  throw new HookspanError(
+    'INVALID_OPTION',
     'An OpenTelemetry SDK is already running in this process, and spans of startTracing() would go nowhere. ' +
-      'Use `dispatcher.use(traceHooks())` with it, or shut the other one down first',
+      'Use `dispatcher.use(traceHooks())` with it, or shut the other one down first.',
   )
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
 }

@@ -1,7 +1,7 @@
 import type { HumanAction } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
+import { assertKnown } from '../internal/expect.ts'
 import { matchesGlob } from '../internal/glob.ts'
-import { assertKnown } from '../internal/known-keys.ts'
 import {
   type ExpectedCall,
   type ExpectedSpan,

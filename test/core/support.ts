@@ -51,10 +51,11 @@ export function startWatched(init: OperationInit = {}) {
   return { events, op, dispatcher, types: () => events.map(({ hookType }) => hookType) }
 }
 
-/** Failures go into a list instead of onto the console. */
+/** Failures go into a list instead of onto the console. The list is no option of the dispatcher that is given this. */
 export function failures(): { list: HookFailure[]; onHookError: (failure: HookFailure) => void } {
   const list: HookFailure[] = []
-  return { list, onHookError: (failure) => void list.push(failure) }
+  const options = { onHookError: (failure: HookFailure) => void list.push(failure) }
+  return Object.defineProperty(options, 'list', { value: list }) as never
 }
 
 async function* chunks(texts: readonly string[], end?: Error) {

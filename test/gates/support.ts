@@ -22,9 +22,23 @@ export function gate(point: GatePoint | GatePoint[], decide: Gate['decide'], mor
 }
 
 /** A gate that lets everything through and keeps what it was told. */
-export function spy(point: GatePoint | GatePoint[], id = 'spy'): Gate & { seen: GateContext[] } {
-  const seen: GateContext[] = []
-  return { id, point, seen, decide: (ctx) => void seen.push(ctx) }
+export function spy(point: GatePoint | GatePoint[], id = 'spy'): Spy {
+  return new Spy(point, id)
+}
+
+class Spy implements Gate {
+  readonly seen: GateContext[] = []
+  readonly point: GatePoint | GatePoint[]
+  readonly id: string
+
+  constructor(point: GatePoint | GatePoint[], id: string) {
+    this.point = point
+    this.id = id
+  }
+
+  decide(ctx: GateContext): void {
+    this.seen.push(ctx)
+  }
 }
 
 /** One tool call; counts how often the tool ran. */

@@ -2,7 +2,7 @@ import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import { assertHooks } from '../../hooks/agent-hook.ts'
 import type { AgentHook } from '../../hooks/index.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, expected, type Fields, required } from '../../internal/expect.ts'
 import type { Instrument } from './instrument.ts'
 import type { StandIn } from './stand-in.ts'
 
@@ -24,30 +24,31 @@ export interface Plugin {
   attached?(dispatcher: { interruptAll(): void }): void
 }
 
+const FIELDS: Fields<Plugin> = {
+  name: required(a.name),
+  replaces: a.value,
+  hooks: a.value,
+  gates: a.value,
+  approver: a.value,
+  instrument: a.value,
+  standIn: a.function,
+  attached: a.function,
+}
+
 /** @throws HookspanError `INVALID_PLUGIN`, `INVALID_HOOK` or `INVALID_GATE`. */
 export function assertPlugin(plugin: unknown): asserts plugin is Plugin {
   if (typeof plugin !== 'object' || plugin === null) {
-    throw new HookspanError('INVALID_PLUGIN', `Expected a plugin object, got ${describeValue(plugin)}.`)
+    throw expected('a plugin object', plugin, 'INVALID_PLUGIN')
   }
-  const { name, hooks, gates, approver, instrument, standIn } = plugin as Partial<Plugin>
-  if (typeof name !== 'string' || name === '') {
-    throw new HookspanError(
-      'INVALID_PLUGIN',
-      `Expected \`name\` of the plugin to be a non-empty string, got ${describeValue(name)}.`,
-    )
-  }
-  if (hooks !== undefined) assertHooks(hooks, `plugin "${name}"`)
+  const { name, hooks, gates, approver, instrument } = plugin as Partial<Plugin>
+  const whose = a.name.fits(name) ? `plugin "${name}"` : 'the plugin'
+  assertFields<Plugin>(plugin, FIELDS, whose, 'INVALID_PLUGIN')
+  if (hooks !== undefined) assertHooks(hooks, whose)
   if (gates !== undefined) assertGates(gates)
-  if (approver !== undefined && typeof approver.requestApproval !== 'function') {
-    throw new HookspanError('INVALID_PLUGIN', `The approver of plugin "${name}" has no requestApproval().`)
+  if (approver !== undefined && typeof approver?.requestApproval !== 'function') {
+    throw expected(`the approver of ${whose} to have requestApproval()`, approver, 'INVALID_PLUGIN')
   }
-  if (instrument !== undefined && typeof instrument.start !== 'function') {
-    throw new HookspanError('INVALID_PLUGIN', `The instrument of plugin "${name}" has no start().`)
-  }
-  if (standIn !== undefined && typeof standIn !== 'function') {
-    throw new HookspanError(
-      'INVALID_PLUGIN',
-      `Expected \`standIn\` of plugin "${name}" to be a function, got ${describeValue(standIn)}.`,
-    )
+  if (instrument !== undefined && typeof instrument?.start !== 'function') {
+    throw expected(`the instrument of ${whose} to have start()`, instrument, 'INVALID_PLUGIN')
   }
 }

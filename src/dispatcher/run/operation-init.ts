@@ -1,7 +1,8 @@
 import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import type { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, expected, type Fields, shape } from '../../internal/expect.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
@@ -79,48 +80,46 @@ export interface OperationInit {
   resume?: ParkedOperation
 }
 
+const FIELDS: Fields<OperationInit> = {
+  operationId: a.name,
+  agentName: a.string,
+  agentId: a.string,
+  userId: a.string,
+  conversationId: a.string,
+  parent: shape(
+    'what `callAgent` or `op.asParent()` gave, whole',
+    (parent) => typeof (parent as Partial<ParentOperation> | null)?.operationId === 'string',
+  ),
+  input: a.value,
+  instructions: a.value,
+  traceparent: a.value,
+  hooks: a.value,
+  gates: a.value,
+  approver: a.value,
+  signal: a.signal,
+  priceOf: a.function,
+  attributes: a.value,
+  clock: a.function,
+  resume: shape(
+    'what op.park() gave, of version 1',
+    (parked) => (parked as Partial<ParkedOperation> | null)?.version === 1,
+  ),
+}
+
 /** @throws HookspanError `INVALID_OPTION`, or `INVALID_GATE`: a guard that is misspelt must not be missing. */
 export function assertOperationInit(init: OperationInit): void {
   if (typeof init !== 'object' || init === null) {
-    throw invalid('init', 'an object such as { agentName }', init)
+    throw expected('`init` to be an object such as { agentName }', init)
   }
-  const { clock, gates, parent, priceOf, resume, signal } = init
-  const { agentName, agentId, userId, conversationId } = init
-  for (const [name, value] of Object.entries({ agentName, agentId, userId, conversationId })) {
-    if (value !== undefined && typeof value !== 'string') throw invalid(name, 'a string', value)
-  }
-  const calling: { operationId?: unknown } | null | undefined = parent
-  if (calling !== undefined && typeof calling?.operationId !== 'string') {
-    throw invalid('parent', 'what `callAgent` or `op.asParent()` gave, whole', parent)
-  }
-  if (gates !== undefined) assertGates(gates)
-  for (const [name, value] of Object.entries({ clock, priceOf })) {
-    if (value !== undefined && typeof value !== 'function') throw invalid(name, 'a function', value)
-  }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalid('signal', 'an AbortSignal', signal)
-  }
-  if (resume !== undefined && resume?.version !== 1) {
-    throw invalid('resume', 'what op.park() gave, of version 1', resume)
-  }
+  assertFields<OperationInit>(init, FIELDS, 'the operation')
+  if (init.gates !== undefined) assertGates(init.gates)
 }
 
-export function invalidCall(name: string, what: string, expected: string, value: unknown): HookspanError {
-  return new HookspanError(
-    'INVALID_CALL',
-    `Expected \`${name}\` of ${what} to be ${expected}, got ${describeValue(value)}.`,
-  )
+export function invalidCall(name: string, what: string, shape: string, value: unknown): HookspanError {
+  return expected(`\`${name}\` of ${what} to be ${shape}`, value, 'INVALID_CALL')
 }
 
 /** @throws HookspanError `INVALID_OPTION`. */
 export function assertOperationId(operationId: unknown): void {
-  if (typeof operationId === 'string' && operationId !== '') return
-  throw invalid('operationId', 'a non-empty string', operationId)
-}
-
-function invalid(name: string, expected: string, value: unknown): HookspanError {
-  return new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` to be ${expected}, got ${describeValue(value)}.`,
-  )
+  if (!a.name.fits(operationId)) throw expected('`operationId` to be a non-empty string', operationId)
 }

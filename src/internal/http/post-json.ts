@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as AgentTls, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { describeValue, HookspanError } from '../errors.ts'
+import { expected } from '../expect.ts'
 import { signatureHeaders } from '../signature.ts'
 import { isPrivateAddress } from './private-addresses.ts'
 
@@ -78,15 +79,19 @@ const RESERVED =
 export function assertTarget(url: unknown, owner: string, allowPrivateAddresses: boolean): URL {
   const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   if (target === undefined || !(target.protocol in agents)) {
-    throw invalid(`Expected \`url\` of ${owner} to be an http or https URL, got ${describeValue(url)}.`)
+    throw expected(`\`url\` of ${owner} to be an http or https URL`, url)
   }
   if (target.username !== '' || target.password !== '') {
-    throw invalid(`The \`url\` of ${owner} carries a user name or password. Put them into a header instead.`)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `The \`url\` of ${owner} carries a user name or password. Put them into a header instead.`,
+    )
   }
   const literal = target.hostname.replace(/^\[|\]$/g, '')
   const isLocalName = /(^|\.)localhost\.?$/i.test(target.hostname)
   if (!allowPrivateAddresses && (isLocalName || (isIP(literal) !== 0 && isPrivateAddress(literal)))) {
-    throw invalid(
+    throw new HookspanError(
+      'INVALID_OPTION',
       `The \`url\` of ${owner} leads to the private address ${target.hostname}. Set \`allowPrivateAddresses: true\` to allow it.`,
     )
   }
@@ -96,14 +101,21 @@ export function assertTarget(url: unknown, owner: string, allowPrivateAddresses:
 /** @throws HookspanError `INVALID_OPTION` for a header that the client sets, or that holds a line break. */
 export function assertHeaders(headers: unknown, owner: string): asserts headers is Record<string, string> {
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    throw invalid(`Expected \`headers\` of ${owner} to be an object, got ${describeValue(headers)}.`)
+    throw expected(`\`headers\` of ${owner} to be an object`, headers)
   }
   for (const [name, value] of Object.entries(headers)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name) || RESERVED.test(name)) {
-      throw invalid(`The header ${describeValue(name)} of ${owner} cannot be set.`)
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `The header ${describeValue(name)} of ${owner} cannot be set.`,
+      )
     }
     if (typeof value !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw invalid(`The header "${name}" of ${owner} must be a text on one line.`)
+      // Not what it holds: headers are where secrets are.
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `The header "${name}" of ${owner} must be a text on one line.`,
+      )
     }
   }
 }
@@ -169,8 +181,4 @@ function send(options: PostOptions) {
   })
   outgoing.end(body)
   return promise
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', message)
 }

@@ -1,7 +1,9 @@
 import { channel } from 'node:diagnostics_channel'
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describeValue, errorMessage, HookspanError } from '../errors.ts'
+import { errorMessage } from '../errors.ts'
+import { a, assertFields, type Fields, required } from '../expect.ts'
+import { defined } from '../objects.ts'
 import { assertSecret } from '../signature.ts'
 import { type DeliverySpan, deliverySpan } from './delivery-span.ts'
 import { assertHeaders, assertTarget, postJson } from './post-json.ts'
@@ -27,6 +29,20 @@ export interface WebhookOptions {
   concurrency?: number
   /** Where deliveries that were given up are written, one JSON object a line. */
   deadLetterPath?: string
+}
+
+export const WEBHOOK_FIELDS: Fields<WebhookOptions> = {
+  url: required(a.value),
+  secret: a.value,
+  headers: a.value,
+  allowPrivateAddresses: a.boolean,
+  timeoutMs: a.number(1),
+  maxAttempts: a.number(1),
+  baseDelayMs: a.number(1),
+  maxDelayMs: a.number(1),
+  maxQueued: a.number(1),
+  concurrency: a.number(1),
+  deadLetterPath: a.name,
 }
 
 /** Published on `node:diagnostics_channel` for each attempt's end. */
@@ -80,18 +96,11 @@ export class WebhookSender {
   /** @throws HookspanError `INVALID_OPTION`. */
   constructor(id: string, options: WebhookOptions) {
     const owner = `webhook "${id}"`
+    assertFields<WebhookOptions>(options, WEBHOOK_FIELDS, owner)
     const { secret, deadLetterPath, headers = {}, allowPrivateAddresses = false } = options
     const { timeoutMs = 10_000, maxAttempts = 8, baseDelayMs = 500, maxDelayMs = 60_000 } = options
     const { maxQueued = 1_000, concurrency = 4 } = options
     const numbers = { timeoutMs, maxAttempts, baseDelayMs, maxDelayMs, maxQueued, concurrency }
-    for (const [name, value] of Object.entries(numbers)) {
-      if (typeof value === 'number' && value >= 1) continue
-      const got = describeValue(value)
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Expected \`${name}\` of ${owner} to be a number >= 1, got ${got}.`,
-      )
-    }
     this.#url = assertTarget(options.url, owner, allowPrivateAddresses)
     if (secret !== undefined) assertSecret(secret, owner)
     assertHeaders(headers, owner)
@@ -151,9 +160,9 @@ export class WebhookSender {
         url: this.#url,
         body: one.body,
         id: one.id,
-        ...(this.#secret !== undefined && { secret: this.#secret }),
+        ...defined({ secret: this.#secret }),
         signedAtMs: one.signedAtMs,
-        headers: { ...headers, ...(one.traceparent !== undefined && { traceparent: one.traceparent }) },
+        headers: { ...headers, ...defined({ traceparent: one.traceparent }) },
         signal: AbortSignal.timeout(timeoutMs),
         maxBodyBytes: 65_536,
         allowPrivateAddresses,

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { describeValue, errorMessage } from '../../internal/errors.ts'
+import { refusing } from '../../internal/expect.ts'
 import { canonicalJson, digestOf } from '../../internal/json.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 
 export const RECORDING_FORMAT = 'hookspan-recording'
 export const RECORDING_VERSION = 1
+
+const invalid = refusing('INVALID_RECORDING', 'Recording')
 
 /** What real tools answered, as it is written to a file. */
 export interface ToolRecording {
@@ -113,12 +116,4 @@ export function checkRecording(value: unknown, name = 'the recording'): ToolReco
     throw invalid(`${name}: calls[${index}] needs \`agent\` and \`tool\`, got ${describeValue(call)}`)
   }
   return value as ToolRecording
-}
-
-function invalid(problem: string, cause?: unknown): HookspanError {
-  return new HookspanError(
-    'INVALID_RECORDING',
-    `Recording: ${problem}.`,
-    cause === undefined ? {} : { cause },
-  )
 }

@@ -1,4 +1,5 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { expected as wrong } from '../../internal/expect.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 import { isMatcher, schema } from '../match/matcher.ts'
 import { parseAddress } from './address.ts'
@@ -73,7 +74,7 @@ export class MockRule {
    */
   sequence(items: readonly unknown[]): this {
     if (!Array.isArray(items) || items.length === 0) {
-      throw invalid(`sequence() of ${this} needs a list of at least one answer, got ${describeValue(items)}`)
+      throw wrong(`sequence() of ${this} to get a list of at least one answer`, items)
     }
     return this.#answer({ kind: 'sequence', items: items.map(toAnswer) })
   }
@@ -111,7 +112,7 @@ export class MockRule {
   /** Answers exactly so many calls: fewer are reported as unused, further ones go to the next rule. */
   times(count: number): this {
     if (!Number.isInteger(count) || count < 1) {
-      throw invalid(`Expected times() to get a whole number >= 1, got ${describeValue(count)}`)
+      throw wrong('times() to get a whole number >= 1', count)
     }
     return this.#with({ times: count })
   }
@@ -141,16 +142,14 @@ export class MockRule {
   }
 
   #function(fn: MockFunction, simulated: boolean): this {
-    if (typeof fn !== 'function')
-      throw invalid(`Expected ${this} to get a function, got ${describeValue(fn)}`)
+    if (typeof fn !== 'function') throw wrong(`${this} to get a function`, fn)
     return this.#answer({ kind: 'function', fn, simulated })
   }
 
   #answer(answer: Answer): this {
     if (this.#definition.answer !== undefined) {
-      throw invalid(
-        `${this} has an answer already. Write a second rule, or sequence([...]) for one call after the other`,
-      )
+      const mend = 'Write a second rule, or sequence([...]) for one call after the other.'
+      throw new HookspanError('INVALID_OPTION', `${this} has an answer already. ${mend}`)
     }
     return this.#with({ answer })
   }
@@ -177,9 +176,7 @@ function toCondition(expected: unknown, mode: 'exact' | 'partial'): Condition {
   if (isStandardSchema(expected)) return { kind: 'args', expected: schema(expected), mode }
   if (typeof expected === 'function') return { kind: 'predicate', test: expected as never }
   if (typeof expected !== 'object' || expected === null) {
-    throw invalid(
-      `Expected when() to get an object, a matcher, a schema or a function, got ${describeValue(expected)}`,
-    )
+    throw wrong('when() to get an object, a matcher, a schema or a function', expected)
   }
   return { kind: 'args', expected, mode: isMatcher(expected) ? 'exact' : mode }
 }
@@ -192,9 +189,5 @@ function toAnswer(item: unknown): Answer {
 
 function checkMs(ms: number, name: string): number {
   if (typeof ms === 'number' && ms >= 0 && Number.isFinite(ms)) return ms
-  throw invalid(`Expected ${name} to be a number of milliseconds >= 0, got ${describeValue(ms)}`)
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
+  throw wrong(`${name} to be a number of milliseconds >= 0`, ms)
 }

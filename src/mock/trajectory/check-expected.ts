@@ -1,5 +1,4 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { assertKnown } from '../../internal/known-keys.ts'
+import { assertKnown, expected as wrong } from '../../internal/expect.ts'
 import type { ExpectedCall, TrajectoryOptions, TrajectoryOutcome } from './types.ts'
 
 const MODES = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
@@ -18,18 +17,18 @@ const READ = ['agentPath', 'identifier', 'toolCallId', 'code', 'reason', 'mockSo
  * @throws HookspanError `INVALID_OPTION` naming the value.
  */
 export function assertExpected(expected: unknown): asserts expected is readonly ExpectedCall[] {
-  if (!Array.isArray(expected)) throw invalid('a list of expected calls', expected)
+  if (!Array.isArray(expected)) throw wrong('a list of expected calls', expected)
   for (const [index, call] of expected.entries()) {
     const where = `expected[${index}]`
     if (typeof call === 'string' && call !== '') continue
     if (typeof call !== 'object' || call === null || Array.isArray(call)) {
-      throw invalid(`${where} to be a tool's name or an object`, call)
+      throw wrong(`${where} to be a tool's name or an object`, call)
     }
     assertKnown(call, [...EXPECTED, ...READ], where)
     const { name, outcome, argsMode } = call as Record<string, unknown>
-    if (typeof name !== 'string' || name === '') throw invalid(`${where}.name to be a tool's name`, name)
+    if (typeof name !== 'string' || name === '') throw wrong(`${where}.name to be a tool's name`, name)
     if (outcome !== undefined && !OUTCOMES.includes(outcome as never)) {
-      throw invalid(`${where}.outcome to be one of ${OUTCOMES.join(', ')}`, outcome)
+      throw wrong(`${where}.outcome to be one of ${OUTCOMES.join(', ')}`, outcome)
     }
     assertArgsMode(argsMode, `${where}.argsMode`)
   }
@@ -40,29 +39,25 @@ export function assertTrajectoryOptions(options: TrajectoryOptions): void {
   assertKnown(options, OPTIONS, 'the trajectory')
   const { mode, args, argsByTool, forbidden, maxCalls, minScore } = options
   if (mode !== undefined && !MODES.includes(mode)) {
-    throw invalid(`\`mode\` to be one of ${MODES.join(', ')}`, mode)
+    throw wrong(`\`mode\` to be one of ${MODES.join(', ')}`, mode)
   }
-  if (typeof args === 'function') throw invalid(`\`args\` to be one of ${ARGS_MODES.join(', ')}`, args)
+  if (typeof args === 'function') throw wrong(`\`args\` to be one of ${ARGS_MODES.join(', ')}`, args)
   assertArgsMode(args, '`args`')
   for (const [tool, each] of Object.entries(argsByTool ?? {})) assertArgsMode(each, `argsByTool.${tool}`)
   const globs = forbidden === undefined || (Array.isArray(forbidden) && forbidden.every(isText))
-  if (!globs) throw invalid("`forbidden` to be a list of tools' names or globs", forbidden)
+  if (!globs) throw wrong("`forbidden` to be a list of tools' names or globs", forbidden)
   const limits = typeof maxCalls === 'object' && maxCalls !== null ? Object.values(maxCalls) : [maxCalls ?? 0]
   if (!limits.every((most) => typeof most === 'number' && most >= 0)) {
-    throw invalid('`maxCalls` to be a number >= 0, or such numbers by tool', maxCalls)
+    throw wrong('`maxCalls` to be a number >= 0, or such numbers by tool', maxCalls)
   }
   if (minScore !== undefined && !(typeof minScore === 'number' && minScore >= 0 && minScore <= 1)) {
-    throw invalid('`minScore` to be a number from 0 to 1', minScore)
+    throw wrong('`minScore` to be a number from 0 to 1', minScore)
   }
 }
 
 function assertArgsMode(mode: unknown, where: string): void {
   if (mode === undefined || typeof mode === 'function' || ARGS_MODES.includes(mode as never)) return
-  throw invalid(`${where} to be one of ${ARGS_MODES.join(', ')}, or a function`, mode)
+  throw wrong(`${where} to be one of ${ARGS_MODES.join(', ')}, or a function`, mode)
 }
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
-
-function invalid(expected: string, value: unknown): HookspanError {
-  return new HookspanError('INVALID_OPTION', `Expected ${expected}, got ${describeValue(value)}.`)
-}

@@ -1,6 +1,6 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { assertKnown } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
-import { assertKnown } from '../../internal/known-keys.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
 import { spansOfEvents } from './event-spans.ts'

@@ -4,6 +4,7 @@ import type { Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
+import { WEBHOOK_FIELDS } from '../../internal/http/webhook-sender.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { webhookHook } from '../webhook-hook.ts'
@@ -12,24 +13,7 @@ import { type ConfigPath, type ConfigSource, configError } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 const LAYER_FIELDS = ['$schema', 'version', 'gates', 'hooks', 'disable']
-const WEBHOOK_OPTIONS = [
-  'id',
-  'type',
-  'enabled',
-  'on',
-  'match',
-  'url',
-  'secret',
-  'headers',
-  'allowPrivateAddresses',
-  'timeoutMs',
-  'maxAttempts',
-  'baseDelayMs',
-  'maxDelayMs',
-  'maxQueued',
-  'concurrency',
-  'deadLetterPath',
-]
+const WEBHOOK_OPTIONS = ['id', 'type', 'enabled', 'on', 'match', ...Object.keys(WEBHOOK_FIELDS)]
 
 /** Where `${NAME}` stands for a variable of the environment, and nowhere else. */
 const ENV_FIELDS = ['url', 'secret', 'headers', 'env']

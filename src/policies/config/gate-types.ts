@@ -1,51 +1,39 @@
 import { realpathSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { budget } from '../budget.ts'
-import { commandGate } from '../command-gate.ts'
-import { httpGate } from '../http-gate.ts'
-import { loopGuard } from '../loop-guard.ts'
-import { redact } from '../redact.ts'
-import { requireHuman } from '../require-human.ts'
-import { toolCache } from '../tool-cache.ts'
-import { toolPolicy } from '../tool-policy.ts'
+import { a, type Shape } from '../../internal/expect.ts'
+import { BUDGET, budget } from '../budget.ts'
+import { COMMAND_GATE, commandGate } from '../command-gate.ts'
+import { HTTP_GATE, httpGate } from '../http-gate.ts'
+import { LOOP_GUARD, loopGuard } from '../loop-guard.ts'
+import { REDACT, redact } from '../redact.ts'
+import { REQUIRE_HUMAN, requireHuman } from '../require-human.ts'
+import { TOOL_CACHE, toolCache } from '../tool-cache.ts'
+import { TOOL_POLICY, toolPolicy } from '../tool-policy.ts'
 import type { GateType } from './types.ts'
 
 /** Options that every gate takes; a ready gate may refuse those that it has no use for. */
 export const SHARED_OPTIONS = ['id', 'type', 'enabled', 'priority', 'shadow']
 
-const REMOTE = ['point', 'match', 'timeoutMs', 'onFailure', 'maxBodyBytes']
+/** What a file can say of them: no functions. */
+const inFile = (fields: Readonly<Record<string, Shape>>): string[] =>
+  Object.keys(fields).filter((name) => fields[name] !== a.function)
 
 type Make = (options: never) => ReturnType<GateType['create']>
-const ready = (make: Make, options: readonly string[]): GateType => ({
-  options,
+const ready = (make: Make, fields: Readonly<Record<string, Shape>>): GateType => ({
+  options: inFile(fields),
   create: (entry) => make(entry as never),
 })
 
 export const GATE_TYPES: Readonly<Record<string, GateType>> = {
-  toolPolicy: ready(toolPolicy, ['allow', 'deny', 'denyArguments']),
-  budget: ready(budget, [
-    'maxCostUsd',
-    'maxTokens',
-    'maxToolCalls',
-    'maxSteps',
-    'maxDurationMs',
-    'unknownPrice',
-    'stop',
-  ]),
-  loopGuard: ready(loopGuard, ['maxRepeats', 'window', 'stopAfter', 'ignore']),
-  redact: ready(redact, ['in', 'kinds', 'patterns', 'replacement']),
-  toolCache: ready(toolCache, ['match', 'ttlMs', 'maxEntries', 'scope']),
-  requireHuman: ready(requireHuman, ['point', 'match', 'timeoutMs', 'instructions', 'approvers', 'allow']),
-  http: ready(httpGate, [
-    ...REMOTE,
-    'url',
-    'secret',
-    'headers',
-    'allowPrivateAddresses',
-    'requireSignedReply',
-  ]),
+  toolPolicy: ready(toolPolicy, TOOL_POLICY),
+  budget: ready(budget, BUDGET),
+  loopGuard: ready(loopGuard, LOOP_GUARD),
+  redact: ready(redact, REDACT),
+  toolCache: ready(toolCache, TOOL_CACHE),
+  requireHuman: ready(requireHuman, REQUIRE_HUMAN),
+  http: ready(httpGate, HTTP_GATE),
   command: {
-    options: [...REMOTE, 'command', 'args', 'env', 'inheritEnv', 'cwd'],
+    options: inFile(COMMAND_GATE),
     create: ({ command, cwd, ...rest }, { folder }) =>
       commandGate({
         ...(rest as object),

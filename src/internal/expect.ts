@@ -1,0 +1,141 @@
+import { describeValue, HookspanError, type HookspanErrorCode } from './errors.ts'
+import { nearestName } from './nearest-name.ts'
+
+/** What a value has to be: the words for it in a message, and whether one is that. */
+export interface Shape {
+  readonly words: string
+  readonly required?: boolean
+  fits(value: unknown): boolean
+}
+
+/** A shape for each field that an object may have: one without a shape here does not compile. */
+export type Fields<T> = { readonly [K in keyof Required<T>]: Shape }
+
+export const shape = (words: string, fits: Shape['fits']): Shape => ({ words, fits })
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isList = (value: unknown, fits: Shape['fits']) => Array.isArray(value) && value.every(fits)
+const isNumberFrom = (min: number) => (value: unknown) => typeof value === 'number' && value >= min
+
+export const a = {
+  /** Looked at elsewhere. */
+  value: shape('a value', () => true),
+  name: shape('a non-empty string', (value) => typeof value === 'string' && value !== ''),
+  string: shape('a string', (value) => typeof value === 'string'),
+  boolean: shape('a boolean', (value) => typeof value === 'boolean'),
+  function: shape('a function', (value) => typeof value === 'function'),
+  list: shape('a list', Array.isArray),
+  strings: shape('a list of strings', (value) => isList(value, (one) => typeof one === 'string')),
+  object: shape('an object', isObject),
+  signal: shape('an AbortSignal', (value) => value instanceof AbortSignal),
+  finite: shape('a finite number', Number.isFinite),
+  milliseconds: shape('a number of milliseconds >= 1', isNumberFrom(1)),
+  number: (min: number) => shape(`a number >= ${min}`, isNumberFrom(min)),
+  integer: (min: number) => shape(`an integer >= ${min}`, (v) => Number.isInteger(v) && isNumberFrom(min)(v)),
+  oneOf: (...names: readonly string[]) =>
+    shape(
+      names
+        .map((name) => `"${name}"`)
+        .join(', ')
+        .replace(/, ([^,]*)$/, ' or $1'),
+      (value) => names.includes(value as string),
+    ),
+  someOf: (...names: readonly string[]) =>
+    shape(
+      `a list of ${names.join(', ')}`,
+      (value) => isList(value, (one) => names.includes(one as string)) && (value as unknown[]).length > 0,
+    ),
+} as const
+
+export function required(given: Shape): Shape {
+  return { ...given, required: true }
+}
+
+/** The one form in which a wrong value is told: `Expected <what>, got <value>.` */
+export function expected(
+  what: string,
+  value: unknown,
+  code: HookspanErrorCode = 'INVALID_OPTION',
+): HookspanError {
+  return new HookspanError(code, `Expected ${what}, got ${describeValue(value)}.`)
+}
+
+/** Makes the errors of one kind of input: `<subject>: <why>.` */
+export function refusing(
+  code: HookspanErrorCode,
+  subject: string,
+): (why: string, cause?: unknown) => HookspanError {
+  return (why, cause) =>
+    new HookspanError(code, `${subject}: ${why}.`, cause === undefined ? undefined : { cause })
+}
+
+/**
+ * Holds what a user handed in to its table: no other fields, each of its shape.
+ *
+ * @throws HookspanError naming the field, and the nearest one that there is.
+ */
+export function assertFields<T extends object>(
+  given: unknown,
+  fields: Fields<T>,
+  whose: string,
+  code: HookspanErrorCode = 'INVALID_OPTION',
+): asserts given is T {
+  const names = Object.keys(fields) as (keyof T & string)[]
+  assertKnown(given, names, whose, code)
+  for (const name of names) {
+    const { words, required: needed, fits } = fields[name]
+    const value = (given as Partial<T>)[name]
+    if (value === undefined ? needed === true : !fits(value)) {
+      throw expected(`\`${name}\` of ${whose} to be ${words}`, value, code)
+    }
+  }
+}
+
+/**
+ * A misspelt option of a guard is a missing guard.
+ *
+ * @throws HookspanError for what is no object, and for a key that is not known.
+ */
+export function assertKnown(
+  given: unknown,
+  known: readonly string[],
+  whose: string,
+  code: HookspanErrorCode = 'INVALID_OPTION',
+): asserts given is object {
+  if (typeof given !== 'object' || given === null) {
+    throw expected(`the options of ${whose} to be an object`, given, code)
+  }
+  const strays = namesOf(given).filter((key) => !known.includes(key))
+  const stray = isPlain(given) ? strays[0] : strays.find((key) => isMisspelt(key, given, known))
+  if (stray !== undefined) throw unknownKey(stray, known, whose, code)
+}
+
+/** An object as it is written down, of whatever realm. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** Of an instance, what its classes bring, too. */
+function namesOf(given: object): string[] {
+  const names = Object.keys(given)
+  if (isPlain(given)) return names
+  const prototype = Object.getPrototypeOf(given) as object
+  return [...names, ...Object.getOwnPropertyNames(prototype), ...namesOf(prototype)]
+}
+
+/** An instance may have more to it than what it is used as here; what it lacks under one letter less, it may not. */
+function isMisspelt(key: string, given: object, known: readonly string[]): boolean {
+  const near = nearestName(key, known)
+  return near !== undefined && !(near in given)
+}
+
+function unknownKey(
+  key: string,
+  known: readonly string[],
+  whose: string,
+  code: HookspanErrorCode,
+): HookspanError {
+  const near = nearestName(key, known)
+  const hint = near === undefined ? '' : ` Did you mean \`${near}\`?`
+  return new HookspanError(code, `Unknown option \`${key}\` of ${whose}.${hint} Known: ${known.join(', ')}.`)
+}
