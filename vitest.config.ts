@@ -32,7 +32,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
         },
       },

@@ -36,6 +36,7 @@ const LIMITS: Record<string, object> = {
   inputTokens: COUNT,
   outputTokens: COUNT,
   cachedInputTokens: COUNT,
+  cacheCreationInputTokens: COUNT,
   reasoningTokens: COUNT,
   schemaVersion: { const: EVENT_SCHEMA_VERSION, description: 'Grows with each incompatible change.' },
 }

@@ -3,6 +3,7 @@ import { currentCalls } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
+import { isInstructions, userMessage } from './model-api.ts'
 import { tokenCounter } from './tokenizer.ts'
 import type { Agent, AgentMessage, Compaction } from './types.ts'
 
@@ -47,7 +48,7 @@ export class Compactor {
     try {
       let context: readonly AgentMessage[] | undefined
       const shorten = (summary: string) => {
-        const told = this.#access.api.userMessage(`Summary of the conversation until here:\n\n${summary}`)
+        const told = userMessage(`Summary of the conversation until here:\n\n${summary}`)
         return [...parts.head, told, ...parts.young]
       }
       const result = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
@@ -73,7 +74,7 @@ export class Compactor {
   /** Instructions, what is to be summarised, what stays. Undefined when there is nothing worth summarising. */
   #part(messages: readonly AgentMessage[]) {
     const { api } = this.#access
-    const headLength = messages.findIndex((message) => !api.isInstructions(message))
+    const headLength = messages.findIndex((message) => !isInstructions(message))
     const { keepMessages = DEFAULT_KEEP } = this.#compaction
     if (headLength < 0) return undefined
     let cut = messages.length - keepMessages

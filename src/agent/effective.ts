@@ -1,5 +1,6 @@
 import type { CompleteResult, Operation } from '../dispatcher/index.ts'
 import { toContent } from '../internal/json.ts'
+import { readTurn } from './call-model.ts'
 import type { LoopState } from './loop.ts'
 import type { ModelApi } from './model-api.ts'
 import type { AgentMessage, ExecAgentOptions } from './types.ts'
@@ -32,7 +33,8 @@ export function takeOutcome(api: ModelApi, state: LoopState, { content = '' }: C
   const end = state.messages.findLastIndex((message) => !isLastWord(message)) + 1
   const said = state.messages.slice(end)
   if (said.length === 0) return
-  const instead = content === '' ? [] : api.read(api.standIn({ content }), () => '').messages
+  const reply = api.format.write({ response: { content } }, {})
+  const instead = content === '' ? [] : readTurn(api, reply, () => '', true).messages
   state.messages = [...state.messages.slice(0, end), ...instead]
 }
 

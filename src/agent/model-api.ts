@@ -1,6 +1,6 @@
-import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
-import { chatApi } from './chat.ts'
-import { responsesApi } from './responses.ts'
+import type { LlmRequest } from '../hooks/index.ts'
+import type { WireFormat } from '../wire/format.ts'
+import type { Loose } from '../wire/reading.ts'
 import type { Agent, AgentMessage, JsonSchema, OpenAIClient } from './types.ts'
 
 /** A tool as the model is told of it. */
@@ -20,39 +20,41 @@ export interface ModelToolCall {
   readonly custom?: boolean
 }
 
-/** What a reply says. */
-export interface ModelTurn {
-  /** To be put behind the conversation. */
+/** A reply in which each call has an id, and what of it goes behind the conversation. */
+export interface Said {
+  readonly reply: Loose
   readonly messages: readonly AgentMessage[]
-  readonly content: string
-  readonly toolCalls: readonly ModelToolCall[]
-  /** Whether the reply says how many tokens it took. */
-  readonly metered: boolean
 }
 
-/** One of the two ways in which the `openai` client speaks with a model. */
+/** One of the two ways in which the `openai` client speaks with a model: what a conversation looks like in it. */
 export interface ModelApi {
+  readonly format: WireFormat
   /** The first messages of a conversation. */
   open(agent: Agent, messages: readonly AgentMessage[], prompt: string | undefined): readonly AgentMessage[]
-  userMessage(text: string): AgentMessage
-  request(agent: Agent, messages: readonly AgentMessage[], tools: readonly ToolDefinition[]): LlmRequest
+  /** What the API has under names of its own in a request. */
+  fields(agent: Agent, messages: readonly AgentMessage[]): LlmRequest
+  tool(definition: ToolDefinition): Loose
   send(
     client: OpenAIClient,
     request: LlmRequest,
     options: { signal: AbortSignal | undefined },
   ): PromiseLike<unknown>
-  /** Reads a stream into the reply that it would have been. */
-  collect(stream: AsyncIterable<unknown>, onText: (text: string) => void): Promise<unknown>
-  read(reply: unknown, newId: () => string): ModelTurn
+  /**
+   * `madeUp`: a gate's reply, not the model's.
+   *
+   * @throws Error when the reply is none.
+   */
+  said(reply: unknown, newId: () => string, madeUp: boolean): Said
   toolResult(call: ModelToolCall, content: string): AgentMessage
-  /** The reply that a gate gives in the model's place. */
-  standIn(message: LlmResponse): unknown
   /** Whether a conversation may be cut before this message: never between a call and its result. */
   startsTurn(message: AgentMessage, before: AgentMessage | undefined): boolean
-  /** Whether it is the agent's instructions, which no summary replaces. */
-  isInstructions(message: AgentMessage): boolean
 }
 
-export function modelApi(agent: Agent): ModelApi {
-  return agent.api === 'responses' ? responsesApi : chatApi
+export function userMessage(content: string): AgentMessage {
+  return { role: 'user', content }
+}
+
+/** Whether it is the agent's instructions, which no summary replaces. */
+export function isInstructions({ role }: AgentMessage): boolean {
+  return role === 'system' || role === 'developer'
 }

@@ -19,6 +19,7 @@ const COUNTS = [
   { inputTokens: 1_234, outputTokens: 56 },
   { inputTokens: 1_234, outputTokens: 56, cachedInputTokens: 1_000 },
   { inputTokens: 300_000, outputTokens: 9, cachedInputTokens: 250_000 },
+  { inputTokens: 9_000, outputTokens: 9, cachedInputTokens: 5_000, cacheCreationInputTokens: 3_000 },
 ]
 
 describe('installedPrices', () => {
@@ -26,10 +27,12 @@ describe('installedPrices', () => {
     const price = installedPrices()
     for (const usage of [...COUNTS, ...COUNTS]) {
       const { inputTokens: input_tokens, outputTokens: output_tokens, cachedInputTokens } = usage
+      const { cacheCreationInputTokens } = usage
       const counts = {
         input_tokens,
         output_tokens,
         ...(cachedInputTokens !== undefined && { cache_read_tokens: cachedInputTokens }),
+        ...(cacheCreationInputTokens !== undefined && { cache_write_tokens: cacheCreationInputTokens }),
       }
       const expected = calcPrice(counts, model, { providerId: provider })?.total_price
       expect(expected, `${provider} ${model}`).toBeTypeOf('number')

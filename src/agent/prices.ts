@@ -1,6 +1,7 @@
 import type { PriceOf } from '../dispatcher/index.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import type { Agent } from './types.ts'
 
@@ -47,7 +48,10 @@ function pricesOf({ calcPrice }: GenaiPrices): PriceOf {
     const counts = {
       input_tokens: usage.inputTokens,
       output_tokens: usage.outputTokens,
-      ...(usage.cachedInputTokens !== undefined && { cache_read_tokens: usage.cachedInputTokens }),
+      ...defined({
+        cache_read_tokens: usage.cachedInputTokens,
+        cache_write_tokens: usage.cacheCreationInputTokens,
+      }),
     }
     try {
       const price = calcPrice(counts, model, { providerId: LIBRARY_NAMES[provider] ?? provider })
@@ -69,6 +73,7 @@ const KNOWN_FOR_MS = 60_000
 interface FlatPrices {
   readonly input: number
   readonly cachedInput: number
+  readonly cacheCreation: number
   readonly output: number
   /** On the monotonic clock. */
   readonly until: number
@@ -78,22 +83,33 @@ interface FlatPrices {
 function flatPrices({ model, model_price: prices }: Priced): FlatPrices | undefined {
   // A list depends on the date or the time of day, an object on the count, `requests_*` is paid per call.
   if (Array.isArray(model.prices)) return undefined
-  const { input_mtok: input, output_mtok: output, cache_read_mtok: cachedInput = input } = prices
+  const {
+    input_mtok: input,
+    output_mtok: output,
+    cache_read_mtok: cachedInput = input,
+    cache_write_mtok: cacheCreation = input,
+  } = prices
   if (Object.keys(prices).some((unit) => unit.startsWith('requests'))) return undefined
-  if (typeof input !== 'number' || typeof output !== 'number' || typeof cachedInput !== 'number') {
-    return undefined
-  }
-  return { input, cachedInput, output, until: performance.now() + KNOWN_FOR_MS }
+  const numbers = { input, cachedInput, cacheCreation, output }
+  if (Object.values(numbers).some((price) => typeof price !== 'number')) return undefined
+  return { ...(numbers as Omit<FlatPrices, 'until'>), until: performance.now() + KNOWN_FOR_MS }
 }
 
 /** Undefined for counts that cannot be right. */
 function flatCost(
-  { input, cachedInput, output }: FlatPrices,
-  { inputTokens, outputTokens, cachedInputTokens = 0 }: TokenUsage,
+  prices: FlatPrices,
+  { inputTokens, outputTokens, cachedInputTokens = 0, cacheCreationInputTokens = 0 }: TokenUsage,
 ): number | undefined {
-  const fresh = inputTokens - cachedInputTokens
-  if (!(fresh >= 0 && cachedInputTokens >= 0 && outputTokens >= 0)) return undefined
-  return (input * fresh) / 1e6 + (cachedInput * cachedInputTokens) / 1e6 + (output * outputTokens) / 1e6
+  const fresh = inputTokens - cachedInputTokens - cacheCreationInputTokens
+  if (!(fresh >= 0 && cachedInputTokens >= 0 && cacheCreationInputTokens >= 0 && outputTokens >= 0))
+    return undefined
+  const { input, cachedInput, cacheCreation, output } = prices
+  const perMillion =
+    input * fresh +
+    cachedInput * cachedInputTokens +
+    cacheCreation * cacheCreationInputTokens +
+    output * outputTokens
+  return perMillion / 1e6
 }
 
 /** @throws HookspanError `INVALID_OPTION` when the agent has a cost limit that nothing can hold. */

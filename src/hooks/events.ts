@@ -7,6 +7,7 @@ import type {
   LlmResponse,
   PendingTool,
   StopReason,
+  StreamEndKind,
   TokenUsage,
   ToolCallOutcome,
   ToolCallRequest,
@@ -279,8 +280,7 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   readonly executionTimeMs: number
   /** True when a scripted model answered, in this process or over HTTP, so that no price and no latency of it is real. */
   readonly mocked?: boolean
-  /** `abandoned`: the reader of the stream stopped before its end. */
-  readonly streamEnd?: 'finished' | 'abandoned' | 'cut'
+  readonly streamEnd?: StreamEndKind
 }
 
 export interface LlmCallErrorEvent extends EventBase, LlmCallContext {

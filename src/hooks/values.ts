@@ -33,6 +33,8 @@ export interface TokenUsage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens?: number
+  /** Part of the input that the provider wrote to its cache. */
+  readonly cacheCreationInputTokens?: number
   readonly reasoningTokens?: number
 }
 
@@ -61,17 +63,55 @@ export interface PendingTool {
  */
 export type LlmRequest = Readonly<Record<string, unknown>>
 
-/** A model reply, the same for every provider. */
-export interface LlmResponse {
-  readonly id?: string
-  /** The model that answered; may differ from the one that was asked. */
-  readonly model?: string
-  readonly finishReasons?: readonly string[]
+/** A tool call that the model's provider ran by itself, or a call to it that its reply tells of. */
+export interface ProviderToolCall {
+  /** The provider's id of the call; empty where it has none. */
+  readonly toolCallId: string
+  /** `web_search`, `code_interpreter`, the name of an MCP server's tool, ... */
+  readonly apiName: string
+  /** The tool's home: an MCP server's name, else whose tool it is: `openai`, `anthropic`, `google`. */
+  readonly identifier: string
+  readonly args: unknown
+  /** As the provider gave it; absent where the reply does not hold it. */
+  readonly result?: unknown
+  /** Absent where the reply does not say. */
+  readonly success?: boolean
+  readonly error?: unknown
+}
+
+/** A part of a message in the JSON shape of the OpenTelemetry GenAI conventions: `blob`, `uri`, `file`, `compaction`, ... */
+export type MessagePart = { readonly type: string } & Readonly<Record<string, unknown>>
+
+/** What one choice of a reply says. */
+export interface LlmMessage {
   readonly content?: string
   readonly reasoning?: string
   readonly toolCalls?: readonly ToolCallRequest[]
   readonly refusal?: string
+  /** What the provider ran to come to the reply. */
+  readonly providerToolCalls?: readonly ProviderToolCall[]
+  /** What is none of the above: images, audio, files, a compacted conversation, what a provider adds. */
+  readonly parts?: readonly MessagePart[]
 }
+
+/** A model reply, the same for every provider. */
+export interface LlmResponse extends LlmMessage {
+  readonly id?: string
+  /** The model that answered; may differ from the one that was asked. */
+  readonly model?: string
+  /** One for each choice, in the provider's words; `error` for a choice that was cut off. */
+  readonly finishReasons?: readonly string[]
+  /** Where the provider keeps conversations: the one that the reply belongs to. */
+  readonly conversationId?: string
+  /** Further choices, where more than one was asked for. */
+  readonly alternatives?: readonly LlmMessage[]
+}
+
+/**
+ * How a streamed reply ended: whole, its reader stopped before its end, or it stopped by itself before the model said
+ * that it was done.
+ */
+export type StreamEndKind = 'finished' | 'abandoned' | 'cut'
 
 /** What answers a tool call in the tool's place. */
 export type ToolMock =

@@ -73,7 +73,7 @@ const INPUT_FIELDS = [
   'systemInstruction',
 ]
 /** Fields of a reply; the calls it asks for keep their arguments, or the tools would not work. */
-const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal']
+const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal', 'parts', 'providerToolCalls', 'alternatives']
 
 /**
  * Replaces what must not go to a model, or come from one, or out of a tool: by form (mail addresses, card numbers that

@@ -2,7 +2,8 @@ import type { Attributes } from '@opentelemetry/api'
 import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { safeStringify, withoutBytes } from '../internal/json.ts'
-import { requestContent, responseMessage, textMessage } from '../wire/messages.ts'
+import { outputMessages, textMessage } from '../wire/parts.ts'
+import { requestContent } from '../wire/request.ts'
 import { fitJson, fits, fitText } from './fit-json.ts'
 import { GEN_AI, HOOKSPAN } from './names.ts'
 
@@ -49,7 +50,7 @@ export class ContentWriter {
   }
 
   response(response: LlmResponse): this {
-    this.#json(GEN_AI.outputMessages, [responseMessage(response)])
+    this.#json(GEN_AI.outputMessages, outputMessages(response))
     return this
   }
 

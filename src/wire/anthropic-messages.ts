@@ -1,103 +1,305 @@
-import type { TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import type { LlmRequest, LlmResponse, MessagePart, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
+import { pieces } from './events.ts'
+import type { Collector, WireFormat } from './format.ts'
 import {
+  byType,
+  type ChatMessage,
+  mediaPart,
+  otherPart,
+  type PartReader,
+  partsOf,
+  providerParts,
+  reasoningPart,
+  textPart,
+  toolCallPart,
+  toolResultPart,
+} from './parts.ts'
+import {
+  argumentsText,
   asCount,
-  asList,
+  asName,
   asObject,
+  asObjects,
   asText,
-  type ChunkReader,
+  joined,
   type LlmReading,
   type Loose,
   parseArguments,
-  responseOf,
-  usageOf,
+  present,
+  readUsage,
+  type UsageNames,
+  writeUsage,
 } from './reading.ts'
 
-/** `message` objects of Anthropic's messages API. */
-export function isAnthropicMessage(reply: Loose): boolean {
-  return reply.type === 'message' && Array.isArray(reply.content)
+const USAGE: UsageNames = [
+  ['inputTokens', 'input_tokens'],
+  ['outputTokens', 'output_tokens'],
+  ['cachedInputTokens', 'cache_read_input_tokens'],
+  ['cacheCreationInputTokens', 'cache_creation_input_tokens'],
+  ['reasoningTokens', 'output_tokens_details', 'thinking_tokens'],
+]
+const OWNER = 'anthropic'
+
+const known = byType({
+  text: (part) => textPart(part.text),
+  thinking: (part) => reasoningPart(part.thinking),
+  tool_use: (part) => toolCallPart(part.id, part.name, part.input),
+  tool_result: (part) => toolResultPart(part.tool_use_id, part.content),
+  image: (part) => sourcePart('image', part),
+  document: (part) => sourcePart('document', part),
+  container_upload: (part) => mediaPart('document', { fileId: part.file_id }),
+})
+
+/** The calls that Anthropic ran, and their results, have names of their own. */
+const part: PartReader = (block) => {
+  const told = known(block)
+  if (told !== undefined) return told
+  if (isRun(block)) return providerParts(runOf(block))
+  return isResult(block) ? providerParts(answered(undefined, block)).slice(1) : undefined
 }
 
-export function readAnthropicMessage(reply: Loose): LlmReading {
-  const blocks = asList(reply.content).map((block) => asObject(block) ?? {})
-  const usage = anthropicUsage(asObject(reply.usage))
-  const stop = asText(reply.stop_reason)
+/** The messages API of Anthropic. */
+export const messages: WireFormat = {
+  name: 'messages',
+  route: /\/v1\/messages$/,
+  idPrefix: 'msg',
+  isRequest: (request) =>
+    Array.isArray(request.messages) &&
+    (request.system !== undefined || asObjects(request.tools).some((tool) => 'input_schema' in tool)),
+  isReply: (reply) => reply.type === 'message' && Array.isArray(reply.content),
+  isChunk: (chunk) => /^(message|content_block)_/.test(asText(chunk.type) ?? ''),
+  fields: ({ messages, system, tools }) => ({ messages, instructions: system, tools }),
+  message: ({ role, content }, read): ChatMessage => ({
+    role: asText(role) ?? 'user',
+    parts: partsOf(content, read),
+  }),
+  part,
+  read,
+  collector: () => new MessageCollector(),
+  textOf: (event) => asText(asObject(event.delta)?.text),
+  write,
+  events,
+}
+
+function sourcePart(modality: string, { source, type }: Loose): MessagePart {
+  const { media_type: mimeType, data, url, file_id: fileId, ...rest } = asObject(source) ?? {}
+  if (rest.type === 'text') return textPart(data)
+  if (rest.type === 'content') return otherPart({ type, ...rest })
+  return mediaPart(modality, { data, url, fileId, mimeType })
+}
+
+const isRun = ({ type }: Loose) => type === 'server_tool_use' || type === 'mcp_tool_use'
+const isResult = ({ type }: Loose) => /_tool_result$/.test(asText(type) ?? '')
+
+function runOf(block: Loose): ProviderToolCall {
   return {
-    response: responseOf({
-      id: asText(reply.id),
-      model: asText(reply.model),
+    toolCallId: asText(block.id) ?? '',
+    apiName: asText(block.name) ?? '',
+    identifier: asName(block.server_name) ?? OWNER,
+    args: parseArguments(block.input),
+  }
+}
+
+/** A result of a call in an earlier message names the tool by its type alone. */
+function answered(run: ProviderToolCall | undefined, block: Loose): ProviderToolCall {
+  const { content, is_error, tool_use_id: id, type } = block
+  const failed = is_error === true || /_error$/.test(asText(asObject(content)?.type) ?? '')
+  const name = String(type).replace(/_tool_result$/, '')
+  return {
+    ...(run ?? runOf({ id, name })),
+    ...(failed ? { error: content } : { result: content }),
+    success: !failed,
+  }
+}
+
+function read(reply: Loose): LlmReading {
+  const blocks = asObjects(reply.content)
+  const texts = (type: 'text' | 'thinking') =>
+    joined(blocks.filter((block) => block.type === type).map((block) => asText(block[type]) ?? ''))
+  const runs: ProviderToolCall[] = blocks.filter(isRun).map(runOf)
+  for (const block of blocks.filter(isResult)) {
+    const at = runs.findIndex(({ toolCallId }) => toolCallId === block.tool_use_id)
+    runs[at < 0 ? runs.length : at] = answered(runs[at], block)
+  }
+  const stop = asName(reply.stop_reason)
+  const usage = countedUsage(reply.usage)
+  return {
+    response: present<LlmResponse>({
+      id: asName(reply.id),
+      model: asName(reply.model),
       finishReasons: stop === undefined ? undefined : [stop],
-      content: joined(blocks, 'text'),
-      reasoning: joined(blocks, 'thinking'),
-      toolCalls: blocks.flatMap(toolUse),
+      content: texts('text'),
+      reasoning: texts('thinking'),
+      toolCalls: blocks
+        .filter(({ type }) => type === 'tool_use')
+        .map(({ id, name, input }) => ({
+          toolCallId: asText(id) ?? '',
+          apiName: asText(name) ?? '',
+          args: parseArguments(input),
+        })),
+      providerToolCalls: runs,
+      parts: blocks
+        .filter((block) => !SAID.includes(block.type) && !isRun(block) && !isResult(block))
+        .map(otherPart),
     }),
     ...(usage && { usage }),
   }
 }
 
-function joined(blocks: readonly Loose[], type: 'text' | 'thinking'): string | undefined {
-  const texts = blocks.filter((block) => block.type === type).map((block) => asText(block[type]) ?? '')
-  return texts.length > 0 ? texts.join('') : undefined
+const SAID: readonly unknown[] = ['text', 'thinking', 'tool_use']
+
+/** Anthropic counts cached tokens apart; the conventions count them as part of the input. */
+function countedUsage(value: unknown): TokenUsage | undefined {
+  const usage = readUsage(value, USAGE)
+  return usage && { ...usage, inputTokens: usage.inputTokens + cachedTokens(usage) }
 }
 
-function toolUse(block: Loose): ToolCallRequest[] {
-  if (block.type !== 'tool_use') return []
-  return [
-    {
-      toolCallId: asText(block.id) ?? '',
-      apiName: asText(block.name) ?? '',
-      args: parseArguments(block.input),
-    },
-  ]
+function cachedTokens({ cachedInputTokens = 0, cacheCreationInputTokens = 0 }: TokenUsage): number {
+  return cachedInputTokens + cacheCreationInputTokens
 }
 
-/** Anthropic counts cached tokens apart; the convention counts them as part of the input. */
-function anthropicUsage(usage: Loose | undefined): TokenUsage | undefined {
-  if (usage === undefined) return undefined
-  const read = asCount(usage.cache_read_input_tokens)
-  const written = asCount(usage.cache_creation_input_tokens) ?? 0
-  const input = asCount(usage.input_tokens)
-  return usageOf(
-    input === undefined ? undefined : input + (read ?? 0) + written,
-    asCount(usage.output_tokens),
-    read,
-  )
-}
-
-/** Events of a streamed message: blocks by index, counts in the first and the last event. */
-export class AnthropicEventReader implements ChunkReader {
+/** Blocks by index; what is counted stands in the first and the last event. */
+class MessageCollector implements Collector {
   #message: Loose = {}
-  #stop: unknown
-  #usage: Loose = {}
+  #end: Loose = {}
   readonly #blocks = new Map<number, Loose>()
+  ended = false
 
-  push(value: unknown): void {
-    const event = asObject(value)
-    if (event === undefined) return
+  push(event: Loose): void {
     const index = asCount(event.index) ?? 0
-    if (event.type === 'message_start') {
-      this.#message = asObject(event.message) ?? {}
-      this.#usage = { ...asObject(this.#message.usage) }
-    } else if (event.type === 'content_block_start') {
+    if (event.type === 'message_start') this.#message = { ...asObject(event.message) }
+    else if (event.type === 'content_block_start')
       this.#blocks.set(index, { ...asObject(event.content_block) })
-    } else if (event.type === 'content_block_delta') {
-      this.#delta(this.#blocks.get(index), asObject(event.delta) ?? {})
-    } else if (event.type === 'message_delta') {
-      this.#stop = asObject(event.delta)?.stop_reason
-      this.#usage = { ...this.#usage, ...asObject(event.usage) }
+    else if (event.type === 'content_block_delta') this.#grow(index, asObject(event.delta) ?? {})
+    else if (event.type === 'message_delta') {
+      this.#end = { ...this.#end, ...asObject(event.delta) }
+      this.#message.usage = { ...asObject(this.#message.usage), ...asObject(event.usage) }
+    }
+    this.ended ||= event.type === 'message_stop' || asName(this.#end.stop_reason) !== undefined
+  }
+
+  /** `text`, `thinking` and `signature` grow; a call's arguments come as pieces of JSON. */
+  #grow(index: number, { type: _type, citation: _citation, partial_json: json, ...delta }: Loose): void {
+    const block = this.#blocks.get(index)
+    if (block === undefined) return
+    if (typeof json === 'string') block.input = (asText(block.input) ?? '') + json
+    for (const [field, piece] of Object.entries(delta)) {
+      if (typeof piece === 'string') block[field] = (asText(block[field]) ?? '') + piece
     }
   }
 
-  #delta(block: Loose | undefined, delta: Loose): void {
-    if (block === undefined) return
-    if (typeof delta.text === 'string') block.text = (asText(block.text) ?? '') + delta.text
-    if (typeof delta.thinking === 'string') block.thinking = (asText(block.thinking) ?? '') + delta.thinking
-    if (typeof delta.partial_json === 'string') block.json = (asText(block.json) ?? '') + delta.partial_json
-  }
-
-  read(): LlmReading {
-    const content = [...this.#blocks.entries()]
+  reply(): Loose {
+    const content = [...this.#blocks]
       .sort(([a], [b]) => a - b)
-      .map(([, block]) => (block.json === undefined ? block : { ...block, input: block.json }))
-    return readAnthropicMessage({ ...this.#message, content, stop_reason: this.#stop, usage: this.#usage })
+      .map(([, block]) => ('input' in block ? { ...block, input: parseArguments(block.input) } : block))
+    const cut = this.ended ? {} : { stop_reason: 'error' }
+    return { type: 'message', role: 'assistant', ...this.#message, content, ...this.#end, ...cut }
   }
+}
+
+/** The words of chat completions; any other is taken as Anthropic's own. */
+const STOPS: Readonly<Record<string, string>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'refusal',
+}
+
+function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
+  const { id = 'stand-in', model = asText(request.model), toolCalls = [] } = response
+  const reason = response.finishReasons?.[0] ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop')
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    ...(model !== undefined && { model }),
+    content: writeBlocks(response),
+    stop_reason: Object.hasOwn(STOPS, reason) ? STOPS[reason] : reason,
+    stop_sequence: null,
+    usage: usage
+      ? writeUsage({ ...usage, inputTokens: usage.inputTokens - cachedTokens(usage) }, USAGE)
+      : { input_tokens: 0, output_tokens: 0 },
+  }
+}
+
+function writeBlocks(response: LlmResponse): Loose[] {
+  const { reasoning, content, refusal, toolCalls = [], providerToolCalls = [], parts = [] } = response
+  const text = content ?? refusal
+  return [
+    ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: '' }]),
+    ...providerToolCalls.flatMap(writeRun),
+    ...(text === undefined ? [] : [{ type: 'text', text }]),
+    ...parts,
+    ...toolCalls.map((call) => ({
+      type: 'tool_use',
+      id: call.toolCallId,
+      name: call.apiName,
+      input: parseArguments(argumentsText(call)),
+    })),
+  ]
+}
+
+function writeRun({
+  toolCallId: id,
+  apiName: name,
+  identifier,
+  args,
+  ...outcome
+}: ProviderToolCall): Loose[] {
+  const own = identifier === OWNER
+  const asked = own
+    ? { type: 'server_tool_use', id, name, input: args }
+    : { type: 'mcp_tool_use', id, name, server_name: identifier, input: args }
+  const content = outcome.error ?? outcome.result
+  if (content === undefined) return [asked]
+  // All ways to search tools have results of one type.
+  const type = own ? `${name.replace(/^tool_search_tool_.*/, 'tool_search')}_tool_result` : 'mcp_tool_result'
+  return [asked, { type, tool_use_id: id, content, ...(!own && { is_error: outcome.success === false }) }]
+}
+
+function events(reply: Loose): Loose[] {
+  const { content, stop_reason, stop_sequence, usage, ...message } = reply
+  const { output_tokens, ...input } = asObject(usage) ?? {}
+  return [
+    {
+      type: 'message_start',
+      message: {
+        ...message,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { ...input, output_tokens: 1 },
+      },
+    },
+    ...asObjects(content).flatMap((block, index) => [
+      { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[String(block.type)] } },
+      ...deltas(block).map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason, stop_sequence }, usage },
+    { type: 'message_stop' },
+  ]
+}
+
+const EMPTY: Readonly<Record<string, Loose>> = {
+  text: { text: '' },
+  thinking: { thinking: '', signature: '' },
+  tool_use: { input: {} },
+  server_tool_use: { input: {} },
+  mcp_tool_use: { input: {} },
+}
+
+function deltas(block: Loose): Loose[] {
+  if (block.type === 'text') return pieces(block.text).map((text) => ({ type: 'text_delta', text }))
+  if (block.type === 'thinking') {
+    return [
+      ...pieces(block.thinking).map((thinking) => ({ type: 'thinking_delta', thinking })),
+      { type: 'signature_delta', signature: block.signature },
+    ]
+  }
+  if (!('input' in block)) return []
+  return pieces(JSON.stringify(block.input)).map((partial_json) => ({
+    type: 'input_json_delta',
+    partial_json,
+  }))
 }

@@ -1,157 +1,361 @@
-import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import type { LlmMessage, LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import { interleave, pieces } from './events.ts'
+import type { Collector, WireFormat } from './format.ts'
+import {
+  byType,
+  type ChatMessage,
+  isMedia,
+  mediaPart,
+  type PartReader,
+  partsOf,
+  reasoningPart,
+  refusalPart,
+  textPart,
+  toolCallPart,
+  toolResultPart,
+} from './parts.ts'
 import {
   argumentsOf,
+  argumentsText,
   asCount,
   asList,
+  asName,
   asObject,
+  asObjects,
   asText,
-  type ChunkReader,
+  exactArguments,
+  joined,
   type LlmHead,
   type LlmReading,
   type Loose,
-  responseOf,
-  usageOf,
+  present,
+  readUsage,
+  type UsageNames,
+  writeUsage,
 } from './reading.ts'
 
-/** `chat.completion` objects of the chat completions API. */
-export function isChatCompletion(reply: Loose): boolean {
-  return Array.isArray(reply.choices)
+const USAGE: UsageNames = [
+  ['inputTokens', 'prompt_tokens'],
+  ['outputTokens', 'completion_tokens'],
+  ['cachedInputTokens', 'prompt_tokens_details', 'cached_tokens'],
+  ['cacheCreationInputTokens', 'prompt_tokens_details', 'cache_write_tokens'],
+  ['reasoningTokens', 'completion_tokens_details', 'reasoning_tokens'],
+]
+
+const url = (value: unknown) => asText(value) ?? asText(asObject(value)?.url)
+
+const part = byType({
+  text: (part) => textPart(part.text),
+  refusal: (part) => refusalPart(part.refusal),
+  // Mistral's: a list of texts.
+  thinking: (part) => reasoningPart(asText(part.thinking) ?? textIn(part.thinking)),
+  image_url: (part) => mediaPart('image', { url: url(part.image_url) }),
+  video_url: (part) => mediaPart('video', { url: url(part.video_url) }),
+  audio_url: (part) => mediaPart('audio', { url: url(part.audio_url) }),
+  document_url: (part) => mediaPart('document', { url: url(part.document_url) }),
+  input_audio: ({ input_audio: audio }) => {
+    const { data, format } = asObject(audio) ?? { data: audio }
+    return mediaPart('audio', { data, ...(typeof format === 'string' && { mimeType: `audio/${format}` }) })
+  },
+  file: (part) => {
+    const { file_id: fileId, file_data: data } = asObject(part.file) ?? {}
+    return mediaPart('document', { fileId, data })
+  },
+})
+
+/** The chat completions API, legacy completions and the many servers that speak it. */
+export const chat: WireFormat = {
+  name: 'chat',
+  route: /\/chat\/completions$/,
+  idPrefix: 'chatcmpl',
+  endMarker: '[DONE]',
+  isRequest: (request) => request.messages !== undefined || typeof request.prompt === 'string',
+  isReply: (reply) => Array.isArray(reply.choices),
+  isChunk: (chunk) => Array.isArray(chunk.choices),
+  fields: ({ messages, prompt, tools }) => ({
+    messages: messages ?? prompt,
+    instructions: undefined,
+    tools,
+  }),
+  message: convert,
+  part,
+  read: (reply) => new ChatReading(reply),
+  collector: () => new ChatCollector(),
+  textOf: ({ choices }) => {
+    const first = asObjects(choices).find(({ index = 0 }) => index === 0)
+    return asText(asObject(first?.delta)?.content)
+  },
+  write,
+  events,
 }
 
-export function readChatCompletion(reply: Loose): LlmReading {
-  return new ChatReading(reply)
+/** A message that has a role, of whichever API. */
+function convert(message: Loose, read: PartReader): ChatMessage {
+  const { role, content, name, reasoning_content, reasoning, refusal, tool_call_id, tool_calls } = message
+  const named = typeof name === 'string' ? { name } : {}
+  if (role === 'tool' && !(Array.isArray(content) && tool_call_id === undefined)) {
+    return { role, parts: [toolResultPart(tool_call_id, content)], ...named }
+  }
+  const thought = asText(reasoning_content) ?? asText(reasoning)
+  const parts = [
+    ...(thought === undefined ? [] : [reasoningPart(thought)]),
+    ...partsOf(content, read),
+    ...(typeof refusal === 'string' ? [refusalPart(refusal)] : []),
+    ...asObjects(tool_calls).flatMap((call) => {
+      const fn = functionOf(call)
+      return fn === undefined
+        ? []
+        : [toolCallPart(call.id, fn.name, exactArguments(fn.arguments ?? fn.input))]
+    }),
+  ]
+  return { role: asText(role) ?? 'user', parts, ...named }
+}
+
+function functionOf(call: Loose): Loose | undefined {
+  return asObject(call.function) ?? asObject(call.custom)
+}
+
+function textIn(content: unknown): string | undefined {
+  return joined(asObjects(content).map((part) => asText(part.text)))
 }
 
 /** Reads what was said when somebody asks for it: most calls are only counted, and arguments are costly to parse. */
 class ChatReading implements LlmReading {
   readonly head: LlmHead
   declare readonly usage?: TokenUsage
-  readonly #message: Loose
+  readonly #choices: readonly unknown[]
   #response: LlmResponse | undefined
 
   constructor(reply: Loose) {
-    const choices = asList(reply.choices)
-    this.#message = asObject(asObject(choices[0])?.message) ?? {}
-    this.head = responseOf({
-      id: asText(reply.id),
-      model: asText(reply.model),
-      finishReasons: finishReasonsOf(choices),
+    this.#choices = asList(reply.choices)
+    this.head = present<LlmHead>({
+      id: asName(reply.id),
+      model: asName(reply.model),
+      finishReasons: finishReasonsOf(this.#choices),
     })
-    const usage = chatUsage(reply.usage)
+    // Groq says it beside the last chunk.
+    const usage = readUsage(reply.usage ?? asObject(reply.x_groq)?.usage, USAGE)
     if (usage !== undefined) this.usage = usage
   }
 
   get response(): LlmResponse {
-    const message = this.#message
-    this.#response ??= responseOf({
+    if (this.#response !== undefined) return this.#response
+    const [first, ...others] = this.#choices
+    this.#response = {
       ...this.head,
-      content: asText(message.content),
-      reasoning: asText(message.reasoning_content) ?? asText(message.reasoning),
-      refusal: asText(message.refusal),
-      toolCalls: asList(message.tool_calls).flatMap(toolCall),
-    })
+      ...readChoice(first),
+      ...present({ alternatives: others.map(readChoice) }),
+    }
     return this.#response
   }
 }
 
-function finishReasonsOf(choices: readonly unknown[]): string[] {
-  const reasons: string[] = []
-  for (const choice of choices) {
-    const reason = asObject(choice)?.finish_reason
-    if (typeof reason === 'string' && reason !== '') reasons.push(reason)
-  }
-  return reasons
+/** One for each choice. A choice without a reason, beside others that have one, was cut off. */
+function finishReasonsOf(choices: readonly unknown[]): string[] | undefined {
+  const reasons = choices.map((choice) => asName(asObject(choice)?.finish_reason))
+  return reasons.some((reason) => reason !== undefined)
+    ? reasons.map((reason) => reason ?? 'error')
+    : undefined
 }
 
-function withUsage(usage: TokenUsage | undefined, fields: Parameters<typeof responseOf>[0]): LlmReading {
-  return { response: responseOf(fields), ...(usage && { usage }) }
+function readChoice(value: unknown): LlmMessage {
+  const choice = asObject(value) ?? {}
+  const message = asObject(choice.message) ?? {}
+  const { content, reasoning_content, reasoning, refusal, tool_calls, function_call, audio, images } = message
+  const list = asObjects(content)
+  const { data, id, transcript } = asObject(audio) ?? {}
+  const outdated = asName(asObject(function_call)?.name) === undefined ? [] : [{ function: function_call }]
+  const others = list.filter(({ type }) => type !== 'text' && type !== 'thinking')
+  return present<LlmMessage>({
+    content: asText(content) ?? textIn(list.filter(({ type }) => type === 'text')) ?? asText(choice.text),
+    reasoning:
+      asText(reasoning_content) ??
+      asText(reasoning) ??
+      joined(
+        asObjects(message.reasoning_details).map(({ text, summary }) => asText(text) ?? asText(summary)),
+      ) ??
+      joined(list.map(({ thinking }) => asText(thinking) ?? textIn(thinking))),
+    refusal: asText(refusal),
+    toolCalls: (asList(tool_calls).length > 0 ? asObjects(tool_calls) : outdated).flatMap(toolCall),
+    parts: [
+      ...(asName(data) === undefined ? [] : [{ ...mediaPart('audio', { data }), id, transcript }]),
+      ...partsOf([...others, ...asObjects(images)], part),
+    ],
+  })
 }
 
-function toolCall(value: unknown): ToolCallRequest[] {
-  const call = asObject(value)
-  const fn = asObject(call?.function) ?? asObject(call?.custom)
-  const name = asText(fn?.name)
-  if (call === undefined || name === undefined) return []
-  return [{ toolCallId: asText(call.id) ?? '', apiName: name, ...argumentsOf(fn?.arguments ?? fn?.input) }]
+function toolCall(call: Loose): ToolCallRequest[] {
+  const fn = functionOf(call)
+  const apiName = asText(fn?.name)
+  if (apiName === undefined) return []
+  return [{ toolCallId: asText(call.id) ?? '', apiName, ...argumentsOf(fn?.arguments ?? fn?.input) }]
 }
 
-function chatUsage(value: unknown): TokenUsage | undefined {
-  const usage = asObject(value)
-  if (usage === undefined) return undefined
-  return usageOf(
-    asCount(usage.prompt_tokens),
-    asCount(usage.completion_tokens),
-    asCount(asObject(usage.prompt_tokens_details)?.cached_tokens),
-    asCount(asObject(usage.completion_tokens_details)?.reasoning_tokens),
-  )
-}
-
-interface OpenCall {
-  id: string
-  name: string
-  arguments: string
+interface OpenChoice {
+  readonly message: Loose
+  readonly calls: Map<number, Loose & { function: { name: string; arguments: string } }>
+  finish: string | undefined
 }
 
 /** Parallel calls are told apart by their index, never by their order of arrival. */
-export class ChatChunkReader implements ChunkReader {
-  #id: string | undefined
-  #model: string | undefined
-  #content: string | undefined
-  #reasoning: string | undefined
-  #refusal: string | undefined
-  #usage: TokenUsage | undefined
-  readonly #finish = new Map<number, string>()
-  readonly #calls = new Map<number, OpenCall>()
+class ChatCollector implements Collector {
+  readonly #top: Loose = {}
+  readonly #choices = new Map<number, OpenChoice>()
 
-  push(value: unknown): void {
-    const chunk = asObject(value)
-    if (chunk === undefined) return
-    this.#id ??= asText(chunk.id)
-    this.#model ??= asText(chunk.model)
-    this.#usage = chatUsage(chunk.usage) ?? this.#usage
-    for (const item of asList(chunk.choices)) {
-      const choice = asObject(item)
-      const index = asCount(choice?.index) ?? 0
-      const reason = asText(choice?.finish_reason)
-      if (reason) this.#finish.set(index, reason)
-      if (index === 0) this.#delta(asObject(choice?.delta) ?? {})
-    }
+  push({ choices, usage, x_groq, ...top }: Loose): void {
+    // Azure begins with a chunk that has no id and no model.
+    for (const key in top) this.#top[key] ||= top[key]
+    const counted = asObject(usage) ?? asObject(asObject(x_groq)?.usage)
+    if (counted !== undefined) this.#top.usage = counted
+    for (const choice of asObjects(choices)) this.#choice(choice)
   }
 
-  #delta(delta: Loose): void {
-    this.#content = append(this.#content, delta.content)
-    this.#reasoning = append(this.#reasoning, delta.reasoning_content ?? delta.reasoning)
-    this.#refusal = append(this.#refusal, delta.refusal)
-    for (const item of asList(delta.tool_calls)) {
-      const part = asObject(item)
-      const fn = asObject(part?.function)
-      const index = asCount(part?.index) ?? 0
-      const call = this.#calls.get(index) ?? { id: '', name: '', arguments: '' }
-      call.id ||= asText(part?.id) ?? ''
-      call.name ||= asText(fn?.name) ?? ''
-      call.arguments += asText(fn?.arguments) ?? ''
-      this.#calls.set(index, call)
+  #choice({ index: position, finish_reason, delta: piece, text }: Loose): void {
+    const index = asCount(position) ?? 0
+    let choice = this.#choices.get(index)
+    if (choice === undefined) {
+      choice = { message: { role: 'assistant', content: null }, calls: new Map(), finish: undefined }
+      this.#choices.set(index, choice)
     }
+    // Some compatible servers say '' for a reason of no name.
+    choice.finish = asName(finish_reason) ?? choice.finish ?? asText(finish_reason)
+    const { tool_calls, role: _role, ...delta } = asObject(piece) ?? { content: text }
+    for (const key in delta) choice.message[key] = grown(choice.message[key], delta[key])
+    for (const call of asObjects(tool_calls)) this.#call(choice, call)
   }
 
-  read(): LlmReading {
-    const calls = [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => call)
-    return withUsage(this.#usage, {
-      id: this.#id,
-      model: this.#model,
-      finishReasons: [...this.#finish.values()],
-      content: this.#content,
-      reasoning: this.#reasoning,
-      refusal: this.#refusal,
-      toolCalls: calls.map((call) => ({
-        toolCallId: call.id,
-        apiName: call.name,
-        ...argumentsOf(call.arguments),
-      })),
+  /** Beside the known fields, what compatible servers add and want back, like Gemini's `extra_content`. */
+  #call({ calls }: OpenChoice, { index: position, id, type: _type, function: piece, ...added }: Loose): void {
+    const index = asCount(position) ?? 0
+    const fn = asObject(piece)
+    const call = calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
+    call.id ||= asText(id) ?? ''
+    call.function.name ||= asText(fn?.name) ?? ''
+    call.function.arguments += asText(fn?.arguments) ?? ''
+    calls.set(index, Object.assign(call, added))
+  }
+
+  get ended(): boolean {
+    for (const { finish } of this.#choices.values()) if (finish === undefined) return false
+    return this.#choices.size > 0
+  }
+
+  reply(): Loose {
+    const inOrder = [...this.#choices].sort(([a], [b]) => a - b)
+    const choices = inOrder.map(([index, { message, calls, finish = 'error' }]) => {
+      const tool_calls = [...calls].sort(([a], [b]) => a - b).map(([, call]) => call)
+      return {
+        index,
+        finish_reason: finish,
+        message: tool_calls.length > 0 ? { ...message, tool_calls } : message,
+      }
     })
+    return { ...this.#top, object: 'chat.completion', choices }
   }
 }
 
-function append(text: string | undefined, piece: unknown): string | undefined {
-  return typeof piece === 'string' ? (text ?? '') + piece : text
+/** A field of a message and one more piece of it: texts and lists grow, objects do so field by field. */
+function grown(had: unknown, piece: unknown): unknown {
+  if (piece === undefined || piece === null) return had
+  if (typeof had === 'string' && typeof piece === 'string') return had + piece
+  if (Array.isArray(piece) || Array.isArray(had)) return [...blocks(had), ...blocks(piece)]
+  const more = asObject(piece)
+  if (more === undefined) return piece
+  // An object of its own: the chunk belongs to its reader.
+  const fields = { ...asObject(had) }
+  for (const key in more)
+    fields[key] = key === 'id' || key === 'type' ? more[key] : grown(fields[key], more[key])
+  return fields
+}
+
+function blocks(content: unknown): readonly unknown[] {
+  return typeof content === 'string' ? [textBlock(content)] : asList(content)
+}
+
+function textBlock(text: string): Loose {
+  return { type: 'text', text }
+}
+
+function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
+  const { id = 'stand-in', model = asText(request.model), finishReasons = [], alternatives = [] } = response
+  return {
+    id,
+    object: 'chat.completion',
+    created: Math.floor(Date.now() / 1000),
+    ...(model !== undefined && { model }),
+    service_tier: 'default',
+    system_fingerprint: 'fp_scripted',
+    choices: [response, ...alternatives].map((message, index) => ({
+      index,
+      message: writeMessage(message),
+      logprobs: null,
+      finish_reason: finishReasons[index] ?? (message.toolCalls?.length ? 'tool_calls' : 'stop'),
+    })),
+    ...(usage && {
+      usage: { ...writeUsage(usage, USAGE), total_tokens: usage.inputTokens + usage.outputTokens },
+    }),
+  }
+}
+
+function writeMessage({ content, reasoning, refusal, toolCalls = [], parts = [] }: LlmMessage): Loose {
+  const audio = parts.find(({ type, modality }) => type === 'blob' && modality === 'audio')
+  const images = parts.filter((part) => isMedia(part) && part.modality === 'image')
+  const others = parts.filter((part) => part !== audio && !images.includes(part))
+  const list = [...(content === undefined ? [] : [textBlock(content)]), ...others]
+  return {
+    role: 'assistant',
+    content: others.length > 0 ? list : (content ?? null),
+    refusal: refusal ?? null,
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(audio && {
+      audio: { id: audio.id, data: audio.content, transcript: audio.transcript, expires_at: 0 },
+    }),
+    ...(images.length > 0 && {
+      images: images.map((part) => ({
+        type: 'image_url',
+        image_url: { url: part.uri ?? `data:${part.mime_type ?? 'image/png'};base64,${part.content}` },
+      })),
+    }),
+    ...(toolCalls.length > 0 && {
+      tool_calls: toolCalls.map((call) => ({
+        id: call.toolCallId,
+        type: 'function',
+        function: { name: call.apiName, arguments: argumentsText(call) },
+      })),
+    }),
+  }
+}
+
+function events(reply: Loose, request: LlmRequest, interleaved = false): Loose[] {
+  const { choices, usage, ...top } = reply
+  const envelope = { ...top, object: 'chat.completion.chunk' }
+  const includeUsage = asObject(request.stream_options)?.include_usage === true
+  const chunks = asObjects(choices).flatMap((choice) => {
+    const { content, reasoning_content, tool_calls, role, refusal, ...others } =
+      asObject(choice.message) ?? {}
+    const chunk = (delta: Loose, finish: unknown = null) => ({
+      ...envelope,
+      choices: [{ index: choice.index, delta, logprobs: null, finish_reason: finish }],
+      ...(includeUsage && { usage: null }),
+    })
+    return [
+      chunk({ role, content: typeof content === 'string' ? '' : content, refusal, ...others }),
+      ...pieces(reasoning_content).map((piece) => chunk({ reasoning_content: piece })),
+      ...pieces(content).map((piece) => chunk({ content: piece })),
+      ...callDeltas(asObjects(tool_calls), interleaved).map((delta) => chunk({ tool_calls: [delta] })),
+      chunk({}, choice.finish_reason),
+    ]
+  })
+  return [...chunks, ...(includeUsage && usage ? [{ ...envelope, choices: [], usage }] : [])]
+}
+
+function callDeltas(calls: readonly Loose[], interleaved: boolean): Loose[] {
+  const perCall = calls.map((call, index) => {
+    const fn = asObject(call.function)
+    return [
+      { ...call, index, function: { ...fn, arguments: '' } },
+      ...pieces(fn?.arguments).map((piece) => ({ index, function: { arguments: piece } })),
+    ]
+  })
+  return interleaved ? interleave(perCall) : perCall.flat()
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AnyChunkReader, readReply } from './formats.ts'
+import { AnyCollector, readReply } from './formats.ts'
 
 function readStream(chunks: readonly unknown[]) {
-  const reader = new AnyChunkReader()
+  const reader = new AnyCollector()
   for (const chunk of chunks) reader.push(chunk)
   return reader.read()
 }
@@ -69,6 +69,7 @@ describe('reading chat completions', () => {
       part(0, { id: 'a', function: { name: 'x', arguments: '{"y":' } }),
     ])
     expect(response).toEqual({
+      finishReasons: ['error'],
       content: 'half',
       toolCalls: [{ toolCallId: 'a', apiName: 'x', args: '{"y":' }],
     })
@@ -111,7 +112,7 @@ describe('reading responses', () => {
     expect(response).toMatchObject({
       id: 'resp_1',
       content: 'half',
-      finishReasons: ['in_progress'],
+      finishReasons: ['error'],
       toolCalls: [{ toolCallId: 'a', apiName: 'x', args: {} }],
     })
   })

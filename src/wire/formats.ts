@@ -1,71 +1,106 @@
-import { AnthropicEventReader, isAnthropicMessage, readAnthropicMessage } from './anthropic-messages.ts'
-import { ChatChunkReader, isChatCompletion, readChatCompletion } from './chat-completions.ts'
-import { asObject, type ChunkReader, type LlmReading } from './reading.ts'
-import { isResponse, ResponseEventReader, readResponse } from './responses.ts'
+import type { LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import { messages } from './anthropic-messages.ts'
+import { chat } from './chat-completions.ts'
+import type { Collector, WireFormat } from './format.ts'
+import { generateContent } from './generate-content.ts'
+import { languageModel } from './language-model.ts'
+import type { PartReader } from './parts.ts'
+import { asList, asObject, asObjects, asText, type LlmReading, type Loose, present } from './reading.ts'
+import { responses } from './responses.ts'
+
+/** Every format there is. The first that knows a value has it, so what is told apart by more comes first. */
+export const FORMATS: readonly WireFormat[] = [responses, generateContent, languageModel, messages, chat]
+
+export type FormatName = WireFormat['name']
+
+/** The stream of a reply that the format wrote, as it goes over HTTP: one text for each event. */
+export function serverSentEvents(
+  format: WireFormat,
+  reply: Loose,
+  request: LlmRequest,
+  interleaved?: boolean,
+): string[] {
+  const events = format.events(reply, request, interleaved).map((event) => {
+    const named = typeof event.type === 'string' ? `event: ${event.type}\n` : ''
+    return `${named}data: ${JSON.stringify(event)}\n\n`
+  })
+  return format.endMarker === undefined ? events : [...events, `data: ${format.endMarker}\n\n`]
+}
+
+/** Undefined for a request whose shape is nobody's. */
+export function formatOfRequest(request: Loose): WireFormat | undefined {
+  return FORMATS.find((format) => format.isRequest(request))
+}
+
+/** A part of a message in the words of one format, or else of any: conversations are handed from one to another. */
+export function partReader(first: WireFormat): PartReader {
+  return (part) => {
+    const own = first.part(part)
+    if (own !== undefined) return own
+    for (const format of FORMATS) {
+      const told = format === first ? undefined : format.part(part)
+      if (told !== undefined) return told
+    }
+    return undefined
+  }
+}
 
 /**
- * Understands a model's reply by its shape: chat completions, responses, Anthropic messages, plain text. What is
- * not understood gives an empty reading, never an error.
+ * Understands a model's reply by its shape: that of a format, or plain text. What is not understood gives an empty
+ * reading, never an error.
  */
 export function readReply(reply: unknown): LlmReading {
   if (typeof reply === 'string') return { response: { content: reply } }
   const object = asObject(reply)
   if (object === undefined) return { response: {} }
-  if (isChatCompletion(object)) return readChatCompletion(object)
-  if (isResponse(object)) return readResponse(object)
-  if (isAnthropicMessage(object)) return readAnthropicMessage(object)
-  return readPlain(object)
+  return (FORMATS.find((format) => format.isReply(object)) ?? { read: readPlain }).read(object)
 }
 
-/** A reply that is in our own words already: `{ content, toolCalls, usage, ... }`. */
-function readPlain(object: Record<string, unknown>): LlmReading {
-  const { usage, costUsd, response, ...fields } = object
+/** A reply that is in our own words already, as far as they are: `{ content, toolCalls, usage, ... }`. */
+function readPlain({ usage, costUsd, response, ...fields }: Loose): LlmReading {
   const own = asObject(response) ?? fields
-  const keys = ['id', 'model', 'finishReasons', 'content', 'reasoning', 'toolCalls', 'refusal']
-  const known = Object.fromEntries(keys.filter((key) => own[key] !== undefined).map((key) => [key, own[key]]))
   const counts = asObject(usage)
   return {
-    response: known,
-    ...(typeof counts?.inputTokens === 'number' && {
-      usage: counts as unknown as NonNullable<LlmReading['usage']>,
+    response: present<LlmResponse>({
+      id: asText(own.id),
+      model: asText(own.model),
+      finishReasons: asList(own.finishReasons).filter((reason) => typeof reason === 'string'),
+      content: asText(own.content),
+      reasoning: asText(own.reasoning),
+      refusal: asText(own.refusal),
+      toolCalls: asObjects(own.toolCalls).filter(
+        ({ apiName }) => typeof apiName === 'string',
+      ) as unknown as ToolCallRequest[],
     }),
+    ...(typeof counts?.inputTokens === 'number' && { usage: counts as unknown as TokenUsage }),
     ...(typeof costUsd === 'number' && { costUsd }),
   }
 }
 
-/** Puts a stream together, whichever API it comes from: its first chunk tells. */
-export class AnyChunkReader implements ChunkReader {
-  #reader: ChunkReader | undefined
+/** Puts a stream together, whichever format it has: its first chunk tells. Chunks may be plain texts, too. */
+export class AnyCollector {
+  #format: WireFormat | undefined
+  #collector: Collector | undefined
+  #text: string | undefined
 
   push(chunk: unknown): void {
-    this.#reader ??= readerFor(chunk)
-    this.#reader?.push(chunk)
+    if (typeof chunk === 'string') this.#text = (this.#text ?? '') + chunk
+    const object = asObject(chunk)
+    if (object === undefined) return
+    this.#format ??= FORMATS.find((format) => format.isChunk(object))
+    this.#collector ??= this.#format?.collector()
+    this.#collector?.push(object)
+  }
+
+  /** Whether the stream has said that it is whole; one of nobody's format cannot. */
+  get ended(): boolean {
+    return this.#collector?.ended ?? true
   }
 
   read(): LlmReading {
-    return this.#reader?.read() ?? { response: {} }
+    if (this.#collector !== undefined && this.#format !== undefined) {
+      return this.#format.read(this.#collector.reply())
+    }
+    return { response: this.#text === undefined ? {} : { content: this.#text } }
   }
-}
-
-class TextReader implements ChunkReader {
-  #text = ''
-
-  push(chunk: unknown): void {
-    if (typeof chunk === 'string') this.#text += chunk
-  }
-
-  read(): LlmReading {
-    return { response: { content: this.#text } }
-  }
-}
-
-function readerFor(chunk: unknown): ChunkReader | undefined {
-  if (typeof chunk === 'string') return new TextReader()
-  const object = asObject(chunk)
-  if (object === undefined) return undefined
-  if (Array.isArray(object.choices)) return new ChatChunkReader()
-  const type = typeof object.type === 'string' ? object.type : ''
-  if (type.startsWith('response.')) return new ResponseEventReader()
-  if (/^(message|content_block)_/.test(type)) return new AnthropicEventReader()
-  return undefined
 }

@@ -1,4 +1,5 @@
 import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import { toContent } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 
 /** What is understood of a model's reply, whoever made it. */
@@ -12,13 +13,7 @@ export interface LlmReading {
 }
 
 /** What a reply says of itself. */
-export type LlmHead = Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
-
-/** Puts a streamed reply together, chunk by chunk. Never throws for a chunk it does not understand. */
-export interface ChunkReader {
-  push(chunk: unknown): void
-  read(): LlmReading
-}
+export type LlmHead = Pick<LlmResponse, 'id' | 'model' | 'finishReasons' | 'conversationId'>
 
 export type Loose = Record<string, unknown>
 
@@ -30,12 +25,28 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** The objects of a list. */
+export function asObjects(value: unknown): readonly Loose[] {
+  return asList(value).filter(isRecord)
+}
+
 export function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** A text that says something: compatible servers send `''` for an id or a reason that they do not have. */
+export function asName(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
 export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+/** Texts as one; undefined where there is none. */
+export function joined(texts: readonly (string | undefined)[], separator = ''): string | undefined {
+  const said = texts.filter((text) => text !== undefined)
+  return said.length > 0 ? said.join(separator) : undefined
 }
 
 /** The model's arguments as a value; its own text where that is no JSON, so that nothing is lost. */
@@ -66,45 +77,48 @@ export function argumentsOf(text: unknown): { args: unknown; argsText?: string }
     : { args, argsText: text }
 }
 
+/** Arguments as a model writes them: its own text where that is known. */
+export function argumentsText({ args, argsText }: Pick<ToolCallRequest, 'args' | 'argsText'>): string {
+  return argsText ?? (args === undefined ? '{}' : toContent(args))
+}
+
 function saysExactly(value: unknown, text: string): boolean {
   return typeof value !== 'string' && JSON.stringify(value) === text
 }
 
-/** A response without its absent fields. */
-export function responseOf(fields: {
-  id?: string | undefined
-  model?: string | undefined
-  finishReasons?: readonly string[] | undefined
-  content?: string | undefined
-  reasoning?: string | undefined
-  refusal?: string | undefined
-  toolCalls?: readonly ToolCallRequest[] | undefined
-}): LlmResponse {
-  const { id, model, finishReasons, content, reasoning, refusal, toolCalls } = fields
-  const response: { -readonly [K in keyof LlmResponse]: LlmResponse[K] } = {}
-  if (id !== undefined) response.id = id
-  if (model !== undefined) response.model = model
-  if (finishReasons !== undefined && finishReasons.length > 0) response.finishReasons = finishReasons
-  if (content !== undefined) response.content = content
-  if (reasoning !== undefined) response.reasoning = reasoning
-  if (refusal !== undefined) response.refusal = refusal
-  if (toolCalls !== undefined && toolCalls.length > 0) response.toolCalls = toolCalls
-  return response
+/** Without what is not there: undefined fields and empty lists. */
+export function present<T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T {
+  const result: Loose = {}
+  for (const key in fields) {
+    const value = fields[key]
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) result[key] = value
+  }
+  return result as T
 }
 
-/** Token counts without the parts that are not known. */
-export function usageOf(
-  inputTokens: number | undefined,
-  outputTokens: number | undefined,
-  cachedInputTokens?: number,
-  reasoningTokens?: number,
-): TokenUsage | undefined {
-  if (inputTokens === undefined && outputTokens === undefined) return undefined
-  const usage: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
-    inputTokens: inputTokens ?? 0,
-    outputTokens: outputTokens ?? 0,
+/** Under which names an API counts tokens: a field, or a field in an object. */
+export type UsageNames = readonly (readonly [keyof TokenUsage, outer: string, inner?: string])[]
+
+export function readUsage(value: unknown, names: UsageNames): TokenUsage | undefined {
+  const counts = asObject(value)
+  if (counts === undefined) return undefined
+  const usage: { -readonly [K in keyof TokenUsage]?: number } = {}
+  for (const [field, outer, inner] of names) {
+    const count = asCount(inner === undefined ? counts[outer] : asObject(counts[outer])?.[inner])
+    if (count !== undefined) usage[field] = count
   }
-  if (cachedInputTokens !== undefined) usage.cachedInputTokens = cachedInputTokens
-  if (reasoningTokens !== undefined) usage.reasoningTokens = reasoningTokens
-  return usage
+  const { inputTokens, outputTokens } = usage
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
+  return { ...usage, inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }
+}
+
+/** The other way round. */
+export function writeUsage(usage: TokenUsage, names: UsageNames): Loose {
+  const counts: Loose = {}
+  for (const [field, outer, inner] of names) {
+    const count = usage[field]
+    if (count === undefined) continue
+    counts[outer] = inner === undefined ? count : { ...asObject(counts[outer]), [inner]: count }
+  }
+  return counts
 }

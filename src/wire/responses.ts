@@ -1,114 +1,455 @@
-import type { TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import type {
+  LlmRequest,
+  LlmResponse,
+  MessagePart,
+  ProviderToolCall,
+  ToolCallRequest,
+} from '../hooks/values.ts'
+import { interleave, pieces } from './events.ts'
+import type { Collector, WireFormat } from './format.ts'
+import {
+  byType,
+  type ChatMessage,
+  mediaPart,
+  otherPart,
+  type PartReader,
+  partsOf,
+  providerParts,
+  reasoningPart,
+  textPart,
+  toolCallPart,
+  toolResultPart,
+} from './parts.ts'
 import {
   argumentsOf,
+  argumentsText,
   asCount,
   asList,
+  asName,
   asObject,
+  asObjects,
   asText,
-  type ChunkReader,
+  exactArguments,
+  joined,
   type LlmReading,
   type Loose,
-  responseOf,
-  usageOf,
+  parseArguments,
+  present,
+  readUsage,
+  type UsageNames,
+  writeUsage,
 } from './reading.ts'
 
-/** `response` objects of the responses API. */
-export function isResponse(reply: Loose): boolean {
-  return reply.object === 'response' || (Array.isArray(reply.output) && typeof reply.id === 'string')
+const USAGE: UsageNames = [
+  ['inputTokens', 'input_tokens'],
+  ['outputTokens', 'output_tokens'],
+  ['cachedInputTokens', 'input_tokens_details', 'cached_tokens'],
+  ['cacheCreationInputTokens', 'input_tokens_details', 'cache_write_tokens'],
+  ['reasoningTokens', 'output_tokens_details', 'reasoning_tokens'],
+]
+
+const part = byType({
+  input_text: (part) => textPart(part.text),
+  output_text: (part) => textPart(part.text),
+  input_image: (part) => mediaPart('image', { url: part.image_url, fileId: part.file_id }),
+  input_file: (part) =>
+    mediaPart('document', { url: part.file_url, fileId: part.file_id, data: part.file_data }),
+})
+
+/**
+ * Items of calls that OpenAI runs itself: in which fields the arguments are (one, or several of an object), and in
+ * which the result.
+ */
+const PROVIDER_ITEMS: Readonly<Record<string, { args: string | readonly string[]; result?: string }>> = {
+  web_search_call: { args: 'action' },
+  file_search_call: { args: ['queries'], result: 'results' },
+  code_interpreter_call: { args: ['code', 'container_id'], result: 'outputs' },
+  image_generation_call: {
+    args: ['revised_prompt', 'action', 'size', 'quality', 'background'],
+    result: 'result',
+  },
+  computer_call: { args: ['action', 'actions'] },
+  tool_search_call: { args: 'arguments', result: 'tools' },
+  mcp_call: { args: 'arguments', result: 'output' },
+  mcp_list_tools: { args: [], result: 'tools' },
+}
+const OWNER = 'openai'
+
+/** The responses API. */
+export const responses: WireFormat = {
+  name: 'responses',
+  route: /\/responses$/,
+  idPrefix: 'resp',
+  isRequest: (request) => request.input !== undefined && !Array.isArray(request.messages),
+  isReply: (reply) =>
+    reply.object === 'response' || (Array.isArray(reply.output) && typeof reply.id === 'string'),
+  isChunk: (chunk) => asText(chunk.type)?.startsWith('response.') === true,
+  fields: ({ input, instructions, tools }) => ({ messages: input, instructions, tools }),
+  message: convert,
+  part,
+  read,
+  collector: () => new ResponseCollector(),
+  textOf: ({ type, delta }) => (type === 'response.output_text.delta' ? asText(delta) : undefined),
+  write,
+  events,
 }
 
-export function readResponse(reply: Loose): LlmReading {
+/** An item: a message, or one that is none. */
+function convert(item: Loose, read: PartReader): ChatMessage {
+  const { type = 'message', role } = item
+  if (type === 'message') {
+    const parts = partsOf(item.content, read)
+    return { role: asText(role) ?? 'user', parts }
+  }
+  const id = asName(item.call_id) ?? item.id
+  if (isCall(item)) {
+    const args = exactArguments(item.arguments ?? item.input)
+    return { role: 'assistant', parts: [toolCallPart(id, item.name, args)] }
+  }
+  if (/_output$/.test(asText(type) ?? '')) {
+    return { role: 'tool', parts: [toolResultPart(id, item.output ?? item.tools)] }
+  }
+  const run = providerCall(item)
+  if (run !== undefined) return { role: 'assistant', parts: providerParts(run) }
+  const parts = type === 'reasoning' ? [reasoningPart(thought(item) ?? '')] : [otherPart(item)]
+  return { role: asText(role) ?? 'assistant', parts }
+}
+
+function isCall({ type }: Loose): boolean {
+  return type === 'function_call' || type === 'custom_tool_call'
+}
+
+function thought(item: Loose): string | undefined {
+  return joined(
+    asObjects([...asList(item.summary), ...asList(item.content)]).map((part) => asText(part.text)),
+    '\n',
+  )
+}
+
+/** Undefined for an item that is no such call, and for a search of tools that the caller is asked to make. */
+function providerCall(item: Loose): ProviderToolCall | undefined {
+  const type = asText(item.type) ?? ''
+  if (!Object.hasOwn(PROVIDER_ITEMS, type) || item.execution === 'client') return undefined
+  const { args: where, result: field = '' } = PROVIDER_ITEMS[type] as (typeof PROVIDER_ITEMS)[string]
+  const given = typeof where === 'string' ? item[where] : present(pick(item, where))
+  const { status, error, server_label } = item
+  const failed = error !== undefined && error !== null
+  const made = item[field] ?? undefined
+  return {
+    toolCallId: asName(item.call_id) ?? asText(item.id) ?? '',
+    apiName: type === 'mcp_call' ? (asText(item.name) ?? '') : type.replace(/_call$/, ''),
+    identifier: asName(server_label) ?? OWNER,
+    args: parseArguments(given),
+    ...(made !== undefined && {
+      result:
+        type === 'image_generation_call'
+          ? mediaPart('image', { data: made, mimeType: `image/${asText(item.output_format) ?? 'png'}` })
+          : made,
+    }),
+    ...successOf(failed, status ?? (type.startsWith('mcp') ? 'completed' : undefined)),
+    ...(failed && { error }),
+  }
+}
+
+function pick(item: Loose, fields: readonly string[]): Loose {
+  return Object.fromEntries(fields.map((field) => [field, item[field] ?? undefined]))
+}
+
+function successOf(failed: boolean, status: unknown): { success?: boolean } {
+  if (failed || status === 'failed' || status === 'incomplete') return { success: false }
+  return status === 'completed' ? { success: true } : {}
+}
+
+function read(reply: Loose): LlmReading {
   const texts: string[] = []
-  const reasoning: string[] = []
+  const reasoning: (string | undefined)[] = []
   const refusals: string[] = []
   const toolCalls: ToolCallRequest[] = []
-  for (const value of asList(reply.output)) {
-    const item = asObject(value) ?? {}
-    if (item.type === 'message') readMessage(item, texts, refusals)
-    if (item.type === 'reasoning') reasoning.push(...reasoningTexts(item))
-    if (item.type === 'function_call' || item.type === 'custom_tool_call') {
-      toolCalls.push({
-        toolCallId: asText(item.call_id) ?? asText(item.id) ?? '',
-        apiName: asText(item.name) ?? '',
-        ...argumentsOf(item.arguments ?? item.input),
-      })
-    }
+  const runs: ProviderToolCall[] = []
+  const parts: MessagePart[] = []
+  for (const item of asObjects(reply.output)) {
+    const run = providerCall(item)
+    if (run !== undefined) runs.push(run)
+    else if (item.type === 'tool_search_output') answerSearch(runs, item)
+    else if (item.type === 'reasoning') reasoning.push(thought(item))
+    else if (isCall(item)) toolCalls.push(toolCall(item))
+    else if (item.type === 'message' && item.role !== 'user') {
+      for (const { text, refusal } of asObjects(item.content)) {
+        if (typeof text === 'string') texts.push(text)
+        if (typeof refusal === 'string') refusals.push(refusal)
+      }
+    } else parts.push(otherPart(item))
   }
-  const usage = responseUsage(reply.usage)
+  const usage = readUsage(reply.usage, USAGE)
+  const { conversation } = reply
   return {
-    response: responseOf({
-      id: asText(reply.id),
-      model: asText(reply.model),
-      finishReasons: finishReason(reply, toolCalls),
-      content: texts.length > 0 ? texts.join('') : undefined,
-      reasoning: reasoning.length > 0 ? reasoning.join('\n') : undefined,
-      refusal: refusals.length > 0 ? refusals.join('') : undefined,
+    response: present<LlmResponse>({
+      id: asName(reply.id),
+      model: asName(reply.model),
+      finishReasons: finishReasons(reply, toolCalls.length > 0),
+      conversationId: asName(conversation) ?? asName(asObject(conversation)?.id),
+      content: joined(texts),
+      reasoning: joined(reasoning, '\n'),
+      refusal: joined(refusals),
       toolCalls,
+      providerToolCalls: runs,
+      parts,
     }),
     ...(usage && { usage }),
   }
 }
 
-function readMessage(item: Loose, texts: string[], refusals: string[]): void {
-  for (const value of asList(item.content)) {
-    const part = asObject(value)
-    const text = asText(part?.text)
-    const refusal = asText(part?.refusal)
-    if (text !== undefined) texts.push(text)
-    if (refusal !== undefined) refusals.push(refusal)
+function toolCall(item: Loose): ToolCallRequest {
+  return {
+    toolCallId: asText(item.call_id) ?? asText(item.id) ?? '',
+    apiName: asText(item.name) ?? '',
+    ...argumentsOf(item.arguments ?? item.input),
   }
 }
 
-function reasoningTexts(item: Loose): string[] {
-  return [...asList(item.summary), ...asList(item.content)].flatMap(
-    (part) => asText(asObject(part)?.text) ?? [],
-  )
+/** What a search found is an item of its own, behind the call and without its id. */
+function answerSearch(runs: ProviderToolCall[], item: Loose): void {
+  const at = runs.findLastIndex(({ apiName, result }) => apiName === 'tool_search' && result === undefined)
+  const call = runs[at] ?? providerCall({ ...item, type: 'tool_search_call' })
+  if (call !== undefined) runs[at < 0 ? runs.length : at] = { ...call, result: item.tools }
 }
 
 /** The API has a status, not a finish reason; the convention's words are used for what they mean. */
-function finishReason(reply: Loose, toolCalls: readonly ToolCallRequest[]): string[] {
-  const incomplete = asText(asObject(reply.incomplete_details)?.reason)
-  if (incomplete === 'max_output_tokens') return ['length']
-  if (incomplete !== undefined) return [incomplete]
-  if (reply.status === 'failed') return ['error']
-  if (reply.status !== undefined && reply.status !== 'completed') return [String(reply.status)]
-  return [toolCalls.length > 0 ? 'tool_calls' : 'stop']
+function finishReasons(reply: Loose, calls: boolean): string[] | undefined {
+  const why = asName(asObject(reply.incomplete_details)?.reason)
+  if (why !== undefined) return [why === 'max_output_tokens' ? 'length' : why]
+  switch (reply.status ?? 'completed') {
+    case 'completed':
+      return [reply.object === 'response.compaction' ? 'compaction' : calls ? 'tool_calls' : 'stop']
+    case 'incomplete':
+      return ['length']
+    case 'failed':
+    case 'cancelled':
+      return ['error']
+    default:
+      return undefined
+  }
 }
 
-function responseUsage(value: unknown): TokenUsage | undefined {
-  const usage = asObject(value)
-  if (usage === undefined) return undefined
-  return usageOf(
-    asCount(usage.input_tokens),
-    asCount(usage.output_tokens),
-    asCount(asObject(usage.input_tokens_details)?.cached_tokens),
-    asCount(asObject(usage.output_tokens_details)?.reasoning_tokens),
+const LAST_EVENTS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']
+
+/** Events that make an item longer: the field, or the list, the event's index into it, and the part's field. */
+const GROWING: Readonly<Record<string, readonly [string, index?: string, field?: string]>> = {
+  'response.output_text.delta': ['content', 'content_index', 'text'],
+  'response.refusal.delta': ['content', 'content_index', 'refusal'],
+  'response.reasoning_text.delta': ['content', 'content_index', 'text'],
+  'response.reasoning_summary_text.delta': ['summary', 'summary_index', 'text'],
+  'response.function_call_arguments.delta': ['arguments'],
+  'response.mcp_call_arguments.delta': ['arguments'],
+  'response.custom_tool_call_input.delta': ['input'],
+  'response.code_interpreter_call_code.delta': ['code'],
+}
+
+/** The stream's last event holds the whole response; until then the items are kept as far as they came. */
+class ResponseCollector implements Collector {
+  #response: Loose = {}
+  #items = new Map<number, Loose>()
+  ended = false
+
+  push(event: Loose): void {
+    const type = asText(event.type) ?? ''
+    // Text without a place is a message of its own.
+    const index = asCount(event.output_index) ?? -1
+    const item = asObject(event.item)
+    this.#response = asObject(event.response) ?? this.#response
+    if (LAST_EVENTS.includes(type)) this.ended = true
+    else if (item !== undefined) this.#items.set(Math.max(index, 0), { ...item })
+    else if (Object.hasOwn(GROWING, type)) this.#grow(GROWING[type] as (typeof GROWING)[string], event, index)
+  }
+
+  #grow([key, place, field]: (typeof GROWING)[string], event: Loose, index: number): void {
+    const delta = asText(event.delta) ?? ''
+    const item = this.#items.get(index) ?? { type: 'message', role: 'assistant' }
+    this.#items.set(index, item)
+    if (place === undefined || field === undefined) {
+      item[key] = (asText(item[key]) ?? '') + delta
+      return
+    }
+    const list = [...asList(item[key])]
+    const at = asCount(event[place]) ?? 0
+    const part = asObject(list[at])
+    list[at] = { ...part, [field]: (asText(part?.[field]) ?? '') + delta }
+    item[key] = list
+  }
+
+  reply(): Loose {
+    const response = this.ended ? this.#response : { ...this.#response, status: 'failed' }
+    if (asList(response.output).length > 0) return response
+    return { ...response, output: [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item) }
+  }
+}
+
+const INCOMPLETE: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+}
+
+function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
+  const { id = 'stand-in', conversationId } = response
+  const finish = response.finishReasons?.[0] ?? 'stop'
+  const why = Object.hasOwn(INCOMPLETE, finish) ? INCOMPLETE[finish] : undefined
+  const status = why !== undefined ? 'incomplete' : finish === 'error' ? 'failed' : 'completed'
+  const createdAt = Math.floor(Date.now() / 1000)
+  return {
+    id,
+    object: finish === 'compaction' ? 'response.compaction' : 'response',
+    created_at: createdAt,
+    error: null,
+    incomplete_details: why === undefined ? null : { reason: why },
+    ...(conversationId !== undefined && { conversation: { id: conversationId } }),
+    ...present({ model: response.model ?? asText(request.model) }),
+    ...Object.fromEntries(Object.entries(ECHOED).map(([key, value]) => [key, request[key] ?? value])),
+    usage: usage
+      ? {
+          ...writeUsage({ cachedInputTokens: 0, reasoningTokens: 0, ...usage }, USAGE),
+          total_tokens: usage.inputTokens + usage.outputTokens,
+        }
+      : null,
+    status,
+    completed_at: createdAt,
+    output: writeItems(response, id),
+  }
+}
+
+/** What a response says of its request, and what it says where the request does not. */
+const ECHOED: Readonly<Loose> = {
+  instructions: null,
+  max_output_tokens: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  reasoning: { effort: null, summary: null },
+  store: true,
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_p: 1,
+  truncation: 'disabled',
+}
+
+/** Reasoning, what the provider ran, then the message, then the calls: the order in which OpenAI gives them. */
+function writeItems(response: LlmResponse, id: string): Loose[] {
+  const { reasoning, content, refusal, toolCalls = [], providerToolCalls = [], parts = [] } = response
+  const said = [
+    ...(content === undefined ? [] : [{ type: 'output_text', annotations: [], logprobs: [], text: content }]),
+    ...(refusal === undefined ? [] : [{ type: 'refusal', refusal }]),
+  ]
+  const thoughts = reasoning === undefined ? [] : [{ type: 'summary_text', text: reasoning }]
+  return [
+    ...thoughts.map((part) => ({ id: `rs_${id}`, type: 'reasoning', summary: [part] })),
+    ...providerToolCalls.flatMap(writeProviderCall),
+    ...(said.length === 0
+      ? []
+      : [{ id: `msg_${id}`, type: 'message', status: 'completed', content: said, role: 'assistant' }]),
+    ...parts,
+    ...toolCalls.map((call, index) => ({
+      id: `fc_${id}_${index}`,
+      type: 'function_call',
+      status: 'completed',
+      arguments: argumentsText(call),
+      call_id: call.toolCallId,
+      name: call.apiName,
+    })),
+  ]
+}
+
+/** A call of a tool that OpenAI does not have is one of an MCP server. */
+function writeProviderCall(call: ProviderToolCall): Loose[] {
+  const { toolCallId, apiName, identifier, args, result, success, error } = call
+  const known = [apiName, `${apiName}_call`].find(
+    (name) => name !== 'mcp_call' && Object.hasOwn(PROVIDER_ITEMS, name),
   )
+  const own = known !== undefined && (identifier === OWNER || known === 'mcp_list_tools')
+  const type = own ? known : 'mcp_call'
+  const { args: where, result: field } = PROVIDER_ITEMS[type] as (typeof PROVIDER_ITEMS)[string]
+  const item = {
+    id: toolCallId,
+    type,
+    ...(type === 'mcp_call' && { name: apiName }),
+    ...(type.startsWith('mcp') && { server_label: identifier, error: error ?? null }),
+    ...(type === 'computer_call' && { call_id: toolCallId }),
+    ...(success !== undefined && { status: success ? 'completed' : 'failed' }),
+    ...(typeof where === 'string'
+      ? { [where]: type === 'mcp_call' ? argumentsText({ args }) : args }
+      : asObject(args)),
+  }
+  if (result === undefined || field === undefined) return [item]
+  if (type !== 'tool_search_call') {
+    return [{ ...item, [field]: type === 'image_generation_call' ? asObject(result)?.content : result }]
+  }
+  const found = {
+    type: 'tool_search_output',
+    execution: 'server',
+    call_id: null,
+    status: 'completed',
+    tools: result,
+  }
+  return [{ ...item, execution: 'server', call_id: null }, found]
 }
 
-/** The stream's last event holds the whole response; until then the items that are done are kept. */
-export class ResponseEventReader implements ChunkReader {
-  #response: Loose | undefined
-  #text: string | undefined
-  readonly #items = new Map<number, unknown>()
+function events(reply: Loose, _request: LlmRequest, interleaved = false): Loose[] {
+  const { output, ...rest } = reply
+  const started = { ...rest, status: 'in_progress', completed_at: null, usage: null, output: [] }
+  const items = asObjects(output).map((item, index) => ({ item, events: itemEvents(item, index) }))
+  const calls = items.filter(({ item }) => item.type === 'function_call').map(({ events }) => events)
+  const others = items.filter(({ item }) => item.type !== 'function_call').map(({ events }) => events)
+  const all: Loose[] = [
+    { type: 'response.created', response: started },
+    { type: 'response.in_progress', response: started },
+    ...others.flat(),
+    ...(interleaved ? interleave(calls) : calls.flat()),
+    { type: `response.${reply.status}`, response: reply },
+  ]
+  return all.map((event, index) => ({ ...event, sequence_number: index }))
+}
 
-  push(value: unknown): void {
-    const event = asObject(value)
-    if (event === undefined) return
-    const response = asObject(event.response)
-    if (response !== undefined) this.#response = response
-    if (event.type === 'response.output_item.done')
-      this.#items.set(asCount(event.output_index) ?? 0, event.item)
-    if (event.type === 'response.output_text.delta')
-      this.#text = (this.#text ?? '') + (asText(event.delta) ?? '')
-  }
+const EMPTY: Readonly<Record<string, Loose>> = {
+  reasoning: { summary: [] },
+  message: { content: [] },
+  function_call: { arguments: '' },
+}
 
-  read(): LlmReading {
-    const response = this.#response ?? {}
-    if (asList(response.output).length > 0) return readResponse(response)
-    const items = [...this.#items.entries()].sort(([a], [b]) => a - b).map(([, item]) => item)
-    const reading = readResponse({ ...response, output: items })
-    if (reading.response.content !== undefined || this.#text === undefined) return reading
-    return { ...reading, response: { ...reading.response, content: this.#text } }
+function itemEvents(item: Loose, outputIndex: number): Loose[] {
+  const at = { item_id: item.id, output_index: outputIndex }
+  const begun = { ...item, ...('status' in item && { status: 'in_progress' }), ...EMPTY[String(item.type)] }
+  return [
+    { type: 'response.output_item.added', output_index: outputIndex, item: begun },
+    ...contentEvents(item, at),
+    { type: 'response.output_item.done', output_index: outputIndex, item },
+  ]
+}
+
+function contentEvents(item: Loose, at: Loose): Loose[] {
+  if (item.type === 'function_call') {
+    const type = 'response.function_call_arguments'
+    return [
+      ...pieces(item.arguments).map((delta) => ({ type: `${type}.delta`, ...at, delta })),
+      { type: `${type}.done`, ...at, name: item.name, arguments: item.arguments },
+    ]
   }
+  const reasoning = item.type === 'reasoning'
+  const parts = reasoning ? item.summary : item.type === 'message' ? item.content : []
+  const partType = reasoning ? 'response.reasoning_summary_part' : 'response.content_part'
+  return asObjects(parts).flatMap((part, index) => {
+    const field = part.type === 'refusal' ? 'refusal' : 'text'
+    const textType = reasoning
+      ? 'response.reasoning_summary_text'
+      : field === 'refusal'
+        ? 'response.refusal'
+        : 'response.output_text'
+    const where = { ...at, [reasoning ? 'summary_index' : 'content_index']: index }
+    const extra = textType === 'response.output_text' ? { logprobs: [] } : {}
+    return [
+      { type: `${partType}.added`, ...where, part: { ...part, [field]: '' } },
+      ...pieces(part[field]).map((delta) => ({ type: `${textType}.delta`, ...where, delta, ...extra })),
+      { type: `${textType}.done`, ...where, [field]: part[field], ...extra },
+      { type: `${partType}.done`, ...where, part },
+    ]
+  })
 }

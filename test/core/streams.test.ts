@@ -7,7 +7,10 @@ const boom = new Error('boom')
 describe('a streamed model call', () => {
   const texts = ['a', 'b', 'c']
   async function* chunks(end?: Error) {
-    for (const content of texts) yield { choices: [{ index: 0, delta: { content } }] }
+    for (const content of texts) {
+      const finish_reason = content === texts.at(-1) && end === undefined ? 'stop' : null
+      yield { choices: [{ index: 0, delta: { content }, finish_reason }] }
+    }
     if (end !== undefined) throw end
   }
   const call = { model: 'm', request: {} }
@@ -40,6 +43,31 @@ describe('a streamed model call', () => {
     await expect(readAll(stream)).rejects.toBe(boom)
 
     expect(ended(events)).toMatchObject({ hookType: 'onLlmCallError', error: boom })
+  })
+
+  it.each([
+    ['chat completions', { choices: [{ index: 0, delta: { content: 'half' } }] }],
+    ['responses', { type: 'response.output_text.delta', output_index: 0, delta: 'half' }],
+    [
+      'messages',
+      { type: 'message_start', message: { id: 'msg_1' } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'half' } },
+    ],
+    ['generate-content', { candidates: [{ content: { parts: [{ text: 'half' }] } }] }],
+    ['a language model', { type: 'stream-start' }, { type: 'text-delta', id: '0', delta: 'half' }],
+  ])('of %s that stops before the model said it was done is cut, not finished', async (_name, ...sent) => {
+    const { op, events } = startWatched()
+    const stream = await op.llmCall(call, async function* () {
+      yield* sent
+    })
+
+    await readAll(stream)
+
+    expect(ended(events)).toMatchObject({
+      hookType: 'afterLlmCall',
+      streamEnd: 'cut',
+      response: { content: 'half', finishReasons: ['error'] },
+    })
   })
 
   it('that its reader abandons ends as abandoned, with what was read', async () => {

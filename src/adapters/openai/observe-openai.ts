@@ -3,11 +3,13 @@ import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { chat } from '../../wire/chat-completions.ts'
+import type { WireFormat } from '../../wire/format.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { responses } from '../../wire/responses.ts'
 import { replace, watchPromise } from './api-promise.ts'
 import { type ClientInternals, canObserve, type RequestOptions, warnOfFailure } from './client.ts'
 import { ObservedCall, type ObservedMaker } from './observed-call.ts'
-import type { ModelApiName } from './stand-in.ts'
 
 export interface ObserveOptions {
   dispatcher: HookDispatcher
@@ -25,10 +27,10 @@ export interface ObserveOptions {
 const CALL = Symbol('hookspan.call')
 
 /** Which requests are model calls. */
-const MODEL_CALLS: Readonly<Record<string, ModelApiName>> = {
-  '/chat/completions': 'chat',
-  '/responses': 'responses',
-  '/responses?beta=true': 'responses',
+const MODEL_CALLS: Readonly<Record<string, WireFormat>> = {
+  '/chat/completions': chat,
+  '/responses': responses,
+  '/responses?beta=true': responses,
 }
 
 const observed = new WeakMap<object, { readonly dispatcher: HookDispatcher; readonly undo: () => void }>()
@@ -78,10 +80,10 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
   const server = { ...known, provider: options.provider ?? known.provider }
 
   const undoPost = replace(client, 'post', (path, request) => {
-    const api = MODEL_CALLS[path]
+    const format = MODEL_CALLS[path]
     // Whoever makes a model call by hand has announced it already.
-    if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
-    const call = new ObservedCall(api, server, makerFrom(options))
+    if (format === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
+    const call = new ObservedCall(format, server, makerFrom(options))
     return watchPromise(post.call(client, path, tagged(request, call)), call)
   })
 

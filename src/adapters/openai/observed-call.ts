@@ -1,11 +1,12 @@
 import type { CallMaker, OpenLlmCall } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import type { WireFormat } from '../../wire/format.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asObject } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
-import { type ModelApiName, StandIn } from './stand-in.ts'
+import { StandIn } from './stand-in.ts'
 
 /** From where the call is made. Asked once the request is about to be made. */
 export type ObservedMaker = (request: LlmRequest) => CallMaker
@@ -17,7 +18,7 @@ type Send = (options: RequestOptions) => Promise<ResponseProps>
  * client reads from it. Between the two halves it is one model call of an operation.
  */
 export class ObservedCall {
-  readonly #api: ModelApiName
+  readonly #format: WireFormat
   readonly #server: ModelServer
   #maker: ObservedMaker | undefined
   #call: OpenLlmCall | undefined
@@ -29,8 +30,8 @@ export class ObservedCall {
   #read = false
   #stoodIn = false
 
-  constructor(api: ModelApiName, server: ModelServer, maker: ObservedMaker) {
-    this.#api = api
+  constructor(format: WireFormat, server: ModelServer, maker: ObservedMaker) {
+    this.#format = format
     this.#server = server
     this.#maker = maker
   }
@@ -51,7 +52,7 @@ export class ObservedCall {
       model,
       request: body,
       standIn: (message) => {
-        this.#standIn = new StandIn(this.#api, body, message)
+        this.#standIn = new StandIn(this.#format, body, message)
         return this.#stream ? { response: message } : this.#standIn.body
       },
     })

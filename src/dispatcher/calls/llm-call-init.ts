@@ -10,7 +10,7 @@ export interface LlmCallInit<R = unknown> {
   request: LlmRequest
   serverAddress?: string
   serverPort?: number
-  /** Understands the reply where its shape is not one of those known (chat completions, responses, Anthropic). */
+  /** Understands the reply where its shape is not one of those known (see `src/wire`: OpenAI, Anthropic, Google, the AI SDK). */
   read?: (reply: R) => LlmReading
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
   standIn?: (message: LlmResponse) => R

@@ -3,7 +3,7 @@ import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { bufferStream } from '../../wire/buffer-stream.ts'
-import { AnyChunkReader, readReply } from '../../wire/formats.ts'
+import { AnyCollector, readReply } from '../../wire/formats.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../../wire/watch-stream.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -67,7 +67,7 @@ export function goesStraight(core: OperationCore): boolean {
 }
 
 export class LlmCallRun<R> extends ToldLlmCall<R> {
-  #reader: AnyChunkReader | undefined
+  #reader: AnyCollector | undefined
 
   async run(fn: LlmFunction<R>): Promise<R> {
     try {
@@ -121,7 +121,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   /** A gate on the reply has to see all of it first: nothing of a stream is shown before the decision. */
   async #gateStream(stream: AsyncIterable<unknown> & R): Promise<R> {
     const { stream: replay, chunks } = await bufferStream(stream)
-    const reader = new AnyChunkReader()
+    const reader = new AnyCollector()
     for (const chunk of chunks) this.#push(reader, chunk)
     return this.#gated(replay, reader.read())
   }
@@ -170,7 +170,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     }
   }
 
-  #push(reader: AnyChunkReader, chunk: unknown): void {
+  #push(reader: AnyCollector, chunk: unknown): void {
     try {
       reader.push(chunk)
     } catch (error) {
@@ -184,7 +184,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #watch(stream: AsyncIterable<unknown> & R): R {
-    const reader = new AnyChunkReader()
+    const reader = new AnyCollector()
     this.#reader = reader
     const onChunk = (chunk: unknown) => {
       this.firstChunkMs ??= this.elapsedMs
@@ -192,7 +192,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     }
     const onEnd = (end: StreamEnd) => {
       if (end.kind === 'failed') this.fail(end.error)
-      else this.succeed(reader.read(), end.kind)
+      else this.succeed(reader.read(), end.kind === 'finished' && !reader.ended ? 'cut' : end.kind)
     }
     try {
       return watchStream(stream, { onChunk, onEnd })

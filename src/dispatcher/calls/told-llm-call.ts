@@ -1,4 +1,4 @@
-import type { LlmRequest } from '../../hooks/index.ts'
+import type { LlmRequest, StreamEndKind } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
@@ -129,8 +129,6 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
   }
 }
-
-type StreamEndKind = NonNullable<LlmEnd['streamEnd']>
 
 /** Written out: putting it together of parts would cost as much as a span's attributes. */
 function activityOf<R>(

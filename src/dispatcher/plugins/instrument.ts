@@ -9,10 +9,12 @@ import type {
   LlmResponse,
   PendingTool,
   RunTotals,
+  StreamEndKind,
   TokenUsage,
   ToolCallOutcome,
   ToolSource,
 } from '../../hooks/index.ts'
+import type { LlmHead } from '../../wire/reading.ts'
 
 /** Who an operation is: the same for all of its activities. */
 export interface OperationInfo {
@@ -121,12 +123,12 @@ export interface LlmEnd {
   readonly error?: unknown
   readonly response?: LlmResponse
   /** What heads the response, where that costs less than all of it. */
-  readonly reply?: Pick<LlmResponse, 'id' | 'model' | 'finishReasons'>
+  readonly reply?: LlmHead
   readonly usage?: TokenUsage
   readonly costUsd?: number
   readonly timeToFirstChunkMs?: number
   /** `cut`: the stream stopped with neither a finish reason nor an end marker. */
-  readonly streamEnd?: 'finished' | 'abandoned' | 'cut'
+  readonly streamEnd?: StreamEndKind
   /** The effective one, after the gates. */
   readonly request?: LlmRequest
   readonly mocked?: boolean

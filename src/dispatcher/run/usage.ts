@@ -6,12 +6,14 @@ export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 }
 export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {
   if (b === undefined) return a
   const cached = addOptional(a.cachedInputTokens, b.cachedInputTokens)
+  const written = addOptional(a.cacheCreationInputTokens, b.cacheCreationInputTokens)
   const reasoning = addOptional(a.reasoningTokens, b.reasoningTokens)
   const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
   }
   if (cached !== undefined) sum.cachedInputTokens = cached
+  if (written !== undefined) sum.cacheCreationInputTokens = written
   if (reasoning !== undefined) sum.reasoningTokens = reasoning
   return sum
 }

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SCRIPTED_HEADER } from '../../dispatcher/run/live-calls.ts'
-import { toAnswer } from './answer.ts'
-import { chatCompletion, chatCompletionEvents } from './chat-completions.ts'
-import { responseEvents, responseObject } from './responses.ts'
+import type { LlmResponse } from '../../hooks/index.ts'
+import { chat } from '../../wire/chat-completions.ts'
+import type { WireFormat } from '../../wire/format.ts'
+import { FORMATS, serverSentEvents } from '../../wire/formats.ts'
+import { type LlmReading, present } from '../../wire/reading.ts'
 import { ScriptError } from './script-error.ts'
 import type { ScriptedError, ScriptedReply, ScriptedRequest, ScriptedStep } from './types.ts'
 
@@ -21,14 +23,32 @@ export function reply(step: ScriptedStep, request: ScriptedRequest, signal: Abor
   }
   if (step.error) return errorReply(step.error, headers)
   if (step.raw) return rawReply(step.raw, { step, headers, signal, request })
-  const answer = toAnswer(step, request)
-  const chat = request.api === 'chat'
-  if (!request.stream) {
-    const text = JSON.stringify(chat ? chatCompletion(answer) : responseObject(answer, request.body))
-    return jsonReply(text, headers, step.cutAfterChunks !== undefined)
-  }
-  const events = chat ? chatCompletionEvents(answer, request.body) : responseEvents(answer, request.body)
+  const format = FORMATS.find(({ name }) => name === request.api) ?? chat
+  const body = format.write(readingOf(step, request, format), request.body)
+  if (!request.stream) return jsonReply(JSON.stringify(body), headers, step.cutAfterChunks !== undefined)
+  const events = serverSentEvents(format, body, request.body, step.toolCallOrder === 'interleaved')
   return streamReply(events, { step, headers, signal, request })
+}
+
+/** A step with everything filled in that the wire formats need. */
+function readingOf(step: ScriptedStep, request: ScriptedRequest, format: WireFormat): LlmReading {
+  const { content, reasoning, finishReason, usage } = step
+  const asked = request.body.model ?? /models\/([^:]+):/.exec(request.path)?.[1] ?? 'scripted'
+  const response = present<LlmResponse>({
+    id: step.id ?? `${format.idPrefix}_scripted_${request.index}`,
+    model: step.model ?? String(asked),
+    content: content ?? undefined,
+    reasoning,
+    finishReasons: finishReason === undefined ? undefined : [finishReason],
+    toolCalls: step.toolCalls?.map((call, index) => ({
+      toolCallId: call.id ?? `call_${request.index}_${index}`,
+      apiName: call.name,
+      args: call.arguments,
+    })),
+  })
+  // OpenAI says zeros.
+  const zeros = format.name === 'responses' && { cacheCreationInputTokens: 0 }
+  return { response, ...(usage && { usage: { ...zeros, ...usage } }) }
 }
 
 interface Sending {

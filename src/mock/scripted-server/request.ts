@@ -1,4 +1,6 @@
 import { isRecord } from '../../internal/objects.ts'
+import { chat } from '../../wire/chat-completions.ts'
+import { FORMATS } from '../../wire/formats.ts'
 import type { ScriptedRequest } from './types.ts'
 
 /** A request as it came, before anything is understood of it. */
@@ -14,16 +16,12 @@ export function parseRequest(
   { method, path, headers, bodyText }: RawRequest,
   index: number,
 ): ScriptedRequest {
-  const api = path.endsWith('/chat/completions')
-    ? 'chat'
-    : path.endsWith('/responses')
-      ? 'responses'
-      : undefined
+  const format = FORMATS.find(({ route }) => route?.test(path))
   const body = parseObject(bodyText) ?? {}
   return {
-    ...{ index, api, method, path, headers, body, bodyText },
-    stream: body.stream === true,
-    messages: toList(api === 'responses' ? body.input : body.messages),
+    ...{ index, api: format?.name, method, path, headers, body, bodyText },
+    stream: body.stream === true || path.endsWith(':streamGenerateContent'),
+    messages: toList((format ?? chat).fields(body).messages),
   }
 }
 
@@ -44,7 +42,10 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 /** Why no script could answer the request, if that is so. */
 export function problemWith(request: ScriptedRequest): string | undefined {
   if (!request.api || request.method !== 'POST') {
-    return 'only `POST /v1/chat/completions` and `POST /v1/responses` are served'
+    return (
+      'only `POST /v1/chat/completions` and `POST /v1/responses` are served, `POST /v1/messages` and ' +
+      '`POST /v1beta/models/<model>:generateContent`'
+    )
   }
   if (!parseObject(request.bodyText)) return 'its body is not a JSON object'
   const choices = request.body.n ?? 1

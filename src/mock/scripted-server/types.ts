@@ -1,8 +1,10 @@
-/** One answer of the model, in a form that both the chat completions and the responses API can be made from. */
+import type { FormatName } from '../../wire/formats.ts'
+
+/** One answer of the model, in a form that a reply of any API can be made from. */
 export interface ScriptedStep {
   /** Sent as it is. Left out, the answer has no text (`null` on the wire), which is not the same as `''`. */
   content?: string | null
-  /** Sent as `reasoning_content` by chat completions and as a reasoning summary by the responses API. */
+  /** Sent as `reasoning_content` by chat completions, as a summary by the responses API, as thoughts by the others. */
   reasoning?: string
   toolCalls?: readonly ScriptedToolCall[]
   /** Left out, the answer reports no usage at all, as some compatible servers do. */
@@ -48,6 +50,7 @@ export interface ScriptedUsage {
   inputTokens: number
   outputTokens: number
   cachedInputTokens?: number
+  cacheCreationInputTokens?: number
   reasoningTokens?: number
 }
 
@@ -76,8 +79,8 @@ export interface ScriptedError {
 export interface ScriptedRequest {
   /** Position among all requests of the script, from 0. */
   readonly index: number
-  /** Undefined when the request is for neither of the two routes. */
-  readonly api: 'chat' | 'responses' | undefined
+  /** Undefined when the request is for none of the routes. */
+  readonly api: FormatName | undefined
   readonly method: string
   readonly path: string
   /** Names in lower case. */
@@ -87,7 +90,7 @@ export interface ScriptedRequest {
   /** The body byte for byte. */
   readonly bodyText: string
   readonly stream: boolean
-  /** `messages` of chat completions, `input` of the responses API as a list. */
+  /** `messages`, `input` of the responses API, `contents` of Google's, as a list. */
   readonly messages: readonly unknown[]
 }
 

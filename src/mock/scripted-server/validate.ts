@@ -5,7 +5,9 @@ const STEP_KEYS = new Set([
   ...['content', 'reasoning', 'toolCalls', 'usage', 'finishReason', 'model', 'id', 'error', 'raw'],
   ...['cutAfterChunks', 'latencyMs', 'chunkDelayMs', 'toolCallOrder'],
 ])
-const USAGE_KEYS = new Set(['inputTokens', 'outputTokens', 'cachedInputTokens', 'reasoningTokens'])
+const USAGE_KEYS = new Set([
+  ...['inputTokens', 'outputTokens', 'cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
+])
 
 /** @throws ScriptError naming the value, so that a misspelt step fails where it is written. */
 export function checkOptions({ steps, respond, latencyMs }: ScriptOptions): void {

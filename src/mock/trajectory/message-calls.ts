@@ -1,55 +1,38 @@
+import { asObject, type Loose } from '../../wire/reading.ts'
+import { requestContent } from '../../wire/request.ts'
 import { parse } from './span-calls.ts'
 import type { TrajectoryCall, TrajectoryOutcome } from './types.ts'
 
-type Loose = Record<string, unknown>
-
-interface Asked {
-  readonly id: string
-  readonly name: string
-  readonly args: unknown
-}
-
-/** The tool calls of a conversation: chat completions messages, or items of the responses API. */
+/** The tool calls of a conversation, in the messages or items of any API. */
 export function callsOfMessages(messages: readonly unknown[]): TrajectoryCall[] {
-  const asked: Asked[] = []
-  const answers: { id: string; content: unknown }[] = []
-  for (const message of messages as Loose[]) {
-    if (message?.type === 'function_call') {
-      asked.push({ id: String(message.call_id), name: String(message.name), args: parse(message.arguments) })
-    } else if (message?.type === 'custom_tool_call') {
-      asked.push({ id: String(message.call_id), name: String(message.name), args: message.input })
-    } else if (message?.type === 'function_call_output' || message?.type === 'custom_tool_call_output') {
-      answers.push({ id: String(message.call_id), content: message.output })
-    } else if (message?.role === 'tool') {
-      answers.push({ id: String(message.tool_call_id), content: message.content })
-    }
-    for (const call of (Array.isArray(message?.tool_calls) ? message.tool_calls : []) as Loose[]) {
-      const fn = (call.function ?? call.custom ?? call) as Loose
-      const args = call.custom === undefined ? parse(fn.arguments ?? fn.args) : fn.input
-      asked.push({ id: String(call.id), name: String(fn.name), args })
-    }
-  }
-  // Ids repeat in real conversations: the first answer of an id belongs to its first call.
-  const left = [...answers]
-  return asked.map(({ id, name, args }) => {
-    const at = left.findIndex((answer) => answer.id === id)
+  const parts = requestContent({ messages }).messages.flatMap((message) => message.parts)
+  const left = parts.filter(({ type }) => /^(server_)?tool_call_response$/.test(type))
+  return parts.flatMap((part) => {
+    if (part.type !== 'tool_call' && part.type !== 'server_tool_call') return []
+    const { id = '', name, server_tool_call: run } = part as Loose
+    // Ids repeat in real conversations: the first answer of an id belongs to its first call.
+    const at = left.findIndex((answer) => (answer.id ?? '') === id)
     const answer = at < 0 ? undefined : left.splice(at, 1)[0]
     return {
-      name,
-      args,
-      toolCallId: id,
-      ...(answer ? readAnswer(answer.content) : { outcome: 'unknown' as const }),
+      name: String(name),
+      args: run === undefined ? parse(part.arguments) : asObject(run)?.arguments,
+      toolCallId: String(id),
+      ...(answer ? readAnswer(answer) : { outcome: 'unknown' as const }),
     }
   })
 }
 
 /** What the dispatcher tells a model says how the call ended. */
-function readAnswer(content: unknown): {
+function readAnswer({ response: content, server_tool_call_response: ran }: Loose): {
   outcome: TrajectoryOutcome
   result: unknown
   code?: string
   reason?: string
 } {
+  if (ran !== undefined) {
+    const { result, error } = asObject(ran) ?? {}
+    return error === undefined ? { outcome: 'completed', result } : { outcome: 'errored', result: error }
+  }
   const result = parse(content)
   if (typeof content === 'string' && content.startsWith('Error: '))
     return { outcome: 'errored', result: content }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { interleave, pieces } from './chunks.ts'
+import { interleave, pieces } from './events.ts'
 
 it('cuts any text into pieces that join to it and that are whole on their own', () => {
   const anyText = fc.oneof(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { requestContent } from './messages.ts'
+import { requestContent } from './request.ts'
 
 describe('the JSON of a conversation', () => {
   it('is that of its messages, each as it is when it is sent', () => {

@@ -6,7 +6,8 @@ const PIECE_CHARS = 8
  * Cuts text about where a tokenizer would: at spaces, in pieces of a few characters. Never inside a
  * surrogate pair, so that each piece survives on its own. The pieces joined are the text.
  */
-export function pieces(text: string): string[] {
+export function pieces(text: unknown): string[] {
+  if (typeof text !== 'string') return []
   if (text.length > MAX_PIECES * PIECE_CHARS) return evenPieces(text, Math.ceil(text.length / MAX_PIECES))
   return text.match(/\s?[^\s]{1,8}|\s/gu) ?? []
 }

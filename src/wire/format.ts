@@ -1,0 +1,42 @@
+import type { LlmRequest } from '../hooks/values.ts'
+import type { ChatMessage, PartReader } from './parts.ts'
+import type { LlmReading, Loose } from './reading.ts'
+
+/** One way in which models are spoken to. All that is known of it stands in the file of its object. */
+export interface WireFormat {
+  readonly name: 'chat' | 'responses' | 'messages' | 'generateContent' | 'languageModel'
+  /** The path of its endpoint; absent where it is spoken within a process alone. */
+  readonly route?: RegExp
+  /** What ids of its replies begin with. */
+  readonly idPrefix: string
+  /** Sent behind the last event of a stream. */
+  readonly endMarker?: string
+
+  isRequest(request: Loose): boolean
+  isReply(reply: Loose): boolean
+  isChunk(chunk: Loose): boolean
+
+  /** What of a request is told apart: the conversation, instructions beside it, tools. */
+  fields(request: Loose): { messages: unknown; instructions: unknown; tools: unknown }
+  /** One message, or item, of a conversation. */
+  message(item: Loose, part: PartReader): ChatMessage
+  readonly part: PartReader
+
+  read(reply: Loose): LlmReading
+  collector(): Collector
+  /** What a chunk adds to the text of the answer. */
+  textOf(chunk: Loose): string | undefined
+
+  write(reading: LlmReading, request: LlmRequest): Loose
+  /** The stream of a reply that `write` gave. `interleaved`: parallel tool calls take turns. */
+  events(reply: Loose, request: LlmRequest, interleaved?: boolean): readonly Loose[]
+}
+
+/** Puts a streamed reply together, chunk by chunk. Passes over a chunk that it does not understand. */
+export interface Collector {
+  push(chunk: Loose): void
+  /** Whether the model, or the server, said that this was all. */
+  readonly ended: boolean
+  /** The reply that it would have been without streaming, as far as it came; where it was cut off, it says `error`. */
+  reply(): Loose
+}

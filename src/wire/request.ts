@@ -1,0 +1,150 @@
+import type { LlmRequest, MessagePart } from '../hooks/values.ts'
+import { chat } from './chat-completions.ts'
+import type { WireFormat } from './format.ts'
+import { formatOfRequest, partReader } from './formats.ts'
+import { generateContent } from './generate-content.ts'
+import { type ChatMessage, type PartReader, partsOf, textMessage } from './parts.ts'
+import { asCount, asList, asName, asObject, asObjects, asText, type Loose, present } from './reading.ts'
+import { responses } from './responses.ts'
+
+/** The parts of a request that the conventions keep apart. */
+export interface RequestContent {
+  readonly messages: readonly ChatMessage[]
+  /** The same as JSON. May throw for what is no JSON. */
+  messagesJson(): string
+  readonly systemInstructions: readonly MessagePart[]
+  readonly toolDefinitions: readonly Loose[]
+}
+
+/** A request of any format in the conventions' shape. */
+export function requestContent(request: LlmRequest): RequestContent {
+  const format = formatOfRequest(request) ?? chat
+  const { messages: given, instructions, tools } = format.fields(request)
+  const read = partReader(format)
+  const items = typeof given === 'string' || asObject(given) !== undefined ? [given] : asList(given)
+  const converted = items.map((item) => convertedOf(item, format, read))
+  return {
+    messages: converted.map(({ message }) => message),
+    messagesJson: () => `[${converted.map((item) => item.json()).join(',')}]`,
+    systemInstructions: partsOf(instructions, read),
+    toolDefinitions: asObjects(tools).map(toolDefinition),
+  }
+}
+
+/** Type and name always; of what an API adds, only what is sure to hold no key to somebody's server. */
+function toolDefinition(tool: Loose): Loose {
+  const { type = 'function', server_label } = tool
+  const fn = asObject(tool.function) ?? asObject(tool.custom) ?? tool
+  const { name = server_label ?? type, description } = fn
+  const parameters =
+    fn.parameters ?? fn.input_schema ?? fn.inputSchema ?? fn.parametersJsonSchema ?? fn.parameters_json_schema
+  return present({ type, name, server_label, description: description ?? undefined, parameters })
+}
+
+/**
+ * Converted messages by the object they came from: a conversation is sent again with every call, and converting
+ * it each time would cost as much as the run is long. A message that was changed since is converted again.
+ */
+const known = new WeakMap<object, Converted>()
+
+/** A message in the conventions' shape, with what of the original would show that it was changed since. */
+class Converted {
+  readonly message: ChatMessage
+  readonly #content: unknown
+  readonly #calls: unknown
+  readonly #callCount: number
+  #json: string | undefined
+
+  constructor(message: ChatMessage, content?: unknown, calls?: unknown) {
+    this.message = message
+    this.#content = content
+    this.#calls = calls
+    this.#callCount = asList(calls).length
+  }
+
+  isOf({ content, tool_calls: calls }: Loose): boolean {
+    return this.#content === content && this.#calls === calls && this.#callCount === asList(calls).length
+  }
+
+  /** Kept where the message is made of texts alone; objects in it may change without a trace. */
+  json(): string {
+    if (this.#json !== undefined) return this.#json
+    const json = JSON.stringify(this.message)
+    if (typeof this.#content === 'string' || this.#content === null) this.#json = json
+    return json
+  }
+}
+
+function convertedOf(value: unknown, format: WireFormat, read: PartReader): Converted {
+  const message = asObject(value)
+  if (message === undefined) {
+    return new Converted(textMessage('user', asText(value) ?? JSON.stringify(value) ?? ''))
+  }
+  const before = known.get(message)
+  if (before?.isOf(message)) return before
+  const { content, parts, tool_calls: calls } = message
+  const made = new Converted(ownerOf(message, format).message(message, read), content, calls)
+  // Parts in a list may change inside without a trace; only texts are kept.
+  if (!Array.isArray(content) && parts === undefined) known.set(message, made)
+  return made
+}
+
+/** Conversations are handed from one API to another: a message that is plainly of another is read as such. */
+function ownerOf({ role, type, tool_calls, tool_call_id, parts }: Loose, format: WireFormat): WireFormat {
+  if (typeof role !== 'string' && type !== undefined) return responses
+  if (tool_calls !== undefined || tool_call_id !== undefined) return chat
+  return Array.isArray(parts) ? generateContent : format
+}
+
+/** How a request asks the model to answer. */
+export interface Sampling {
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly maxTokens?: number
+  readonly frequencyPenalty?: number
+  readonly presencePenalty?: number
+  readonly seed?: number
+  /** Only where it is not 1. */
+  readonly choiceCount?: number
+  readonly stream?: true
+  readonly stopSequences?: readonly string[]
+  readonly reasoningLevel?: string
+  readonly previousResponseId?: string
+  readonly conversationId?: string
+  readonly outputType?: 'text' | 'json' | 'image' | 'speech'
+}
+
+/** Sampling parameters under the names of all formats. */
+export function samplingOf(request: LlmRequest): Sampling {
+  // Google's API has them in an object of their own, its client in `config`.
+  const { generationConfig, config } = request
+  const r = (asObject(generationConfig) ?? asObject(config) ?? request) as Loose
+  const count = (...values: unknown[]) => values.map(asCount).find((value) => value !== undefined)
+  const stop = r.stop ?? r.stop_sequences ?? r.stopSequences
+  const choices = count(r.n, r.candidateCount)
+  const { conversation } = request
+  return present<Sampling>({
+    temperature: count(r.temperature),
+    topP: count(r.top_p, r.topP),
+    topK: count(r.top_k, r.topK),
+    maxTokens: count(r.max_completion_tokens, r.max_output_tokens, r.max_tokens, r.maxOutputTokens),
+    frequencyPenalty: count(r.frequency_penalty, r.frequencyPenalty),
+    presencePenalty: count(r.presence_penalty, r.presencePenalty),
+    seed: count(r.seed),
+    choiceCount: choices === 1 ? undefined : choices,
+    stream: request.stream === true ? true : undefined,
+    stopSequences: typeof stop === 'string' ? [stop] : asList(stop).map(String),
+    reasoningLevel: asName(r.reasoning_effort) ?? asName(asObject(r.reasoning)?.effort),
+    previousResponseId: asText(request.previous_response_id),
+    conversationId: asName(conversation) ?? asName(asObject(conversation)?.id),
+    outputType: outputType(r),
+  })
+}
+
+function outputType(request: Loose): Sampling['outputType'] {
+  const format = asObject(request.response_format ?? asObject(request.text)?.format ?? request.responseFormat)
+  const type = asName(format?.type) ?? asName(request.responseMimeType)
+  if (type === undefined) return undefined
+  return type.includes('json') ? 'json' : 'text'
+}
