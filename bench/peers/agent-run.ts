@@ -53,10 +53,15 @@ function langfuse(observations: boolean): Workload {
     baseUrl: 'http://langfuse.invalid',
   })
   const { spans } = setUpTelemetry([processor as never])
+  return workload(langfuseRun(observations), spans)
+}
+
+/** The loop with an observed client, and, with observations, its agent and tools told by hand. */
+export function langfuseRun(observations: boolean): () => Promise<string> {
   const client = observeOpenAI(newClient())
   const ask: Parameters<typeof loop>[0]['ask'] = (body) => client.chat.completions.create(body)
-  if (!observations) return workload(() => loop({ ask, callTool }), spans)
-  const run = () =>
+  if (!observations) return () => loop({ ask, callTool })
+  return () =>
     startActiveObservation(
       'support',
       async (agent) => {
@@ -79,7 +84,6 @@ function langfuse(observations: boolean): Workload {
       },
       { asType: 'agent' },
     )
-  return workload(run, spans)
 }
 
 function aiSdk(telemetry: boolean, content: boolean): Workload {

@@ -138,13 +138,40 @@ export function callTool(call: ToolCall): Promise<string> {
 
 /** Runs, one after the other, that prove what was done in them. */
 export function workload(run: () => Promise<string>, spans?: CountingProcessor): Workload {
+  return counted(run, async (total) =>
+    spans === undefined ? { spansPerRun: 0 } : proofOf(spans, total, run),
+  )
+}
+
+/** Where spans are sent while runs go on. */
+export interface Sending {
+  /** Until everything that ended has been taken. */
+  flush(): Promise<void>
+  prove(total: number): Promise<Proof>
+}
+
+/** The same, and the sending of what they made belongs to the work. */
+export function sendingWorkload(run: () => Promise<string>, { flush, prove }: Sending): Workload {
+  return counted(run, prove, { run: nextTurn, runs: flush })
+}
+
+/** Timers and sockets get their turn, as they do in a process whose model is not in memory. */
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+function counted(
+  run: () => Promise<string>,
+  prove: (total: number) => Promise<Proof>,
+  after?: { run(): Promise<void>; runs(): Promise<void> },
+): Workload {
   let answers = 0
   return {
     async run(count) {
       for (let i = 0; i < count; i++) {
         const content = await run()
         if (content.endsWith('all thirteen of them.')) answers++
+        if (after !== undefined) await after.run()
       }
+      if (after !== undefined) await after.runs()
     },
     async verify(total) {
       if (answers !== total || modelCalls !== total * TURNS || toolCalls !== total * TOOL_CALLS) {
@@ -152,7 +179,7 @@ export function workload(run: () => Promise<string>, spans?: CountingProcessor):
           `${answers} answers, ${modelCalls} model calls, ${toolCalls} tool calls in ${total} runs.`,
         )
       }
-      return spans === undefined ? { spansPerRun: 0 } : proofOf(spans, total, run)
+      return prove(total)
     },
   }
 }

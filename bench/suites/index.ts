@@ -6,12 +6,14 @@ import { heap } from './heap.ts'
 import { httpGate } from './http-gate.ts'
 import { mockMatch } from './mock-match.ts'
 import { mockedCall } from './mocked-call.ts'
+import { pipeline } from './pipeline.ts'
 import { toolCall } from './tool-call.ts'
 
 export const suites: readonly Suite[] = [
   dispatch,
   toolCall,
   agentRun,
+  pipeline,
   heap,
   mockedCall,
   mockMatch,
