@@ -38,7 +38,7 @@ const bare = (request: unknown): unknown =>
 
 const parsed = (bytes: Uint8Array) => bare(JSON.parse(new TextDecoder().decode(bytes)))
 
-const json = otlpEncoder('http/json', 'a test')
+const json = otlpEncoder('http/json')
 
 describe('an OTLP encoder', () => {
   it('writes the same JSON as the SDK', async () => {
@@ -101,7 +101,7 @@ describe('an OTLP encoder', () => {
       tracer.startSpan('a', { attributes: { n: 1 } }),
       tracer.startSpan('b'),
     ])
-    const protobuf = otlpEncoder('http/protobuf', 'a test')
+    const protobuf = otlpEncoder('http/protobuf')
     expect(protobuf.contentType).toBe('application/x-protobuf')
     expect(protobuf.encodeRequest(spans)).toEqual(ProtobufTraceSerializer.serializeRequest(spans))
   })

@@ -1,5 +1,5 @@
-import { requirePeer, requireVia } from '../../internal/require-peer.ts'
 import { jsonRequest } from './otlp-json.ts'
+import { protobufRequest } from './otlp-protobuf.ts'
 import type { ReadableSpan } from './types.ts'
 
 export type OtlpProtocol = 'http/json' | 'http/protobuf'
@@ -10,11 +10,8 @@ export interface OtlpEncoder {
   encodeRequest(spans: readonly ReadableSpan[]): Uint8Array
 }
 
-const SDK = '@opentelemetry/sdk-node'
-
-/** @throws HookspanError `MISSING_DEPENDENCY`. */
-export function otlpEncoder(protocol: OtlpProtocol, neededBy: string): OtlpEncoder {
-  return protocol === 'http/json' ? jsonEncoder : protobufEncoder(neededBy)
+export function otlpEncoder(protocol: OtlpProtocol): OtlpEncoder {
+  return protocol === 'http/json' ? jsonEncoder : protobufEncoder
 }
 
 const jsonEncoder: OtlpEncoder = {
@@ -22,13 +19,7 @@ const jsonEncoder: OtlpEncoder = {
   encodeRequest: (spans) => Buffer.from(jsonRequest(spans)),
 }
 
-function protobufEncoder(neededBy: string): OtlpEncoder {
-  requirePeer(SDK, neededBy)
-  const { ProtobufTraceSerializer } = requireVia<{
-    ProtobufTraceSerializer: { serializeRequest(spans: unknown): Uint8Array }
-  }>(SDK, '@opentelemetry/otlp-exporter-base', '@opentelemetry/otlp-transformer')
-  return {
-    contentType: 'application/x-protobuf',
-    encodeRequest: (spans) => ProtobufTraceSerializer.serializeRequest(spans),
-  }
+const protobufEncoder: OtlpEncoder = {
+  contentType: 'application/x-protobuf',
+  encodeRequest: protobufRequest,
 }

@@ -1,0 +1,282 @@
+import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
+import { writeAttributes, writeCount, writeText } from './protobuf-attributes.ts'
+import { ProtobufWriter, sizeOfVarint, tagOf } from './protobuf-writer.ts'
+import type { ReadableSpan } from './types.ts'
+
+interface Scope {
+  readonly name: string
+  readonly version?: string
+  readonly schemaUrl?: string
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+interface Resource {
+  readonly attributes?: Attributes
+  readonly schemaUrl?: string
+}
+
+interface SpanEvent {
+  readonly name: string
+  readonly time: HrTime
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+interface Link {
+  readonly context: SpanContext
+  readonly attributes?: Attributes
+  readonly droppedAttributesCount?: number
+}
+
+// Field numbers of opentelemetry/proto/{trace,resource,common}/v1 and of the collector's request.
+const REQUEST = { resourceSpans: tagOf(1, 'length') }
+const RESOURCE_SPANS = {
+  resource: tagOf(1, 'length'),
+  scopeSpans: tagOf(2, 'length'),
+  schemaUrl: tagOf(3, 'length'),
+}
+const SCOPE_SPANS = { scope: tagOf(1, 'length'), spans: tagOf(2, 'length'), schemaUrl: tagOf(3, 'length') }
+const RESOURCE = { attributes: tagOf(1, 'length'), droppedAttributesCount: tagOf(2, 'varint') }
+const SCOPE = {
+  name: tagOf(1, 'length'),
+  version: tagOf(2, 'length'),
+  attributes: tagOf(3, 'length'),
+  droppedAttributesCount: tagOf(4, 'varint'),
+}
+const SPAN = {
+  traceId: tagOf(1, 'length'),
+  spanId: tagOf(2, 'length'),
+  traceState: tagOf(3, 'length'),
+  parentSpanId: tagOf(4, 'length'),
+  name: tagOf(5, 'length'),
+  kind: tagOf(6, 'varint'),
+  startTime: tagOf(7, 'fixed64'),
+  endTime: tagOf(8, 'fixed64'),
+  attributes: tagOf(9, 'length'),
+  droppedAttributesCount: tagOf(10, 'varint'),
+  events: tagOf(11, 'length'),
+  droppedEventsCount: tagOf(12, 'varint'),
+  links: tagOf(13, 'length'),
+  droppedLinksCount: tagOf(14, 'varint'),
+  status: tagOf(15, 'length'),
+  flags: tagOf(16, 'fixed32'),
+}
+const EVENT = {
+  time: tagOf(1, 'fixed64'),
+  name: tagOf(2, 'length'),
+  attributes: tagOf(3, 'length'),
+  droppedAttributesCount: tagOf(4, 'varint'),
+}
+const LINK = {
+  traceId: tagOf(1, 'length'),
+  spanId: tagOf(2, 'length'),
+  traceState: tagOf(3, 'length'),
+  attributes: tagOf(4, 'length'),
+  droppedAttributesCount: tagOf(5, 'varint'),
+  flags: tagOf(6, 'fixed32'),
+}
+const STATUS = { message: tagOf(2, 'length'), code: tagOf(3, 'varint') }
+/** Spans are written here one after the other, before it is known how much goes before them. */
+const scratch = new ProtobufWriter(64 * 1024)
+/** A buffer that one request made larger than this is not kept for the next. */
+const KEPT_BYTES = 4 * 1024 * 1024
+
+/** One OTLP/protobuf request with all of the spans. */
+export function protobufRequest(spans: readonly ReadableSpan[]): Uint8Array {
+  const resources = [...groupsOf(spans)].map(([resource, scopes]) => resourceSpans(resource, scopes))
+  const request = new ProtobufWriter(sumOf(resources.map(sizeOfField)) + 16)
+  for (const { head, parts, tail, size } of resources) {
+    request.byte(REQUEST.resourceSpans)
+    request.varint(size)
+    request.raw(head)
+    for (const scope of parts) {
+      request.byte(RESOURCE_SPANS.scopeSpans)
+      request.varint(scope.size)
+      request.raw(scope.head)
+      request.raw(scratch.written(scope.start, scope.end))
+      request.raw(scope.tail)
+    }
+    request.raw(tail)
+  }
+  scratch.reset(KEPT_BYTES)
+  return request.written(0, request.at)
+}
+
+type Scopes = Map<Scope, ReadableSpan[]>
+
+function groupsOf(spans: readonly ReadableSpan[]): Map<Resource, Scopes> {
+  const groups = new Map<Resource, Scopes>()
+  for (const span of spans) {
+    const scopes = entry(groups, span.resource as Resource, (): Scopes => new Map())
+    entry(scopes, span.instrumentationScope as Scope, (): ReadableSpan[] => []).push(span)
+  }
+  return groups
+}
+
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+/** What goes before and after the spans of one resource and scope. */
+interface Frame {
+  readonly head: Uint8Array
+  readonly tail: Uint8Array
+}
+
+interface ScopeSpans extends Frame {
+  /** Where the spans are in the scratch. */
+  readonly start: number
+  readonly end: number
+  readonly size: number
+}
+
+interface ResourceSpans extends Frame {
+  readonly parts: readonly ScopeSpans[]
+  readonly size: number
+}
+
+function resourceSpans(resource: Resource, scopes: Scopes): ResourceSpans {
+  const parts = [...scopes].map(([scope, spans]) => scopeSpans(scope, spans))
+  const frame = { head: resourceField(resource), tail: schemaField(RESOURCE_SPANS.schemaUrl, resource) }
+  return { ...frame, parts, size: frame.head.length + sumOf(parts.map(sizeOfField)) + frame.tail.length }
+}
+
+function scopeSpans(scope: Scope, spans: readonly ReadableSpan[]): ScopeSpans {
+  const frame = { head: scopeField(scope), tail: schemaField(SCOPE_SPANS.schemaUrl, scope) }
+  const start = scratch.at
+  for (const span of spans) writeSpan(scratch, span)
+  const end = scratch.at
+  return { ...frame, start, end, size: frame.head.length + (end - start) + frame.tail.length }
+}
+
+/** With its tag and its length. */
+function sizeOfField({ size }: { readonly size: number }): number {
+  return 1 + sizeOfVarint(size) + size
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+function resourceField({ attributes }: Resource): Uint8Array {
+  const writer = new ProtobufWriter()
+  writer.byte(RESOURCE_SPANS.resource)
+  const start = writer.open()
+  writeAttributes(writer, RESOURCE.attributes, attributes)
+  writeCount(writer, RESOURCE.droppedAttributesCount, 0)
+  writer.close(start)
+  return writer.written(0, writer.at)
+}
+
+function scopeField({ name, version, attributes, droppedAttributesCount }: Scope): Uint8Array {
+  const writer = new ProtobufWriter()
+  writer.byte(SCOPE_SPANS.scope)
+  const start = writer.open()
+  writeText(writer, SCOPE.name, name)
+  if (version) writeText(writer, SCOPE.version, version)
+  writeAttributes(writer, SCOPE.attributes, attributes)
+  if (droppedAttributesCount) writeCount(writer, SCOPE.droppedAttributesCount, droppedAttributesCount)
+  writer.close(start)
+  return writer.written(0, writer.at)
+}
+
+function schemaField(tag: number, { schemaUrl }: { readonly schemaUrl?: string }): Uint8Array {
+  const writer = new ProtobufWriter()
+  if (schemaUrl) writeText(writer, tag, schemaUrl)
+  return writer.written(0, writer.at)
+}
+
+/** Most spans are between 128 bytes and 16 KiB long. */
+const SPAN_LENGTH_BYTES = 2
+
+function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
+  writer.byte(SCOPE_SPANS.spans)
+  const start = writer.open(SPAN_LENGTH_BYTES)
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+  const parent = span.parentSpanContext
+  writeIds(writer, SPAN, traceId, spanId)
+  if (traceState !== undefined) writeState(writer, SPAN.traceState, traceState)
+  if (parent?.spanId) {
+    writer.byte(SPAN.parentSpanId)
+    writer.hex(parent.spanId)
+  }
+  writeText(writer, SPAN.name, span.name)
+  // Kinds begin at 1 there, and 0 is a kind that is not known.
+  if (span.kind != null) writeCount(writer, SPAN.kind, span.kind + 1)
+  writeTime(writer, SPAN.startTime, span.startTime)
+  writeTime(writer, SPAN.endTime, span.endTime)
+  writeAttributes(writer, SPAN.attributes, span.attributes)
+  writeCount(writer, SPAN.droppedAttributesCount, span.droppedAttributesCount)
+  for (const event of span.events as readonly SpanEvent[]) writeEvent(writer, event)
+  writeCount(writer, SPAN.droppedEventsCount, span.droppedEventsCount)
+  for (const link of span.links as readonly Link[]) writeLink(writer, link)
+  writeCount(writer, SPAN.droppedLinksCount, span.droppedLinksCount)
+  writeStatus(writer, span.status)
+  writeFlags(writer, SPAN.flags, traceFlags, parent?.isRemote)
+  writer.close(start, SPAN_LENGTH_BYTES)
+}
+
+function writeEvent(writer: ProtobufWriter, event: SpanEvent): void {
+  writer.byte(SPAN.events)
+  const start = writer.open()
+  writeTime(writer, EVENT.time, event.time)
+  writeText(writer, EVENT.name, event.name)
+  writeAttributes(writer, EVENT.attributes, event.attributes)
+  writeCount(writer, EVENT.droppedAttributesCount, event.droppedAttributesCount ?? 0)
+  writer.close(start)
+}
+
+function writeLink(writer: ProtobufWriter, { context, attributes, droppedAttributesCount = 0 }: Link): void {
+  writer.byte(SPAN.links)
+  const start = writer.open()
+  writeIds(writer, LINK, context.traceId, context.spanId)
+  if (context.traceState !== undefined) writeState(writer, LINK.traceState, context.traceState)
+  writeAttributes(writer, LINK.attributes, attributes)
+  writeCount(writer, LINK.droppedAttributesCount, droppedAttributesCount)
+  writeFlags(writer, LINK.flags, context.traceFlags, context.isRemote)
+  writer.close(start)
+}
+
+function writeStatus(writer: ProtobufWriter, { code, message }: ReadableSpan['status']): void {
+  writer.byte(SPAN.status)
+  const start = writer.open()
+  if (message) writeText(writer, STATUS.message, message)
+  writeCount(writer, STATUS.code, code)
+  writer.close(start)
+}
+
+function writeIds(writer: ProtobufWriter, tags: typeof SPAN | typeof LINK, trace: string, span: string) {
+  writer.byte(tags.traceId)
+  writer.hex(trace)
+  writer.byte(tags.spanId)
+  writer.hex(span)
+}
+
+function writeState(writer: ProtobufWriter, tag: number, state: NonNullable<SpanContext['traceState']>) {
+  const text = state.serialize()
+  if (text) writeText(writer, tag, text)
+}
+
+/** The flags of W3C, and whether it is known that the parent is in another process (bits 8 and 9). */
+function writeFlags(writer: ProtobufWriter, tag: number, flags: number, isRemote: boolean | undefined) {
+  writer.varint(tag)
+  writer.fixed32((flags & 0xff) | (isRemote ? 0x300 : 0x100))
+}
+
+/** Nanoseconds since the epoch, for which a number of JavaScript is too short. */
+function writeTime(writer: ProtobufWriter, tag: number, [seconds, nanos]: HrTime): void {
+  // Of the seconds the lower 16 bits and the rest, each of which can be multiplied without loss.
+  const lower = (seconds & 0xffff) * 1e9 + nanos
+  const upper = Math.floor(seconds / 2 ** 16) * 1e9
+  const low = (upper % 2 ** 16) * 2 ** 16 + (lower % 2 ** 32)
+  writer.byte(tag)
+  writer.fixed64(
+    low % 2 ** 32,
+    Math.floor(upper / 2 ** 16) + Math.floor(lower / 2 ** 32) + Math.floor(low / 2 ** 32),
+  )
+}
