@@ -1,16 +1,8 @@
-import {
-  type Context,
-  context,
-  diag,
-  type Span,
-  SpanKind,
-  type SpanOptions,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api'
+import { type Context, context, diag, type Span, SpanKind, type SpanOptions, trace } from '@opentelemetry/api'
 import type { Activity, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { continuesCall, startOf } from '../spans/start.ts'
+import type { SpanStarter } from './light/light-tracer.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { hrTime, SpanClock } from './span-clock.ts'
 import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
@@ -19,13 +11,13 @@ import { parseTraceparent } from './traceparent.ts'
 
 /** Activities become spans. */
 export class SpanInstrument implements Instrument {
-  readonly #tracer: Tracer
+  readonly #tracer: SpanStarter
   readonly #shared: ScopeShared
   readonly #options: ResolvedTraceOptions
   readonly #rootSpans = new RootSpans()
   #warned = false
 
-  constructor(tracer: Tracer, shared: ScopeShared) {
+  constructor(tracer: SpanStarter, shared: ScopeShared) {
     this.#tracer = tracer
     this.#shared = shared
     this.#options = shared.options

@@ -2,6 +2,7 @@ import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
 import { withEvents } from '../spans/event-activities.ts'
+import { lightStarter } from './light/light-tracer.ts'
 import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
 import { currentPlace } from './span-context.ts'
@@ -21,7 +22,7 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   // Without a meter provider there is nobody to record for.
   const records = meter !== false && meter !== createNoopMeter()
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
-  const instrument = new SpanInstrument(tracer, { options: resolved, metrics: recorder })
+  const instrument = new SpanInstrument(lightStarter(tracer), { options: resolved, metrics: recorder })
   setCarrier({ current: currentPlace })
   return { name: 'tracing', instrument: withEvents(instrument) }
 }
