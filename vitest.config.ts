@@ -8,6 +8,7 @@ const src = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta
 const alias = [
   { find: /^hookspan$/, replacement: src('index.ts') },
   { find: /^hookspan\/openai$/, replacement: src('adapters/openai/index.ts') },
+  { find: /^hookspan\/adapter\/contract$/, replacement: src('adapter/contract/index.ts') },
   { find: /^hookspan\/([a-z-]+)$/, replacement: src('$1/index.ts') },
 ]
 
@@ -32,7 +33,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,adapter,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
         },
       },

@@ -19,8 +19,14 @@ import {
 import type { Plugin } from './plugins/plugin.ts'
 import { PluginSet } from './plugins/plugin-set.ts'
 import { askStandIns } from './plugins/stand-in.ts'
+import { assertCapable } from './run/capabilities.ts'
 import type { OperationHost } from './run/operation-core.ts'
-import { assertOperationId, assertOperationInit, type OperationInit } from './run/operation-init.ts'
+import {
+  assertOperationId,
+  assertOperationInit,
+  type LiveParent,
+  type OperationInit,
+} from './run/operation-init.ts'
 
 /**
  * The one place through which every lifecycle event passes.
@@ -188,7 +194,8 @@ export class HookDispatcher {
    * Starts an operation: the way in which a runtime or an adapter speaks, with every start paired to an end.
    *
    * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already; `INVALID_OPTION`,
-   * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init. Then nothing was started.
+   * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init; `NOT_CAPABLE` when a gate or a mock asks for
+   * what the runtime's adapter cannot do. Then nothing was started.
    */
   startOperation(init: OperationInit = {}): Operation {
     assertOperationInit(init)
@@ -203,11 +210,19 @@ export class HookDispatcher {
     }
     const { hooks = [] } = init
     assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())
+    this.#assertCapable(init)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
     return Operation.start(this.#operationHost, record, init, (operation) =>
       this.#operations.set(record, operation),
     )
+  }
+
+  #assertCapable({ adapter, gates = [], parent }: OperationInit): void {
+    if (adapter === undefined) return
+    const inherited = (parent as Partial<LiveParent> | undefined)?.live?.gates() ?? []
+    const { gates: plugged, standIns } = this.#plugins
+    assertCapable(adapter, [...inherited, ...gates, ...plugged], standIns.length > 0)
   }
 
   /**

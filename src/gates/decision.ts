@@ -28,6 +28,7 @@ export const DECISION_SCHEMA_VERSION = '1.0'
  * - `rejected`: a human said no
  * - `approval_mismatch`: the answer was given for other arguments
  * - `execution_unknown`: the process ended while the approved tool ran, and it is not run twice
+ * - `not_capable`: the adapter of the SDK that makes the call cannot do what was asked for
  * - `budget_exceeded`, `loop_detected`, `tool_not_allowed`, `argument_denied`: the ready gates
  */
 export type ReasonCode =
@@ -41,6 +42,7 @@ export type ReasonCode =
   | 'approval_mismatch'
   | 'rejected'
   | 'execution_unknown'
+  | 'not_capable'
   | 'budget_exceeded'
   | 'loop_detected'
   | 'tool_not_allowed'

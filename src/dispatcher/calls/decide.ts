@@ -7,6 +7,7 @@ import {
 } from '../../gates/chain.ts'
 import type { GatePoint } from '../../gates/index.ts'
 import { askHuman } from '../humans/ask-human.ts'
+import { incapable, incapableAt } from '../run/capabilities.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 
@@ -19,6 +20,9 @@ export async function decide(
 ): Promise<ChainResult | undefined> {
   const gates = core.gatesAt(point)
   if (gates.length === 0) return undefined
+  // Plugged in while the run goes on: at its start it would have been refused.
+  const refusal = incapableAt(core.init.adapter, point)
+  if (refusal !== undefined) return refusal
   const { traced, parkable: _parkable, waited: _waited, settled: _settled, ...where } = place
   const { traceparent } = traced
   const ctx = {
@@ -33,6 +37,8 @@ export async function decide(
     composition: core.host.composition,
     ...(core.signal && { signal: core.signal }),
     ask: (approval, asked, gate) => {
+      const unable = incapable(core.init.adapter, 'askHuman')
+      if (unable !== undefined) return Promise.resolve(unable)
       const namesake = gates.filter(({ id }) => id === gate.id).indexOf(gate)
       return askHuman(core, { point, payload: asked, approval, gate, namesake, ...place })
     },

@@ -6,6 +6,7 @@ import { errorMessage } from '../../internal/errors.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import type { Activity, ToolEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
+import { type Capability, incapable } from '../run/capabilities.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
 import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
@@ -153,12 +154,18 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
       await this.#announce('The call was answered by a gate before.')
       return this.#gateResult(returnedEnding('skipped', toolCallId, decided.result as R))
     }
-    if (decided?.changed) this.#call = { ...this.#call, args: decided.payload }
+    if (decided?.changed) {
+      const unable = this.#unable('changeArguments')
+      if (unable !== undefined) return unable
+      this.#call = { ...this.#call, args: decided.payload }
+    }
     this.#approvedBy = decided?.approvedBy
     const mock = await this.#announce()
     const announced = this.#cutShort()
     if (announced !== undefined) return announced
     if (mock !== null) {
+      const unable = this.#unable('mockToolCalls')
+      if (unable !== undefined) return unable
       this.#noteOrigin({ source: 'event.mock' })
       return this.#mocked(mock)
     }
@@ -177,6 +184,12 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     return erroredEnding<R>(toolCallId, signal?.reason, false)
   }
 
+  /** What the runtime's adapter cannot do is refused: the tool does not run instead. */
+  #unable(needed: Capability): ToolEnding<R> | undefined {
+    const refusal = incapable(this.core.init.adapter, needed)
+    return refusal && refusedEnding<R>(this.#call.toolCallId, refusal)
+  }
+
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
     const { identifier, apiName, toolCallId, callKey, args } = this.#call
     return decide(this.core, point, payload, {
@@ -187,7 +200,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
       toolCallId,
       callKey: callKey as string,
       ...(point === 'afterToolCall' && { args }),
-      parkable: point === 'beforeToolCall',
+      parkable: point === 'beforeToolCall' && incapable(this.core.init.adapter, 'park') === undefined,
       settled: this.#settled,
       ...(this.#waited && { waited: this.#waited }),
     })

@@ -6,6 +6,7 @@ import { a, assertFields, expected, type Fields, shape } from '../../internal/ex
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
+import { type AdapterInfo, assertAdapter } from './capabilities.ts'
 import type { ParkedOperation } from './parked.ts'
 import type { RunTree } from './run-tree.ts'
 
@@ -76,7 +77,9 @@ export interface OperationInit {
   attributes?: Record<string, string | number | boolean>
   /** Epoch milliseconds of each moment, instead of the real time: for replaying recorded runs. */
   clock?: () => number
-  /** Continues a parked operation: what `op.park()` gave. */
+  /** Set by adapters of foreign SDKs: what they can do. Without it all is taken as possible. */
+  adapter?: AdapterInfo
+  /** Continues a parked operation: what `op.park()` or `op.checkpoint()` gave. */
   resume?: ParkedOperation
 }
 
@@ -100,6 +103,7 @@ const FIELDS: Fields<OperationInit> = {
   priceOf: a.function,
   attributes: a.value,
   clock: a.function,
+  adapter: a.object,
   resume: shape(
     'what op.park() gave, of version 1',
     (parked) => (parked as Partial<ParkedOperation> | null)?.version === 1,
@@ -113,6 +117,7 @@ export function assertOperationInit(init: OperationInit): void {
   }
   assertFields<OperationInit>(init, FIELDS, 'the operation')
   if (init.gates !== undefined) assertGates(init.gates)
+  if (init.adapter !== undefined) assertAdapter(init.adapter)
 }
 
 export function invalidCall(name: string, what: string, shape: string, value: unknown): HookspanError {

@@ -1,0 +1,359 @@
+import { deepStrictEqual, match, ok, strictEqual } from 'node:assert'
+import type { Plugin } from '../../dispatcher/index.ts'
+import type { Capability } from '../../dispatcher/run/capabilities.ts'
+import { type Approver, deny, type Gate, mutate, requireApproval } from '../../gates/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { Recorder, type RunRecord } from './record.ts'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractScenario,
+  ContractSubject,
+  ContractTool,
+} from './types.ts'
+
+const PARAMETERS = {
+  type: 'object',
+  properties: { q: { type: 'string' } },
+  required: ['q'],
+  additionalProperties: false,
+}
+
+/** One run, with all that it told. */
+interface Ran {
+  readonly outcome: ContractOutcome
+  readonly record: RunRecord
+  /** The arguments that the tool's body was run with. */
+  readonly bodies: readonly string[]
+  readonly nextSequence: number
+}
+
+interface Asked extends Partial<Pick<ContractRun, 'subAgent' | 'stream' | 'signal' | 'state'>> {
+  readonly replies: readonly ContractReply[]
+  readonly look?: (q: string, signal: AbortSignal | undefined) => Promise<string>
+  readonly plugin?: Omit<Plugin, 'name'>
+  readonly firstSequence?: number
+}
+
+const look = (id: string, q: string) => ({ id, name: 'look', args: { q } })
+const LOOK_THEN_DONE: readonly ContractReply[] = [{ toolCalls: [look('call_1', 'a')] }, { content: 'done' }]
+
+/** The lines of a run of two turns, the first with the one call. */
+const turns = (...inFirst: string[]) => [
+  'run [done]',
+  '  step 0',
+  '    model',
+  ...inFirst.map((line) => `    ${line}`),
+  '  step 1',
+  '    model',
+]
+
+async function run(subject: ContractSubject, asked: Asked, shared?: Recorder): Promise<Ran> {
+  const { replies, look: body = async (q) => `found ${q}`, plugin, firstSequence, ...more } = asked
+  const recorder = shared ?? new Recorder(subject.capabilities.steps, firstSequence)
+  if (plugin !== undefined) recorder.dispatcher.use({ name: 'scenario', ...plugin })
+  const bodies: string[] = []
+  const tool: ContractTool = {
+    name: 'look',
+    description: 'Looks something up.',
+    parameters: PARAMETERS,
+    execute: ({ q }, { signal }) => {
+      bodies.push(q)
+      return body(q, signal)
+    },
+  }
+  const { dispatcher } = recorder
+  const given = { dispatcher, agentName: 'contract', prompt: 'Look up a.', tools: [tool] }
+  const outcome = await subject.run({ ...given, replies, ...more })
+  await dispatcher.drain()
+  return { outcome, record: recorder.record(), bodies, nextSequence: recorder.nextSequence }
+}
+
+/** Holds a whole run against what every SDK is to tell of it. */
+function expectRun(subject: ContractSubject, { record, outcome }: Ran, expected: Expected): void {
+  strictEqual(outcome.status, expected.status ?? 'done', `${subject.name}: status`)
+  deepStrictEqual(record.tree, flattened(subject, expected.tree), `${subject.name}: span tree`)
+  if (expected.content !== undefined) strictEqual(outcome.content, expected.content)
+  for (const [index, text] of (expected.told ?? []).entries()) {
+    match(record.told[index] ?? '', text, `${subject.name}: what the model was told`)
+  }
+  if (expected.hooks !== undefined) {
+    const steps = subject.capabilities.steps
+    const hooks = expected.hooks.filter((type) => steps || !/Step$/.test(type))
+    deepStrictEqual(record.hooks, hooks, `${subject.name}: hooks`)
+  }
+  ok(record.whole, `${subject.name}: something was left open, or an event is missing`)
+}
+
+interface Expected {
+  readonly status?: ContractOutcome['status']
+  readonly tree: readonly string[]
+  readonly content?: string
+  readonly told?: readonly RegExp[]
+  readonly hooks?: readonly string[]
+}
+
+/** The same tree as an adapter tells it that has no steps. */
+function flattened({ capabilities }: ContractSubject, tree: readonly string[]): readonly string[] {
+  if (capabilities.steps) return tree
+  return tree.filter((line) => !/^ *step /.test(line)).map((line) => line.replace(/^ {4}/, '  '))
+}
+
+/** Whatever it is that the adapter cannot do is refused, and the tool does not run instead. */
+async function expectRefused(subject: ContractSubject, asked: Asked): Promise<void> {
+  const bodies: string[] = []
+  const kept = { ...asked, look: async (q: string) => (bodies.push(q), `found ${q}`) }
+  let told = ''
+  try {
+    told = (await run(subject, kept)).record.told.join('\n')
+  } catch (error) {
+    told = error instanceof HookspanError ? error.code : String(error)
+  }
+  deepStrictEqual(bodies, [], `${subject.name}: the tool ran although what was asked for cannot be done`)
+  match(
+    told,
+    /NOT_CAPABLE|not_capable|approval_error/,
+    `${subject.name}: nothing says that it cannot be done`,
+  )
+}
+
+const step = (...calls: string[]) => ['beforeStep', 'beforeLlmCall', 'afterLlmCall', ...calls, 'afterStep']
+const oneCall = (...calls: string[]) => ['onStart', ...step(...calls), ...step(), 'onComplete']
+const TOOL_HOOKS = ['beforeToolCall', 'afterToolCall']
+
+const gate = (point: Gate['point'], decide: Gate['decide']): Omit<Plugin, 'name'> => ({
+  gates: [{ id: 'contract', point, decide }],
+})
+
+type Scenario = readonly [
+  name: string,
+  needs: readonly Capability[],
+  hold: (subject: ContractSubject) => Promise<void>,
+  asked?: Asked,
+]
+
+const denied: Asked = {
+  replies: LOOK_THEN_DONE,
+  plugin: gate('beforeToolCall', () => deny('not today', { code: 'closed' })),
+}
+const changed: Asked = { replies: LOOK_THEN_DONE, plugin: gate('beforeToolCall', () => mutate({ q: 'b' })) }
+const mocked: Asked = {
+  replies: LOOK_THEN_DONE,
+  plugin: { standIn: () => ({ source: 'contract', mock: { content: 'from the mock' } }) },
+}
+const changedResult: Asked = {
+  replies: LOOK_THEN_DONE,
+  plugin: gate('afterToolCall', () => mutate('rewritten')),
+}
+const parking: Approver = { requestApproval: async () => ({ decision: 'park' }) }
+const approving: Approver = { requestApproval: async () => ({ decision: 'approve', approver: 'ines' }) }
+const asking = (approver: Approver): Omit<Plugin, 'name'> => ({
+  ...gate('beforeToolCall', () => requireApproval()),
+  approver,
+})
+
+export const SCENARIOS: readonly Scenario[] = [
+  [
+    'allows a call and tells all of it',
+    ['toolCalls'],
+    async (subject) => {
+      const ran = await run(subject, { replies: LOOK_THEN_DONE })
+      const hooks = oneCall(...TOOL_HOOKS)
+      const tree = turns('tool look [completed]')
+      expectRun(subject, ran, { tree, hooks, content: 'done', told: [/found a/] })
+      deepStrictEqual(ran.bodies, ['a'])
+    },
+  ],
+  [
+    'denies a call with a reason, and the tool does not run',
+    ['denyToolCalls'],
+    async (subject) => {
+      const ran = await run(subject, denied)
+      const hooks = oneCall(...TOOL_HOOKS)
+      expectRun(subject, ran, { tree: turns('tool look [denied]'), hooks, told: [/not today/] })
+      deepStrictEqual(ran.bodies, [])
+    },
+    denied,
+  ],
+  [
+    'runs the tool with the arguments that a gate made',
+    ['denyToolCalls', 'changeArguments'],
+    async (subject) => {
+      const ran = await run(subject, changed)
+      expectRun(subject, ran, { tree: turns('tool look [completed]'), told: [/found b/] })
+      deepStrictEqual(ran.bodies, ['b'])
+    },
+    changed,
+  ],
+  [
+    'answers with a mock, and the tool does not run',
+    ['mockToolCalls'],
+    async (subject) => {
+      const ran = await run(subject, mocked)
+      expectRun(subject, ran, { tree: turns('tool look [mocked]'), told: [/from the mock/] })
+      deepStrictEqual(ran.bodies, [])
+    },
+    mocked,
+  ],
+  [
+    'tells the model the result that a gate made',
+    ['changeResults'],
+    async (subject) => {
+      const ran = await run(subject, changedResult)
+      expectRun(subject, ran, { tree: turns('tool look [completed]'), told: [/rewritten/] })
+      ok(
+        !ran.record.told.join().includes('found'),
+        `${subject.name}: the model was told the tool's own result`,
+      )
+    },
+    changedResult,
+  ],
+  [
+    'tells what a tool throws, and goes on',
+    ['toolCalls'],
+    async (subject) => {
+      const failing = () => Promise.reject(new Error('the shelf fell down'))
+      const ran = await run(subject, { replies: LOOK_THEN_DONE, look: failing })
+      const hooks = oneCall('beforeToolCall', 'onToolCallError')
+      const tree = turns('tool look [errored]')
+      expectRun(subject, ran, { tree, hooks, told: [/the shelf fell down/] })
+    },
+  ],
+  [
+    'tells parallel calls apart that share an id',
+    ['toolCalls'],
+    async (subject) => {
+      const both = { toolCalls: [look('same', 'a'), look('same', 'b')] }
+      const ran = await run(subject, { replies: [both, { content: 'done' }] })
+      const tree = turns('tool look [completed]', 'tool look [completed]')
+      expectRun(subject, ran, { tree, told: [/found a/, /found b/] })
+      deepStrictEqual([...ran.bodies].sort(), ['a', 'b'])
+    },
+  ],
+  [
+    'ends a streamed call when it is read, fails or is abandoned',
+    ['streams', 'llmCalls'],
+    async (subject) => {
+      const whole = await run(subject, { replies: [{ content: 'all of it' }], stream: 'read' })
+      const once = (end: string) => ['  step 0', `    model${end}`]
+      expectRun(subject, whole, { tree: ['run [done]', ...once('')], content: 'all of it' })
+      const broken = await run(subject, { replies: [{ content: 'half', broken: true }], stream: 'read' })
+      strictEqual(broken.outcome.status, 'error')
+      ok(broken.record.tree.join('\n').includes('model [failed]'), `${subject.name}: ${broken.record.tree}`)
+      ok(broken.record.whole)
+      if (subject.readsItself) return
+      const left = await run(subject, { replies: [{ content: 'all of it' }], stream: 'abandon' })
+      expectRun(subject, left, { tree: ['run [done]', ...once(' [abandoned]')] })
+    },
+  ],
+  [
+    'ends as interrupted with the signal, its tool with it',
+    ['abort', 'toolCalls'],
+    async (subject) => {
+      const controller = new AbortController()
+      const hanging = () => {
+        controller.abort(new Error('enough'))
+        return new Promise<string>(() => {})
+      }
+      const { signal } = controller
+      const ran = await run(subject, { replies: LOOK_THEN_DONE, look: hanging, signal })
+      strictEqual(ran.outcome.status, 'interrupted')
+      strictEqual(ran.record.tree[0], 'run [interrupted]')
+      ok(ran.record.tree.some((line) => line.trim() === 'tool look [errored]'))
+      strictEqual(ran.record.hooks.filter((type) => type === 'beforeLlmCall').length, 1)
+      ok(ran.record.whole)
+    },
+  ],
+  [
+    'nests a sub-agent below the call that made it',
+    ['subAgents', 'toolCalls'],
+    async (subject) => {
+      const call = { id: 'call_1', name: 'expert', args: { instruction: 'help' } }
+      const subAgent = { name: 'expert', replies: [{ content: 'it is 42' }] }
+      const ran = await run(subject, { replies: [{ toolCalls: [call] }, { content: 'done' }], subAgent })
+      const child = ['  agent expert', '    run [done]', '      step 0', '        model']
+      expectRun(subject, ran, { tree: turns('tool expert [completed]', ...child), told: [/it is 42/] })
+      strictEqual(
+        ran.record.hooks.filter((type) => /CallAgent/.test(type)).join(),
+        'beforeCallAgent,afterCallAgent',
+      )
+    },
+  ],
+  [
+    'parks for a human, and goes on in another process from JSON',
+    ['park', 'denyToolCalls', 'askHuman'],
+    async (subject) => {
+      const ran = await run(subject, { replies: LOOK_THEN_DONE.slice(0, 1), plugin: asking(parking) })
+      strictEqual(ran.outcome.status, 'waiting')
+      deepStrictEqual(ran.bodies, [])
+      const saved = JSON.stringify({ state: ran.outcome.state, firstSequence: ran.nextSequence })
+      const elsewhere = subject.elsewhere ?? ((text: string) => resumeElsewhere(subject, text))
+      const rest = JSON.parse(await elsewhere(saved)) as Ran
+      deepStrictEqual(rest.bodies, ['a'])
+      strictEqual(rest.outcome.content, 'done')
+      match(rest.record.told.join(), /found a/)
+      const human = ['beforeHumanIntervention', 'afterHumanIntervention']
+      const hooks = oneCall(...human, ...TOOL_HOOKS).filter(
+        (type) => subject.capabilities.steps || !/Step$/.test(type),
+      )
+      deepStrictEqual(
+        [...ran.record.hooks, ...rest.record.hooks],
+        hooks,
+        `${subject.name}: hooks of both parts`,
+      )
+      ok(ran.record.whole && rest.record.whole, `${subject.name}: an event is missing, or told twice`)
+    },
+    { replies: LOOK_THEN_DONE, plugin: asking(parking) },
+  ],
+  [
+    'keeps two runs at once apart',
+    ['toolCalls'],
+    async (subject) => {
+      const recorder = new Recorder(subject.capabilities.steps)
+      const asked = (q: string) => ({
+        replies: [{ toolCalls: [look('call_1', q)] }, { content: `done ${q}` }],
+        look: async (given: string) => `found ${given} for ${q}`,
+      })
+      const runs = ['a', 'b'].map((q) => run(subject, asked(q), recorder))
+      const ran = await Promise.all(runs)
+      const one = flattened(subject, turns('tool look [completed]'))
+      const { tree, whole } = recorder.record()
+      deepStrictEqual(tree, [...one, ...one], `${subject.name}: span trees`)
+      ok(whole, `${subject.name}: events of one run are counted in the other`)
+      deepStrictEqual(
+        ran.map(({ outcome, bodies }) => [outcome.content, ...bodies]),
+        [
+          ['done a', 'a'],
+          ['done b', 'b'],
+        ],
+      )
+    },
+  ],
+]
+
+/** The second part of the scenario that parks: for {@link ContractSubject.elsewhere} to call in another process. */
+export async function resumeElsewhere(subject: ContractSubject, saved: string): Promise<string> {
+  const { state, firstSequence } = JSON.parse(saved) as { state: unknown; firstSequence: number }
+  const plugin = asking(approving)
+  const ran = await run(subject, { replies: [{ content: 'done' }], state, firstSequence, plugin })
+  return JSON.stringify(ran)
+}
+
+/**
+ * What every adapter holds, as tests of whatever runner: each scenario states the spans, the hooks and what the model was
+ * told. What an adapter says it cannot do is asked for as well, and must be refused without the tool being run.
+ *
+ * @example
+ * for (const { name, run } of adapterContract(subject)) it(name, run)
+ */
+export function adapterContract(subject: ContractSubject): ContractScenario[] {
+  return SCENARIOS.map(([name, needs, hold, asked]) => ({
+    name,
+    needs,
+    run: async () => {
+      if (needs.every((capability) => subject.capabilities[capability])) return hold(subject)
+      if (asked !== undefined) await expectRefused(subject, asked)
+    },
+  }))
+}
