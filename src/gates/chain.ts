@@ -3,14 +3,8 @@ import { isRecord } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
-import {
-  concerns,
-  DEFAULT_GATE_PRIORITY,
-  decidesAt,
-  type Gate,
-  type GateContext,
-  type GatePoint,
-} from './gate.ts'
+import { concerns, DEFAULT_GATE_PRIORITY, decidesAt, type Gate, type GateContext } from './gate.ts'
+import type { GatePoint } from './points.ts'
 import { type GateFailureCode, runGate } from './run-gate.ts'
 
 /** One gate's decision, as it is recorded in traces and on the diagnostics channel. */

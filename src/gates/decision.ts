@@ -1,6 +1,6 @@
 import { describeValue } from '../internal/errors.ts'
 import { isRecord } from '../internal/objects.ts'
-import type { GatePoint } from './gate.ts'
+import type { GatePoint } from './points.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
 

@@ -2,21 +2,7 @@ import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { GLOBS, matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
-
-/** The moments at which a gate may decide. */
-export const GATE_POINTS = [
-  'onStart',
-  'beforeLlmCall',
-  'afterLlmCall',
-  'beforeToolCall',
-  'afterToolCall',
-  'beforeCallAgent',
-  'beforeCompact',
-  'afterStep',
-  'beforeComplete',
-] as const
-
-export type GatePoint = (typeof GATE_POINTS)[number]
+import { GATE_POINTS, type GatePoint } from './points.ts'
 
 /** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
 export interface TreeTotals {

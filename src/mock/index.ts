@@ -26,8 +26,8 @@ export {
   ToolReplay,
 } from './recordings/replay-tools.ts'
 export type { StreamEnd } from './rules/answer.ts'
-export type { MockedCall } from './rules/definition.ts'
 export { MockRule, mock } from './rules/mock-rule.ts'
+export type { MockedCall } from './rules/mocked-call.ts'
 export {
   callTool,
   callTools,

@@ -4,18 +4,11 @@ import { errorMessage } from '../../internal/errors.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { type ReadableSpan, type SpanExporter, startTracing } from '../../tracing/index.ts'
 import { collectorAt } from '../../tracing/links/collector.ts'
+import type { ExportAnswer } from './export-answer.ts'
 import type { Finding } from './finding.ts'
 import { mendOf } from './mends.ts'
 
 const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
-
-/** What the exporter said. */
-export interface ExportAnswer {
-  sent: boolean
-  error?: { message: string; code?: number | string; body?: string }
-  /** What it complained about though it counts as sent. */
-  warnings: readonly string[]
-}
 
 /** Sends one real span with the real exporter, and explains the answer. */
 export async function checkDelivery(tracesUrl: string, timeoutMs: number): Promise<Finding[]> {

@@ -1,5 +1,5 @@
 import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
-import type { ExportAnswer } from './delivery.ts'
+import type { ExportAnswer } from './export-answer.ts'
 
 const GRPC_PORT = '4317'
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { orderGates, runChain } from '../../gates/chain.ts'
-import { decidesAt, GATE_POINTS } from '../../gates/gate.ts'
+import { decidesAt } from '../../gates/gate.ts'
 import type { Gate, GatePoint } from '../../gates/index.ts'
+import { GATE_POINTS } from '../../gates/points.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
 

@@ -1,13 +1,6 @@
 import { describeValue } from '../errors.ts'
 import { checkJsonSchema } from './json-schema.ts'
-
-/** One place at which a value does not fit a schema. */
-export interface SchemaProblem {
-  readonly path: readonly (string | number)[]
-  /** What is expected there. */
-  readonly message: string
-  readonly value: unknown
-}
+import type { SchemaProblem } from './problem.ts'
 
 /** https://standardschema.dev, as far as it is needed here. */
 interface StandardSchema {

@@ -1,18 +1,10 @@
 import { describeValue } from '../errors.ts'
 import { canonicalJson } from '../json.ts'
 import { isRecord } from '../objects.ts'
-import type { SchemaProblem } from './check-schema.ts'
-import { isSchema, resolve, type Schema } from './references.ts'
+import { asList, asSchemas, deeper, entries, expression, type Place, referred } from './place.ts'
+import type { SchemaProblem } from './problem.ts'
+import { isSchema, type Schema } from './references.ts'
 import { unevaluatedKeys } from './unevaluated.ts'
-
-type Path = readonly (string | number)[]
-
-export interface Place {
-  readonly root: Schema
-  readonly path: Path
-  /** References that led here without going deeper into the value, to find those that go round in circles. */
-  readonly refs: readonly string[]
-}
 
 /**
  * Checks a value against a JSON Schema as tools use it: every keyword of draft 2020-12 that tests values, references
@@ -29,7 +21,7 @@ export function checkJsonSchema(schema: unknown, value: unknown): SchemaProblem[
   return check(schema, value, { root: schema, path: [], refs: [] })
 }
 
-export function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
+function check(schema: Schema, value: unknown, place: Place): SchemaProblem[] {
   if (schema === true) return []
   if (schema === false) return [problem(place, 'expected nothing here', value)]
   if (schema.nullable === true && value === null) return []
@@ -50,23 +42,11 @@ function checkRef(schema: Record<string, unknown>, value: unknown, place: Place)
   return referred(schema, place).flatMap((target) => check(target.schema, value, target.place))
 }
 
-/** What the schema refers to, to be held against the same value. */
-export function referred(
-  { $ref, $dynamicRef }: Record<string, unknown>,
-  place: Place,
-): { schema: Schema; place: Place }[] {
-  return [$ref, $dynamicRef].flatMap((ref) => {
-    if (typeof ref !== 'string') return []
-    if (place.refs.includes(ref)) throw new TypeError(`The schema's $ref "${ref}" goes round in a circle`)
-    return [{ schema: resolve(ref, place.root), place: { ...place, refs: [...place.refs, ref] } }]
-  })
-}
-
 /** Properties and items that nothing else in the schema, or in what it is combined of, speaks of. */
 function checkUnevaluated(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
   const rule = Array.isArray(value) ? schema.unevaluatedItems : schema.unevaluatedProperties
   if (!isSchema(rule) || typeof value !== 'object' || value === null) return []
-  return unevaluatedKeys(schema, value, place).flatMap((key) => {
+  return unevaluatedKeys(schema, value, place, check).flatMap((key) => {
     const item = (value as Record<string | number, unknown>)[key]
     if (rule === false) return [problem(deeper(place, key), 'is not a property of the schema', item)]
     return check(rule, item, deeper(place, key))
@@ -250,15 +230,6 @@ function checkObject(
   return found
 }
 
-/** As the standard wants it, else as most libraries read it: `[\\w-.]` is no expression under the `u` flag. */
-export function expression(pattern: string): RegExp {
-  try {
-    return new RegExp(pattern, 'u')
-  } catch {
-    return new RegExp(pattern)
-  }
-}
-
 function broken(
   rules: [unknown, (bound: number) => boolean, string][],
   noun: string,
@@ -274,22 +245,6 @@ function problem({ path }: Place, message: string, value: unknown): SchemaProble
   return { path, message, value }
 }
 
-export function deeper(place: Place, key: string | number): Place {
-  return { root: place.root, path: [...place.path, key], refs: [] }
-}
-
 function same(a: unknown, b: unknown): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
-}
-
-function asList(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-export function asSchemas(value: unknown): Schema[] {
-  return asList(value).filter(isSchema)
-}
-
-export function entries(value: unknown): [string, unknown][] {
-  return isRecord(value) ? Object.entries(value) : []
 }

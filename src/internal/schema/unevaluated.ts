@@ -1,13 +1,22 @@
 import { isRecord } from '../objects.ts'
-import { asSchemas, check, deeper, entries, expression, type Place, referred } from './json-schema.ts'
+import { asSchemas, deeper, entries, expression, type Place, referred } from './place.ts'
+import type { SchemaProblem } from './problem.ts'
 import { isSchema, type Schema } from './references.ts'
 
 type Key = string | number
 
+/** Holds a value against a schema. */
+type Check = (schema: Schema, value: unknown, place: Place) => SchemaProblem[]
+
 /** The properties or items of which no keyword beside `unevaluatedProperties` and `unevaluatedItems` speaks. */
-export function unevaluatedKeys(schema: Record<string, unknown>, value: object, place: Place): Key[] {
+export function unevaluatedKeys(
+  schema: Record<string, unknown>,
+  value: object,
+  place: Place,
+  check: Check,
+): Key[] {
   const { unevaluatedItems: _items, unevaluatedProperties: _properties, ...others } = schema
-  const known = evaluated(others, value, place)
+  const known = evaluated(others, value, place, check)
   return keysOf(value).filter((key) => !known.has(key))
 }
 
@@ -15,11 +24,11 @@ function keysOf(value: object): Key[] {
   return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
 }
 
-function evaluated(schema: Schema, value: object, place: Place): Set<Key> {
+function evaluated(schema: Schema, value: object, place: Place, check: Check): Set<Key> {
   if (typeof schema === 'boolean') return new Set()
-  const own = Array.isArray(value) ? itemsOf(schema, value, place) : propertiesOf(schema, value)
-  const inherited = inPlace(schema, value, place).flatMap((each) => [
-    ...evaluated(each.schema, value, each.place),
+  const own = Array.isArray(value) ? itemsOf(schema, value, place, check) : propertiesOf(schema, value)
+  const inherited = inPlace(schema, value, place, check).flatMap((each) => [
+    ...evaluated(each.schema, value, each.place, check),
   ])
   return new Set([...own, ...inherited])
 }
@@ -36,7 +45,12 @@ function propertiesOf(schema: Record<string, unknown>, value: object): Key[] {
   )
 }
 
-function itemsOf(schema: Record<string, unknown>, value: readonly unknown[], place: Place): Key[] {
+function itemsOf(
+  schema: Record<string, unknown>,
+  value: readonly unknown[],
+  place: Place,
+  check: Check,
+): Key[] {
   const { items, prefixItems, additionalItems, contains, unevaluatedItems } = schema
   const rest = Array.isArray(items) ? additionalItems : items
   if (isSchema(rest) || isSchema(unevaluatedItems)) return [...value.keys()]
@@ -53,6 +67,7 @@ function inPlace(
   schema: Record<string, unknown>,
   value: object,
   place: Place,
+  check: Check,
 ): { schema: Schema; place: Place }[] {
   const fits = (each: Schema) => check(each, value, place).length === 0
   const parts = [

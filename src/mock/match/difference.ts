@@ -1,18 +1,10 @@
 import { isDeepStrictEqual, types } from 'node:util'
 import { describeValue } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { describeExpected, isMatcher } from './matcher.ts'
-
-export type Path = readonly (string | number)[]
+import { type Difference, describeExpected, isMatcher, type Path } from './matcher.ts'
 
 /** `exact`: no property more. `partial`: further properties are allowed, at every depth. */
 export type CompareMode = 'exact' | 'partial'
-
-/** One place in which a value is not what was expected. */
-export type Difference =
-  | { readonly kind: 'missing'; readonly path: Path; readonly expected: string }
-  | { readonly kind: 'unexpected'; readonly path: Path; readonly actual: unknown }
-  | { readonly kind: 'differs'; readonly path: Path; readonly expected: string; readonly actual: unknown }
 
 /** Where `actual` is not as expected; empty when it is. Expectations may hold matchers at any depth. */
 export function differences(

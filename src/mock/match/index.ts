@@ -1,4 +1,4 @@
-import * as matchers from './matcher.ts'
+import * as matchers from './matchers.ts'
 
 const { absent, any, boolean, closeTo, contains, exactly, exists, gt, gte, lt, lte } = matchers
 const { not, number, oneOf, partial, regex, schema, string, where } = matchers

@@ -1,6 +1,12 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { checkSchema, type SchemaProblem } from '../../internal/schema/check-schema.ts'
-import { type Difference, differences, type Path } from './difference.ts'
+import { describeValue } from '../../internal/errors.ts'
+
+export type Path = readonly (string | number)[]
+
+/** One place in which a value is not what was expected. */
+export type Difference =
+  | { readonly kind: 'missing'; readonly path: Path; readonly expected: string }
+  | { readonly kind: 'unexpected'; readonly path: Path; readonly actual: unknown }
+  | { readonly kind: 'differs'; readonly path: Path; readonly expected: string; readonly actual: unknown }
 
 /** One test of one value, with the words in which a failure is told. Made by the functions of {@link match}. */
 export interface Matcher {
@@ -20,144 +26,14 @@ export function isMatcher(value: unknown): value is Matcher {
   return typeof value === 'object' && value !== null && (value as Partial<Matcher>)[MATCHER] === true
 }
 
-function matcher(describe: string, test: (value: unknown) => boolean, more: Partial<Matcher> = {}): Matcher {
-  return { [MATCHER]: true, describe, test, ...more }
-}
-
-const show = (value: unknown) =>
+export const show = (value: unknown) =>
   describeValue(value)
     .replace(/ \(\w+\)$/, '')
     .replaceAll('`', '')
-
-function ordered(sign: string, holds: (a: number | string, b: number | string) => boolean) {
-  return (bound: number | string): Matcher => {
-    const type = typeof bound
-    if ((type !== 'number' && type !== 'string') || Number.isNaN(bound)) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Expected a number or a string to compare with, got ${describeValue(bound)}.`,
-      )
-    }
-    // Number with number, text with text: '10' > 9 would be a guess.
-    return matcher(
-      `${type === 'number' ? 'a number' : 'a text'} ${sign} ${show(bound)}`,
-      (value) => typeof value === type && holds(value as number, bound),
-    )
-  }
-}
-
-export const any = (): Matcher => matcher('anything', () => true)
-export const exists = (): Matcher => matcher('anything but undefined', (value) => value !== undefined)
-export const absent = (): Matcher =>
-  matcher('nothing', (value) => value === undefined, { matchesAbsent: true })
-export const string = (): Matcher => matcher('a string', (value) => typeof value === 'string')
-export const number = (): Matcher =>
-  matcher('a number', (value) => typeof value === 'number' && !Number.isNaN(value))
-export const boolean = (): Matcher => matcher('a boolean', (value) => typeof value === 'boolean')
-export const gt = ordered('>', (a, b) => a > b)
-export const gte = ordered('>=', (a, b) => a >= b)
-export const lt = ordered('<', (a, b) => a < b)
-export const lte = ordered('<=', (a, b) => a <= b)
-
-/** A number no farther than `tolerance` from `target`. */
-export function closeTo(target: number, tolerance = 1e-9): Matcher {
-  return matcher(
-    `a number within ${tolerance} of ${target}`,
-    (value) => typeof value === 'number' && Math.abs(value - target) <= tolerance,
-  )
-}
-
-/** A string that the expression matches somewhere. A `g` or `y` flag is left out: matching keeps no position. */
-export function regex(pattern: RegExp | string): Matcher {
-  const source = typeof pattern === 'string' ? new RegExp(pattern) : pattern
-  const stateless = new RegExp(source.source, source.flags.replace(/[gy]/g, ''))
-  return matcher(
-    `a string that matches ${stateless}`,
-    (value) => typeof value === 'string' && stateless.test(value),
-  )
-}
-
-/** A string with this part, or a list with an item that fits. */
-export function contains(part: unknown): Matcher {
-  return matcher(`something that contains ${describeExpected(part)}`, (value) => {
-    if (typeof value === 'string') return typeof part === 'string' && value.includes(part)
-    return Array.isArray(value) && value.some((item) => fits(part, item))
-  })
-}
-
-/** Fits one of these; a single list is the list of them, as in vitest's `expect.oneOf`. */
-export function oneOf(...expected: readonly unknown[]): Matcher {
-  const [first, ...others] = expected
-  const options: readonly unknown[] = Array.isArray(first) && others.length === 0 ? first : expected
-  return matcher(`one of ${options.map(describeExpected).join(', ')}`, (value) =>
-    options.some((one) => fits(one, value)),
-  )
-}
-
-export function not(expected: unknown): Matcher {
-  return matcher(`anything but ${describeExpected(expected)}`, (value) => !fits(expected, value))
-}
-
-/** Whatever the function is true for. A function that throws does not match. */
-export function where(
-  predicate: (value: never) => boolean,
-  describe = predicate.name || 'the predicate',
-): Matcher {
-  return matcher(`something that passes ${describe}`, (value) => predicate(value as never) === true)
-}
-
-/** Equal at every depth, nothing more and nothing less. */
-export function exactly(expected: unknown): Matcher {
-  return matcher(
-    `exactly ${describeExpected(expected)}`,
-    (value) => differences(expected, value, 'exact').length === 0,
-    {
-      explain: (value, path) => differences(expected, value, 'exact', path),
-    },
-  )
-}
-
-/** Holds at least these properties, at every depth; lists must be of the same length. */
-export function partial(expected: unknown): Matcher {
-  return matcher(
-    `at least ${describeExpected(expected)}`,
-    (value) => differences(expected, value, 'partial').length === 0,
-    {
-      explain: (value, path) => differences(expected, value, 'partial', path),
-    },
-  )
-}
-
-/** A JSON Schema, or a Standard Schema that answers at once (zod, valibot, ArkType). */
-export function schema(definition: unknown): Matcher {
-  const problems = (value: unknown): SchemaProblem[] => {
-    const found = checkSchema(definition, value)
-    if (found instanceof Promise) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        'match.schema() takes no schema that validates asynchronously.',
-      )
-    }
-    return found
-  }
-  return matcher('a value that fits the schema', (value) => problems(value).length === 0, {
-    explain: (value, path) =>
-      problems(value).map((problem) => ({
-        kind: 'differs' as const,
-        path: [...path, ...problem.path],
-        expected: problem.message,
-        actual: problem.value,
-      })),
-  })
-}
 
 /** How an expectation reads in a message. */
 export function describeExpected(expected: unknown): string {
   if (isMatcher(expected)) return expected.describe
   if (expected instanceof RegExp) return String(expected)
   return show(expected)
-}
-
-function fits(expected: unknown, value: unknown): boolean {
-  return differences(expected, value, 'partial').length === 0
 }

@@ -3,7 +3,7 @@ import type { ToolMock } from '../../hooks/index.ts'
 import { delay } from '../../internal/async.ts'
 import { toContent } from '../../internal/json.ts'
 import { snapshot } from '../../internal/snapshot.ts'
-import type { MockedCall } from './definition.ts'
+import type { MockedCall } from './mocked-call.ts'
 
 export type MockFunction = (args: never, call: MockedCall) => unknown
 

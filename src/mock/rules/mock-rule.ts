@@ -1,10 +1,12 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { expected as wrong } from '../../internal/expect.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
-import { isMatcher, schema } from '../match/matcher.ts'
+import { isMatcher } from '../match/matcher.ts'
+import { schema } from '../match/matchers.ts'
 import { parseAddress } from './address.ts'
 import type { Answer, MockFunction, StreamEnd } from './answer.ts'
-import type { Condition, MockedCall, RuleDefinition } from './definition.ts'
+import type { Condition, RuleDefinition } from './definition.ts'
+import type { MockedCall } from './mocked-call.ts'
 
 /**
  * What a tool is to answer, built by chained calls. A rule holds no state: the same one may be used in many tests.

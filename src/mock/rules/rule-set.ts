@@ -1,11 +1,13 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { type Difference, differences } from '../match/difference.ts'
+import { differences } from '../match/difference.ts'
+import type { Difference } from '../match/matcher.ts'
 import { isMatcher, type Matcher } from '../match/matcher.ts'
 import { isForAgent, isForTool } from './address.ts'
-import { type Condition, limitOf, type MockedCall, type RuleDefinition } from './definition.ts'
+import { type Condition, limitOf, type RuleDefinition } from './definition.ts'
 import { describeRule } from './describe-rule.ts'
 import { MockRule } from './mock-rule.ts'
+import type { MockedCall } from './mocked-call.ts'
 
 /** A rule in use, with what was used of it. */
 export class ActiveRule {
