@@ -135,10 +135,13 @@ describe('the sources', () => {
       const target = specifier.startsWith('.') ? normalize(join(dirname(from), specifier)) : ''
       if (known.has(target)) to.get(from)?.push(target)
     }
-    // Takes away, again and again, what imports nothing that is left: what stays is in a circle, or above one.
+    // Takes away, again and again, what imports nothing that is left or is imported by nothing that is left.
     for (let size = -1; size !== to.size; ) {
       size = to.size
-      for (const [file, targets] of to) if (!targets.some((target) => to.has(target))) to.delete(file)
+      for (const [file, targets] of to) {
+        const below = targets.some((target) => to.has(target))
+        if (!below || ![...to.values()].some((others) => others.includes(file))) to.delete(file)
+      }
     }
 
     expect([...to.keys()].filter((file) => !file.startsWith('agent/'))).toEqual([])
