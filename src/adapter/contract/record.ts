@@ -6,7 +6,7 @@ import {
   type Plugin,
 } from '../../dispatcher/index.ts'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, type HookEvent } from '../../hooks/index.ts'
-import { requestContent } from '../../wire/messages.ts'
+import { requestContent } from '../../wire/request.ts'
 
 interface Node {
   readonly activity: Activity

@@ -103,7 +103,11 @@ function flattened({ capabilities }: ContractSubject, tree: readonly string[]): 
 /** Whatever it is that the adapter cannot do is refused, and the tool does not run instead. */
 async function expectRefused(subject: ContractSubject, asked: Asked): Promise<void> {
   const bodies: string[] = []
-  const kept = { ...asked, look: async (q: string) => (bodies.push(q), `found ${q}`) }
+  const note = async (q: string) => {
+    bodies.push(q)
+    return `found ${q}`
+  }
+  const kept = { ...asked, look: note }
   let told = ''
   try {
     told = (await run(subject, kept)).record.told.join('\n')
