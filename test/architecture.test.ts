@@ -144,7 +144,7 @@ describe('the sources', () => {
       }
     }
 
-    expect([...to.keys()].filter((file) => !file.startsWith('agent/'))).toEqual([])
+    expect([...to.keys()]).toEqual([])
   })
 
   it('use only packages that are declared', () => {

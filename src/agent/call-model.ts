@@ -5,10 +5,11 @@ import type { ModelServer } from '../wire/model-server.ts'
 import { argumentsText, asList, asObject, asObjects, type Loose } from '../wire/reading.ts'
 import { isStream } from '../wire/watch-stream.ts'
 import { chatApi } from './chat.ts'
-import type { ModelApi, ModelToolCall, ToolDefinition } from './model-api.ts'
+import type { ModelApi, ToolDefinition } from './model-api.ts'
 import { responsesApi } from './responses.ts'
+import type { AgentMessage, ModelToolCall } from './run-state.ts'
 import type { Spending } from './spending.ts'
-import type { Agent, AgentMessage, OpenAIClient } from './types.ts'
+import type { Agent, OpenAIClient } from './types.ts'
 
 /** What a run needs to speak with its model. */
 export interface ModelAccess {

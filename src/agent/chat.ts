@@ -3,7 +3,7 @@ import { defined } from '../internal/objects.ts'
 import { chat } from '../wire/chat-completions.ts'
 import { asList, asObject, asObjects } from '../wire/reading.ts'
 import { isInstructions, type ModelApi, userMessage } from './model-api.ts'
-import type { AgentMessage } from './types.ts'
+import type { AgentMessage } from './run-state.ts'
 
 type Create = (body: unknown, options: unknown) => PromiseLike<unknown>
 

@@ -4,8 +4,9 @@ import { HookspanError } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
 import { isInstructions, userMessage } from './model-api.ts'
+import type { AgentMessage } from './run-state.ts'
 import { tokenCounter } from './tokenizer.ts'
-import type { Agent, AgentMessage, Compaction } from './types.ts'
+import type { Agent, Compaction } from './types.ts'
 
 const DEFAULT_KEEP = 6
 

@@ -1,9 +1,9 @@
 import type { CompleteResult, Operation } from '../dispatcher/index.ts'
 import { toContent } from '../internal/json.ts'
 import { readTurn } from './call-model.ts'
-import type { LoopState } from './loop.ts'
 import type { ModelApi } from './model-api.ts'
-import type { AgentMessage, ExecAgentOptions } from './types.ts'
+import type { AgentMessage, LoopState } from './run-state.ts'
+import type { ExecAgentOptions } from './types.ts'
 
 /**
  * Begins with what the `onStart` gates made of the input: a text takes the prompt's place, a list the whole

@@ -1,9 +1,9 @@
 export { execAgent } from './exec-agent.ts'
 export { type ResumeAgentOptions, resumeAgent } from './resume-agent.ts'
-export { RUN_STATE_VERSION, type SavedRun } from './saved-run.ts'
+export type { AgentMessage } from './run-state.ts'
+export { RUN_STATE_VERSION, type SavedRun } from './run-state.ts'
 export type {
   Agent,
-  AgentMessage,
   AgentRun,
   AgentTool,
   Compaction,

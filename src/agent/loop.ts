@@ -2,27 +2,10 @@ import type { Operation, Step } from '../dispatcher/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
 import type { Compactor } from './compaction.ts'
-import type { ModelToolCall } from './model-api.ts'
+import type { AgentMessage, LoopState } from './run-state.ts'
 import type { Toolbox } from './tools.ts'
-import type { AgentMessage } from './types.ts'
 
 const DEFAULT_MAX_STEPS = 50
-
-/** Where a run stands. Plain JSON; its lists are replaced, never changed, so whoever was given one may keep it. */
-export interface LoopState {
-  /** The whole conversation. */
-  messages: readonly AgentMessage[]
-  /** What the model is sent of it: the same, or a summary of its older part and the rest. */
-  context: readonly AgentMessage[]
-  /** The model's last word. */
-  content: string
-  /** Calls that the model asked for and that have no result yet. */
-  pending: readonly ModelToolCall[]
-  /** What those of them that ended have given, in their order; null where a call waits for a human. */
-  told: readonly (string | null)[]
-  /** Turns that are complete. */
-  steps: number
-}
 
 export interface LoopParts {
   readonly op: Operation

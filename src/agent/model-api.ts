@@ -1,7 +1,8 @@
 import type { LlmRequest } from '../hooks/index.ts'
 import type { WireFormat } from '../wire/format.ts'
 import type { Loose } from '../wire/reading.ts'
-import type { Agent, AgentMessage, JsonSchema, OpenAIClient } from './types.ts'
+import type { AgentMessage, ModelToolCall } from './run-state.ts'
+import type { Agent, JsonSchema, OpenAIClient } from './types.ts'
 
 /** A tool as the model is told of it. */
 export interface ToolDefinition {
@@ -9,15 +10,6 @@ export interface ToolDefinition {
   readonly description?: string
   readonly parameters: JsonSchema
   readonly strict: boolean
-}
-
-/** A tool call as the model made it: the arguments are its own text. */
-export interface ModelToolCall {
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-  /** A call of the responses API whose input is free text. */
-  readonly custom?: boolean
 }
 
 /** A reply in which each call has an id, and what of it goes behind the conversation. */

@@ -3,7 +3,7 @@ import { defined } from '../internal/objects.ts'
 import { asObject, asObjects, asText, type Loose } from '../wire/reading.ts'
 import { responses } from '../wire/responses.ts'
 import { type ModelApi, userMessage } from './model-api.ts'
-import type { AgentMessage } from './types.ts'
+import type { AgentMessage } from './run-state.ts'
 
 type Create = (body: unknown, options: unknown) => PromiseLike<unknown>
 

@@ -1,6 +1,7 @@
 import { HookspanError } from '../internal/errors.ts'
 import { runAgent, sharedOf } from './exec-agent.ts'
-import { readSavedRun, type SavedRun } from './saved-run.ts'
+import type { SavedRun } from './run-state.ts'
+import { readSavedRun } from './saved-run.ts'
 import type { AgentRun, ExecAgentOptions } from './types.ts'
 import { assertOptions } from './validate.ts'
 

@@ -1,33 +1,9 @@
-import type { ParkedOperation } from '../dispatcher/index.ts'
-import type { ApprovalRequest } from '../gates/index.ts'
 import { describeValue, errorMessage } from '../internal/errors.ts'
 import { refusing } from '../internal/expect.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
-import type { LoopState } from './loop.ts'
-import type { SavedSpending } from './spending.ts'
+import { RUN_STATE_VERSION, type SavedRun } from './run-state.ts'
 
 const invalid = refusing('INVALID_STATE', 'The saved run cannot be resumed')
-
-/** Grows with each change that an older `resumeAgent` could not read. */
-export const RUN_STATE_VERSION = 1
-
-/** A run that waits for a human. Plain JSON; it holds the conversation: keep it where you keep those. */
-export interface SavedRun {
-  readonly schema: 'hookspan.run'
-  readonly version: typeof RUN_STATE_VERSION
-  readonly agentName: string
-  /** The hooks that observed the run: the same ones are to observe what is left of it. */
-  readonly hookIds: readonly string[]
-  readonly operation: ParkedOperation
-  readonly loop: LoopState
-  readonly spending: SavedSpending
-  /** Runs of sub-agents that wait, by their name and the id of the call. */
-  readonly children: Readonly<Record<string, SavedRun>>
-  readonly callIds: number
-  readonly pendingApprovals: readonly ApprovalRequest[]
-  readonly userId?: string
-  readonly conversationId?: string
-}
 
 /** @throws HookspanError `INVALID_STATE` naming what is wrong. */
 export function readSavedRun(state: unknown): SavedRun {

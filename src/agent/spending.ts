@@ -3,6 +3,7 @@ import { addUsage, NO_USAGE } from '../dispatcher/run/usage.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { warnOfUnknownPrice } from './prices.ts'
+import type { SavedSpending } from './run-state.ts'
 
 interface SpendingOptions {
   readonly agentName: string
@@ -10,14 +11,6 @@ interface SpendingOptions {
   readonly maxCostUsd: number | undefined
   /** The calling agent's: what a sub-agent spends counts there, too. */
   readonly parent: Spending | undefined
-}
-
-/** What was spent before a run was parked; a calling agent's includes it. */
-export interface SavedSpending {
-  readonly usage: TokenUsage
-  readonly costUsd: number
-  readonly unknown?: string
-  readonly calls: number
 }
 
 /** What a run and its sub-agents have spent. A cost of which a part is not known is not known. */

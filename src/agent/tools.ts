@@ -2,7 +2,8 @@ import type { Step } from '../dispatcher/index.ts'
 import { type Gate, requireApproval } from '../gates/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { asObject, parseArguments } from '../wire/reading.ts'
-import type { ModelToolCall, ToolDefinition } from './model-api.ts'
+import type { ToolDefinition } from './model-api.ts'
+import type { ModelToolCall } from './run-state.ts'
 import type { AgentTool, JsonSchema } from './types.ts'
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} }

@@ -2,7 +2,7 @@ import type { HookDispatcher, Operation, ParentOperation, PriceOf } from '../dis
 import type { ApprovalOptions, ApprovalRequest, Approver } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
 
-import type { SavedRun } from './saved-run.ts'
+import type { AgentMessage, SavedRun } from './run-state.ts'
 
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -93,13 +93,6 @@ export interface Agent {
   request?: Readonly<Record<string, unknown>>
   /** Bytes of a tool's result that the model is told; the rest is cut off, and said to be. @default 1_000_000 */
   maxToolResultBytes?: number
-}
-
-/** One message, or item, of a conversation, in the shape of the API that the agent speaks. */
-export interface AgentMessage {
-  readonly role?: string | null
-  readonly type?: string | null
-  readonly content?: unknown
 }
 
 /** What is used of an `openai` client. */
