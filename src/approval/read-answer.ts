@@ -27,6 +27,8 @@ export interface SentAnswer {
   readonly approver?: string | undefined
   /** Whether an answer that lets a call run must say which arguments were seen. */
   readonly needsDigest: boolean
+  /** Of another protocol: what was sent, as an answer of ours. @throws Error saying why it is none. */
+  readonly translate?: (body: unknown) => object
 }
 
 type NoteRefused = (details: {
@@ -45,7 +47,7 @@ export async function readAnswer(sent: SentAnswer, noteRefused?: NoteRefused): P
   const { requestId, approver } = sent
   let given: unknown
   try {
-    given = parsed(sent)
+    given = translated(parsed(sent), sent)
     if (!isRecord(given)) throw new AnswerUnread(422, 'The answer is not an object.')
     if (sent.needsDigest && given.decision !== 'reject' && typeof given.argsDigest !== 'string') {
       const message = 'The answer lacks `argsDigest`, the digest of the arguments that were shown.'
@@ -57,6 +59,15 @@ export async function readAnswer(sent: SentAnswer, noteRefused?: NoteRefused): P
     const tried = { ...(given as object), ...defined({ approver }) }
     await noteRefused?.({ requestId, code: `HTTP_${error.status}`, ...attemptOf(tried, error.message) })
     throw error
+  }
+}
+
+function translated(body: unknown, { translate }: SentAnswer): unknown {
+  if (translate === undefined) return body
+  try {
+    return translate(body)
+  } catch (error) {
+    throw new AnswerUnread(422, errorMessage(error))
   }
 }
 

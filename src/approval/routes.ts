@@ -1,11 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
+import { a, expected } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
 import type { Approvals } from './create-approvals.ts'
+import { daprAnswer, daprRequest } from './dapr.ts'
 import { AnswerUnread, readAnswer } from './read-answer.ts'
-import type { ApprovalFilter, ApprovalStatus } from './store.ts'
+import type { ApprovalFilter, ApprovalRecord, ApprovalStatus } from './store.ts'
 
 export interface ApprovalRoutesOptions {
   approvals: Approvals
@@ -18,6 +20,13 @@ export interface ApprovalRoutesOptions {
    * lets a call run must carry the request's `argsDigest`.
    */
   webhookSecret?: string
+  /**
+   * `dapr`: requests are listed, and `{ approved, reason? }` is taken, as by Dapr Agents. Its answers neither say who
+   * gives them nor which arguments were seen, so it needs `tokens`, and takes no `token` and no `webhookSecret`.
+   *
+   * @default 'hookspan'
+   */
+  protocol?: 'hookspan' | 'dapr'
   /** @default '/hitl' */
   basePath?: string
   /** Lets anybody who reaches the server read the requests, with their arguments. @default false */
@@ -39,6 +48,7 @@ export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
  */
 export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
   const { approvals, webhookSecret, basePath = '/hitl', openForReading = false, perMinute = 120 } = options
+  const speaksDapr = isDapr(options)
   const owners = ownersOf(options)
   const limiter = new RateLimiter(perMinute)
   const replay = new ReplayGuard()
@@ -61,10 +71,17 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (!responds) {
       const found = id
         ? await approvals.get(decodeURIComponent(id))
-        : await approvals.list(filterOf(searchParams))
-      return found === undefined ? problem(404, 'There is no such request.') : json(200, found)
+        : await approvals.list(speaksDapr ? { status: 'pending' } : filterOf(searchParams))
+      if (found === undefined) return problem(404, 'There is no such request.')
+      if (!speaksDapr) return json(200, found)
+      return json(200, Array.isArray(found) ? found.map(daprRequest) : daprRequest(found as ApprovalRecord))
     }
-    return respond(approvals, decodeURIComponent(id as string), request, body, caller)
+    const requestId = decodeURIComponent(id as string)
+    if (!speaksDapr) return respond(approvals, requestId, request, body, caller)
+    const record = await respond(approvals, requestId, request, body, caller, daprAnswer)
+    if (!record.ok) return record
+    const { approved } = JSON.parse(body)
+    return json(200, { status: 'ok', approval_request_id: requestId, approved })
   }
 
   async function refuse(id: string | undefined, changes: boolean): Promise<Response> {
@@ -90,9 +107,11 @@ async function respond(
   request: Request,
   body: string,
   caller: Caller | undefined,
+  translate?: (body: unknown) => object,
 ): Promise<Response> {
   const answer = await readAnswer(
     {
+      ...(translate !== undefined && { translate }),
       requestId,
       body: Buffer.from(body),
       contentType: request.headers.get('content-type') ?? '',
@@ -103,6 +122,21 @@ async function respond(
     (details) => approvals.noteRefused(details),
   )
   return json(200, await approvals.respond(requestId, answer))
+}
+
+const PROTOCOL = a.oneOf('hookspan', 'dapr')
+
+/** @throws HookspanError `INVALID_OPTION`. */
+function isDapr({ protocol = 'hookspan', token, tokens, webhookSecret }: ApprovalRoutesOptions): boolean {
+  if (!PROTOCOL.fits(protocol)) {
+    throw expected(`\`protocol\` of the approval routes to be ${PROTOCOL.words}`, protocol)
+  }
+  if (protocol === 'hookspan') return false
+  if (tokens !== undefined && token === undefined && webhookSecret === undefined) return true
+  throw new HookspanError(
+    'INVALID_OPTION',
+    'The protocol "dapr" needs `tokens`, by which it is known who answers, and takes no `token` and no `webhookSecret`.',
+  )
 }
 
 interface Owner {

@@ -1,3 +1,4 @@
+import type { ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { GLOBS, matchesGlob } from '../internal/glob.ts'
@@ -33,6 +34,8 @@ export interface GateContext {
   readonly stepIndex?: number
   /** Tool points only: where the tool lives and what it is called. */
   readonly identifier?: string
+  /** Tool points only: how it is reached. */
+  readonly source?: ToolSource
   readonly apiName?: string
   readonly toolCallId?: string
   /** The dispatcher's own key of the call, unique within the operation and the same after a resume. */

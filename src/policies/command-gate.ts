@@ -4,6 +4,7 @@ import { a, assertFields, expected, type Fields, required } from '../internal/ex
 import { GLOBS } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
+import { dialectOf, GATE_PROTOCOLS, type GateProtocol } from './protocols/protocol.ts'
 import { runCommand } from './run-command.ts'
 
 /** What all gates that run elsewhere share. */
@@ -23,6 +24,8 @@ export interface RemoteGateOptions {
   shadow?: boolean
   /** Bytes that go out and that are read back, each. @default 1_048_576 */
   maxBodyBytes?: number
+  /** How it is asked and answers: as PulseBot's or Meerkat's hooks do, where it was written for one of them. @default 'hookspan' */
+  protocol?: GateProtocol
 }
 
 export interface CommandGateOptions extends RemoteGateOptions {
@@ -48,6 +51,7 @@ export const REMOTE_FIELDS: Fields<RemoteGateOptions> = {
   onFailure: a.oneOf('deny', 'proceed'),
   shadow: a.boolean,
   maxBodyBytes: a.number(1),
+  protocol: a.oneOf(...GATE_PROTOCOLS),
 }
 
 export const COMMAND_GATE: Fields<CommandGateOptions> = {
@@ -75,6 +79,7 @@ const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SY
 export function commandGate(options: CommandGateOptions): Gate {
   assertFields<CommandGateOptions>(options, COMMAND_GATE, `gate "${options?.id}"`)
   const { id, point, command, args = [], env = {}, cwd, inheritEnv = false } = options
+  const dialect = dialectOf(options.protocol, point, `gate "${id}"`)
   const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   assertText(id, 'command', command)
   if (command === '' || /^\s|\s$/.test(command)) {
@@ -96,11 +101,11 @@ export function commandGate(options: CommandGateOptions): Gate {
       args,
       cwd,
       env: environment(env, inheritEnv, ctx.traceparent),
-      stdin: invocationOf(id, ctx, maxBytes),
+      stdin: invocationOf(dialect, id, ctx, maxBytes),
       signal: ctx.signal,
       maxOutputBytes: maxBytes,
     })
-    return readDecision(output, ctx.point, 'its standard output')
+    return readDecision(dialect, output, ctx.point, 'its standard output')
   }
   return {
     ...sharedOf(options),

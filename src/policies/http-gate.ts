@@ -12,6 +12,7 @@ import {
   sharedOf,
 } from './command-gate.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
+import { dialectOf } from './protocols/protocol.ts'
 
 export interface HttpGateOptions extends RemoteGateOptions {
   /** http or https. Redirects are not followed. */
@@ -56,6 +57,7 @@ export function httpGate(options: HttpGateOptions): Gate {
     requireSignedReply = false,
   } = options
   const owner = `gate "${id}"`
+  const dialect = dialectOf(options.protocol, point, owner)
   const url = assertTarget(options.url, owner, allowPrivateAddresses)
   const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   if (secret !== undefined) assertSecret(secret, owner)
@@ -67,7 +69,7 @@ export function httpGate(options: HttpGateOptions): Gate {
     const requestId = `msg_${crypto.randomUUID()}`
     const reply = await postJson({
       url,
-      body: invocationOf(id, ctx, maxBodyBytes),
+      body: invocationOf(dialect, id, ctx, maxBodyBytes),
       id: requestId,
       ...(secret !== undefined && { secret }),
       headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
@@ -79,11 +81,11 @@ export function httpGate(options: HttpGateOptions): Gate {
         cause: error,
       })
     })
-    if (reply.status !== 200) {
+    if (reply.status < 200 || reply.status > dialect.maxStatus) {
       throw new GateFailure('gate_error', `${url.host} answered with status ${reply.status}`)
     }
     if (secret !== undefined) checkReply(reply, requestId, secret, requireSignedReply, replay)
-    return readDecision(reply.body, ctx.point, `the reply of ${url.host}`)
+    return readDecision(dialect, reply.body, ctx.point, `the reply of ${url.host}`)
   }
   return {
     ...sharedOf(options),

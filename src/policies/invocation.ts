@@ -1,9 +1,10 @@
 import { decisionProblem } from '../gates/decision.ts'
 import type { Decision, GateContext, GatePoint } from '../gates/index.ts'
-import { DECISION_SCHEMA_VERSION, GateFailure } from '../gates/index.ts'
+import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { wholeJson } from '../internal/json.ts'
+import type { Dialect } from './protocols/dialect.ts'
 
 /** What a command reads on its standard input, and what an endpoint is posted. */
 export interface GateInvocation extends Omit<GateContext, 'state' | 'signal'> {
@@ -14,9 +15,8 @@ export interface GateInvocation extends Omit<GateContext, 'state' | 'signal'> {
 }
 
 /** @throws GateFailure for what JSON cannot carry, and for more than `maxBytes`. */
-export function invocationOf(gateId: string, ctx: GateContext, maxBytes: number): string {
-  const { state: _state, signal: _signal, ...rest } = ctx
-  const text = questionText({ schemaVersion: DECISION_SCHEMA_VERSION, gateId, ...rest })
+export function invocationOf(dialect: Dialect, gateId: string, ctx: GateContext, maxBytes: number): string {
+  const text = questionText(dialect.question(ctx, gateId))
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) {
     throw new GateFailure('gate_error', `what it is to decide on has ${bytes} bytes, more than ${maxBytes}`)
@@ -25,7 +25,7 @@ export function invocationOf(gateId: string, ctx: GateContext, maxBytes: number)
 }
 
 /** Whoever decides sees all of it: what does not show in JSON would pass undecided. @throws GateFailure */
-function questionText(question: GateInvocation): string {
+function questionText(question: object): string {
   try {
     return wholeJson(question)
   } catch (error) {
@@ -37,16 +37,16 @@ function questionText(question: GateInvocation): string {
 }
 
 /** @throws GateFailure `gate_invalid`. */
-export function readDecision(text: string, point: GatePoint, from: string): Decision {
-  let value: unknown
+export function readDecision(dialect: Dialect, text: string, point: GatePoint, from: string): Decision {
+  let value: Decision
   try {
-    value = parseHostileJson(text)
+    value = dialect.decision(parseHostileJson(text))
   } catch (error) {
     throw new GateFailure('gate_invalid', `${from}: ${errorMessage(error)}`)
   }
   const problem = decisionProblem(value, point)
   if (problem !== undefined) throw new GateFailure('gate_invalid', `${from}: ${problem}`)
-  return value as Decision
+  return value
 }
 
 /** A question that is about nothing, to see whether a gate answers. */
@@ -67,6 +67,7 @@ export function probe(point: GatePoint, signal: AbortSignal): GateContext & { pr
     operationId: 'probe',
     rootOperationId: 'probe',
     identifier: 'hookspan',
+    source: 'local',
     apiName: 'probe',
     payload,
     probe: true,

@@ -2,9 +2,11 @@ import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
+import { a, expected } from '../internal/expect.ts'
 import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
+import { pulsebotPost } from './protocols/pulsebot.ts'
 
 export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends WebhookOptions {
   /** Unique within the operation. */
@@ -13,6 +15,11 @@ export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends
   match?: NonNullable<AgentHook<T>['match']>
   /** What is sent of an event; the event itself, prompts and results included, when absent. */
   select?: (event: HookEvent<T>) => unknown
+  /**
+   * `pulsebot`: what PulseBot posts after a tool that gave a result, to the endpoint that it asks before; only for
+   * `afterToolCall`, and without `select`. @default 'hookspan'
+   */
+  protocol?: 'hookspan' | 'pulsebot'
 }
 
 /** A hook that observes over the wire. */
@@ -31,7 +38,8 @@ export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
  * webhookHook({ id: 'billing', type: 'onComplete', url: 'https://billing.example/runs', secret, deadLetterPath: 'dead.jsonl' })
  */
 export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T>): WebhookHook<T> {
-  const { id, type, match, select, ...rest } = options
+  const { id, type, match, select, protocol, ...rest } = options
+  assertProtocol(options)
   const sender = new WebhookSender(id, rest)
   const under = new Set<Promise<boolean>>()
   const hook = {
@@ -40,7 +48,10 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
       const { operationId, sequence } = event
       const deliveryId = headerText(`${operationId}.${sequence}.${id}`)
       const shown = select === undefined ? plain(event) : select(event)
-      const body = safeStringify({ id: deliveryId, type, event: shown })
+      const own = { id: deliveryId, type, event: shown }
+      const posted = protocol === 'pulsebot' ? pulsebotPost(event as HookEvent<'afterToolCall'>) : own
+      if (posted === undefined) return
+      const body = safeStringify(posted)
       const sent = sender.send({ id: deliveryId, body, ...defined({ traceparent }) })
       under.add(sent)
       sent.finally(() => under.delete(sent))
@@ -52,6 +63,18 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
     await within(timeoutMs, Promise.all(under))
   }
   return withMethods(hook, { flush }) as unknown as WebhookHook<T>
+}
+
+const PROTOCOL = a.oneOf('hookspan', 'pulsebot')
+
+/** @throws HookspanError `INVALID_OPTION`. */
+function assertProtocol<T extends AnyHookType>(options: WebhookHookOptions<T>): void {
+  const { id, type, select, protocol = 'hookspan' } = options
+  const what = `\`protocol\` of hook "${id}"`
+  if (!PROTOCOL.fits(protocol)) throw expected(`${what} to be ${PROTOCOL.words}`, protocol)
+  if (protocol === 'pulsebot' && (type !== 'afterToolCall' || select !== undefined)) {
+    throw expected(`${what} to come with \`type\` afterToolCall and without \`select\``, type)
+  }
 }
 
 /** It is a header's value, and an operation id may be any text. */

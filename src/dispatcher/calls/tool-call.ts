@@ -191,11 +191,12 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
-    const { identifier, apiName, toolCallId, callKey, args } = this.#call
+    const { identifier, source, apiName, toolCallId, callKey, args } = this.#call
     return decide(this.core, point, payload, {
       traced: this.traced,
       stepIndex: this.site.stepIndex,
       identifier,
+      source,
       apiName,
       toolCallId,
       callKey: callKey as string,

@@ -1,3 +1,4 @@
+import type { ToolSource } from '../../hooks/index.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { WaitingCall } from './parked.ts'
 
@@ -6,6 +7,7 @@ export interface DecidedPlace {
   readonly traced: TracedActivity
   readonly stepIndex: number | undefined
   readonly identifier?: string
+  readonly source?: ToolSource
   readonly apiName?: string
   readonly toolCallId?: string
   readonly callKey?: string

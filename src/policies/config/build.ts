@@ -14,7 +14,7 @@ import { type ConfigPath, type ConfigSource, configError } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 const LAYER_FIELDS = ['$schema', 'version', 'gates', 'hooks', 'disable']
-const WEBHOOK_OPTIONS = ['id', 'type', 'enabled', 'on', 'match', ...Object.keys(WEBHOOK_FIELDS)]
+const WEBHOOK_OPTIONS = ['id', 'type', 'enabled', 'on', 'match', 'protocol', ...Object.keys(WEBHOOK_FIELDS)]
 
 /** Where `${NAME}` stands for a variable of the environment, and nowhere else. */
 const ENV_FIELDS = ['url', 'secret', 'headers', 'env']

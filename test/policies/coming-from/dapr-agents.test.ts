@@ -1,10 +1,16 @@
 /** The patterns that Dapr Agents documents, in our form. `docs/coming-from.md` names each test. */
 import { HookDispatcher } from 'hookspan'
-import { createApprovals, redisChannel, serveApprovals, signedMessage } from 'hookspan/approval'
+import {
+  approvalRoutes,
+  createApprovals,
+  redisChannel,
+  serveApprovals,
+  signedMessage,
+} from 'hookspan/approval'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { requireHuman, toolCache } from 'hookspan/policies'
 import { createClient } from 'redis'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { pending, redisUrl } from '../../approval/support.ts'
 
 const reply = (content: string) => ({
@@ -41,6 +47,20 @@ it('gates a destructive call', async () => {
   expect(outcome.toToolMessage().content).toContain('destructive')
   expect(ran).toEqual([])
   expect((await tool('select', {})).state).toBe('completed')
+})
+
+it('tells a gate where the tool lives', async () => {
+  const seen: unknown[] = []
+  const decide: Gate['decide'] = ({ source, identifier }) => void seen.push([source, identifier])
+  const { op } = run({ id: 'where', point: ['beforeToolCall', 'afterToolCall'], decide })
+  await op.toolCall({ apiName: 't', args: {} }, () => 1)
+  await op.toolCall({ apiName: 't', identifier: 'github', source: 'mcp', args: {} }, () => 1)
+  expect(seen).toEqual([
+    ['local', 'local'],
+    ['local', 'local'],
+    ['mcp', 'github'],
+    ['mcp', 'github'],
+  ])
 })
 
 it('caches a tool', async () => {
@@ -152,4 +172,97 @@ it('lets the first decision that is not proceed end the chain, as Dapr does', as
   )
   await tool('t', {})
   expect(ran).toEqual([{ by: 'a' }])
+})
+
+describe('protocol: dapr', () => {
+  async function asked() {
+    const { dispatcher, tool } = run(
+      requireHuman({ match: 'delete', timeoutMs: 60_000, instructions: 'sure?' }),
+    )
+    const approvals = createApprovals({ pollMs: 10 })
+    dispatcher.use(approvals)
+    const server = await serveApprovals({ approvals, tokens: { ann: TOKEN }, protocol: 'dapr' })
+    onTestFinished(() => server.close())
+    const outcome = tool('delete', { id: 1 })
+    await pending(approvals)
+    return { server, outcome, approvals }
+  }
+  const TOKEN = 'a bearer token that is long'
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+
+  /** What Dapr's own example of an approver does: list, pick, respond. */
+  async function approver(url: string, body: unknown) {
+    const listed = (await (await fetch(`${url}/hitl/approvals`, { headers })).json()) as [
+      { approval_request_id: string },
+    ]
+    const id = listed[0].approval_request_id
+    const respond = `${url}/hitl/approvals/${id}/respond`
+    const response = await fetch(respond, { method: 'POST', headers, body: JSON.stringify(body) })
+    return { listed, id, status: response.status, answer: await response.json() }
+  }
+
+  it('lists what Dapr lists, and takes { approved: true }', async () => {
+    const { server, outcome, approvals } = await asked()
+    const { listed, id, answer } = await approver(server.url, { approved: true })
+    expect(listed).toEqual([
+      {
+        approval_request_id: id,
+        instance_id: expect.any(String),
+        step_name: 'delete',
+        tool_name: 'delete',
+        step_kind: 'tool',
+        source: 'local',
+        tool_call_id: expect.any(String),
+        tool_arguments: { id: 1 },
+        instructions: 'sure?',
+        context: {},
+        requested_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        timeout_seconds: 60,
+        required_approver_scopes: [],
+        allowed_approver_subjects: [],
+        approver_audience: null,
+      },
+    ])
+    expect(answer).toEqual({ status: 'ok', approval_request_id: id, approved: true })
+    expect((await outcome).state).toBe('completed')
+    expect((await approvals.get(id))?.answer).toMatchObject({ decision: 'approve', approver: 'ann' })
+    const after = await fetch(`${server.url}/hitl/approvals`, { headers })
+    expect(await after.json()).toEqual([])
+  })
+
+  it('tells the model the reason of { approved: false }, which Dapr throws away', async () => {
+    const { server, outcome } = await asked()
+    await approver(server.url, { approved: false, reason: 'not on sundays' })
+    expect(await outcome).toMatchObject({ state: 'rejected', reason: 'not on sundays' })
+  })
+
+  it.each([{}, { approved: 'yes' }, { approved: true, args: {} }, { decision: 'approve' }])(
+    'takes nothing else: %j',
+    async (body) => {
+      const { server, approvals } = await asked()
+      const { id, status } = await approver(server.url, body)
+      expect(status).toBe(422)
+      expect((await approvals.get(id))?.status).toBe('pending')
+    },
+  )
+
+  it('is open to nobody without a token, and answers 404 for what is not there', async () => {
+    const { server } = await asked()
+    expect((await fetch(`${server.url}/hitl/approvals`)).status).toBe(401)
+    const body = '{"approved":true}'
+    const nowhere = await fetch(`${server.url}/hitl/approvals/none/respond`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    expect(nowhere.status).toBe(404)
+  })
+
+  it('needs to know who answers', () => {
+    const approvals = createApprovals()
+    expect(() => approvalRoutes({ approvals, token: TOKEN, protocol: 'dapr' })).toThrow('needs `tokens`')
+    expect(() => approvalRoutes({ approvals, tokens: { ann: TOKEN }, protocol: 'darp' as never })).toThrow(
+      '"hookspan" or "dapr", got `"darp"`',
+    )
+  })
 })

@@ -164,3 +164,146 @@ it('a background hook that is slow or full is dropped and counted, and keeps nob
   expect(dispatcher.stats().dropped).toBe(2)
   expect(dropped).toEqual([2])
 })
+
+describe('protocol: meerkat', () => {
+  const DENY = { decision: 'deny', hook_id: 'x', reason_code: 'policy_violation', message: 'not today' }
+
+  /** An endpoint as Meerkat's reference has it: an invocation comes, `{ decision? }` goes. */
+  async function endpoint(answer: (invocation: Record<string, unknown>) => unknown, status = 200) {
+    const got: Record<string, unknown>[] = []
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const invocation = JSON.parse(Buffer.concat(chunks).toString())
+      got.push(invocation)
+      response.writeHead(status).end(JSON.stringify(answer(invocation)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, got }
+  }
+
+  const POINTS: GatePoint[] = [
+    'onStart',
+    'beforeLlmCall',
+    'afterLlmCall',
+    'beforeToolCall',
+    'afterToolCall',
+    'afterStep',
+    'beforeComplete',
+  ]
+
+  it('asks an endpoint at its seven points, in its words', async () => {
+    const { url, got } = await endpoint(() => ({ decision: { decision: 'allow' } }), 202)
+    const { op } = await run(
+      httpGate({ id: 'm', point: POINTS, url, protocol: 'meerkat', allowPrivateAddresses: true }),
+    )
+    const session_id = op.operationId
+    expect(got).toEqual([
+      { point: 'run_started', session_id, prompt: 'hello' },
+      {
+        point: 'pre_llm_request',
+        session_id,
+        turn_number: 0,
+        llm_request: { max_tokens: 0, message_count: 0 },
+      },
+      {
+        point: 'post_llm_response',
+        session_id,
+        turn_number: 0,
+        llm_response: { assistant_text: 'hi', tool_call_names: [], stop_reason: 'stop' },
+      },
+      {
+        point: 'pre_tool_execution',
+        session_id,
+        turn_number: 0,
+        tool_call: {
+          tool_use_id: expect.any(String),
+          name: 't',
+          provenance: { kind: 'local', source_id: 'local' },
+          args: {},
+        },
+      },
+      {
+        point: 'post_tool_execution',
+        session_id,
+        turn_number: 0,
+        tool_result: {
+          tool_use_id: expect.any(String),
+          name: 't',
+          provenance: { kind: 'local', source_id: 'local' },
+          content: '2',
+          content_blocks: [{ type: 'text', text: '2' }],
+          is_error: false,
+        },
+      },
+      { point: 'turn_boundary', session_id, turn_number: 0 },
+      { point: 'run_completed', session_id },
+    ])
+  })
+
+  it('ends the run with a denial, as there', async () => {
+    const { url } = await endpoint(({ point }) => (point === 'pre_tool_execution' ? { decision: DENY } : {}))
+    const gate = httpGate({ id: 'm', point: POINTS, url, protocol: 'meerkat', allowPrivateAddresses: true })
+    const { op } = await run(gate)
+    expect(op.stopRequested).toMatchObject({ code: 'policy_violation', reason: 'not today' })
+  })
+
+  const command = (answer: string) =>
+    commandGate({
+      id: 'm',
+      point: 'beforeToolCall',
+      protocol: 'meerkat',
+      command: process.execPath,
+      args: [
+        '-e',
+        `const q = JSON.parse(require('node:fs').readFileSync(0, 'utf8')); if (q.tool_call.name !== 't') process.exit(1); process.stdout.write(process.argv[1])`,
+        answer,
+      ],
+    })
+  const outcome = async (answer: unknown) => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'm',
+      gates: [command(typeof answer === 'string' ? answer : JSON.stringify(answer))],
+    })
+    return dispatcher.startOperation().toolCall({ apiName: 't', args: { a: 1 } }, () => 1)
+  }
+
+  it.each([{}, { decision: null }, { decision: { decision: 'allow' } }])(
+    'lets a command say nothing or allow: %j',
+    async (answer) => {
+      expect((await outcome(answer)).state).toBe('completed')
+    },
+  )
+
+  it('lets a command deny', async () => {
+    expect(await outcome({ decision: DENY })).toMatchObject({
+      state: 'denied',
+      code: 'policy_violation',
+      reason: 'not today',
+      stop: true,
+    })
+  })
+
+  it.each([
+    ['', 'JSON'],
+    [{ decision: 'deny' }, 'to be an object'],
+    [{ decision: { ...DENY, reason_code: 'because' } }, 'reason_code'],
+    [{ decision: { ...DENY, message: 7 } }, 'message'],
+    [{ decision: { decision: 'maybe' } }, 'allow or deny'],
+    [{ patches: [{ patch_type: 'tool_args', args: {} }] }, 'unknown field `patches`'],
+  ])('denies what is no answer there: %j', async (answer, why) => {
+    expect(await outcome(answer)).toMatchObject({
+      state: 'denied',
+      code: 'gate_invalid',
+      reason: expect.stringContaining(why),
+    })
+  })
+
+  it('does not know two of our points', () => {
+    expect(() =>
+      httpGate({ id: 'm', point: 'beforeCompact', url: 'https://a.example', protocol: 'meerkat' }),
+    ).toThrow('The protocol "meerkat" of gate "m" cannot ask at `beforeCompact`')
+  })
+})

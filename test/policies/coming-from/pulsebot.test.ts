@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { loadConfig, verifySignature } from 'hookspan/policies'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 
 const SECRET = 'a secret of some length'
 
@@ -105,14 +105,19 @@ it('an unknown type or a misspelt field is an error, never a missing guard', asy
   )
 })
 
-it('post_call: an observer, which fires after a refusal and a failure, too', async () => {
+it('post_call: an observer, which fires after a refusal, too; after a throw it is onToolCallError', async () => {
   const { dispatcher, op, call } = await run('gates:\n  - { id: p, type: toolPolicy, deny: [bad] }\n')
   const seen: string[] = []
   const handler = (event: HookEvent<'afterToolCall'>) => void seen.push(`${event.apiName} ${event.outcome}`)
-  dispatcher.register(op.operationId, [{ id: 'post', type: 'afterToolCall', handler }])
+  const failed = (event: HookEvent<'onToolCallError'>) => void seen.push(`${event.apiName} threw`)
+  dispatcher.register(op.operationId, [
+    { id: 'post', type: 'afterToolCall', handler },
+    { id: 'failed', type: 'onToolCallError', handler: failed },
+  ])
   await call('good', {})
   await call('bad', {})
-  expect(seen).toEqual(['good completed', 'bad denied'])
+  await op.toolCall({ apiName: 'broken', args: {} }, () => Promise.reject(new Error('no')))
+  expect(seen).toEqual(['good completed', 'bad denied', 'broken threw'])
 })
 
 it('sub-agents are under the same policy', async () => {
@@ -121,4 +126,82 @@ it('sub-agents are under the same policy', async () => {
     dispatcher.startOperation({ parent }).toolCall({ apiName: 'bad', args: {} }, () => 1),
   )
   expect(inner.state).toBe('denied')
+})
+
+/** An endpoint as PulseBot's documentation has it: reads `tool_name`, answers a verdict, observes afterwards. */
+async function pulsebotEndpoint(answers: Record<string, string>) {
+  const got: { body: Record<string, unknown>; authorization: string | undefined }[] = []
+  const url = await guard(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    got.push({ body, authorization: request.headers.authorization })
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(body.event === 'post_call' ? '{}' : answers[body.tool_name])
+  })
+  return { url, got }
+}
+
+const SPEAKING = `
+gates:
+  - id: guard
+    type: http
+    protocol: pulsebot
+    point: beforeToolCall
+    url: \${URL}
+    headers: { authorization: 'Bearer \${TOKEN}' }
+    allowPrivateAddresses: true
+hooks:
+  - { id: after, type: webhook, protocol: pulsebot, on: afterToolCall, url: '\${URL}', allowPrivateAddresses: true }
+`
+
+it('protocol: pulsebot, asked, answered and told afterwards as PulseBot does', async () => {
+  const { url, got } = await pulsebotEndpoint({
+    ok: '{"verdict":"approve","reasoning":"fine"}',
+    bad: '{"verdict":"deny","reasoning":"not today"}',
+    fix: '{"verdict":"modify","modified_arguments":{"path":"/tmp"}}',
+  })
+  const { call, op } = await run(SPEAKING, { URL: url, TOKEN: 'the-token' })
+  expect([await call('ok', { a: 1 }), await call('bad', {}), await call('fix', { path: '/' })]).toEqual([
+    { a: 1 },
+    'policy_denied',
+    { path: '/tmp' },
+  ])
+  await vi.waitFor(() => expect(got).toHaveLength(5), { timeout: 20_000 })
+  const asked = got.filter(({ body }) => body.event === undefined)
+  expect(asked[0]).toEqual({
+    body: { tool_name: 'ok', arguments: { a: 1 }, session_id: op.operationId },
+    authorization: 'Bearer the-token',
+  })
+  const told = got.filter(({ body }) => body.event === 'post_call').map(({ body }) => body)
+  expect(told.map(({ tool_name }) => tool_name).sort()).toEqual(['fix', 'ok'])
+  expect(told.find(({ tool_name }) => tool_name === 'fix')).toEqual({
+    event: 'post_call',
+    tool_name: 'fix',
+    arguments: { path: '/tmp' },
+    result: { success: true, output: '{"path":"/tmp"}', error: null },
+    session_id: op.operationId,
+  })
+})
+
+it.each(['{}', '{"verdict":"aprove"}', '{"verdict":"modify"}', '[]', 'approve'])(
+  'protocol: pulsebot denies what is no verdict, where PulseBot approves: %s',
+  async (answer) => {
+    const { url } = await pulsebotEndpoint({ t: answer })
+    expect(await (await run(SPEAKING, { URL: url, TOKEN: 't' })).call('t', {})).toBe('gate_invalid')
+  },
+)
+
+it('protocol: pulsebot is for tool calls only, and a misspelt protocol is an error', async () => {
+  const wrong = (text: string) =>
+    run(SPEAKING.replace('protocol: pulsebot', text), { URL: 'http://127.0.0.1:9', TOKEN: 't' })
+  await expect(wrong('protocol: pulsbot')).rejects.toThrow(
+    'to be "hookspan", "pulsebot" or "meerkat", got `"pulsbot"`',
+  )
+  await expect(
+    run(SPEAKING.replace('beforeToolCall', 'beforeLlmCall'), { URL: 'http://127.0.0.1:9', TOKEN: 't' }),
+  ).rejects.toThrow('cannot ask at `beforeLlmCall`; it knows beforeToolCall')
+  await expect(
+    run(SPEAKING.replace('on: afterToolCall', 'on: onComplete'), { URL: 'http://127.0.0.1:9', TOKEN: 't' }),
+  ).rejects.toThrow('to come with `type` afterToolCall')
 })
