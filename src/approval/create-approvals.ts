@@ -4,6 +4,7 @@ import { within } from '../internal/async.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
 import { attemptOf, checkedAnswer, closedError } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
@@ -165,15 +166,9 @@ class ApprovalDesk implements Approvals {
     if (result === undefined || !result.closed) throw closedError(result?.record ?? known, now)
     const { approver, decision, reason } = clean
     const { argsDigest } = known.request
-    await this.#audit({
-      event: 'answered',
-      requestId: id,
-      decision,
-      argsDigest,
-      ...(clean.args !== undefined && { editedDigest: digestOf(clean.args) }),
-      ...(approver !== undefined && { approver }),
-      ...(reason !== undefined && { reason }),
-    })
+    const editedDigest = clean.args === undefined ? undefined : digestOf(clean.args)
+    const told = defined({ decision, argsDigest, editedDigest, approver, reason })
+    await this.#audit({ event: 'answered', requestId: id, ...told })
     this.#waiters.wake(id)
     this.#tellClosed(result.record)
     return result.record

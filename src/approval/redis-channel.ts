@@ -2,6 +2,7 @@ import type { ApprovalAnswer } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, signatureHeaders, verifySignature } from '../internal/signature.ts'
 import type { ApprovalChannel } from './create-approvals.ts'
 import { type RedisPlace, RedisPool } from './redis-client.ts'
@@ -80,6 +81,6 @@ export function readMessage(secret: string, message: string, replay?: ReplayGuar
   if (typeof body !== 'string' || typeof headers !== 'object' || headers === null) {
     throw new Error('it is not a signed message')
   }
-  verifySignature({ secret, headers, body, ...(replay && { replay }) })
+  verifySignature(defined({ secret, headers, body, replay }))
   return parseHostileJson(body)
 }

@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
 import { type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
 import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
@@ -120,11 +121,11 @@ function fieldsOf(reply: unknown): Fields {
 
 function recordOf({ request, status, answer, closedAt, execution }: Fields): ApprovalRecord | undefined {
   if (request === undefined) return undefined
-  return {
+  return defined({
     request: JSON.parse(request) as ApprovalRequest,
     status: status as ApprovalStatus,
-    ...(answer !== undefined && { answer: JSON.parse(answer) as ApprovalAnswer }),
-    ...(closedAt !== undefined && { closedAt: Number(closedAt) }),
-    ...(execution !== undefined && { execution: execution as 'claimed' | 'settled' }),
-  }
+    answer: answer === undefined ? undefined : (JSON.parse(answer) as ApprovalAnswer),
+    closedAt: closedAt === undefined ? undefined : Number(closedAt),
+    execution: execution as 'claimed' | 'settled' | undefined,
+  })
 }

@@ -227,10 +227,7 @@ function filterOf(params: URLSearchParams): ApprovalFilter {
   if (status !== null && !STATUSES.includes(status)) {
     throw new HookspanError('INVALID_ANSWER', `Unknown status "${status}". Known: ${STATUSES.join(', ')}.`)
   }
-  return {
-    ...(status !== null && { status: status as ApprovalStatus }),
-    ...(root !== null && { rootOperationId: root }),
-  }
+  return { status: (status ?? undefined) as ApprovalStatus | undefined, rootOperationId: root ?? undefined }
 }
 
 function tooMany(waitMs: number): Response {

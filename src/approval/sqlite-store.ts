@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
 import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
 
@@ -127,11 +128,11 @@ function open(path: string): DatabaseSync {
 }
 
 function recordOf({ request, status, answer, closed_at, execution }: Row): ApprovalRecord {
-  return {
+  return defined({
     request: JSON.parse(request) as ApprovalRequest,
     status,
-    ...(answer !== null && { answer: JSON.parse(answer) as ApprovalAnswer }),
-    ...(closed_at !== null && { closedAt: closed_at }),
-    ...(execution !== null && { execution }),
-  }
+    answer: answer === null ? undefined : (JSON.parse(answer) as ApprovalAnswer),
+    closedAt: closed_at ?? undefined,
+    execution: execution ?? undefined,
+  })
 }

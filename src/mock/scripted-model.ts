@@ -1,4 +1,6 @@
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { expected } from '../internal/expect.ts'
+import { defined } from '../internal/objects.ts'
 import { differences, formatDifference } from './match/difference.ts'
 import {
   type ScriptedFetch,
@@ -64,7 +66,7 @@ export function scriptedModel(
 
 /** A step in which the model calls one tool. */
 export function callTool(name: string, args: unknown = {}, id?: string): ScriptedStep {
-  return { toolCalls: [{ name, arguments: args, ...(id !== undefined && { id }) }] }
+  return { toolCalls: [defined({ name, arguments: args, id })] }
 }
 
 /** A step in which the model calls several tools at once. */
@@ -88,10 +90,7 @@ export class ScriptedModel implements Disposable {
 
   constructor(steps: readonly ModelStep[], { latencyMs = 0 }: ScriptedModelOptions) {
     if (!Array.isArray(steps)) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Expected scriptedModel() to get a list of steps, got ${describeValue(steps)}.`,
-      )
+      throw expected('scriptedModel() to get a list of steps', steps)
     }
     for (const step of steps) checkEagerly(step)
     this.#steps = [...steps]
@@ -200,10 +199,7 @@ function toStep(step: string | ScriptedStep): ScriptedStep {
 function checkEagerly(step: ModelStep): void {
   if (typeof step === 'function' || typeof step === 'string') return
   if (typeof step !== 'object' || step === null) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected a step of scriptedModel() to be a text, an object or a function, got ${describeValue(step)}.`,
-    )
+    throw expected('a step of scriptedModel() to be a text, an object or a function', step)
   }
   const { expects: _expects, ...plain } = step as ScriptedStep & { expects?: unknown }
   scriptedFetch({ steps: [plain] })

@@ -1,4 +1,5 @@
 import type { HookEvent } from '../hooks/index.ts'
+import { defined } from '../internal/objects.ts'
 
 /** Calls of one kind of one tool or model, real ones only. */
 export interface CallSummary {
@@ -67,7 +68,7 @@ export function summarizeCalls(events: readonly HookEvent[]): RunSummary {
   return {
     tools: summaries(tools),
     models: summaries(models),
-    ...(costUsd !== undefined && { costUsd }),
+    ...defined({ costUsd }),
     ...tokens,
     leftOut,
   }

@@ -138,7 +138,7 @@ function environment(
     const value = process.env[name]
     if (value !== undefined) env[name] = value
   }
-  return { ...env, ...(traceparent !== undefined && { TRACEPARENT: traceparent }), ...own }
+  return { ...env, ...defined({ TRACEPARENT: traceparent }), ...own }
 }
 
 function assertText(id: string, name: string, value: unknown): asserts value is string {

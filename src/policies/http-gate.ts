@@ -3,6 +3,7 @@ import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { assertHeaders, assertTarget, type PostReply, postJson } from '../internal/http/post-json.ts'
+import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
 import {
   DEFAULT_MAX_BODY_BYTES,
@@ -71,8 +72,8 @@ export function httpGate(options: HttpGateOptions): Gate {
       url,
       body: invocationOf(dialect, id, ctx, maxBodyBytes),
       id: requestId,
-      ...(secret !== undefined && { secret }),
-      headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
+      ...defined({ secret }),
+      headers: { ...headers, ...defined({ traceparent }) },
       signal,
       maxBodyBytes,
       allowPrivateAddresses,

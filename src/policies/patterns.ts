@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { expected } from '../internal/expect.ts'
 
 /** A pattern that runs in time linear in the text, whatever it is. */
 export interface LinearPattern {
@@ -16,10 +17,7 @@ export interface LinearPattern {
  */
 export function linearPattern(pattern: unknown, owner: string): LinearPattern {
   if (!(pattern instanceof RegExp) && !(typeof pattern === 'string' && pattern !== '')) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected a pattern of ${owner} to be a text or a RegExp, got ${describeValue(pattern)}.`,
-    )
+    throw expected(`a pattern of ${owner} to be a text or a RegExp`, pattern)
   }
   const source = typeof pattern === 'string' ? pattern : pattern.source
   const flags = typeof pattern === 'string' ? 0 : flagsOf(pattern)

@@ -2,6 +2,7 @@ import type { HumanAction } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { assertKnown } from '../internal/expect.ts'
 import { matchesGlob } from '../internal/glob.ts'
+import { defined } from '../internal/objects.ts'
 import {
   type ExpectedCall,
   type ExpectedSpan,
@@ -64,7 +65,7 @@ export const matchers = {
     assertKnown(options, ['args', 'times', 'result', 'outcome', 'agent'], 'toHaveCalledTool')
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
-    const expected = { name, ...(args !== undefined && { args }), ...more }
+    const expected = { ...defined({ name, args }), ...more }
     const closest: string[] = []
     const fitting = calls.filter((call) => {
       const { pass, report } = matchTrajectory([call], [expected], { args: mode })

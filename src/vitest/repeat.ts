@@ -1,4 +1,4 @@
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { expected } from '../internal/expect.ts'
 import { joinFailures, TestKit } from './test-kit.ts'
 
 /** What one of several runs gets: the fixtures, of its own. */
@@ -41,10 +41,7 @@ export async function repeatWith(
 ): Promise<RepeatReport> {
   for (const [name, value] of Object.entries({ runs, concurrency })) {
     if (Number.isInteger(value) && value >= 1) continue
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected \`${name}\` to be a whole number >= 1, got ${describeValue(value)}.`,
-    )
+    throw expected(`\`${name}\` to be a whole number >= 1`, value)
   }
   const failures: { index: number; error: Error; tree: string }[] = []
   let next = 0
@@ -98,10 +95,7 @@ function report(runs: number, failures: RepeatReport['failures']): RepeatReport 
 /** @throws HookspanError `INVALID_OPTION` when `k` is not between 1 and the number of runs. */
 export function passHat(k: number, runs: number, passed: number): number {
   if (!Number.isInteger(k) || k < 1 || k > runs) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected \`k\` to be a whole number from 1 to ${runs}, got ${describeValue(k)}.`,
-    )
+    throw expected(`\`k\` to be a whole number from 1 to ${runs}`, k)
   }
   let chance = 1
   for (let i = 0; i < k; i++) chance *= Math.max(0, passed - i) / (runs - i)

@@ -3,6 +3,7 @@ import { type ApprovalRecord, verifyAudit } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
+import { defined } from '../../internal/objects.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 import { auditAt } from './audit.ts'
@@ -58,7 +59,7 @@ export function approve(id: string, flags: AnswerFlags): Promise<void> {
 }
 
 export function reject(id: string, flags: AnswerFlags): Promise<void> {
-  return answer(id, flags, { decision: 'reject', ...(flags.stop && { stop: true }) })
+  return answer(id, flags, defined({ decision: 'reject', stop: flags.stop }))
 }
 
 function readArgs(text: string): unknown {
@@ -74,12 +75,8 @@ async function answer(id: string, flags: AnswerFlags, given: ApprovalAnswer): Pr
     const record = await desk.get(id)
     const { as, reason } = flags
     // What is answered is what was just shown. An unknown request is refused by the desk, which writes it down.
-    const answered = await desk.respond(id, {
-      ...given,
-      ...(record !== undefined && { argsDigest: record.request.argsDigest }),
-      ...(as !== undefined && { approver: as }),
-      ...(reason !== undefined && { reason }),
-    })
+    const more = defined({ argsDigest: record?.request.argsDigest, approver: as, reason })
+    const answered = await desk.respond(id, { ...given, ...more })
     if (flags.json) console.log(JSON.stringify(answered, null, 2))
     else show(answered)
   })
@@ -111,7 +108,7 @@ function remoteDesk(url: string, token: string | undefined): Desk {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         'content-type': 'application/json',
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      body: body && JSON.stringify(body),
     })
     const answered = (await response.json()) as { message?: string }
     if (!response.ok) throw new Error(`${response.status}: ${answered.message ?? 'the server refused'}`)

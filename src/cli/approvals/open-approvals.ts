@@ -5,6 +5,6 @@ import { auditAt } from './audit.ts'
 export function openApprovals(path: string, audit: string | undefined): Approvals {
   return createApprovals({
     store: sqliteStore({ path }),
-    ...(audit !== undefined && { audit: auditLog(auditAt(audit)) }),
+    audit: audit === undefined ? undefined : auditLog(auditAt(audit)),
   })
 }

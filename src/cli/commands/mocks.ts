@@ -23,10 +23,7 @@ export function registerMocks(program: Command): void {
       // Loaded only now: other commands do without the mocks.
       const { recordingFromTrace, formatRecording } = await import('../../mock/index.ts')
       const { loadTrace } = await import('../mocks/load-trace.ts')
-      const trace = await loadTrace(source, {
-        jaeger: flags.jaeger,
-        ...(flags.trace && { traceId: flags.trace }),
-      })
+      const trace = await loadTrace(source, { jaeger: flags.jaeger, traceId: flags.trace || undefined })
       const { recording, trajectory, leftOut } = recordingFromTrace(trace)
       for (const call of leftOut) console.error(`left out: ${call}`)
       if (flags.trajectory) await writeFile(flags.trajectory, `${JSON.stringify(trajectory, null, 2)}\n`)

@@ -65,7 +65,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     operationId: id,
     conversationId: 'order-4711',
     userId: 'mara',
-    ...(!options.live && { priceOf }),
+    priceOf: options.live ? undefined : priceOf,
   })
   const trace = output.finish(traceId)
   const undelivered = await output.close()

@@ -1,6 +1,7 @@
 import { DiagLogLevel, diag } from '@opentelemetry/api'
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { type ReadableSpan, type SpanExporter, startTracing } from '../../tracing/index.ts'
 import { collectorAt } from '../../tracing/links/collector.ts'
@@ -81,11 +82,7 @@ async function exportOnce(url: string, span: ReadableSpan, timeoutMs: number): P
     return {
       sent: false,
       warnings,
-      error: {
-        message: errorMessage(error),
-        ...(cause !== undefined && { code: cause }),
-        ...(data && { body: data }),
-      },
+      error: defined({ message: errorMessage(error), code: cause, body: data || undefined }),
     }
   } finally {
     diag.disable()

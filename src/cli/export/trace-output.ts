@@ -40,10 +40,8 @@ export async function openTraceOutput(options: TraceOutputOptions): Promise<Trac
   const tracing = startTracing({
     serviceName,
     spanProcessors: [keeper],
-    ...(endpoint !== undefined && { endpoint }),
-    ...(captureContent !== undefined && { captureContent }),
-    ...(maxContentBytes !== undefined && { maxContentBytes }),
-    ...(!sends && { exporter: NOWHERE }),
+    ...{ endpoint, captureContent, maxContentBytes },
+    exporter: sends ? undefined : NOWHERE,
     queue: { onTrouble: (message) => troubles.push(message) },
   })
   return {

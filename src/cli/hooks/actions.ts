@@ -15,19 +15,13 @@ export interface ConfigFlags {
 }
 
 function load(flags: ConfigFlags): Promise<LoadedConfig> {
-  return loadConfig({
-    ...(flags.config !== undefined && { file: flags.config }),
-    ...(!flags.user && { userFile: false }),
-  })
+  return loadConfig({ file: flags.config, userFile: flags.user ? undefined : false })
 }
 
 export async function listHooks(flags: ConfigFlags): Promise<void> {
   const { entries, files } = await load(flags)
   if (flags.json) {
-    const plain = entries.map(({ gate, hook: _hook, ...entry }) => ({
-      ...entry,
-      ...(gate && { point: gate.point }),
-    }))
+    const plain = entries.map(({ gate, hook: _hook, ...entry }) => ({ ...entry, point: gate?.point }))
     console.log(JSON.stringify({ files, entries: plain }, null, 2))
     return
   }

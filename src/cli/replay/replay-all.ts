@@ -1,6 +1,7 @@
 import type { OpenAI } from 'openai'
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
@@ -54,7 +55,7 @@ export async function replayAll(
     const counts = tally.take(operationId)
     const difference = error === undefined ? differenceOf(counts, run) : undefined
     if (difference !== undefined) error = new Error(`The replay differs from the recording: ${difference}.`)
-    const result = { run, operationId, traceId, ...counts, ...(error !== undefined && { error }) }
+    const result = { run, operationId, traceId, ...counts, ...defined({ error }) }
     options.onRun(result, traceId === undefined ? undefined : options.output.finish(traceId))
     return result
   }

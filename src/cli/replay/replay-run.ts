@@ -11,6 +11,7 @@ import {
   ToolResult,
 } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
+import { defined } from '../../internal/objects.ts'
 import { GEN_AI } from '../../tracing/index.ts'
 import { readReply } from '../../wire/formats.ts'
 import type {
@@ -79,9 +80,9 @@ class RunReplay {
       operationId: this.#options.operationId,
       agentName: agentNameOf(this.#run),
       conversationId: this.#run.id,
-      ...(userPrompt !== undefined && { input: userPrompt }),
-      ...(systemPrompt !== undefined && { instructions: systemPrompt }),
-      ...(this.#clock !== undefined && { clock: this.#clock.now }),
+      input: userPrompt,
+      instructions: systemPrompt,
+      clock: this.#clock?.now,
       attributes: attributesOf(this.#run),
     })
     // A tau2-bench policy is no message of the recording, but the model was told it.
@@ -123,7 +124,7 @@ class RunReplay {
         request: { model: this.#model, messages: [...this.#history] },
         read: (answer) => {
           const { response, usage } = readReply(answer)
-          return { response, ...(usage && { usage }), ...(costUsd !== undefined && { costUsd }) }
+          return defined({ response, usage, costUsd })
         },
       },
       (request, { signal }) => this.#ask(request, turn, signal),
@@ -146,11 +147,7 @@ class RunReplay {
     const reply = await client.chat.completions.create(
       request as unknown as OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming,
       // Names of files may hold what a header may not.
-      {
-        headers: { [RUN_HEADER]: encodeURIComponent(operationId) },
-        ...(signal && { signal }),
-        maxRetries: 0,
-      },
+      defined({ headers: { [RUN_HEADER]: encodeURIComponent(operationId) }, signal, maxRetries: 0 }),
     )
     this.#clock?.moveTo(turn.timestampMs)
     return reply
@@ -192,7 +189,7 @@ class RunReplay {
           toolCallId: call.id,
           apiName: call.name,
           args: args[index],
-          ...(call.madeBy === 'user' && { identifier: USER_TOOLS }),
+          identifier: call.madeBy === 'user' ? USER_TOOLS : undefined,
         },
         async () => {
           await ready.promise
@@ -276,13 +273,13 @@ function agentNameOf({ source }: RecordedRun): string {
 
 function attributesOf(run: RecordedRun): Record<string, string | number | boolean> {
   const { reward, terminationReason } = run.outcome
-  return {
+  return defined({
     'hookspan.replay.source': basename(run.source),
     'hookspan.replay.format': run.format,
     'hookspan.replay.run_id': run.id,
-    ...(reward !== undefined && { 'hookspan.replay.reward': reward }),
-    ...(terminationReason !== undefined && { 'hookspan.replay.termination_reason': terminationReason }),
-  }
+    'hookspan.replay.reward': reward,
+    'hookspan.replay.termination_reason': terminationReason,
+  })
 }
 
 function reasonOf({ outcome }: RecordedRun): 'done' | 'max_steps' {

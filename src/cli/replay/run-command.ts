@@ -128,16 +128,16 @@ function printJson({ results, failed, tookMs, undelivered, output }: Summary): v
     ...sumOf(results),
     durationMs: Math.round(tookMs),
     spansSent: stats().exported,
-    ...(output.collector && { endpoint: output.collector.tracesUrl }),
-    ...(output.filePath !== undefined && { file: output.filePath }),
-    ...(undelivered !== undefined && { undelivered }),
+    endpoint: output.collector?.tracesUrl,
+    file: output.filePath,
+    undelivered,
     results: results.map(({ run, error, toolCallsByName, ...result }) => ({
       source: run.source,
       index: run.index,
       id: run.id,
       ...result,
       toolCallsByName,
-      ...(error !== undefined && { error: errorMessage(error) }),
+      error: error === undefined ? undefined : errorMessage(error),
     })),
   }
   process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`)

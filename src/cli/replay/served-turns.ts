@@ -1,3 +1,4 @@
+import { defined } from '../../internal/objects.ts'
 import type { Respond, ScriptedStep } from '../../mock/scripted-server/index.ts'
 import type { RecordedAssistantTurn, RecordedRun } from './recordings/index.ts'
 
@@ -30,8 +31,6 @@ function stepOf(turn: RecordedAssistantTurn, id: string): ScriptedStep {
     id,
     content,
     toolCalls: calls.map((call) => ({ id: call.id, name: call.name, arguments: call.argumentsText })),
-    ...(usage !== undefined && { usage }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(finishReason !== undefined && { finishReason }),
+    ...defined({ usage, reasoning, finishReason }),
   }
 }

@@ -1,4 +1,5 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { expected as wrong } from '../../internal/expect.ts'
 import type { Condition } from '../rules/definition.ts'
 
 export type HumanReply =
@@ -22,10 +23,7 @@ export class HumanAnswer {
 
   constructor(tool: string) {
     if (typeof tool !== 'string' || tool === '') {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Expected human() to get a tool's name, got ${describeValue(tool)}.`,
-      )
+      throw wrong(`human() to get a tool's name`, tool)
     }
     const once = { times: 1, approver: 'scripted human', delayMs: 0 }
     this.#definition = { tool, condition: undefined, reply: undefined, ...once }
@@ -66,10 +64,7 @@ export class HumanAnswer {
   /** Answers exactly so many questions. @default 1 */
   times(times: number): this {
     if (!Number.isInteger(times) || times < 1) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Expected times() to get a whole number >= 1, got ${describeValue(times)}.`,
-      )
+      throw wrong('times() to get a whole number >= 1', times)
     }
     return this.#with({ times })
   }

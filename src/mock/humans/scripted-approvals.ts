@@ -1,7 +1,8 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
 import { delay } from '../../internal/async.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { Failures } from '../failures.ts'
@@ -52,10 +53,7 @@ export class ScriptedApprovals implements Disposable {
   add(...answers: HumanAnswer[]): this {
     for (const answer of answers) {
       if (!(answer instanceof HumanAnswer)) {
-        throw new HookspanError(
-          'INVALID_OPTION',
-          `Expected an answer made by human(), got ${describeValue(answer)}.`,
-        )
+        throw wrong('an answer made by human()', answer)
       }
       const definition = HumanAnswer.definitionOf(answer)
       if (definition.reply === undefined) {

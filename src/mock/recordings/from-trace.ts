@@ -1,4 +1,5 @@
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { callsOfSpans } from '../trajectory/span-calls.ts'
 import { readSpans } from '../trajectory/spans.ts'
 import type { ExpectedCall } from '../trajectory/types.ts'
@@ -66,7 +67,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
       ...(identifier !== undefined && identifier !== 'local' && { identifier }),
       args,
     }
-    if (outcome !== 'errored') return [{ ...base, ...(result !== undefined && { result }) }]
+    if (outcome !== 'errored') return [{ ...base, ...defined({ result }) }]
     const message = typeof result === 'string' ? result.replace(/^Error: /, '') : 'failed'
     return [{ ...base, error: { name: 'Error', message } }]
   })
@@ -79,7 +80,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
       tools,
       calls: recorded,
     },
-    trajectory: calls.map(({ name, args }) => ({ name, ...(args !== undefined && { args }) })),
+    trajectory: calls.map(({ name, args }) => defined({ name, args })),
     leftOut,
   }
 }

@@ -6,6 +6,7 @@ import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts
 import { assertKnown } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
+import { defined } from '../../internal/objects.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import {
   formatRecording,
@@ -168,7 +169,7 @@ function toRecorded(
   const content = redact(event.content, { tool, part: 'content' }) as string
   return {
     ...call,
-    ...(result !== undefined && { result }),
+    ...defined({ result }),
     ...(content !== toContent(result) && { content }),
     ...(!event.success && { success: false as const }),
   }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { refusing } from '../../internal/expect.ts'
 import { canonicalJson, digestOf } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 
 export const RECORDING_FORMAT = 'hookspan-recording'
@@ -70,7 +71,7 @@ export function formatRecording(recording: ToolRecording): string {
   const sortedCalls = calls.map(({ args, result, ...call }) => ({
     ...call,
     args: sorted(args),
-    ...(result !== undefined && { result }),
+    ...defined({ result }),
   }))
   return `${JSON.stringify({ ...head, tools: sortedTools, calls: sortedCalls }, null, 2)}\n`
 }

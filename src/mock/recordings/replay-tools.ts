@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { HookDispatcher, StandInAnswer, StandInCall } from '../../dispatcher/index.ts'
 import type { HookEvent, ToolMock } from '../../hooks/index.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { assertKnown } from '../../internal/expect.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { assertKnown, expected } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { Failures } from '../failures.ts'
 import { isSubAgent } from '../sub-agent.ts'
@@ -94,11 +94,7 @@ export class ToolReplay implements Disposable {
     if (this.mode === 'record') {
       this.#recording = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [] }
       const { file, redact, tools } = options
-      this.#recorder = recordTools(dispatcher, {
-        ...(file && { file }),
-        ...(redact && { redact }),
-        ...(tools && { tools }),
-      })
+      this.#recorder = recordTools(dispatcher, { file, redact, tools })
       return
     }
     this.#recording = load(options)
@@ -241,10 +237,7 @@ export class ToolReplay implements Disposable {
 
 function readMode({ mode = 'strict', file, recording }: ReplayToolsOptions): 'replay' | 'record' {
   if (!['strict', 'record', 'auto'].includes(mode)) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected \`mode\` to be "strict", "record" or "auto", got ${describeValue(mode)}.`,
-    )
+    throw expected('`mode` to be "strict", "record" or "auto"', mode)
   }
   if ((file === undefined) === (recording === undefined) || (recording !== undefined && mode !== 'strict')) {
     throw new HookspanError(

@@ -1,5 +1,5 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 
 /** Which tool a rule is for: `search`, `github/create_*`, `researcher > search`, `support > researcher > search`. */
@@ -18,10 +18,7 @@ export function parseAddress(text: unknown): Address {
   const parts = typeof text === 'string' ? text.split('>').map((part) => part.trim()) : []
   const tool = parts.at(-1)
   if (tool === undefined || parts.includes('')) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected mock() to get a tool's name, or a path like "researcher > search", got ${describeValue(text)}.`,
-    )
+    throw expected(`mock() to get a tool's name, or a path like "researcher > search"`, text)
   }
   return { text: parts.join(' > '), agents: parts.slice(0, -1), tool, literal: !/[*?]/.test(tool) }
 }

@@ -1,5 +1,5 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { assertKnown } from '../../internal/expect.ts'
+import { assertKnown, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
@@ -77,10 +77,7 @@ function spansOf(source: object): PlainSpan[] | undefined {
 /** A misspelt expectation would hold for every span. */
 function assertExpectedSpans(expected: unknown): void {
   if (!Array.isArray(expected)) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Expected a list of expected spans, got ${describeValue(expected)}.`,
-    )
+    throw wrong('a list of expected spans', expected)
   }
   for (const [index, one] of expected.entries()) {
     if (typeof one !== 'string') assertKnown(one, KEYS, `expected[${index}]`)

@@ -1,5 +1,5 @@
 import type { HookEvent } from '../../hooks/index.ts'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
 import { wholeRun } from '../event-log.ts'
 import { callsOfEvents } from './event-calls.ts'
 import { callsOfMessages } from './message-calls.ts'
@@ -17,9 +17,10 @@ export type ReadableTrajectory = object
 export function readTrajectory(source: ReadableTrajectory): TrajectoryCall[] {
   const read = tryRead(source)
   if (read !== undefined) return read
-  throw new HookspanError(
+  throw expected(
+    'an AgentRun, hook events, spans, OTLP or Jaeger JSON, chat messages or calls',
+    source,
     'TRAJECTORY_UNREADABLE',
-    `Expected an AgentRun, hook events, spans, OTLP or Jaeger JSON, chat messages or calls, got ${describeValue(source)}.`,
   )
 }
 

@@ -7,7 +7,7 @@ import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { WEBHOOK_FIELDS } from '../../internal/http/webhook-sender.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { webhookHook } from '../webhook-hook.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
 import { type ConfigPath, type ConfigSource, configError } from './source.ts'
@@ -50,7 +50,7 @@ export function buildLayer(
     const line = source.lineOf(path)
     const made =
       kind === 'gate' ? makeGate(given, path, source, context) : makeHook(given, path, source, context)
-    const shared = { kind, id, layer: context.layer, file: source.file, ...(line !== undefined && { line }) }
+    const shared = defined({ kind, id, layer: context.layer, file: source.file, line })
     return { ...shared, type, active: enabled !== false, ...made }
   }
   const entries = [
@@ -94,7 +94,7 @@ function assertEntry(
   if (typeof type !== 'string') {
     throw fail([...path, 'type'], `expected \`type\` of "${id}" to be a text, got ${describeValue(type)}.`)
   }
-  return { id, type, ...(typeof enabled === 'boolean' && { enabled }) }
+  return defined({ id, type, enabled })
 }
 
 function makeGate(

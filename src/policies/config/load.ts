@@ -6,6 +6,7 @@ import { lilconfig } from 'lilconfig'
 import type { Plugin } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
+import { defined } from '../../internal/objects.ts'
 import { buildLayer } from './build.ts'
 import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
@@ -132,7 +133,7 @@ async function find(from: string, stopDir?: string): Promise<string | undefined>
     loaders,
     cache: false,
     ignoreEmptySearchPlaces: false,
-    ...(stopDir && { stopDir }),
+    ...defined({ stopDir }),
   })
   let found: string | undefined
   try {

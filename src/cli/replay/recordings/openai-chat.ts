@@ -118,12 +118,12 @@ function addAssistant(builder: RunBuilder, message: Fields, place: RecordingPlac
   builder.add({
     kind: 'assistant',
     content,
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ reasoning }),
     calls,
     origin: originOf(message, {
       role: 'assistant',
       ...known,
-      ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+      ...defined({ reasoning_content: reasoning }),
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
     }),
   })

@@ -102,8 +102,7 @@ function addSpoken(
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
       // Usage with other fields says more than ours does, so it is kept as it is.
       ...(usage && String(Object.keys(message.usage as Fields)) === USAGE_KEYS ? { usage } : {}),
-      ...(said.costUsd === undefined ? {} : { cost: said.costUsd }),
-      ...(said.timestamp === undefined ? {} : { timestamp: said.timestamp }),
+      ...defined({ cost: said.costUsd, timestamp: said.timestamp }),
     }),
   })
 }
@@ -155,7 +154,7 @@ function addToolResult(builder: RunBuilder, message: Fields, place: RecordingPla
       origin: originOf(message, {
         ...{ role: 'tool', id, content, requestor: madeBy },
         ...(message.error === isError ? { error: isError } : {}),
-        ...(time.timestamp === undefined ? {} : { timestamp: time.timestamp }),
+        ...defined(time),
       }),
     }
   })
