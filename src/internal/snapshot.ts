@@ -11,66 +11,60 @@ const MAX_DEPTH = 500
  */
 export function snapshot<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
+  // A getter may ask for a copy of its own.
+  const before = untracked
+  untracked = UNTRACKED_OBJECTS
   try {
-    return (copyFlat(value) ?? copyDeep(value)) as T
+    // Small trees are copied without bookkeeping.
+    const small = copy(value, 0, undefined)
+    return (untracked >= 0 ? small : copy(value, 0, new Map())) as T
   } catch {
     return value
+  } finally {
+    untracked = before
   }
 }
 
-/** Most values are flat: arguments of a few names. Undefined for one that is not. */
-function copyFlat(value: object): object | undefined {
-  const prototype = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return undefined
-  const plain: Record<string, unknown> = { ...value }
-  for (const key in plain) {
-    const item = plain[key]
-    if (typeof item === 'object' && item !== null) return undefined
-  }
-  return plain
-}
-
-function copyDeep(value: object): object {
-  // Small trees are copied without bookkeeping.
-  const budget = { left: UNTRACKED_OBJECTS }
-  const small = copy(value, 0, undefined, budget)
-  return budget.left >= 0 ? small : copy(value, 0, new Map(), budget)
-}
+/** How many objects may still be copied without bookkeeping. */
+let untracked = 0
 
 type Seen = Map<object, object> | undefined
 
-function copy(value: object, depth: number, seen: Seen, budget: { left: number }): object {
+function copy(value: object, depth: number, seen: Seen): object {
   if (depth > MAX_DEPTH) return value
   if (seen === undefined) {
-    if (--budget.left < 0) return value
+    if (--untracked < 0) return value
   } else {
     const known = seen.get(value)
     if (known !== undefined) return known
   }
-  if (Array.isArray(value)) {
-    const list = value.slice()
-    seen?.set(value, list)
-    for (let i = 0; i < list.length; i++) {
-      const item: unknown = list[i]
-      if (typeof item === 'object' && item !== null) list[i] = copy(item, depth + 1, seen, budget)
-    }
-    return list
-  }
   const prototype = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return copyBuiltIn(value, depth, seen, budget)
+  if (prototype !== Object.prototype && prototype !== null) {
+    return Array.isArray(value) ? copyList(value, depth, seen) : copyBuiltIn(value, prototype, depth, seen)
+  }
   const plain: Record<string, unknown> = { ...value }
   seen?.set(value, plain)
   for (const key in plain) {
     const item = plain[key]
-    if (typeof item === 'object' && item !== null) plain[key] = copy(item, depth + 1, seen, budget)
+    if (typeof item === 'object' && item !== null) plain[key] = copy(item, depth + 1, seen)
   }
   return plain
 }
 
-function copyBuiltIn(value: object, depth: number, seen: Seen, budget: { left: number }): object {
+function copyList(value: readonly unknown[], depth: number, seen: Seen): unknown[] {
+  const list = value.slice()
+  seen?.set(value, list)
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i]
+    if (typeof item === 'object' && item !== null) list[i] = copy(item, depth + 1, seen)
+  }
+  return list
+}
+
+function copyBuiltIn(value: object, prototype: object, depth: number, seen: Seen): object {
   const inner = (item: unknown) =>
-    typeof item === 'object' && item !== null ? copy(item, depth + 1, seen, budget) : item
-  switch (Object.getPrototypeOf(value)) {
+    typeof item === 'object' && item !== null ? copy(item, depth + 1, seen) : item
+  switch (prototype) {
     case Date.prototype:
       return new Date((value as Date).getTime())
     case Map.prototype: {
