@@ -24,6 +24,15 @@ function hookspan(
   }
 }
 
+/** A deep copy of plain data, as one writes it once. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyOf)
+  const copy: Record<string, unknown> = {}
+  for (const key in value) copy[key] = copyOf((value as Record<string, unknown>)[key])
+  return copy
+}
+
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 export const channels: Record<string, MakeChannel> = {
@@ -48,6 +57,28 @@ export const channels: Record<string, MakeChannel> = {
           sequence: sequence++,
           timestamp: Date.now(),
         }),
+      settled: nextTurn,
+    }
+  },
+
+  'floor-copies': (listeners, { type }) => {
+    let sequence = 0
+    return {
+      fire: (event: { args?: unknown; result?: unknown }) => {
+        const number = sequence++
+        const timestamp = Date.now()
+        for (const listener of listeners) {
+          listener({
+            ...event,
+            hookType: type,
+            operationId: OPERATION,
+            sequence: number,
+            timestamp,
+            args: copyOf(event.args),
+            result: copyOf(event.result),
+          })
+        }
+      },
       settled: nextTurn,
     }
   },
