@@ -14,6 +14,7 @@ const LIBRARY_NAMES: Readonly<Record<string, string>> = {
   'azure.ai.inference': 'azure',
   x_ai: 'x-ai',
   mistral_ai: 'mistral',
+  moonshot_ai: 'moonshotai',
   'gcp.gemini': 'google',
   'gcp.vertex_ai': 'google',
   'aws.bedrock': 'aws',

@@ -264,6 +264,8 @@ interface LlmCallContext {
   readonly provider: string
   readonly request: LlmRequest
   readonly callKey?: string
+  /** What the conventions call it, where it is no chat: `embeddings`, `text_completion`, `generate_content`, ... */
+  readonly operationName?: string
 }
 
 export interface BeforeLlmCallEvent extends EventBase, LlmCallContext {
@@ -285,6 +287,11 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
 
 export interface LlmCallErrorEvent extends EventBase, LlmCallContext {
   readonly hookType: 'onLlmCallError'
+  /** What had come of a streamed reply, and how many tokens it says. */
+  readonly response?: LlmResponse
+  readonly usage?: TokenUsage
+  /** Milliseconds from the request to the first streamed chunk. */
+  readonly timeToFirstChunkMs?: number
   /** True when it was a scripted model that failed. */
   readonly mocked?: boolean
   readonly error?: unknown

@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { safeStringify, withoutBytes } from '../internal/json.ts'
-import { outputMessages, textMessage } from '../wire/parts.ts'
+import { outputMessage, outputMessages, textMessage } from '../wire/parts.ts'
 import { requestContent } from '../wire/request.ts'
 import { fitJson, fits, fitText } from './fit-json.ts'
 import { GEN_AI, HOOKSPAN } from './names.ts'
@@ -49,8 +49,9 @@ export class ContentWriter {
     return this
   }
 
-  response(response: LlmResponse): this {
-    this.#json(GEN_AI.outputMessages, outputMessages(response))
+  response(response: LlmResponse, finishReason?: string): this {
+    const messages = outputMessages(response, finishReason)
+    if (messages.length > 0) this.#json(GEN_AI.outputMessages, messages)
     return this
   }
 
@@ -69,9 +70,9 @@ export class ContentWriter {
     return this
   }
 
-  output(content: string | undefined): this {
+  output(content: string | undefined, finishReason = 'stop'): this {
     if (content !== undefined) {
-      this.#json(GEN_AI.outputMessages, [textMessage('assistant', content)])
+      this.#json(GEN_AI.outputMessages, [outputMessage(content, finishReason)])
     }
     return this
   }

@@ -10,9 +10,10 @@ import type {
   OperationInfo,
   ToolEnd,
 } from '../dispatcher/index.ts'
+import type { CompletionReason, LlmResponse } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { type ContentWriter, contentWriter, redactedMessage } from './content.ts'
-import { GEN_AI, HOOKSPAN, OTEL } from './names.ts'
+import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './names.ts'
 import { gateAttributes } from './notes.ts'
 import { type RenderOptions, requestAttributes, set } from './start.ts'
 import { writeToolResult } from './tool-result.ts'
@@ -68,12 +69,16 @@ function endAttributes(
   switch (end.kind) {
     case 'operation':
       operationEnd(attributes, end, options.usageOnAgentSpan)
-      content?.output(end.content)
+      content?.output(end.content, end.reason && FINISH[end.reason])
       return attributes
     case 'step':
       return attributes
     case 'llm':
       llmEnd(attributes, content, end, activity.kind === 'llm' ? activity.request : undefined)
+      if (info.conversationId === undefined) {
+        set(attributes, GEN_AI.conversationId, (end.reply ?? end.response)?.conversationId)
+      }
+      set(attributes, CACHE_WRITTEN[options.semconv], end.usage?.cacheCreationInputTokens)
       return attributes
     case 'tool':
       toolEnd(attributes, content, end, activity.kind === 'tool' ? activity.args : undefined)
@@ -87,11 +92,26 @@ function endAttributes(
       return attributes
     case 'agent':
       agentEnd(attributes, end, activity.kind === 'agent' && activity.remote)
-      content?.output(end.content)
+      content?.output(end.content, 'error' in end ? 'error' : 'stop')
       return attributes
     case 'gate':
       return gateAttributes(end.gate)
   }
+}
+
+/** Why a run ended, in the words for why a model stops: backends drop an answer that has no reason. */
+const FINISH: Readonly<Record<CompletionReason, string>> = {
+  done: 'stop',
+  max_steps: 'length',
+  cost_limit: 'length',
+  denied: 'content_filter',
+  interrupted: 'error',
+  error: 'error',
+}
+
+const CACHE_WRITTEN: Readonly<Record<SemconvProfile, string>> = {
+  compat: GEN_AI.usageCacheCreationInputTokens,
+  latest: GEN_AI.usageCacheWriteInputTokens,
 }
 
 function toolNameOf(activity: Activity): string | undefined {
@@ -135,6 +155,9 @@ function llmEnd(
   set(attributes, GEN_AI.responseId, reply?.id)
   set(attributes, GEN_AI.responseModel, reply?.model)
   if (reply?.finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = [...reply.finishReasons]
+  // Where not all of the reply is read, it is of an API that does not compact.
+  const { parts } = (reply ?? {}) as LlmResponse
+  if (parts?.some(({ type }) => type === 'compaction')) attributes[GEN_AI.conversationCompacted] = true
   set(attributes, GEN_AI.usageInputTokens, usage?.inputTokens)
   set(attributes, GEN_AI.usageOutputTokens, usage?.outputTokens)
   set(attributes, GEN_AI.usageCacheReadInputTokens, usage?.cachedInputTokens)
@@ -148,7 +171,9 @@ function llmEnd(
     requestAttributes(attributes, request)
     content?.request(request)
   }
-  if (content !== undefined && end.response !== undefined) content.response(end.response)
+  if (content !== undefined && end.response !== undefined) {
+    content.response(end.response, 'error' in end ? 'error' : undefined)
+  }
 }
 
 function toolEnd(

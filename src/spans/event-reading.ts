@@ -71,8 +71,8 @@ export function activityOf(event: CallEvent): Activity {
     case 'beforeLlmCall':
     case 'afterLlmCall':
     case 'onLlmCallError': {
-      const { model = 'unknown', provider = 'openai', request = {}, callKey = '' } = event
-      return { kind: 'llm', callKey, model, provider, request }
+      const { model = 'unknown', provider = 'openai', request = {}, callKey = '', operationName } = event
+      return { kind: 'llm', callKey, model, provider, request, operationName }
     }
     case 'beforeHumanIntervention':
       return { kind: 'human', pendingTools: event.pendingTools ?? [], instructions: event.instructions }
@@ -116,8 +116,10 @@ export function callEndOf(event: CallEndEvent): ActivityEnd {
       const { request, response, usage, costUsd, timeToFirstChunkMs, streamEnd, mocked } = event
       return { kind: 'llm', request, response, usage, costUsd, timeToFirstChunkMs, streamEnd, mocked }
     }
-    case 'onLlmCallError':
-      return { kind: 'llm', request: event.request, mocked: event.mocked, ...errorOf(event) }
+    case 'onLlmCallError': {
+      const { request, mocked, response, usage, timeToFirstChunkMs } = event
+      return { kind: 'llm', request, mocked, response, usage, timeToFirstChunkMs, ...errorOf(event) }
+    }
     case 'afterHumanIntervention': {
       const { action, outcome: approvalOutcome, approver, rejectionReason, waitedMs } = event
       return { kind: 'human', action, approvalOutcome, approver, rejectionReason, waitedMs }

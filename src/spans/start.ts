@@ -1,6 +1,8 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Activity, OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest } from '../hooks/index.ts'
+import { conversationOf } from '../wire/reading.ts'
+import { type Sampling, samplingOf } from '../wire/request.ts'
 import { type ContentOptions, contentWriter } from './content.ts'
 import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './names.ts'
 
@@ -92,48 +94,44 @@ function stepStart({ stepIndex, stepType }: Of<'step'>): SpanStart {
 }
 
 function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptions): SpanStart {
-  const { callKey, model, provider, request } = activity
+  const { callKey, model, provider, request, operationName = 'chat' } = activity
   const attributes: Attributes = {
-    [GEN_AI.operationName]: 'chat',
+    [GEN_AI.operationName]: operationName,
     [GEN_AI.providerName]: provider,
     [GEN_AI.requestModel]: model,
     [HOOKSPAN.callKey]: callKey,
   }
   if (options.semconv === 'compat') attributes[GEN_AI.system] = provider
-  set(attributes, GEN_AI.conversationId, info.conversationId)
+  set(attributes, GEN_AI.conversationId, info.conversationId ?? conversationOf(request))
   set(attributes, OTEL.serverAddress, activity.serverAddress)
   set(attributes, OTEL.serverPort, activity.serverPort)
   requestAttributes(attributes, request)
-  contentWriter(options.content, attributes, info)?.request(request)
-  return { name: `chat ${model}`, kind: 'client', attributes }
+  if (operationName !== 'embeddings') contentWriter(options.content, attributes, info)?.request(request)
+  return { name: `${operationName} ${model}`, kind: 'client', attributes }
 }
 
-/** Sampling parameters under the names of the chat completions, responses and Anthropic APIs. */
+const SAMPLING: Readonly<Record<keyof Sampling, string>> = {
+  temperature: GEN_AI.requestTemperature,
+  topP: GEN_AI.requestTopP,
+  topK: GEN_AI.requestTopK,
+  maxTokens: GEN_AI.requestMaxTokens,
+  frequencyPenalty: GEN_AI.requestFrequencyPenalty,
+  presencePenalty: GEN_AI.requestPresencePenalty,
+  seed: GEN_AI.requestSeed,
+  choiceCount: GEN_AI.requestChoiceCount,
+  stream: GEN_AI.requestStream,
+  stopSequences: GEN_AI.requestStopSequences,
+  reasoningLevel: GEN_AI.requestReasoningLevel,
+  previousResponseId: GEN_AI.requestPreviousResponseId,
+  outputType: GEN_AI.outputType,
+}
+
 export function requestAttributes(attributes: Attributes, request: LlmRequest): void {
-  set(attributes, GEN_AI.requestTemperature, number(request.temperature))
-  set(attributes, GEN_AI.requestTopP, number(request.top_p))
-  const maxTokens = request.max_completion_tokens ?? request.max_output_tokens ?? request.max_tokens
-  set(attributes, GEN_AI.requestMaxTokens, number(maxTokens))
-  set(attributes, GEN_AI.requestFrequencyPenalty, number(request.frequency_penalty))
-  set(attributes, GEN_AI.requestPresencePenalty, number(request.presence_penalty))
-  set(attributes, GEN_AI.requestSeed, number(request.seed))
-  if (number(request.n) !== 1) set(attributes, GEN_AI.requestChoiceCount, number(request.n))
-  if (request.stream === true) attributes[GEN_AI.requestStream] = true
-  const stop = request.stop ?? request.stop_sequences
-  if (typeof stop === 'string') attributes[GEN_AI.requestStopSequences] = [stop]
-  else if (Array.isArray(stop)) attributes[GEN_AI.requestStopSequences] = stop.map(String)
-  const effort = request.reasoning_effort ?? (request.reasoning as { effort?: unknown } | undefined)?.effort
-  if (typeof effort === 'string') attributes[GEN_AI.requestReasoningLevel] = effort
-  const previous = request.previous_response_id
-  if (typeof previous === 'string') attributes[GEN_AI.requestPreviousResponseId] = previous
-  const text = request.text as { format?: unknown } | undefined
-  const format = (request.response_format ?? text?.format) as { type?: unknown } | undefined
-  if (typeof format?.type === 'string')
-    attributes[GEN_AI.outputType] = format.type.startsWith('json') ? 'json' : 'text'
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined
+  const sampling = samplingOf(request)
+  for (const field in sampling) {
+    const name = field as keyof Sampling
+    attributes[SAMPLING[name]] = sampling[name] as Attributes[string]
+  }
 }
 
 function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOptions): SpanStart {
@@ -141,13 +139,13 @@ function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOpt
   const attributes: Attributes = {
     [GEN_AI.operationName]: 'execute_tool',
     [GEN_AI.toolName]: apiName,
-    [GEN_AI.toolType]: 'function',
-    [GEN_AI.toolCallId]: activity.toolCallId,
+    [GEN_AI.toolType]: activity.source === 'provider' ? 'extension' : 'function',
     [HOOKSPAN.toolIdentifier]: activity.identifier,
     [HOOKSPAN.toolSource]: activity.source,
     [HOOKSPAN.callKey]: activity.callKey,
   }
   set(attributes, GEN_AI.agentName, info.agentName)
+  if (activity.toolCallId !== '') attributes[GEN_AI.toolCallId] = activity.toolCallId
   set(attributes, GEN_AI.toolDescription, activity.description)
   const content = contentWriter(options.content, attributes, info, apiName)
   content?.object(GEN_AI.toolCallArguments, activity.args, 'input')

@@ -62,7 +62,7 @@ export class GenAiMetrics {
       if (end.mocked) return
       const { reply = end.response } = end
       const labels: Attributes = {
-        [GEN_AI.operationName]: 'chat',
+        [GEN_AI.operationName]: activity.operationName ?? 'chat',
         [GEN_AI.providerName]: activity.provider,
         [GEN_AI.requestModel]: activity.model,
         ...(reply?.model !== undefined && { [GEN_AI.responseModel]: reply.model }),

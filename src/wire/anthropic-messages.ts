@@ -81,7 +81,8 @@ export const messages: WireFormat = {
   events,
 }
 
-function sourcePart(modality: string, { source, type }: Loose): MessagePart {
+function sourcePart(modality: string, { source, type }: Loose): MessagePart | undefined {
+  if (source === undefined) return undefined
   const { media_type: mimeType, data, url, file_id: fileId, ...rest } = asObject(source) ?? {}
   if (rest.type === 'text') return textPart(data)
   if (rest.type === 'content') return otherPart({ type, ...rest })

@@ -57,9 +57,9 @@ const part = byType({
     const { data, format } = asObject(audio) ?? { data: audio }
     return mediaPart('audio', { data, ...(typeof format === 'string' && { mimeType: `audio/${format}` }) })
   },
-  file: (part) => {
-    const { file_id: fileId, file_data: data } = asObject(part.file) ?? {}
-    return mediaPart('document', { fileId, data })
+  file: ({ file }) => {
+    const { file_id: fileId, file_data: data } = asObject(file) ?? {}
+    return file === undefined ? undefined : mediaPart('document', { fileId, data })
   },
 })
 
@@ -339,7 +339,13 @@ function events(reply: Loose, request: LlmRequest, interleaved = false): Loose[]
       ...(includeUsage && { usage: null }),
     })
     return [
-      chunk({ role, content: typeof content === 'string' ? '' : content, refusal, ...others }),
+      chunk({
+        role,
+        content: typeof content === 'string' ? '' : content,
+        refusal,
+        ...(reasoning_content !== undefined && { reasoning_content: '' }),
+        ...others,
+      }),
       ...pieces(reasoning_content).map((piece) => chunk({ reasoning_content: piece })),
       ...pieces(content).map((piece) => chunk({ content: piece })),
       ...callDeltas(asObjects(tool_calls), interleaved).map((delta) => chunk({ tool_calls: [delta] })),

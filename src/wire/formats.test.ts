@@ -1,5 +1,14 @@
+import type {
+  LanguageModelV2StreamPart,
+  LanguageModelV3GenerateResult,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AnyCollector, readReply } from './formats.ts'
+import type { LlmResponse, TokenUsage } from '../hooks/values.ts'
+import { AnyCollector, FORMATS, type FormatName, readReply, serverSentEvents } from './formats.ts'
+import { outputMessages } from './parts.ts'
 
 function readStream(chunks: readonly unknown[]) {
   const reader = new AnyCollector()
@@ -118,7 +127,582 @@ describe('reading responses', () => {
   })
 })
 
+describe('a reply of several choices', () => {
+  it('is as many messages, each with its own reason, whole or streamed', () => {
+    const choice = (index: number, content: string, finish_reason: string) => ({
+      index,
+      finish_reason,
+      message: { role: 'assistant', content },
+    })
+    const choices = [choice(0, 'one', 'stop'), choice(1, 'two', 'length'), choice(2, 'three', 'stop')]
+    const chunks = choices.flatMap(({ index, message, finish_reason }) => [
+      { choices: [{ index, delta: message }] },
+      { choices: [{ index, delta: {}, finish_reason }] },
+    ])
+    for (const { response } of [
+      readReply({ choices }),
+      readStream(chunks),
+      readStream([...chunks].reverse()),
+    ]) {
+      expect(response).toMatchObject({
+        content: 'one',
+        alternatives: [{ content: 'two' }, { content: 'three' }],
+      })
+      expect(outputMessages(response)).toEqual(
+        ['one', 'two', 'three'].map((content, index) => ({
+          role: 'assistant',
+          parts: [{ type: 'text', content }],
+          finish_reason: choices[index]?.finish_reason,
+        })),
+      )
+    }
+  })
+
+  it('has the reason error in the place of one that was cut off', () => {
+    const { response } = readStream([
+      { choices: [{ index: 1, delta: { content: 'b' }, finish_reason: 'stop' }] },
+      { choices: [{ index: 0, delta: { content: 'a' } }] },
+    ])
+    expect(response.finishReasons).toEqual(['error', 'stop'])
+  })
+})
+
+describe('what a chat message may hold beside a text', () => {
+  const read = (message: object) => readReply({ choices: [{ message, finish_reason: 'stop' }] }).response
+
+  it('is a list of parts, thoughts among them', () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+      { type: 'text', text: 'Ye' },
+      { type: 'text', text: 's.' },
+      { type: 'reference', reference_ids: [1] },
+    ]
+    const expected = {
+      content: 'Yes.',
+      reasoning: 'Hm.',
+      parts: [{ type: 'reference', reference_ids: [1] }],
+    }
+    expect(read({ content })).toMatchObject(expected)
+    const streamed = [[content[0]], 'Ye', 's.', [content[3]]].map((piece) => delta({ content: piece }))
+    expect(readStream(streamed).response).toMatchObject(expected)
+  })
+
+  it('is what OpenRouter knows of the reasoning', () => {
+    const reasoning_details = [
+      { type: 'reasoning.summary', summary: 'Hm' },
+      { type: 'reasoning.text', text: 'm.' },
+      { type: 'reasoning.encrypted', data: 'x' },
+    ]
+    expect(read({ content: 'Yes.', reasoning_details }).reasoning).toBe('Hmm.')
+    expect(read({ content: 'Yes.', reasoning: 'Short.', reasoning_details }).reasoning).toBe('Short.')
+    const streamed = reasoning_details.map((detail) => delta({ reasoning_details: [detail] }))
+    expect(readStream(streamed).response.reasoning).toBe('Hmm.')
+  })
+
+  it('is audio and images', () => {
+    const audio = { id: 'audio_1', data: 'UklG', transcript: 'Yes.', expires_at: 1 }
+    const images = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } }]
+    const parts = [
+      { type: 'blob', modality: 'audio', content: 'UklG', id: 'audio_1', transcript: 'Yes.' },
+      { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'iVBO' },
+    ]
+    expect(read({ content: null, audio, images })).toEqual({ finishReasons: ['stop'], parts })
+    const streamed = [
+      delta({ audio: { id: 'audio_1', data: 'Uk', transcript: 'Ye' } }),
+      delta({ audio: { data: 'lG', transcript: 's.' } }),
+      delta({ images }),
+    ]
+    expect(readStream(streamed).response.parts).toEqual(parts)
+  })
+
+  it('does not change what the reader of the stream has', () => {
+    const chunks = [
+      delta({ audio: { id: 'a', data: 'Uk' }, content: [{ type: 'text', text: 'a' }] }),
+      delta({ audio: { data: 'lG' }, content: [{ type: 'text', text: 'b' }] }),
+    ]
+    const before = structuredClone(chunks)
+    readStream(chunks)
+    expect(chunks).toEqual(before)
+  })
+})
+
+describe('what is counted', () => {
+  it('is in x_groq, too, whole or streamed', () => {
+    const usage = { prompt_tokens: 9, completion_tokens: 4 }
+    const told = { inputTokens: 9, outputTokens: 4 }
+    expect(readReply({ choices: [], x_groq: { usage } }).usage).toEqual(told)
+    expect(readStream([delta({ content: 'a' }), { choices: [], x_groq: { id: 'x', usage } }]).usage).toEqual(
+      told,
+    )
+  })
+
+  it.each([
+    [
+      'chat completions',
+      {
+        choices: [],
+        usage: { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: 5 } },
+      },
+    ],
+    [
+      'responses',
+      {
+        object: 'response',
+        output: [],
+        usage: { input_tokens: 9, output_tokens: 1, input_tokens_details: { cache_write_tokens: 5 } },
+      },
+    ],
+    [
+      'messages',
+      {
+        type: 'message',
+        content: [],
+        usage: { input_tokens: 4, output_tokens: 1, cache_creation_input_tokens: 5 },
+      },
+    ],
+    [
+      'a language model',
+      {
+        content: [],
+        finishReason: 'stop',
+        usage: { inputTokens: { total: 9, cacheWrite: 5 }, outputTokens: { total: 1 } },
+      },
+    ],
+  ])('has the tokens that were written to a cache: %s', (_name, reply) => {
+    expect(readReply(reply).usage).toEqual({ inputTokens: 9, outputTokens: 1, cacheCreationInputTokens: 5 })
+  })
+})
+
+describe('what a reply says of itself', () => {
+  it('has the conversation that the provider keeps', () => {
+    for (const conversation of ['conv_1', { id: 'conv_1' }])
+      expect(readReply({ object: 'response', output: [], conversation }).response.conversationId).toBe(
+        'conv_1',
+      )
+  })
+
+  it('has no id where the server sends an empty one', () => {
+    expect(readReply({ id: '', model: '', choices: [] }).response).toEqual({})
+    const chunks = [
+      { id: '', model: '', choices: [] },
+      { id: 'x', model: 'm', ...delta({ content: 'a' }) },
+    ]
+    expect(readStream(chunks).response).toMatchObject({ id: 'x', model: 'm' })
+    const messages = outputMessages({ toolCalls: [{ toolCallId: '', apiName: 'f', args: {} }] })
+    expect(messages[0]?.parts).toEqual([{ type: 'tool_call', name: 'f', arguments: {} }])
+  })
+
+  it.each([
+    ['completed', undefined, ['stop']],
+    ['incomplete', 'max_output_tokens', ['length']],
+    ['incomplete', 'content_filter', ['content_filter']],
+    ['incomplete', undefined, ['length']],
+    ['failed', undefined, ['error']],
+    ['cancelled', undefined, ['error']],
+    ['in_progress', undefined, undefined],
+  ])('is why it ended: a response that is %s, because of %s', (status, reason, finishReasons) => {
+    const reply = { object: 'response', status, incomplete_details: reason && { reason }, output: [] }
+    expect(readReply(reply).response.finishReasons).toEqual(finishReasons)
+  })
+})
+
+describe('what the provider ran', () => {
+  const image = { type: 'blob', modality: 'image', mime_type: 'image/webp', content: 'UklG' }
+
+  it.each([
+    [
+      { type: 'web_search_call', id: 'a', status: 'completed', action: { type: 'search', query: 'q' } },
+      { apiName: 'web_search', args: { type: 'search', query: 'q' }, success: true },
+    ],
+    [
+      { type: 'file_search_call', id: 'a', status: 'completed', queries: ['q'], results: [{ text: 't' }] },
+      { apiName: 'file_search', args: { queries: ['q'] }, result: [{ text: 't' }], success: true },
+    ],
+    [
+      {
+        type: 'code_interpreter_call',
+        id: 'a',
+        status: 'failed',
+        code: '1/0',
+        container_id: 'c',
+        outputs: null,
+      },
+      { apiName: 'code_interpreter', args: { code: '1/0', container_id: 'c' }, success: false },
+    ],
+    [
+      {
+        type: 'image_generation_call',
+        id: 'a',
+        status: 'completed',
+        output_format: 'webp',
+        revised_prompt: 'A cat.',
+        result: 'UklG',
+      },
+      { apiName: 'image_generation', args: { revised_prompt: 'A cat.' }, result: image, success: true },
+    ],
+    [
+      { type: 'computer_call', id: 'x', call_id: 'a', status: 'completed', action: { type: 'screenshot' } },
+      { apiName: 'computer', args: { action: { type: 'screenshot' } }, success: true },
+    ],
+    [
+      { type: 'mcp_call', id: 'a', server_label: 'wiki', name: 'find', arguments: '{"q":1}', output: 'it' },
+      { apiName: 'find', identifier: 'wiki', args: { q: 1 }, result: 'it', success: true },
+    ],
+    [
+      { type: 'mcp_call', id: 'a', server_label: 'wiki', name: 'find', arguments: '{}', error: 'down' },
+      { apiName: 'find', identifier: 'wiki', args: {}, success: false, error: 'down' },
+    ],
+    [
+      { type: 'mcp_list_tools', id: 'a', server_label: 'wiki', tools: [{ name: 'find' }] },
+      {
+        apiName: 'mcp_list_tools',
+        identifier: 'wiki',
+        args: {},
+        result: [{ name: 'find' }],
+        success: true,
+      },
+    ],
+  ])('is read of the items of a response: %j', (item, expected) => {
+    const { response } = readReply({ id: 'r', object: 'response', output: [item] })
+    const call = { toolCallId: 'a', identifier: 'openai', ...expected }
+    expect(response).toEqual({ id: 'r', finishReasons: ['stop'], providerToolCalls: [call] })
+    const responses = FORMATS.find(({ name }) => name === 'responses')!
+    const again = responses.read(responses.write({ response }, {})).response
+    expect(again).toEqual(response)
+  })
+
+  it('is read of the search of tools, whose result is an item of its own, unless the caller is to search', () => {
+    const search = {
+      type: 'tool_search_call',
+      id: 'a',
+      call_id: null,
+      status: 'completed',
+      arguments: { q: 1 },
+    }
+    const tools = [{ name: 'find' }]
+    const found = { type: 'tool_search_output', id: 'b', call_id: null, tools }
+    const output = [{ ...search, execution: 'server' }, found]
+    expect(readReply({ object: 'response', output }).response.providerToolCalls).toEqual([
+      {
+        toolCallId: 'a',
+        apiName: 'tool_search',
+        identifier: 'openai',
+        args: { q: 1 },
+        result: tools,
+        success: true,
+      },
+    ])
+    const own = { ...search, execution: 'client', call_id: 'c' }
+    expect(readReply({ object: 'response', output: [own] }).response).toEqual({
+      finishReasons: ['stop'],
+      parts: [own],
+    })
+  })
+
+  it('is read of the blocks of a message, failures and results of earlier messages included', () => {
+    const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' }
+    const content = [
+      { type: 'server_tool_use', id: 'a', name: 'web_search', input: { query: 'q' } },
+      { type: 'web_search_tool_result', tool_use_id: 'a', content: failed },
+      { type: 'mcp_tool_use', id: 'b', name: 'find', server_name: 'wiki', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: 'b', is_error: false, content: [{ type: 'text', text: 'it' }] },
+      { type: 'code_execution_tool_result', tool_use_id: 'z', content: { return_code: 0 } },
+      { type: 'redacted_thinking', data: 'x' },
+      { type: 'compaction', content: 'So far.' },
+    ]
+    const reply = { type: 'message', id: 'm', content, stop_reason: 'pause_turn' }
+    const { response } = readReply(reply)
+    expect(response).toEqual({
+      id: 'm',
+      finishReasons: ['pause_turn'],
+      providerToolCalls: [
+        {
+          toolCallId: 'a',
+          apiName: 'web_search',
+          identifier: 'anthropic',
+          args: { query: 'q' },
+          error: failed,
+          success: false,
+        },
+        {
+          toolCallId: 'b',
+          apiName: 'find',
+          identifier: 'wiki',
+          args: {},
+          result: [{ type: 'text', text: 'it' }],
+          success: true,
+        },
+        {
+          toolCallId: 'z',
+          apiName: 'code_execution',
+          identifier: 'anthropic',
+          args: {},
+          result: { return_code: 0 },
+          success: true,
+        },
+      ],
+      parts: [
+        { type: 'redacted_thinking', data: 'x' },
+        { type: 'compaction', content: 'So far.' },
+      ],
+    })
+    const messages = FORMATS.find(({ name }) => name === 'messages')!
+    expect(messages.read(messages.write({ response }, {})).response).toEqual(response)
+  })
+
+  it('stands in the output message, before the text', () => {
+    const call = { toolCallId: 'a', apiName: 'web_search', identifier: 'openai', args: { query: 'q' } }
+    const asked = {
+      type: 'server_tool_call',
+      id: 'a',
+      name: 'web_search',
+      server_tool_call: { type: 'web_search', arguments: { query: 'q' } },
+    }
+    const partsOf = (more: object) =>
+      outputMessages({ content: 'Yes.', providerToolCalls: [{ ...call, ...more }] })[0]?.parts
+    const text = { type: 'text', content: 'Yes.' }
+    expect(partsOf({})).toEqual([asked, text])
+    expect(partsOf({ result: ['it'], success: true })).toEqual([
+      asked,
+      {
+        type: 'server_tool_call_response',
+        id: 'a',
+        server_tool_call_response: { type: 'web_search', result: ['it'] },
+      },
+      text,
+    ])
+    expect(partsOf({ result: image })).toEqual([asked, image, text])
+  })
+})
+
+describe('what the models of the AI SDK give', () => {
+  it('is read in version 4', () => {
+    const reply: LanguageModelV4GenerateResult = {
+      content: [
+        { type: 'reasoning', text: 'Hm.' },
+        {
+          type: 'tool-call',
+          toolCallId: 's',
+          toolName: 'web_search',
+          input: '{"q":1}',
+          providerExecuted: true,
+        },
+        { type: 'tool-result', toolCallId: 's', toolName: 'web_search', result: { hits: 2 } },
+        { type: 'source', sourceType: 'url', id: '0', url: 'https://x.test' },
+        { type: 'text', text: 'Yes.' },
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBO' } },
+        { type: 'tool-call', toolCallId: 'c', toolName: 'find', input: '{"id": 7}' },
+      ],
+      finishReason: { unified: 'tool-calls', raw: 'tool_use' },
+      usage: {
+        inputTokens: { total: 9, noCache: 4, cacheRead: 3, cacheWrite: 2 },
+        outputTokens: { total: 5, text: 4, reasoning: 1 },
+      },
+      response: { id: 'r', modelId: 'm' },
+      warnings: [],
+    }
+    const read = readReply(reply)
+    expect(read).toEqual({
+      response: {
+        id: 'r',
+        model: 'm',
+        finishReasons: ['tool_use'],
+        content: 'Yes.',
+        reasoning: 'Hm.',
+        toolCalls: [{ toolCallId: 'c', apiName: 'find', args: { id: 7 }, argsText: '{"id": 7}' }],
+        providerToolCalls: [
+          {
+            toolCallId: 's',
+            apiName: 'web_search',
+            identifier: 'provider',
+            args: { q: 1 },
+            result: { hits: 2 },
+            success: true,
+          },
+        ],
+        parts: [
+          { type: 'source', sourceType: 'url', id: '0', url: 'https://x.test' },
+          { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'iVBO' },
+        ],
+      },
+      usage: {
+        inputTokens: 9,
+        outputTokens: 5,
+        cachedInputTokens: 3,
+        cacheCreationInputTokens: 2,
+        reasoningTokens: 1,
+      },
+    })
+    const { response, usage } = read
+    const languageModel = FORMATS.find(({ name }) => name === 'languageModel')!
+    expect(languageModel.read(languageModel.write({ response, ...(usage && { usage }) }, {}))).toEqual(read)
+  })
+
+  it('is read in versions 2 and 3', () => {
+    const usage = {
+      inputTokens: 9,
+      outputTokens: 5,
+      totalTokens: 14,
+      cachedInputTokens: 3,
+      reasoningTokens: 1,
+    }
+    const content = [{ type: 'text' as const, text: 'Yes.' }]
+    expect(readReply({ content, finishReason: 'stop', usage, warnings: [] })).toEqual({
+      response: { content: 'Yes.', finishReasons: ['stop'] },
+      usage: { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 1 },
+    })
+    const reply: LanguageModelV3GenerateResult = {
+      content,
+      finishReason: { unified: 'stop', raw: undefined },
+      usage: {
+        inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+      },
+      warnings: [],
+    }
+    expect(readReply(reply)).toEqual({ response: { content: 'Yes.', finishReasons: ['stop'] } })
+  })
+
+  it('is put together of the parts of a stream, in versions 2 and 4', () => {
+    const shared = [
+      { type: 'stream-start', warnings: [] },
+      { type: 'response-metadata', id: 'r', modelId: 'm' },
+      { type: 'reasoning-start', id: '0' },
+      { type: 'reasoning-delta', id: '0', delta: 'H' },
+      { type: 'reasoning-delta', id: '0', delta: 'm.' },
+      { type: 'reasoning-end', id: '0' },
+      { type: 'text-start', id: '1' },
+      { type: 'text-delta', id: '1', delta: 'Ye' },
+      { type: 'tool-input-start', id: 'c', toolName: 'find' },
+      { type: 'tool-input-delta', id: 'c', delta: '{"id":' },
+      { type: 'text-delta', id: '1', delta: 's.' },
+      { type: 'text-end', id: '1' },
+      { type: 'tool-input-delta', id: 'c', delta: '7}' },
+      { type: 'tool-input-end', id: 'c' },
+      { type: 'tool-call', toolCallId: 'c', toolName: 'find', input: '{"id":7}' },
+    ] satisfies (LanguageModelV2StreamPart & LanguageModelV4StreamPart)[]
+    const v4: LanguageModelV4StreamPart = {
+      type: 'finish',
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage: {
+        inputTokens: { total: 9, noCache: 9, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 5, text: 5, reasoning: undefined },
+      },
+    }
+    const v2: LanguageModelV2StreamPart = {
+      type: 'finish',
+      finishReason: 'tool-calls',
+      usage: { inputTokens: 9, outputTokens: 5, totalTokens: 14 },
+    }
+    for (const finish of [v2, v4]) {
+      expect(readStream([...shared, finish])).toEqual({
+        response: {
+          id: 'r',
+          model: 'm',
+          finishReasons: ['tool-calls'],
+          content: 'Yes.',
+          reasoning: 'Hm.',
+          toolCalls: [{ toolCallId: 'c', apiName: 'find', args: { id: 7 } }],
+        },
+        usage: { inputTokens: 9, outputTokens: 5 },
+      })
+    }
+    expect(readStream(shared.slice(0, 10)).response).toMatchObject({
+      finishReasons: ['error'],
+      toolCalls: [{ apiName: 'find', args: '{"id":' }],
+    })
+  })
+})
+
+describe('what is written', () => {
+  const name = fc.stringMatching(/^[a-z_]{1,12}$/)
+  const text = fc.oneof(fc.string(), fc.string({ unit: 'binary', maxLength: 400 }))
+  const args = fc.oneof(fc.constant({}), fc.dictionary(name, fc.jsonValue()))
+  const plain = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T
+  const count = fc.nat(100_000)
+
+  const response: fc.Arbitrary<LlmResponse> = fc.record(
+    {
+      id: name,
+      model: name,
+      content: text,
+      reasoning: text,
+      toolCalls: fc.array(fc.record({ toolCallId: name, apiName: name, args }), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+    },
+    { requiredKeys: ['id', 'model'] },
+  )
+  const usage: fc.Arbitrary<TokenUsage> = fc
+    .record({ fresh: count, cached: count, written: count, reasoning: count, said: count })
+    .map(({ fresh, cached, written, reasoning, said }) => ({
+      inputTokens: fresh + cached + written,
+      outputTokens: said + reasoning,
+      cachedInputTokens: cached,
+      cacheCreationInputTokens: written,
+      reasoningTokens: reasoning,
+    }))
+
+  /** What a format says by itself where nobody says why the model stopped. */
+  const REASONS: Readonly<Record<FormatName, readonly [string, string]>> = {
+    chat: ['stop', 'tool_calls'],
+    responses: ['stop', 'tool_calls'],
+    messages: ['end_turn', 'tool_use'],
+    generateContent: ['STOP', 'STOP'],
+    languageModel: ['stop', 'tool_calls'],
+  }
+
+  it.each(FORMATS.map((format) => [format.name, format] as const))(
+    'is known as its own and reads as it was said, streamed or not: %s',
+    (formatName, format) => {
+      fc.assert(
+        fc.property(response, usage, fc.boolean(), (said, counts, interleaved) => {
+          const { cacheCreationInputTokens: _written, ...google } = counts
+          const expected = plain({
+            response: { ...said, finishReasons: [REASONS[formatName][said.toolCalls ? 1 : 0]] },
+            usage: formatName === 'generateContent' ? google : counts,
+          })
+          const reading = { response: said, usage: counts }
+          const reply = format.write(reading, {})
+          const read = readReply(reply)
+          expect(plain({ response: read.response, usage: read.usage })).toEqual(expected)
+
+          const request = { stream: true, stream_options: { include_usage: true } }
+          const sent = serverSentEvents(format, reply, request, interleaved)
+          const events = sent
+            .flatMap((event) => event.split('\n'))
+            .filter((line) => line.startsWith('data: {'))
+            .map((line) => JSON.parse(line.slice(6)) as unknown)
+          const streamed = readStream(events)
+          expect(plain({ response: streamed.response, usage: streamed.usage })).toEqual(expected)
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+})
+
 describe('what is not understood', () => {
+  it.each([
+    [{ content: [{ type: 'text', text: 'x' }] }],
+    [{ content: { text: 'x' } }],
+    [
+      {
+        content: 7,
+        id: 7,
+        model: {},
+        finishReasons: 'stop',
+        reasoning: [],
+        refusal: true,
+        toolCalls: 'none',
+      },
+    ],
+    [{ response: { content: ['x'] } }],
+  ])('has no content but text: %j', (reply) => {
+    expect(readReply(reply).response).toEqual({})
+  })
+
   it.each([[null], [7], [[]], [{}], [{ choices: 'no' }], [{ choices: [null] }], [{ output: {} }]])(
     'gives an empty reading: %j',
     (reply) => {

@@ -42,6 +42,7 @@ const OWNER = 'google'
 
 /** Parts have no type: the field that is there says what they are. */
 const part: PartReader = (value) => {
+  if (value.type !== undefined) return undefined
   const { text, inlineData, fileData, functionCall, functionResponse } = value
   if (typeof text === 'string') return value.thought === true ? reasoningPart(text) : textPart(text)
   const call = asObject(functionCall)
@@ -56,7 +57,7 @@ const part: PartReader = (value) => {
   const [run, result] = [runOf(value), resultOf(value)]
   if (run !== undefined) return providerParts(run)
   if (result !== undefined) return providerParts(result).slice(1)
-  return 'type' in value ? undefined : otherPart(value)
+  return otherPart(value)
 }
 
 /** Google's generate-content API, of Gemini and Vertex. */

@@ -50,6 +50,7 @@ const OWNER = 'provider'
 
 /** In version 4 the data say themselves what they are. */
 const medium = ({ mediaType: mimeType, data, image, url }: Loose) => {
+  if (data === undefined && image === undefined && url === undefined) return undefined
   const told = asObject(data)
   if (told?.type === 'text') return textPart(told.text)
   const [fileId] = Object.values(asObject(told?.reference) ?? {})

@@ -23,6 +23,11 @@ export function textMessage(role: string, content: string): ChatMessage {
   return { role, parts: [textPart(content)] }
 }
 
+/** What an agent gives in the end. */
+export function outputMessage(content: string, finish_reason: string): ChatMessage {
+  return { ...textMessage('assistant', content), finish_reason }
+}
+
 export function textPart(content: unknown): MessagePart {
   return { type: 'text', content: asText(content) ?? '' }
 }
@@ -122,14 +127,19 @@ export function providerParts(call: ProviderToolCall): MessagePart[] {
   return [asked, { type: 'server_tool_call_response', ...idOf(toolCallId), server_tool_call_response: told }]
 }
 
-/** A reply as messages, one for each choice. A reason is always there: backends drop the answer without one. */
-export function outputMessages(response: LlmResponse): ChatMessage[] {
+/**
+ * A reply as messages, one for each choice; none of a reply of which nothing is known. A reason is always there, because
+ * backends drop the answer without one: where the reply has none, it is `otherwise`.
+ */
+export function outputMessages(response: LlmResponse, otherwise?: string): ChatMessage[] {
   const { alternatives = [], finishReasons = [] } = response
-  return [response, ...alternatives].map((message, index) => ({
+  const messages = [response, ...alternatives].map((message, index) => ({
     role: 'assistant',
     parts: messageParts(message),
-    finish_reason: finishReasons[index] ?? (message.toolCalls === undefined ? 'stop' : 'tool_call'),
+    finish_reason:
+      finishReasons[index] ?? otherwise ?? (message.toolCalls === undefined ? 'stop' : 'tool_call'),
   }))
+  return messages.filter(({ parts }, index) => parts.length > 0 || finishReasons[index] !== undefined)
 }
 
 function messageParts(message: LlmMessage): MessagePart[] {

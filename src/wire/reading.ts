@@ -43,6 +43,11 @@ export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
+/** The provider's id of a conversation, which a request names and a reply tells of as an object. */
+export function conversationOf({ conversation }: Loose): string | undefined {
+  return asName(conversation) ?? asName(asObject(conversation)?.id)
+}
+
 /** Texts as one; undefined where there is none. */
 export function joined(texts: readonly (string | undefined)[], separator = ''): string | undefined {
   const said = texts.filter((text) => text !== undefined)

@@ -111,33 +111,28 @@ export interface Sampling {
   readonly stopSequences?: readonly string[]
   readonly reasoningLevel?: string
   readonly previousResponseId?: string
-  readonly conversationId?: string
-  readonly outputType?: 'text' | 'json' | 'image' | 'speech'
+  readonly outputType?: 'text' | 'json'
 }
 
 /** Sampling parameters under the names of all formats. */
 export function samplingOf(request: LlmRequest): Sampling {
   // Google's API has them in an object of their own, its client in `config`.
-  const { generationConfig, config } = request
-  const r = (asObject(generationConfig) ?? asObject(config) ?? request) as Loose
-  const count = (...values: unknown[]) => values.map(asCount).find((value) => value !== undefined)
+  const r: Loose = asObject(request.generationConfig) ?? asObject(request.config) ?? request
   const stop = r.stop ?? r.stop_sequences ?? r.stopSequences
-  const choices = count(r.n, r.candidateCount)
-  const { conversation } = request
+  const choices = asCount(r.n ?? r.candidateCount)
   return present<Sampling>({
-    temperature: count(r.temperature),
-    topP: count(r.top_p, r.topP),
-    topK: count(r.top_k, r.topK),
-    maxTokens: count(r.max_completion_tokens, r.max_output_tokens, r.max_tokens, r.maxOutputTokens),
-    frequencyPenalty: count(r.frequency_penalty, r.frequencyPenalty),
-    presencePenalty: count(r.presence_penalty, r.presencePenalty),
-    seed: count(r.seed),
+    temperature: asCount(r.temperature),
+    topP: asCount(r.top_p ?? r.topP),
+    topK: asCount(r.top_k ?? r.topK),
+    maxTokens: asCount(r.max_completion_tokens ?? r.max_output_tokens ?? r.max_tokens ?? r.maxOutputTokens),
+    frequencyPenalty: asCount(r.frequency_penalty ?? r.frequencyPenalty),
+    presencePenalty: asCount(r.presence_penalty ?? r.presencePenalty),
+    seed: asCount(r.seed),
     choiceCount: choices === 1 ? undefined : choices,
     stream: request.stream === true ? true : undefined,
-    stopSequences: typeof stop === 'string' ? [stop] : asList(stop).map(String),
-    reasoningLevel: asName(r.reasoning_effort) ?? asName(asObject(r.reasoning)?.effort),
-    previousResponseId: asText(request.previous_response_id),
-    conversationId: asName(conversation) ?? asName(asObject(conversation)?.id),
+    stopSequences: typeof stop === 'string' ? [stop] : Array.isArray(stop) ? stop.map(String) : undefined,
+    reasoningLevel: asName(r.reasoning_effort ?? asObject(r.reasoning)?.effort),
+    previousResponseId: asName(request.previous_response_id),
     outputType: outputType(r),
   })
 }

@@ -29,6 +29,7 @@ import {
   asObject,
   asObjects,
   asText,
+  conversationOf,
   exactArguments,
   joined,
   type LlmReading,
@@ -181,13 +182,12 @@ function read(reply: Loose): LlmReading {
     } else parts.push(otherPart(item))
   }
   const usage = readUsage(reply.usage, USAGE)
-  const { conversation } = reply
   return {
     response: present<LlmResponse>({
       id: asName(reply.id),
       model: asName(reply.model),
       finishReasons: finishReasons(reply, toolCalls.length > 0),
-      conversationId: asName(conversation) ?? asName(asObject(conversation)?.id),
+      conversationId: conversationOf(reply),
       content: joined(texts),
       reasoning: joined(reasoning, '\n'),
       refusal: joined(refusals),
@@ -380,9 +380,11 @@ function writeProviderCall(call: ProviderToolCall): Loose[] {
       : asObject(args)),
   }
   if (result === undefined || field === undefined) return [item]
-  if (type !== 'tool_search_call') {
-    return [{ ...item, [field]: type === 'image_generation_call' ? asObject(result)?.content : result }]
+  if (type === 'image_generation_call') {
+    const { content, mime_type } = asObject(result) ?? {}
+    return [{ ...item, output_format: String(mime_type).replace('image/', ''), [field]: content }]
   }
+  if (type !== 'tool_search_call') return [{ ...item, [field]: result }]
   const found = {
     type: 'tool_search_output',
     execution: 'server',

@@ -10,6 +10,8 @@ export interface LlmCallInit<R = unknown> {
   request: LlmRequest
   serverAddress?: string
   serverPort?: number
+  /** What the conventions call it: `embeddings`, `text_completion`, `generate_content`, ... @default 'chat' */
+  operationName?: string
   /** Understands the reply where its shape is not one of those known (see `src/wire`: OpenAI, Anthropic, Google, the AI SDK). */
   read?: (reply: R) => LlmReading
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */

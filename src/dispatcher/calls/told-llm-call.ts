@@ -93,23 +93,21 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { usage, costUsd } = this.spent ?? {}
     const mocked = this.#scripted(error) && { mocked: true }
     core.addLlm(usage, costUsd ?? core.priceOf(this.provider, this.init.model, usage))
+    const partial = this.readSoFar()
+    const came = {
+      ...mocked,
+      ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
+      ...(this.firstChunkMs !== undefined && { timeToFirstChunkMs: this.firstChunkMs }),
+    }
     core.emit('onLlmCallError', {
       ...this.#told(),
-      ...mocked,
+      ...came,
       error,
       errorType: errorType(error),
       errorMessage: errorMessage(error),
       executionTimeMs: this.elapsedMs,
     })
-    const partial = this.readSoFar()
-    return {
-      kind: 'llm',
-      error,
-      ...mocked,
-      request: this.request,
-      ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
-      ...(this.firstChunkMs !== undefined && { timeToFirstChunkMs: this.firstChunkMs }),
-    }
+    return { kind: 'llm', error, request: this.request, ...came }
   }
 
   #scripted(error?: unknown): boolean {
@@ -120,9 +118,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   #told() {
     const { stepIndex } = this.site
+    const { model, operationName } = this.init
     return {
       ...(stepIndex !== undefined && { stepIndex }),
-      model: this.init.model,
+      ...(operationName !== undefined && { operationName }),
+      model,
       provider: this.provider,
       request: this.request,
       callKey: this.callKey,
@@ -130,18 +130,13 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 }
 
-/** Written out: putting it together of parts would cost as much as a span's attributes. */
 function activityOf<R>(
-  init: LlmCallInit<R>,
+  { model, serverAddress, serverPort, operationName }: LlmCallInit<R>,
   request: LlmRequest,
   provider: string,
   callKey: string,
 ): Activity {
-  const { model, serverAddress, serverPort } = init
-  const kind = 'llm'
-  if (serverAddress === undefined) return { kind, callKey, model, provider, request }
-  if (serverPort === undefined) return { kind, callKey, model, provider, request, serverAddress }
-  return { kind, callKey, model, provider, request, serverAddress, serverPort }
+  return { kind: 'llm', callKey, model, provider, request, serverAddress, serverPort, operationName }
 }
 
 /** The end of a call as tracers see it. All of the reply is read only for those who look at it. */

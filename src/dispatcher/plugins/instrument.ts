@@ -48,6 +48,8 @@ export type Activity =
       readonly request: LlmRequest
       readonly serverAddress?: string
       readonly serverPort?: number
+      /** @default 'chat' */
+      readonly operationName?: string | undefined
     }
   | {
       readonly kind: 'tool'
