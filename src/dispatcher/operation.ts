@@ -91,8 +91,7 @@ export class Operation extends CallMaker {
     if (init.clock !== undefined) record.clock = init.clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
-    const traceparent =
-      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : parent?.traceparent)
+    const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
     const traced = TracedActivity.open(
       host.plugins.instruments,
       {

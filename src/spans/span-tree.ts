@@ -61,12 +61,20 @@ export class SpanTree implements Instrument {
       scope.set(attributes)
       return scope
     }
+    const resumed = 'resumed' in activity ? activity.resumed : undefined
+    const [traceId, spanId] = resumed?.traceparent?.split('-').slice(1) ?? []
+    const known = this.spans.find((span) => span.spanId === spanId)
+    if (known !== undefined) {
+      const scope = new TreeScope(known, activity, info, true)
+      scope.set(attributes)
+      return scope
+    }
     const span: RecordedSpan = {
       name,
-      traceId: above?.span.traceId ?? randomBytes(16).toString('hex'),
-      spanId: randomBytes(8).toString('hex'),
-      parentSpanId: above?.span.spanId,
-      startTime: timestamp,
+      traceId: traceId ?? above?.span.traceId ?? randomBytes(16).toString('hex'),
+      spanId: spanId ?? randomBytes(8).toString('hex'),
+      parentSpanId: resumed?.parentTraceparent?.split('-')[2] ?? above?.span.spanId,
+      startTime: resumed?.startedAt ?? timestamp,
       endTime: undefined,
       attributes: {},
       events: [],
@@ -110,6 +118,15 @@ class TreeScope implements ActivityScope {
     this.#ownsSpan = ownsSpan
   }
 
+  get traceparent(): string {
+    return `00-${this.span.traceId}-${this.span.spanId}-01`
+  }
+
+  get parentTraceparent(): string | undefined {
+    const { traceId, parentSpanId } = this.span
+    return parentSpanId && `00-${traceId}-${parentSpanId}-01`
+  }
+
   run<T>(fn: () => T): T {
     return fn()
   }
@@ -135,6 +152,8 @@ class TreeScope implements ActivityScope {
     const { attributes, failure } = endOf(this.activity, this.#info, end, WHOLE)
     this.set(attributes)
     if (failure !== undefined) this.span.status = { code: 2, message: failure.message }
+    // It goes on with the run.
+    if ('waitingFor' in end && (end.kind === 'operation' || end.kind === 'agent')) return
     if (this.#ownsSpan) this.span.endTime = timestamp
   }
 }

@@ -1,7 +1,8 @@
 import type { ChainResult } from '../../gates/chain.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import type { AgentEnd } from '../plugins/instrument.ts'
+import { defined } from '../../internal/objects.ts'
+import type { AgentEnd, ResumedSpan } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
@@ -44,6 +45,8 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   readonly #callKey: string
   /** The run of the agent was parked, and goes on: its gates have decided and its first hook has fired. */
   readonly #waited: WaitingCall | undefined
+  /** Epoch milliseconds. */
+  readonly #startedAt: number
   #instruction: string
   #subOperationId: string | undefined
 
@@ -56,7 +59,9 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
     const callKey = waited?.callKey ?? core.nextCallKey()
     const named = agentName === undefined ? {} : { agentName }
-    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote })
+    const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
+    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote, ...resumed })
+    this.#startedAt = waited?.span?.startedAt ?? core.record.clock()
     this.#name = agentName
     this.#id = agentId
     this.#callKey = callKey
@@ -107,7 +112,9 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       this.close({ kind: 'agent', waitingFor: 'human' })
       const callKey = this.#callKey
       const apiName = this.#name ?? this.#id
-      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent' })
+      const { traceparent, parentTraceparent } = this.traced
+      const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
+      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', span })
     }
     return result
   }

@@ -77,10 +77,12 @@ export type Activity =
       readonly instruction: string
       /** True when the child runs in another process, so that no operation of this process continues the span. */
       readonly remote: boolean
+      /** Set when the agent's run was parked, and goes on. */
+      readonly resumed?: ResumedSpan
     }
   | { readonly kind: 'gate'; readonly gateId: string; readonly point: string }
 
-/** Which span a run goes on in that was parked, or whose process died: it is one span, ended by whoever ends the run. */
+/** The span of a run that was parked, or whose process died: it is one span, ended by whoever ends the run. */
 export interface ResumedSpan {
   /** W3C trace context of the run's own span. */
   readonly traceparent?: string

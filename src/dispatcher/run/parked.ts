@@ -1,5 +1,6 @@
 import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
 import type { EventInit, TokenUsage } from '../../hooks/index.ts'
+import type { ResumedSpan } from '../plugins/instrument.ts'
 
 /** What continues an operation later, or elsewhere. Plain JSON, versioned. */
 export interface ParkedOperation {
@@ -55,6 +56,8 @@ export interface WaitingCall {
   readonly settled?: readonly string[]
   /** `agent`: the call of an agent, whose own run is parked. */
   readonly kind?: 'agent'
+  /** Its span, which goes on with the agent's run. */
+  readonly span?: ResumedSpan
   /** The call runs already: its gates have decided and its first hooks have fired. */
   readonly running?: { readonly args: unknown; readonly approvedBy?: string }
   /**
