@@ -43,6 +43,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   readonly #name: string | undefined
   readonly #id: string
   readonly #callKey: string
+  readonly #remote: boolean
   /** The run of the agent was parked, and goes on: its gates have decided and its first hook has fired. */
   readonly #waited: WaitingCall | undefined
   /** Epoch milliseconds. */
@@ -62,6 +63,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
     super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote, ...resumed })
     this.#startedAt = waited?.span?.startedAt ?? core.record.clock()
+    this.#remote = remote
     this.#name = agentName
     this.#id = agentId
     this.#callKey = callKey
@@ -96,9 +98,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   protected effective(decided: ChainResult | undefined): CalledAgent {
     if (decided?.kind === 'proceed' && decided.changed) this.#instruction = String(decided.payload)
-    const parent = parentOf(this.core, this.traced, (id) => {
+    const started = (id: string) => {
       this.#subOperationId = id
-    })
+    }
+    const parent = parentOf(this.core, this.traced, started, this.#callKey)
     return { instruction: this.#instruction, parent }
   }
 
@@ -125,12 +128,22 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     // A child of this process adds up its own calls.
     if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
     this.#subOperationId ??= child.subOperationId
-    core.emit('afterCallAgent', { ...this.#told(), ...child, executionTimeMs: this.elapsedMs })
+    core.emit('afterCallAgent', {
+      ...this.#told(),
+      ...this.decidedBy,
+      ...child,
+      executionTimeMs: this.elapsedMs,
+    })
     return { kind: 'agent', ...child, ...this.#sub() }
   }
 
   protected failed(error: unknown): AgentEnd {
-    const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+    const failure = {
+      ...this.decidedBy,
+      error,
+      errorType: errorType(error),
+      errorMessage: errorMessage(error),
+    }
     this.core.emit('onCallAgentError', { ...this.#told(), ...failure, executionTimeMs: this.elapsedMs })
     return { kind: 'agent', error, ...this.#sub() }
   }
@@ -146,6 +159,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       ...(this.#name !== undefined && { agentName: this.#name }),
       instruction: this.#instruction,
       callKey: this.#callKey,
+      ...(this.#remote && { remote: true }),
       ...this.#sub(),
     }
   }

@@ -36,7 +36,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   protected abstract finished(result: R): E
 
   protected place(): DecidedPlace {
-    return { traced: this.traced, stepIndex: this.site.stepIndex }
+    return { traced: this.traced, gates: this.gates, stepIndex: this.site.stepIndex }
   }
 
   /** What the gates say, asked once. */

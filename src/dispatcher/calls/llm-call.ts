@@ -137,8 +137,8 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #where(): DecidedPlace {
-    const { traced, provider, callKey } = this
-    return { traced, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
+    const { traced, gates, provider, callKey } = this
+    return { traced, gates, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
   }
 
   /** What a gate puts in the model's place. */

@@ -83,7 +83,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     core.tell('afterLlmCall', () => {
       const { kind: _kind, reading: _reading, ...shared } = end
       const { response } = reading
-      return { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs }
+      return { ...this.#told(), ...this.decidedBy, ...shared, response, executionTimeMs: this.elapsedMs }
     })
     return end
   }
@@ -101,6 +101,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
     core.emit('onLlmCallError', {
       ...this.#told(),
+      ...this.decidedBy,
       ...came,
       error,
       errorType: errorType(error),
@@ -117,15 +118,16 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #told() {
-    const { stepIndex } = this.site
-    const { model, operationName } = this.init
+    const { model, operationName, serverAddress, serverPort } = this.init
     return {
-      ...(stepIndex !== undefined && { stepIndex }),
+      ...this.where,
       ...(operationName !== undefined && { operationName }),
       model,
       provider: this.provider,
       request: this.request,
       callKey: this.callKey,
+      ...(serverAddress !== undefined && { serverAddress }),
+      ...(serverPort !== undefined && { serverPort }),
     }
   }
 }

@@ -1,10 +1,12 @@
-import type { ToolSource } from '../../hooks/index.ts'
+import type { GateRecord, ToolSource } from '../../hooks/index.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { WaitingCall } from './parked.ts'
 
 /** What a gate decides on, and where in the run that is. */
 export interface DecidedPlace {
   readonly traced: TracedActivity
+  /** Takes what the gates decide. */
+  readonly gates: GateRecord[]
   readonly stepIndex: number | undefined
   readonly identifier?: string
   readonly source?: ToolSource

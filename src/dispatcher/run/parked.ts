@@ -8,6 +8,7 @@ export interface ParkedOperation {
   readonly operationId: string
   readonly rootOperationId: string
   readonly parentOperationId?: string
+  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
