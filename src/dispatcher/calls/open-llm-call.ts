@@ -32,6 +32,8 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
     assertCall(init, () => {})
     this.#init = init
+    // Nobody waits for it where a gate answers before the request is made, or nobody decides at all.
+    this.#reply.promise.catch(() => {})
     if (goesStraight(core)) {
       this.#call = new LlmCallRun<R>(core, site, init)
       this.#call.announce()
@@ -43,9 +45,8 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
 
   #hold(core: OperationCore, site: CallSite): void {
     const { promise, resolve, reject } = this.#decision
-    // Nobody waits for either where the other comes first.
+    // Nobody waits for it where it is not asked for.
     promise.catch(() => {})
-    this.#reply.promise.catch(() => {})
     const init = { ...this.#init, ...(this.#init.standIn && { standIn: this.#standIn }) }
     this.#outcome = this.#started(core, site, init, (request, context) => {
       resolve({ state: 'run', request, ...context })
