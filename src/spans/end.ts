@@ -203,6 +203,7 @@ function humanEnd(attributes: Attributes, end: HumanEnd): void {
 
 function compactEnd(attributes: Attributes, end: CompactEnd): void {
   set(attributes, HOOKSPAN.compactGroupId, end.groupId)
+  set(attributes, HOOKSPAN.compactTokensBefore, end.tokensBefore)
   set(attributes, HOOKSPAN.compactMessagesAfter, end.messagesAfter)
   set(attributes, HOOKSPAN.compactTokensAfter, end.tokensAfter)
 }

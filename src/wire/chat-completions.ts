@@ -278,16 +278,17 @@ function textBlock(text: string): Loose {
 
 function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
   const { id = 'stand-in', model = asText(request.model), finishReasons = [], alternatives = [] } = response
+  const legacy = request.messages === undefined && request.prompt !== undefined
   return {
     id,
-    object: 'chat.completion',
+    object: legacy ? 'text_completion' : 'chat.completion',
     created: Math.floor(Date.now() / 1000),
     ...(model !== undefined && { model }),
     service_tier: 'default',
     system_fingerprint: 'fp_scripted',
     choices: [response, ...alternatives].map((message, index) => ({
       index,
-      message: writeMessage(message),
+      ...(legacy ? { text: message.content ?? '' } : { message: writeMessage(message) }),
       logprobs: null,
       finish_reason: finishReasons[index] ?? (message.toolCalls?.length ? 'tool_calls' : 'stop'),
     })),
@@ -328,6 +329,7 @@ function writeMessage({ content, reasoning, refusal, toolCalls = [], parts = [] 
 
 function events(reply: Loose, request: LlmRequest, interleaved = false): Loose[] {
   const { choices, usage, ...top } = reply
+  if (top.object === 'text_completion') return [reply]
   const envelope = { ...top, object: 'chat.completion.chunk' }
   const includeUsage = asObject(request.stream_options)?.include_usage === true
   const chunks = asObjects(choices).flatMap((choice) => {

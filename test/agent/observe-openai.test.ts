@@ -1,4 +1,4 @@
-import { type AfterLlmCallEvent, HookDispatcher, type LlmCallErrorEvent } from 'hookspan'
+import { type AfterLlmCallEvent, HookDispatcher, type HookEvent, type LlmCallErrorEvent } from 'hookspan'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { type ScriptedStep, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
@@ -244,7 +244,7 @@ describe.each([
     expect(client).toBe(plain)
     expect(client).toBeInstanceOf(OpenAI)
     expect(Object.keys(client)).toEqual(keys)
-    await client.embeddings.create({ model: 'e', input: 'x', encoding_format: 'float' })
+    await client.moderations.create({ input: 'x' })
     await client.models.list()
     expect(fetch).toHaveBeenCalledTimes(2)
     expect(tree.lines()).toEqual([])
@@ -272,6 +272,192 @@ describe.each([
       { provider: 'openai', serverAddress: 'api.openai.com', serverPort: 443 },
       { provider: 'azure.ai.openai', serverAddress: 'x.openai.azure.com' },
     ])
+  })
+
+  describe('of what is no chat', () => {
+    /** A client whose every request gets this answer. */
+    function answering(reply: object | string, status = 200) {
+      const tree = activityTree()
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(tree.plugin)
+      const events: { hookType: string }[] = []
+      const types = [
+        'beforeLlmCall',
+        'afterLlmCall',
+        'onLlmCallError',
+        'beforeCompact',
+        'afterCompact',
+      ] as const
+      dispatcher.use({
+        name: 'events',
+        hooks: [...types, 'onCompactError' as const, 'onComplete' as const].map((type) => ({
+          id: type,
+          type,
+          handler: (event: HookEvent) => void events.push(event),
+        })),
+      })
+      const contentType = typeof reply === 'string' ? 'text/event-stream' : 'application/json'
+      const fetch = async () =>
+        new Response(typeof reply === 'string' ? reply : JSON.stringify(reply), {
+          status,
+          headers: { 'content-type': contentType },
+        })
+      const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher })
+      return { client, dispatcher, tree, events }
+    }
+    const model = 'text-embedding-3-small'
+
+    it('sees embeddings, and leaves the vectors as they were', async () => {
+      const vector = new Float32Array([0.5, -1])
+      const embedding = Buffer.from(vector.buffer).toString('base64')
+      const { client, dispatcher, tree, events } = answering({
+        object: 'list',
+        data: [{ object: 'embedding', index: 0, embedding }],
+        model,
+        usage: { prompt_tokens: 5, total_tokens: 5 },
+      })
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      const reply = await op.run(() => client.embeddings.create({ model, input: 'hi' }))
+      await op.complete()
+      expect([...(reply.data[0]?.embedding ?? [])]).toEqual([0.5, -1])
+      expect(tree.lines()).toEqual(['invoke_agent a', `  embeddings ${model}`])
+      expect(events).toMatchObject([
+        { hookType: 'beforeLlmCall', operationName: 'embeddings' },
+        {
+          hookType: 'afterLlmCall',
+          operationName: 'embeddings',
+          response: { model },
+          usage: { inputTokens: 5, outputTokens: 0 },
+        },
+        { hookType: 'onComplete' },
+      ])
+    })
+
+    it('lets gates refuse embeddings, for which nothing can stand in', async () => {
+      const { client, dispatcher } = answering({ data: [] })
+      dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'beforeLlmCall', decide: () => skip('x') }] })
+      const op = dispatcher.startOperation()
+      await expect(op.run(() => client.embeddings.create({ model, input: 'hi' }))).rejects.toMatchObject({
+        code: 'CALL_DENIED',
+      })
+      await op.complete()
+    })
+
+    it('sees legacy completions, streamed or not, and lets gates stand in', async () => {
+      const choice = { text: 'Hello', index: 0, logprobs: null, finish_reason: 'stop' }
+      const body = { id: 'cmpl_1', object: 'text_completion', created: 1, model: 'm', choices: [choice] }
+      const ask = { model: 'm', prompt: 'Say hello' }
+      const whole = answering({ ...body, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } })
+      const reply = await whole.client.completions.create(ask)
+      expect(reply.choices[0]?.text).toBe('Hello')
+      await settled()
+      expect(whole.tree.lines()).toEqual(['invoke_agent -', '  text_completion m'])
+      expect(whole.events).toMatchObject([
+        {},
+        { operationName: 'text_completion', response: { content: 'Hello', finishReasons: ['stop'] } },
+        { hookType: 'onComplete', content: 'Hello' },
+      ])
+
+      const pieces = ['Hel', 'lo'].map((text) => ({
+        ...choice,
+        text,
+        finish_reason: text === 'lo' ? 'stop' : null,
+      }))
+      const lines = pieces.map((piece) => `data: ${JSON.stringify({ ...body, choices: [piece] })}\n\n`)
+      const streamed = answering(`${lines.join('')}data: [DONE]\n\n`)
+      for await (const _chunk of await streamed.client.completions.create({ ...ask, stream: true }));
+      await settled()
+      expect(streamed.events[1]).toMatchObject({ response: { content: 'Hello' }, streamEnd: 'finished' })
+
+      const { client, dispatcher } = answering(body)
+      dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'beforeLlmCall', decide: () => skip('Bye') }] })
+      expect((await client.completions.create(ask)).choices[0]?.text).toBe('Bye')
+      const texts = []
+      for await (const chunk of await client.completions.create({ ...ask, stream: true }))
+        texts.push(chunk.choices[0]?.text)
+      expect(texts.join('')).toBe('Bye')
+    })
+
+    const compacted = {
+      id: 'resp_1',
+      object: 'response.compaction',
+      created_at: 1,
+      output: [
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
+        { type: 'compaction', id: 'cmp_1', encrypted_content: 'x' },
+      ],
+      usage: {
+        input_tokens: 900,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 90,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 990,
+      },
+    }
+    const input = [1, 2, 3].map((n) => ({ role: 'user' as const, content: `${n}` }))
+
+    it('sees a compaction as a compaction, with the model call in it', async () => {
+      const { client, dispatcher, tree, events } = answering(compacted)
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      const reply = await op.step(() => client.responses.compact({ model: 'm', input }))
+      await op.complete()
+      expect(reply).toMatchObject({ id: 'resp_1', object: 'response.compaction' })
+      expect(tree.lines()).toEqual(['invoke_agent a', '  step 0', '    compact', '      chat m'])
+      expect(events).toMatchObject([
+        { hookType: 'beforeCompact', messageCount: 3 },
+        { hookType: 'beforeLlmCall' },
+        {
+          hookType: 'afterLlmCall',
+          usage: { inputTokens: 900 },
+          response: { finishReasons: ['compaction'] },
+        },
+        {
+          hookType: 'afterCompact',
+          groupId: 'resp_1',
+          messagesBefore: 3,
+          messagesAfter: 2,
+          tokensBefore: 900,
+          tokensAfter: 90,
+        },
+        { hookType: 'onComplete' },
+      ])
+    })
+
+    it('sees a compaction that has a run of its own, and its raw response', async () => {
+      const { client, tree, events } = answering(compacted)
+      await client.responses.compact({ model: 'm', input: 'hi' })
+      await client.responses.compact({ model: 'm', input: 'hi' }).asResponse()
+      await vi.waitFor(() =>
+        expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2),
+      )
+      expect(tree.lines()).toEqual(times(2, 'invoke_agent -', '  compact', '    chat m'))
+      expect(events.filter(({ hookType }) => hookType === 'afterCompact')).toMatchObject(
+        times(2, { messagesBefore: 1, messagesAfter: 2 }),
+      )
+    })
+
+    it('ends a compaction that fails, or is refused, as failed', async () => {
+      const failing = answering({ error: { message: 'no' } }, 400)
+      const op = failing.dispatcher.startOperation()
+      await expect(
+        op.run(() => failing.client.responses.compact({ model: 'm', input })),
+      ).rejects.toMatchObject({
+        status: 400,
+      })
+      await op.complete()
+      expect(failing.events.map(({ hookType }) => hookType)).toEqual([
+        ...['beforeCompact', 'beforeLlmCall', 'onLlmCallError', 'onCompactError', 'onComplete'],
+      ])
+      for (const decide of [() => deny('no'), () => skip({ summary: 'x' })]) {
+        const { client, dispatcher } = answering(compacted)
+        dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'beforeCompact', decide }] })
+        const gated = dispatcher.startOperation()
+        await expect(gated.run(() => client.responses.compact({ model: 'm', input }))).rejects.toMatchObject({
+          code: 'CALL_DENIED',
+        })
+        await gated.complete()
+      }
+    })
   })
 
   it('ends failed calls as failed: HTTP 500 after retries, 429, a broken body, a stream cut midway', async () => {

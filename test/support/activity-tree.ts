@@ -48,7 +48,7 @@ function nameOf(activity: Activity, agentName: string | undefined): string {
     case 'operation':
       return `invoke_agent ${agentName ?? '-'}`
     case 'llm':
-      return `chat ${activity.model}`
+      return `${activity.operationName ?? 'chat'} ${activity.model}`
     case 'tool':
       return `execute_tool ${activity.apiName}`
     case 'step':

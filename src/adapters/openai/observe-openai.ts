@@ -3,13 +3,13 @@ import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { chat } from '../../wire/chat-completions.ts'
-import type { WireFormat } from '../../wire/format.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { responses } from '../../wire/responses.ts'
 import { replace, watchPromise } from './api-promise.ts'
 import { type ClientInternals, canObserve, type RequestOptions, warnOfFailure } from './client.ts'
-import { ObservedCall, type ObservedMaker } from './observed-call.ts'
+import { type ObservedApi, ObservedCall, type ObservedMaker } from './observed-call.ts'
 
 export interface ObserveOptions {
   dispatcher: HookDispatcher
@@ -25,21 +25,28 @@ export interface ObserveOptions {
 }
 
 const CALL = Symbol('hookspan.call')
+const DONE = 'observe-openai:done'
+const FAILED = 'observe-openai:failed'
 
-/** Which requests are model calls. */
-const MODEL_CALLS: Readonly<Record<string, WireFormat>> = {
-  '/chat/completions': chat,
-  '/responses': responses,
-  '/responses?beta=true': responses,
+/** Which requests are model calls, and what they are where they are no chat. */
+const MODEL_CALLS: Readonly<Record<string, ObservedApi>> = {
+  '/chat/completions': { format: chat },
+  '/responses': { format: responses },
+  '/responses?beta=true': { format: responses },
+  '/responses/compact': { format: responses, compacts: true },
+  '/completions': { format: chat, operationName: 'text_completion' },
+  '/embeddings': { format: chat, operationName: 'embeddings' },
 }
 
 const observed = new WeakMap<object, { readonly dispatcher: HookDispatcher; readonly undo: () => void }>()
 
 /**
- * Makes each model call of an `openai` client (chat completions and responses, streamed or not, through whichever
- * helper) a model call of the operation that is running: of the step, the tool or the sub-agent around it. A call
- * outside of any operation belongs to `options.operation`, else to an operation of its own. Calls that
- * `step.llmCall()` makes itself are not counted twice, and everything else the client does is left alone.
+ * Makes each model call of an `openai` client (chat completions, responses, legacy completions and embeddings, streamed
+ * or not, through whichever helper) a model call of the operation that is running: of the step, the tool or the
+ * sub-agent around it. `responses.compact()` is a compaction, with a model call in it. A call outside of any operation
+ * belongs to `options.operation`, else to an operation of its own. Calls that `step.llmCall()` makes itself are not
+ * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
+ * translations, moderations, batches, fine-tuning, the realtime API, assistants.
  *
  * @returns the same client, with its whole surface: `parse`, `stream`, `withResponse`, `asResponse`, `tee`, ...
  * Clients that its `withOptions()` makes are observed, too.
@@ -80,10 +87,10 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
   const server = { ...known, provider: options.provider ?? known.provider }
 
   const undoPost = replace(client, 'post', (path, request) => {
-    const format = MODEL_CALLS[path]
+    const api = MODEL_CALLS[path]
     // Whoever makes a model call by hand has announced it already.
-    if (format === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
-    const call = new ObservedCall(format, server, makerFrom(options))
+    if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
+    const call = new ObservedCall(api, server, makerFrom(options, api))
     return watchPromise(post.call(client, path, tagged(request, call)), call)
   })
 
@@ -104,36 +111,42 @@ function patch(client: ClientInternals, options: ObserveOptions): () => void {
 }
 
 /** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
-function makerFrom(options: ObserveOptions): ObservedMaker {
+function makerFrom(options: ObserveOptions, { compacts = false }: ObservedApi): ObservedMaker {
   const calls = currentCalls()
   if (calls !== undefined) return () => calls
   const { operation } = options
   if (operation !== undefined && !operation.ended) return () => operation
-  return (request) => operationOfItsOwn(options, request)
+  return (request) => operationOfItsOwn(options, request, compacts)
 }
 
 /** An operation around a single call, that ends with it. */
-function operationOfItsOwn({ dispatcher, agentName }: ObserveOptions, request: LlmRequest): Operation {
-  const input = request.messages ?? request.input
+function operationOfItsOwn(
+  { dispatcher, agentName }: ObserveOptions,
+  request: LlmRequest,
+  compacts: boolean,
+): Operation {
+  const input = request.messages ?? request.input ?? request.prompt
   const end = (finish: () => Promise<unknown>) => {
     finish().catch((error: unknown) => warnOfFailure('an observed call could not be ended', error))
   }
-  const operation = dispatcher.startOperation({
+  const fail = ({ error }: { readonly error?: unknown }) =>
+    end(() => Promise.resolve().then(() => operation.fail(error)))
+  const operation: Operation = dispatcher.startOperation({
     ...(agentName !== undefined && { agentName }),
     ...(input !== undefined && { input }),
-    hooks: [
-      {
-        id: 'observe-openai:done',
-        type: 'afterLlmCall',
-        handler: ({ response }) =>
-          end(() => operation.complete(response.content === undefined ? {} : { content: response.content })),
-      },
-      {
-        id: 'observe-openai:failed',
-        type: 'onLlmCallError',
-        handler: ({ error }) => end(() => Promise.resolve().then(() => operation.fail(error))),
-      },
-    ],
+    hooks: compacts
+      ? [
+          { id: DONE, type: 'afterCompact', handler: () => end(() => operation.complete()) },
+          { id: FAILED, type: 'onCompactError', handler: fail },
+        ]
+      : [
+          {
+            id: DONE,
+            type: 'afterLlmCall',
+            handler: ({ response }) => end(() => operation.complete(defined({ content: response.content }))),
+          },
+          { id: FAILED, type: 'onLlmCallError', handler: fail },
+        ],
   })
   return operation
 }

@@ -1,15 +1,32 @@
-import type { CallMaker, OpenLlmCall } from '../../dispatcher/index.ts'
-import type { LlmRequest } from '../../hooks/index.ts'
+import {
+  type CallMaker,
+  type CompactResult,
+  currentCalls,
+  type LlmCallInit,
+  type OpenLlmCall,
+} from '../../dispatcher/index.ts'
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import type { WireFormat } from '../../wire/format.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
-import { asObject } from '../../wire/reading.ts'
+import { asList, asObject } from '../../wire/reading.ts'
+import { responses } from '../../wire/responses.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
 import { StandIn } from './stand-in.ts'
 
 /** From where the call is made. Asked once the request is about to be made. */
 export type ObservedMaker = (request: LlmRequest) => CallMaker
+
+/** What kind of model call a request is. */
+export interface ObservedApi {
+  readonly format: WireFormat
+  /** @default 'chat' */
+  readonly operationName?: string
+  /** It is a compaction of the conversation, in which a model is called. */
+  readonly compacts?: boolean
+}
 
 type Send = (options: RequestOptions) => Promise<ResponseProps>
 
@@ -18,10 +35,11 @@ type Send = (options: RequestOptions) => Promise<ResponseProps>
  * client reads from it. Between the two halves it is one model call of an operation.
  */
 export class ObservedCall {
-  readonly #format: WireFormat
+  readonly #api: ObservedApi
   readonly #server: ModelServer
   #maker: ObservedMaker | undefined
   #call: OpenLlmCall | undefined
+  #compaction: PromiseWithResolvers<CompactResult> | undefined
   #options: RequestOptions = {}
   #gated = false
   #standIn: StandIn | undefined
@@ -30,8 +48,8 @@ export class ObservedCall {
   #read = false
   #stoodIn = false
 
-  constructor(format: WireFormat, server: ModelServer, maker: ObservedMaker) {
-    this.#format = format
+  constructor(api: ObservedApi, server: ModelServer, maker: ObservedMaker) {
+    this.#api = api
     this.#server = server
     this.#maker = maker
   }
@@ -47,17 +65,73 @@ export class ObservedCall {
     this.#stream = body.stream === true
     this.#options = options
     const model = typeof body.model === 'string' && body.model !== '' ? body.model : 'unknown'
-    const call = maker(body).openLlmCall<unknown>({
+    const { format, operationName, compacts } = this.#api
+    const init: LlmCallInit = {
       ...this.#server,
       model,
       request: body,
-      standIn: (message) => {
-        this.#standIn = new StandIn(this.#format, body, message)
-        return this.#stream ? { response: message } : this.#standIn.body
-      },
-    })
+      // No message can stand in for vectors.
+      ...(operationName === 'embeddings'
+        ? { read: (reply) => format.read(asObject(reply) ?? {}) }
+        : { standIn: (message) => this.#replace(message, body) }),
+      ...(operationName !== undefined && { operationName }),
+    }
+    const calls = maker(body)
+    return compacts ? this.#compact(calls, init, options, request) : this.#ask(calls, init, options, request)
+  }
+
+  #replace(message: LlmResponse, body: LlmRequest): unknown {
+    this.#standIn = new StandIn(this.#api.format, body, message)
+    return this.#stream ? { response: message } : this.#standIn.body
+  }
+
+  #ask(calls: CallMaker, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
+    const call = calls.openLlmCall<unknown>(init)
     this.#call = call
     return this.#sent(call, options, request)
+  }
+
+  /** The model is called in the compaction, which ends when its reply is read. */
+  #compact(
+    calls: CallMaker,
+    init: LlmCallInit,
+    options: RequestOptions,
+    request: Send,
+  ): Promise<ResponseProps> {
+    const { input } = init.request
+    const props = Promise.withResolvers<ResponseProps>()
+    const compaction = Promise.withResolvers<CompactResult>()
+    this.#compaction = compaction
+    // Nobody waits for it where a gate refuses.
+    compaction.promise.catch(() => {})
+    calls
+      // How many tokens it is about is known when the model has counted them.
+      .openCompaction({ messageCount: Array.isArray(input) ? input.length : 1, tokenCount: 0 })
+      .run(() => {
+        this.#ask(currentCalls() ?? calls, init, options, request).then(props.resolve, (error) => {
+          compaction.reject(error)
+          props.reject(error)
+        })
+        return compaction.promise
+      })
+      .then(
+        // Only where a gate answered: it has nothing that the client could read.
+        () => props.reject(new HookspanError('CALL_DENIED', 'A gate skipped the compaction.')),
+        props.reject,
+      )
+    return props.promise
+  }
+
+  #compacted(reply: unknown): void {
+    const { response, usage } = responses.read(asObject(reply) ?? {})
+    this.#compaction?.resolve({
+      messagesAfter: asList(asObject(reply)?.output).length,
+      ...defined({
+        groupId: response.id,
+        tokensBefore: usage?.inputTokens,
+        tokensAfter: usage?.outputTokens,
+      }),
+    })
   }
 
   async #sent(call: OpenLlmCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
@@ -87,6 +161,7 @@ export class ObservedCall {
 
   /** The client has read the reply, or begun to: a stream is watched from here on. */
   settle(value: unknown): unknown {
+    if (this.#stoodIn) this.#compacted(value)
     if (this.#stoodIn || this.#read) return value
     const call = this.#call
     if (call === undefined) {
@@ -99,6 +174,9 @@ export class ObservedCall {
     this.#read = true
     this.#letGo()
     const reply = call.settle(value)
+    if (this.#compaction !== undefined) {
+      Promise.resolve(reply).then((given) => this.#compacted(given), this.#compaction.reject)
+    }
     if (!this.#gated) return reply
     // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
     const replaced = () => this.#standIn !== undefined && isStream(value)
@@ -110,6 +188,7 @@ export class ObservedCall {
   /** The client could not make the request, or not read the body. */
   fail(error: unknown): void {
     this.#call?.fail(error)
+    this.#compaction?.reject(error)
     this.#letGo()
   }
 
@@ -137,6 +216,7 @@ export class ObservedCall {
       (reply) => call.settle(reply),
       (error: unknown) => (this.#gated ? Promise.reject(error) : call.settle({})),
     )
+    told.then((reply) => this.#compacted(reply), this.#compaction?.reject)
     if (!this.#gated) {
       // What is read beside the caller concerns nobody.
       told.catch(() => {})

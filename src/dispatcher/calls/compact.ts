@@ -14,6 +14,8 @@ export interface CompactInit {
 
 /** What the compaction reports; a runtime may return more and gets it back whole. */
 export interface CompactResult {
+  /** Where they are known only now. @default what the compaction began with */
+  tokensBefore?: number
   messagesAfter?: number
   tokensAfter?: number
   summary?: string
@@ -72,7 +74,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       ...(result?.groupId !== undefined && { groupId: result.groupId }),
       messagesBefore: messageCount,
       messagesAfter: result?.messagesAfter ?? messageCount,
-      tokensBefore: tokenCount,
+      tokensBefore: result?.tokensBefore ?? tokenCount,
       tokensAfter: result?.tokensAfter ?? tokenCount,
       ...(result?.summary !== undefined && { summary: result.summary }),
     }
