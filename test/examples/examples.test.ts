@@ -76,12 +76,16 @@ describe('each example does what its page says', () => {
     ])
   })
 
-  it.each(['own-loop.ts', 'existing-runtime.ts', 'observe-sub-agents.ts', 'stand-in.ts', 'gates.ts'])(
-    '%s',
-    async (name) => {
-      expect(await runExample(name)).toEqual(outputOf(name))
-    },
-  )
+  it.each([
+    'own-loop.ts',
+    'existing-runtime.ts',
+    'observe-sub-agents.ts',
+    'stand-in.ts',
+    'gates.ts',
+    'own-adapter.ts',
+  ])('%s', async (name) => {
+    expect(await runExample(name)).toEqual(outputOf(name))
+  })
 
   it('mock-own-loop', async () => {
     const [first = ''] = await runExample('mock-own-loop.ts', { args: ['--test', '--test-reporter=spec'] })

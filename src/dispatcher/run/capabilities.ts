@@ -77,7 +77,7 @@ export function incapableAt(adapter: AdapterInfo | undefined, point: GatePoint):
 /** @throws HookspanError `NOT_CAPABLE`, `what` being what asks for it. */
 export function assertCan({ name, capabilities }: AdapterInfo, needed: Capability, what: string): void {
   if (capabilities[needed]) return
-  const message = `${what}, and adapter "${name}" cannot do that: it does not say that it ${CAPABILITIES[needed]} (\`${needed}\`).`
+  const message = `${what}, and adapter "${name}" does not say that it ${CAPABILITIES[needed]} (\`${needed}\`).`
   throw new HookspanError('NOT_CAPABLE', message)
 }
 
