@@ -1,11 +1,10 @@
-import type { GateRecord } from '../hooks/index.ts'
 import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { type Decision, decisionProblem } from './decision.ts'
 import { DEFAULT_GATE_TIMEOUT_MS, type Gate, type GateContext } from './gate.ts'
 
-export type GateFailureCode = NonNullable<GateRecord['failure']>
+export type GateFailureCode = 'gate_error' | 'gate_timeout' | 'gate_invalid'
 
 /** What one gate answered, or how it failed. */
 export type GateAnswer =
@@ -82,8 +81,9 @@ function inTime(
       timeoutMs === Number.POSITIVE_INFINITY
         ? undefined
         : setTimeout(expire, Math.min(timeoutMs, MAX_TIMER_MS))
-    if (runSignal?.aborted) return cut()
-    runSignal?.addEventListener('abort', cut, { once: true })
+    if (runSignal?.aborted) cut()
+    else runSignal?.addEventListener('abort', cut, { once: true })
+    // Also where nobody waits any more: what it throws then must not end the process.
     Promise.resolve(answer).then(
       (decision) => {
         settled()

@@ -123,6 +123,21 @@ describe('failing', () => {
   })
 })
 
+it('a gate that rejects after its run was aborted denies, and leaves no rejection behind', async () => {
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  const { promise, reject } = Promise.withResolvers<undefined>()
+  const { op } = start([gate('beforeComplete', () => promise)], { init: { signal: AbortSignal.abort() } })
+
+  expect(await op.complete()).toMatchObject({ refusal: { code: 'gate_error' } })
+  reject(new Error('late'))
+  await new Promise((resolve) => setImmediate(resolve))
+
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
+})
+
 describe('shadow', () => {
   it.each([deny('no'), skip(1), mutate({ q: 'other' })])(
     'records $decision and enforces nothing',
@@ -192,6 +207,23 @@ describe('sub-agents', () => {
     expect(last.seen.map((ctx) => ctx.totals.toolCalls)).toEqual([1, 2])
     expect(last.seen[0]?.state).toBe(last.seen[1]?.state)
   })
+})
+
+it('a gate sees the sums as they are when it is asked, however long the gates before it took', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const slow = gate('beforeToolCall', ({ apiName }) => (apiName === 'first' ? promise : undefined))
+  const counting = spy('beforeToolCall')
+  const { op } = start([slow, counting])
+  const first = op.toolCall({ apiName: 'first', args: {} }, () => {})
+  await op.toolCall({ apiName: 'second', args: {} }, () => {})
+
+  resolve(undefined)
+  await first
+
+  expect(counting.seen.map(({ apiName, totals }) => [apiName, totals.toolCalls])).toEqual([
+    ['second', 2],
+    ['first', 2],
+  ])
 })
 
 describe('registration', () => {

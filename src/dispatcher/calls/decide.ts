@@ -1,7 +1,11 @@
-import { type ChainOptions, type ChainResult, isRefusal, runChain } from '../../gates/chain.ts'
-import { runsElsewhere } from '../../gates/gate.ts'
+import {
+  type ChainOptions,
+  type ChainResult,
+  type GateRecord,
+  isRefusal,
+  runChain,
+} from '../../gates/chain.ts'
 import type { GatePoint } from '../../gates/index.ts'
-import type { GateRecord } from '../../hooks/index.ts'
 import { askHuman } from '../humans/ask-human.ts'
 import { incapable, incapableAt } from '../run/capabilities.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -19,14 +23,17 @@ export async function decide(
   // Plugged in while the run goes on: at its start it would have been refused.
   const refusal = incapableAt(core.init.adapter, point)
   if (refusal !== undefined) return refusal
-  const { traced, gates: _told, parkable: _parkable, waited: _waited, settled: _settled, ...where } = place
+  const { traced, call: _call, parkable: _parkable, asked: _asked, settled: _settled, ...where } = place
   const { traceparent } = traced
   const ctx = {
     point,
     ...core.info,
     ...where,
     ...(traceparent !== undefined && { traceparent }),
-    totals: core.tree.totals,
+    // Read anew for each gate: one before it may have waited for hours.
+    get totals() {
+      return core.tree.totals
+    },
     state: core.tree.state,
   }
   const result = await runChain(gates, ctx, payload, {
@@ -48,19 +55,17 @@ export async function decide(
 /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
 function inActivityOfItsOwn(
   core: OperationCore,
-  { traced, gates }: DecidedPlace,
+  { traced }: DecidedPlace,
 ): NonNullable<ChainOptions['around']> {
   return async (gate, point, run) => {
-    if (!runsElsewhere(gate)) {
+    if (gate.runtime === undefined || gate.runtime === 'function') {
       const verdict = await run()
-      gates.push(verdict.record)
       traced.annotate({ kind: 'gate', record: verdict.record })
       return verdict
     }
     const own = traced.open({ kind: 'gate', gateId: gate.id, point }, core.info, core.timestamp)
     const { traceparent } = own
     const verdict = await own.run(() => run(traceparent === undefined ? {} : { traceparent }))
-    gates.push(verdict.record)
     own.end({ kind: 'gate', gate: verdict.record }, core.timestamp)
     return verdict
   }
