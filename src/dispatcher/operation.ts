@@ -1,5 +1,5 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
-import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
+import { COMPLETION_REASONS, type CompletionReason, type RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
@@ -7,6 +7,7 @@ import { defined } from '../internal/objects.ts'
 import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
+import { openWaiting } from './calls/end-waiting.ts'
 import { OpenStep, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
@@ -91,7 +92,8 @@ export class Operation extends CallMaker {
     if (init.clock !== undefined) record.clock = init.clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
-    const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
+    const traceparent =
+      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : parent?.traceparent)
     const traced = TracedActivity.open(
       host.plugins.instruments,
       {
@@ -124,7 +126,7 @@ export class Operation extends CallMaker {
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
     live?.started(info.operationId)
-    if (init.resume === undefined) core.tell('onStart', () => startOf(init))
+    if (init.resume === undefined) core.emit('onStart', init.input === undefined ? {} : { input: init.input })
     return operation
   }
 
@@ -241,7 +243,7 @@ export class Operation extends CallMaker {
     const core = this.#core
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
-    const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
+    const place = { traced: core.traced, stepIndex: undefined }
     const decided = await decide(core, 'beforeComplete', asked, place)
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
@@ -318,6 +320,7 @@ export class Operation extends CallMaker {
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
     const core = this.#core
     if (!core.phase.beginEnd()) return
+    openWaiting(core, this.#site)
     core.closeAll(reason)
     core.questions.close()
     // A suspended step ends with the run that is not resumed after all.
@@ -338,17 +341,12 @@ export class Operation extends CallMaker {
       ...(abandoned && { abandoned }),
       ...(content !== undefined && { content }),
       totals,
-      ...(core.gates.length > 0 && { gates: core.gates }),
       ...failure,
     })
     core.phase.end()
     core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
   }
-}
-
-function startOf({ input, instructions, attributes }: OperationInit): EventInit<'onStart'> {
-  return defined({ input, instructions, attributes })
 }
 
 /** The run's own span goes on, where the saved state says which one it is. */

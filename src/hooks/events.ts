@@ -2,7 +2,6 @@ import type { AnyHookType } from './hook-types.ts'
 import type {
   ApprovalOutcome,
   CompletionReason,
-  GateRecord,
   HumanAction,
   LlmRequest,
   LlmResponse,
@@ -32,21 +31,12 @@ export interface EventBase {
   /** The operation at the top of the tree; the operation itself when it has no parent. */
   readonly rootOperationId: string
   readonly parentOperationId?: string
-  /** Key of the call, in the parent, that runs this operation. */
-  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
   readonly conversationId?: string
   /** 0 for the first step; absent outside of steps. */
   readonly stepIndex?: number
-  /** Key of the call of this operation that it happened in: in a tool's code, or as the question about a call. */
-  readonly withinCallKey?: string
-}
-
-/** What gates decided about a call, a step or a run, until its end: in the order in which they did. */
-interface Decided {
-  readonly gates?: readonly GateRecord[]
 }
 
 /** Sums over a run, its sub-agents not included. */
@@ -65,10 +55,6 @@ export interface StartEvent extends EventBase {
   readonly hookType: 'onStart'
   /** What the run was asked to do, where the runtime says so. */
   readonly input?: unknown
-  /** The system prompt, where the runtime says so. */
-  readonly instructions?: string
-  /** What the runtime puts on the run's span. */
-  readonly attributes?: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface BeforeStepEvent extends EventBase {
@@ -78,7 +64,7 @@ export interface BeforeStepEvent extends EventBase {
   readonly stepType?: string
 }
 
-export interface AfterStepEvent extends EventBase, Decided {
+export interface AfterStepEvent extends EventBase {
   readonly hookType: 'afterStep'
   readonly stepIndex: number
   readonly stepType?: string
@@ -97,7 +83,7 @@ export interface AfterStepEvent extends EventBase, Decided {
 }
 
 /** Fires exactly once per operation, at its true end. Parking for a human is not the end. */
-export interface CompleteEvent extends EventBase, Decided {
+export interface CompleteEvent extends EventBase {
   readonly hookType: 'onComplete'
   readonly reason: CompletionReason
   /** True when the dispatcher ended the operation because its owner was gone. */
@@ -132,8 +118,6 @@ export interface ToolCallContext {
   readonly toolCallId: string
   /** The dispatcher's own key of the call, unique within the operation. */
   readonly callKey?: string
-  /** What the tool does, where the runtime says so. */
-  readonly description?: string
 }
 
 export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
@@ -147,7 +131,7 @@ export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
   mock(result: ToolMock): void
 }
 
-export interface AfterToolCallEvent extends EventBase, ToolCallContext, MockOrigin, Decided {
+export interface AfterToolCallEvent extends EventBase, ToolCallContext, MockOrigin {
   readonly hookType: 'afterToolCall'
   /** What the model is told. */
   readonly content: string
@@ -172,7 +156,7 @@ interface MockOrigin {
 }
 
 /** The tool threw. A tool that returns a failure ends in `afterToolCall` with `success: false`. */
-export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrigin, Decided {
+export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrigin {
   readonly hookType: 'onToolCallError'
   readonly error?: unknown
   readonly errorType: string
@@ -185,8 +169,6 @@ export interface BeforeHumanInterventionEvent extends EventBase {
   readonly hookType: 'beforeHumanIntervention'
   readonly pendingTools: readonly PendingTool[]
   readonly instructions?: string
-  /** Id of the approval request. */
-  readonly requestId?: string
   /** Milliseconds since 1970; after it the call is denied. Absent: waits for ever. */
   readonly expiresAt?: number
 }
@@ -201,12 +183,6 @@ export interface AfterHumanInterventionEvent extends EventBase {
   /** Milliseconds between asking and the answer. */
   readonly waitedMs: number
   readonly toolCallIds: readonly string[]
-  readonly requestId?: string
-  /** Why what was asked about is refused: `rejected`, `approval_timeout`, `approval_error`, ... */
-  readonly code?: string
-  /** Present when asking failed. */
-  readonly errorMessage?: string
-  readonly errorType?: string
 }
 
 /** The human's answer ended the run. */
@@ -219,17 +195,13 @@ export interface StopByHumanInterventionEvent extends EventBase {
   readonly toolCallIds: readonly string[]
 }
 
-interface CompactContext {
-  readonly callKey?: string
-}
-
-export interface BeforeCompactEvent extends EventBase, CompactContext {
+export interface BeforeCompactEvent extends EventBase {
   readonly hookType: 'beforeCompact'
   readonly messageCount: number
   readonly tokenCount: number
 }
 
-export interface AfterCompactEvent extends EventBase, CompactContext, Decided {
+export interface AfterCompactEvent extends EventBase {
   readonly hookType: 'afterCompact'
   /** The runtime's id of the group of messages that was compacted. */
   readonly groupId?: string
@@ -241,7 +213,7 @@ export interface AfterCompactEvent extends EventBase, CompactContext, Decided {
 }
 
 /** Compaction failed; the run goes on with what it had. */
-export interface CompactErrorEvent extends EventBase, CompactContext, Decided {
+export interface CompactErrorEvent extends EventBase {
   readonly hookType: 'onCompactError'
   readonly error?: unknown
   readonly errorType: string
@@ -259,8 +231,6 @@ interface CallAgentContext {
   readonly instruction: string
   /** Id of this call within the parent's operation. */
   readonly callKey?: string
-  /** True when the agent runs in another process. */
-  readonly remote?: boolean
 }
 
 export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
@@ -268,7 +238,7 @@ export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAg
 }
 
 /** The child has *finished*, with or without success. */
-export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
+export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
   readonly hookType: 'afterCallAgent'
   readonly subOperationId?: string
   readonly threadId?: string
@@ -279,7 +249,7 @@ export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAge
 }
 
 /** The child could not be run. */
-export interface CallAgentErrorEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
+export interface CallAgentErrorEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
   readonly hookType: 'onCallAgentError'
   readonly subOperationId?: string
   readonly error?: unknown
@@ -296,15 +266,13 @@ interface LlmCallContext {
   readonly callKey?: string
   /** What the conventions call it, where it is no chat: `embeddings`, `text_completion`, `generate_content`, ... */
   readonly operationName?: string
-  readonly serverAddress?: string
-  readonly serverPort?: number
 }
 
 export interface BeforeLlmCallEvent extends EventBase, LlmCallContext {
   readonly hookType: 'beforeLlmCall'
 }
 
-export interface AfterLlmCallEvent extends EventBase, LlmCallContext, Decided {
+export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   readonly hookType: 'afterLlmCall'
   readonly response: LlmResponse
   readonly usage?: TokenUsage
@@ -317,7 +285,7 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext, Decided {
   readonly streamEnd?: StreamEndKind
 }
 
-export interface LlmCallErrorEvent extends EventBase, LlmCallContext, Decided {
+export interface LlmCallErrorEvent extends EventBase, LlmCallContext {
   readonly hookType: 'onLlmCallError'
   /** What had come of a streamed reply, and how many tokens it says. */
   readonly response?: LlmResponse
@@ -367,4 +335,4 @@ export type EventInit<T extends AnyHookType = AnyHookType> = T extends AnyHookTy
   ? Omit<HookEventMap[T], StampedField> & Partial<Pick<HookEventMap[T], keyof HookEventMap[T] & StampedField>>
   : never
 
-type StampedField = Exclude<keyof EventBase, 'stepIndex' | 'withinCallKey'> | 'mock'
+type StampedField = Exclude<keyof EventBase, 'stepIndex'> | 'mock'

@@ -159,11 +159,10 @@ function humanStart(activity: Of<'human'>, info: OperationInfo, options: RenderO
   return { name: 'human_intervention', kind: 'internal', attributes }
 }
 
-function compactStart({ callKey, messageCount, tokenCount }: Of<'compact'>): SpanStart {
-  const attributes: Attributes = {
+function compactStart({ messageCount, tokenCount }: Of<'compact'>): SpanStart {
+  const attributes = {
     [HOOKSPAN.compactMessagesBefore]: messageCount,
     [HOOKSPAN.compactTokensBefore]: tokenCount,
   }
-  set(attributes, HOOKSPAN.callKey, callKey)
   return { name: 'compact_context', kind: 'internal', attributes }
 }

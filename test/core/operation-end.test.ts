@@ -1,6 +1,7 @@
-import { HookDispatcher, type HookEvent } from 'hookspan'
+import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
+import { type Gate, type GatePoint, requireApproval } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
-import { collector, failures, hook, startWatched, turn } from './support.ts'
+import { collector, failures, hook, never, startWatched, turn } from './support.ts'
 
 const last = (events: HookEvent[]) => events.at(-1)
 
@@ -125,4 +126,83 @@ describe('the end of an operation', () => {
       await op.complete()
     }
   })
+})
+
+describe('a call on which gates decide while its run ends', () => {
+  const CALLS: Record<string, [GatePoint, string[], (op: Operation, body: () => never) => Promise<unknown>]> =
+    {
+      tool: [
+        'beforeToolCall',
+        ['beforeToolCall', 'onToolCallError'],
+        (op, body) => op.toolCall({ apiName: 'a', args: {} }, body),
+      ],
+      llm: [
+        'beforeLlmCall',
+        ['beforeLlmCall', 'onLlmCallError'],
+        (op, body) => op.llmCall({ model: 'm', request: {} }, body),
+      ],
+      agent: [
+        'beforeCallAgent',
+        ['beforeCallAgent', 'onCallAgentError'],
+        (op, body) => op.callAgent({ instruction: 'x' }, body),
+      ],
+      compaction: [
+        'beforeCompact',
+        ['beforeCompact', 'onCompactError'],
+        (op, body) => op.compact({ messageCount: 1, tokenCount: 1 }, body),
+      ],
+    }
+
+  it.each(Object.keys(CALLS))('is told as begun and as ended, and does not run: %s', async (name) => {
+    const [point, pair, make] = CALLS[name] as (typeof CALLS)[string]
+    const { promise: decided, resolve } = Promise.withResolvers<undefined>()
+    const { promise: ending, resolve: endNow } = Promise.withResolvers<undefined>()
+    const slow: Gate = { id: 'slow', point, decide: () => decided }
+    const last: Gate = { id: 'last', point: 'beforeComplete', decide: () => ending }
+    let asked = 0
+    const human: Gate = { id: 'human', point, decide: () => requireApproval() }
+    const { op, types } = startWatched({
+      gates: [slow, last, human],
+      approver: { requestApproval: async () => ({ decision: asked++ < 9 ? 'approve' : 'reject' }) },
+    })
+    let ran = 0
+    const call = make(op, (() => void ran++) as never).catch(() => {})
+    await turn()
+
+    const complete = op.complete()
+    // The call is decided while the run is not over: its own gates are still asked.
+    resolve(undefined)
+    await call
+    endNow(undefined)
+    await complete
+
+    expect([ran, asked]).toEqual([0, 0])
+    expect(types()).toEqual(['onStart', ...pair, 'onComplete'])
+  })
+})
+
+describe('a call that outlives its step', () => {
+  it('goes on and ends by itself', async () => {
+    const { op, types } = startWatched()
+    const { promise, resolve } = Promise.withResolvers<object>()
+    let agent: Promise<unknown> = never()
+    await op.step((step) => {
+      agent = step.callAgent({ agentName: 'a', instruction: 'x' }, () => promise)
+    })
+    await turn()
+
+    resolve({ content: 'found' })
+
+    expect(await agent).toEqual({ content: 'found' })
+    expect(types()).toEqual(['onStart', 'beforeStep', 'beforeCallAgent', 'afterStep', 'afterCallAgent'])
+  })
+})
+
+it('an operation does not count calls that are made after its end', async () => {
+  const { op } = startWatched()
+  await op.complete()
+
+  await op.toolCall({ apiName: 'late', args: {} }, () => {})
+
+  expect(op.totals.toolCalls).toBe(0)
 })

@@ -82,6 +82,34 @@ describe('a tool whose gates take their time', () => {
     expect(ran).toBe(0)
   })
 
+  it('does not run when the run was aborted while its approval was claimed', async () => {
+    const controller = new AbortController()
+    const settled: unknown[] = []
+    const asking: Gate = { id: 'ask', point: 'beforeToolCall', decide: () => requireApproval() }
+    const { op } = startWatched({
+      gates: [asking],
+      signal: controller.signal,
+      approver: {
+        requestApproval: async () => ({ decision: 'approve' }),
+        ledger: {
+          claim: async () => {
+            controller.abort(new Error('enough'))
+            return { state: 'run' }
+          },
+          settle: async (_id, result) => void settled.push(result),
+        },
+      },
+    })
+    let ran = 0
+
+    expect(await op.toolCall({ apiName: 'a', args: {} }, () => void ran++)).toMatchObject({
+      state: 'errored',
+    })
+
+    expect(ran).toBe(0)
+    expect(settled).toEqual([{ ok: false, error: 'Error: enough' }])
+  })
+
   it('does not run when the operation ended meanwhile', async () => {
     const { op, types } = startWatched({ gates: [slow] })
     let ran = 0
@@ -124,6 +152,8 @@ describe('the gates of onStart', () => {
       reason: 'closed today',
     })
     await expect(op.llmCall({ model: 'm', request: {} }, run)).rejects.toMatchObject({ code: 'RUN_DENIED' })
+    const compaction = op.compact({ messageCount: 1, tokenCount: 1 }, run as never)
+    await expect(compaction).rejects.toMatchObject({ code: 'RUN_DENIED' })
     await expect(op.step(run)).rejects.toMatchObject({ code: 'RUN_DENIED' })
     expect(ran).toBe(0)
   })

@@ -21,9 +21,9 @@ export function admit(core: OperationCore): Promise<unknown> {
 }
 
 async function decideStart(core: OperationCore): Promise<unknown> {
-  const { input, resume } = core.init
-  const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
-  const decided = resume === undefined ? await decide(core, 'onStart', input, place) : undefined
+  const { input } = core
+  const place = { traced: core.traced, stepIndex: undefined }
+  const decided = core.phase.name === 'new' ? await decide(core, 'onStart', input, place) : undefined
   if (isRefusal(decided)) core.requestStop(decided)
   core.phase.run()
   return decided?.kind === 'proceed' ? decided.payload : input

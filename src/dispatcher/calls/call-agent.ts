@@ -1,8 +1,7 @@
 import type { ChainResult } from '../../gates/chain.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { defined } from '../../internal/objects.ts'
-import type { AgentEnd, ResumedSpan } from '../plugins/instrument.ts'
+import type { AgentEnd } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
@@ -43,27 +42,21 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   readonly #name: string | undefined
   readonly #id: string
   readonly #callKey: string
-  readonly #remote: boolean
   /** The run of the agent was parked, and goes on: its gates have decided and its first hook has fired. */
   readonly #waited: WaitingCall | undefined
-  /** Epoch milliseconds. */
-  readonly #startedAt: number
   #instruction: string
   #subOperationId: string | undefined
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
-  constructor(core: OperationCore, site: CallSite, init: CallAgentInit) {
+  constructor(core: OperationCore, site: CallSite, init: CallAgentInit, resumed?: WaitingCall) {
     const asked: unknown = init?.instruction
     if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
     const { agentName, instruction, remote = false } = init
     const agentId = init.agentId ?? agentName ?? 'agent'
-    const waited = core.takeWaiting(undefined, agentName ?? agentId, 'agent')
+    const waited = resumed ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')
     const callKey = waited?.callKey ?? core.nextCallKey()
     const named = agentName === undefined ? {} : { agentName }
-    const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
-    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote, ...resumed })
-    this.#startedAt = waited?.span?.startedAt ?? core.record.clock()
-    this.#remote = remote
+    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote })
     this.#name = agentName
     this.#id = agentId
     this.#callKey = callKey
@@ -98,10 +91,9 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   protected effective(decided: ChainResult | undefined): CalledAgent {
     if (decided?.kind === 'proceed' && decided.changed) this.#instruction = String(decided.payload)
-    const started = (id: string) => {
+    const parent = parentOf(this.core, this.traced, (id) => {
       this.#subOperationId = id
-    }
-    const parent = parentOf(this.core, this.traced, started, this.#callKey)
+    })
     return { instruction: this.#instruction, parent }
   }
 
@@ -114,10 +106,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     if (this.claim()) {
       this.close({ kind: 'agent', waitingFor: 'human' })
       const callKey = this.#callKey
-      const apiName = this.#name ?? this.#id
-      const { traceparent, parentTraceparent } = this.traced
-      const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
-      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', span })
+      const agentId = this.#id
+      const apiName = this.#name ?? agentId
+      const agent = { agentId, instruction: this.#instruction, ...(this.#name && { agentName: this.#name }) }
+      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', agent })
     }
     return result
   }
@@ -128,22 +120,12 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     // A child of this process adds up its own calls.
     if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
     this.#subOperationId ??= child.subOperationId
-    core.emit('afterCallAgent', {
-      ...this.#told(),
-      ...this.decidedBy,
-      ...child,
-      executionTimeMs: this.elapsedMs,
-    })
+    core.emit('afterCallAgent', { ...this.#told(), ...child, executionTimeMs: this.elapsedMs })
     return { kind: 'agent', ...child, ...this.#sub() }
   }
 
   protected failed(error: unknown): AgentEnd {
-    const failure = {
-      ...this.decidedBy,
-      error,
-      errorType: errorType(error),
-      errorMessage: errorMessage(error),
-    }
+    const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
     this.core.emit('onCallAgentError', { ...this.#told(), ...failure, executionTimeMs: this.elapsedMs })
     return { kind: 'agent', error, ...this.#sub() }
   }
@@ -159,7 +141,6 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       ...(this.#name !== undefined && { agentName: this.#name }),
       instruction: this.#instruction,
       callKey: this.#callKey,
-      ...(this.#remote && { remote: true }),
       ...this.#sub(),
     }
   }

@@ -71,11 +71,13 @@ export class CallMaker {
    * Compacts the conversation.
    *
    * @throws what `fn` throws; HookspanError `INVALID_CALL` when the call itself is malformed, `CALL_DENIED` when a
-   * gate refused it.
+   * gate refused it, `OPERATION_ENDED`, `RUN_DENIED`.
    */
   async compact<R extends CompactResult>(init: CompactInit, fn: () => R | PromiseLike<R>): Promise<R> {
     if (typeof fn !== 'function') throw invalidCall('fn', 'a compaction', 'the function that compacts', fn)
-    return new CompactCall<R>(this.#core, this.#site, init).run(fn)
+    const waits = admission(this.#core)
+    if (waits !== undefined) await waits
+    return this.openCompaction<R>(init).run(fn)
   }
 
   /**
@@ -106,8 +108,9 @@ export class CallMaker {
     return this.opened(new AgentCall<R>(this.#core, this.#site, init))
   }
 
-  /** A compaction, told in pieces. @throws HookspanError `INVALID_CALL`. */
+  /** A compaction, told in pieces. @throws HookspanError `INVALID_CALL`, `OPERATION_ENDED`, `RUN_DENIED`. */
   openCompaction<R extends CompactResult = CompactResult>(init: CompactInit): CompactCall<R> {
+    this.#core.assertRunning()
     return this.opened(new CompactCall<R>(this.#core, this.#site, init))
   }
 

@@ -1,6 +1,5 @@
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { CompactEnd } from '../plugins/instrument.ts'
-import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { HeldCall } from './held-call.ts'
@@ -24,7 +23,6 @@ export interface CompactResult {
 
 /** One compaction of the conversation. */
 export class CompactCall<R extends CompactResult> extends HeldCall<R, object, CompactEnd> {
-  readonly #callKey: string
   readonly #counts: CompactInit
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
@@ -34,9 +32,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
     }
     const { messageCount, tokenCount } = init
-    const callKey = core.nextCallKey()
-    super(core, site, { kind: 'compact', callKey, messageCount, tokenCount })
-    this.#callKey = callKey
+    super(core, site, { kind: 'compact', messageCount, tokenCount })
     this.#counts = { messageCount, tokenCount }
   }
 
@@ -52,10 +48,6 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
     return 'during the compaction'
   }
 
-  protected override place(): DecidedPlace {
-    return { ...super.place(), callKey: this.#callKey }
-  }
-
   protected payload(): CompactInit {
     return this.#counts
   }
@@ -65,7 +57,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
   }
 
   protected announce(): void {
-    this.core.emit('beforeCompact', { ...this.#told(), ...this.#counts })
+    this.core.emit('beforeCompact', { ...this.where, ...this.#counts })
   }
 
   protected finished(result: R): CompactEnd {
@@ -78,17 +70,13 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       tokensAfter: result?.tokensAfter ?? tokenCount,
       ...(result?.summary !== undefined && { summary: result.summary }),
     }
-    this.core.emit('afterCompact', { ...this.#told(), ...this.decidedBy, ...after })
+    this.core.emit('afterCompact', { ...this.where, ...after })
     return { kind: 'compact', ...after }
   }
 
   protected failed(error: unknown): CompactEnd {
     const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
-    this.core.emit('onCompactError', { ...this.#told(), ...this.decidedBy, ...failure, ...this.#counts })
+    this.core.emit('onCompactError', { ...this.where, ...failure, ...this.#counts })
     return { kind: 'compact', error }
-  }
-
-  #told() {
-    return { ...this.where, callKey: this.#callKey }
   }
 }

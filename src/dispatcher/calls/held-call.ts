@@ -1,10 +1,12 @@
 import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { GatePoint } from '../../gates/index.ts'
+import type { CompletionReason } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { ActivityEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
+import { admission } from './admission.ts'
 import { decide } from './decide.ts'
 
 /** What is to be done with a call, once it is decided. */
@@ -22,6 +24,8 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   protected abstract readonly point: GatePoint
   #decided: Promise<HeldCallDecision<Effective>> | undefined
   #refusal: ChainResult | undefined
+  #announced = false
+  #runs = false
 
   /** What the gates are shown. */
   protected abstract payload(): unknown
@@ -36,7 +40,27 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   protected abstract finished(result: R): E
 
   protected place(): DecidedPlace {
-    return { traced: this.traced, gates: this.gates, stepIndex: this.site.stepIndex }
+    return { call: this, traced: this.traced, stepIndex: this.site.stepIndex }
+  }
+
+  #announce(): void {
+    if (this.asked && !this.#announced) this.announce()
+    this.#announced = true
+  }
+
+  override fail(error: unknown): void {
+    if (this.isOpen) this.#announce()
+    super.fail(error)
+  }
+
+  /** What runs ends by itself, also after its step. */
+  override abandon(error: unknown): void {
+    if (!this.#runs) super.abandon(error)
+  }
+
+  override cut(reason: CompletionReason): void {
+    this.#announce()
+    super.cut(reason)
   }
 
   /** What the gates say, asked once. */
@@ -47,9 +71,13 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
 
   async #decide(): Promise<HeldCallDecision<Effective>> {
     const { core } = this
+    const waits = admission(core)
+    if (waits !== undefined) await waits
+    core.assertRunning()
     const decided = this.asked ? await decide(core, this.point, this.payload(), this.place()) : undefined
+    core.assertOpen(this)
     const effective = this.effective(decided)
-    if (this.asked) this.announce()
+    this.#announce()
     if (isRefusal(decided)) {
       this.#refusal = decided
       const { kind, code, reason } = decided
@@ -83,6 +111,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
    * @throws what `body` throws; HookspanError `CALL_DENIED` when a gate refused.
    */
   run(body: (effective: Effective) => R | PromiseLike<R>): Promise<R> {
+    this.#runs = true
     return this.guard(async () => {
       const decided = await this.decided
       if (decided.state === 'skipped') return this.settle(decided.result as R)

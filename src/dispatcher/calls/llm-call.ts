@@ -113,6 +113,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   /** What a gate puts in the model's place, if one does. */
   async #decide(): Promise<{ reply: R } | undefined> {
     const decided = await decide(this.core, 'beforeLlmCall', this.request, this.#where())
+    this.core.assertOpen(this)
     if (decided?.kind === 'proceed') this.request = decided.payload as LlmRequest
     this.announce()
     return this.#standIn(decided)
@@ -137,8 +138,9 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #where(): DecidedPlace {
-    const { traced, gates, provider, callKey } = this
-    return { traced, gates, stepIndex: this.site.stepIndex, model: this.init.model, provider, callKey }
+    const { traced, provider, callKey } = this
+    const { model } = this.init
+    return { call: this, traced, stepIndex: this.site.stepIndex, model, provider, callKey }
   }
 
   /** What a gate puts in the model's place. */

@@ -27,6 +27,7 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   /** What comes of it, where gates, a signal or the end of the run may come between the call and its reply. */
   #outcome: Promise<R> | undefined
   #response: LlmResponse | undefined
+  #settled = false
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
@@ -104,6 +105,7 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
    * @returns what the caller gets: the same reply, unless a gate put another in its place.
    */
   settle(reply: R): R | Promise<R> {
+    this.#settled = true
     if (this.#outcome === undefined) return (this.#call as LlmCallRun<R>).settle(reply)
     this.#reply.resolve(reply)
     return this.#outcome
@@ -115,7 +117,9 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     else this.#reply.reject(error)
   }
 
+  /** A stream that was handed in ends when it is read, also after its step. */
   abandon(error: unknown): void {
+    if (this.#settled) return
     this.#call?.fail(error)
     this.#reply.reject(error)
   }

@@ -49,8 +49,8 @@ class StepRun extends Bracket<StepEnd> {
       core.phase.suspend(state.save())
       return
     }
-    if (!core.ended && core.decidesAt('afterStep')) {
-      const place = { traced, gates: this.gates, stepIndex: state.stepIndex }
+    if (this.isOpen && core.decidesAt('afterStep')) {
+      const place = { call: this, traced, stepIndex: state.stepIndex }
       const decided = await decide(core, 'afterStep', state.summary(), place)
       if (isRefusal(decided)) core.requestStop(decided)
     }
@@ -66,7 +66,6 @@ class StepRun extends Bracket<StepEnd> {
       stepIndex: this.state.stepIndex,
       ...this.#typed,
       ...this.state.summary(),
-      ...this.decidedBy,
       executionTimeMs: this.elapsedMs,
       ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
     }))

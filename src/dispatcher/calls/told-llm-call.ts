@@ -18,6 +18,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
   readonly mark: ModelCallMark
+  #announced = false
 
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
     // JavaScript may leave the request out.
@@ -52,6 +53,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   /** What was read of a stream counts, and so does an answer that its caller reads for itself. */
   override cut(reason: Parameters<Bracket<LlmEnd>['cut']>[0]): void {
+    this.announce()
     const read = this.readSoFar()
     if (read !== undefined) this.close(this.#answered(read, 'abandoned'))
     else if (this.mark.answered) this.close(this.#answered({ response: {} }))
@@ -59,7 +61,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   announce(): undefined {
-    this.core.tell('beforeLlmCall', () => this.#told())
+    if (!this.#announced) this.core.tell('beforeLlmCall', () => this.#told())
+    this.#announced = true
   }
 
   /** Unless the operation has ended the call already. */
@@ -83,12 +86,13 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     core.tell('afterLlmCall', () => {
       const { kind: _kind, reading: _reading, ...shared } = end
       const { response } = reading
-      return { ...this.#told(), ...this.decidedBy, ...shared, response, executionTimeMs: this.elapsedMs }
+      return { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs }
     })
     return end
   }
 
   protected failed(error: unknown): LlmEnd {
+    this.announce()
     const { core } = this
     const { usage, costUsd } = this.spent ?? {}
     const mocked = this.#scripted(error) && { mocked: true }
@@ -101,7 +105,6 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
     core.emit('onLlmCallError', {
       ...this.#told(),
-      ...this.decidedBy,
       ...came,
       error,
       errorType: errorType(error),
@@ -118,16 +121,15 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #told() {
-    const { model, operationName, serverAddress, serverPort } = this.init
+    const { stepIndex } = this.site
+    const { model, operationName } = this.init
     return {
-      ...this.where,
+      ...(stepIndex !== undefined && { stepIndex }),
       ...(operationName !== undefined && { operationName }),
       model,
       provider: this.provider,
       request: this.request,
       callKey: this.callKey,
-      ...(serverAddress !== undefined && { serverAddress }),
-      ...(serverPort !== undefined && { serverPort }),
     }
   }
 }

@@ -3,10 +3,12 @@ import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import type { ToolCallContext, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { endParked } from '../humans/ask-human.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import type { Activity, ToolEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import { type Capability, incapable } from '../run/capabilities.ts'
+import type { ParkedQuestion } from '../run/decided-place.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
 import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
@@ -25,7 +27,7 @@ import {
   type ToolEnding,
   toldToolEnd,
 } from './tool-ending.ts'
-import { type ToolOutcome, ToolResult, waitingOutcome } from './tool-outcome.ts'
+import { contentOf, type ToolOutcome, ToolResult, waitingOutcome } from './tool-outcome.ts'
 
 const NEVER_ABORTED = new AbortController().signal
 
@@ -57,6 +59,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   readonly #init: ToolCallInit<A>
   readonly #waited: WaitingCall | undefined
   readonly #settled: string[]
+  readonly #asked: ParkedQuestion
   #call: ToolCallContext
   #announced = false
   #atWork = false
@@ -65,27 +68,30 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   #approvedBy: string | undefined
 
   /** @throws HookspanError `INVALID_CALL` when the call is malformed. */
-  constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>) {
+  constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>, resumed?: WaitingCall) {
     const apiName: unknown = init?.apiName
     if (typeof apiName !== 'string' || apiName === '') {
       throw invalidCall('apiName', 'a tool call', 'a non-empty string', apiName)
     }
-    const waited = core.takeWaiting(init.toolCallId, apiName)
+    const waited = resumed ?? core.takeWaiting(init.toolCallId, apiName)
     const callKey = waited?.callKey ?? core.nextCallKey()
     const call: ToolCallContext = {
       identifier: init.identifier ?? 'local',
       source: init.source ?? 'local',
       apiName,
-      args: init.args,
+      args: waited?.running === undefined ? init.args : waited.running.args,
       callIndex: waited?.callIndex ?? site.nextCallIndex(),
       toolCallId: init.toolCallId ?? callKey,
       callKey,
-      ...(init.description !== undefined && { description: init.description }),
     }
-    if (waited === undefined) core.countToolCall()
-    super(core, site, activityOf(call))
+    if (waited === undefined && !core.ended) core.countToolCall()
+    super(core, site, activityOf(call, init.description))
     this.#waited = waited
+    this.#asked = { request: waited?.request }
     this.#settled = [...(waited?.settled ?? [])]
+    // What was begun in the process that parked the run: the gates have decided and the first hooks have fired.
+    this.#announced = waited?.running !== undefined
+    this.#approvedBy = waited?.running?.approvedBy
     this.#init = init
     this.#call = call
   }
@@ -114,6 +120,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     }
     if ('waiting' in ending) return this.#wait(ending.waiting)
     if (!this.claim()) return ending.outcome
+    this.#endQuestion()
     if (!this.#announced) await this.#announce('The call was aborted before.')
     this.close(this.#told(ending))
     return ending.outcome
@@ -129,7 +136,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
 
   #isCutShort(): boolean {
     const { ended, signal, stop } = this.core
-    return ended || stop !== undefined || signal?.aborted === true
+    return ended || !this.isOpen || stop !== undefined || signal?.aborted === true
   }
 
   async #ending(fn: ToolFunction<A, R>): Promise<ToolEnding<R> | Suspended> {
@@ -139,14 +146,13 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     const before = this.#cutShort()
     if (before !== undefined) return before
     if (this.#waited?.unknown && this.#init.idempotent !== true) return this.#unknown()
-    const running = this.#waited?.running
-    if (running !== undefined) return this.#goOn(fn, running)
+    if (this.#waited?.running !== undefined) return this.#real(fn, this.#settler())
     const decided = this.core.decidesAt('beforeToolCall')
       ? await this.#decide('beforeToolCall', this.#call.args)
       : undefined
     if (isRefusal(decided)) {
       // A question that was withdrawn with the end is no refusal.
-      if (this.core.ended) return erroredEnding<R>(toolCallId, endedError(this.core.info.operationId), false)
+      if (!this.isOpen) return this.#endedBefore()
       await this.#announce('The call was refused before.')
       return refusedEnding<R>(toolCallId, decided)
     }
@@ -178,11 +184,15 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
   #cutShort(): ToolEnding<R> | undefined {
     if (!this.#isCutShort()) return undefined
-    const { ended, info, signal, stop } = this.core
+    const { ended, signal, stop } = this.core
     const { toolCallId } = this.#call
     if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
-    if (ended) return erroredEnding<R>(toolCallId, endedError(info.operationId), false)
+    if (ended || !this.isOpen) return this.#endedBefore()
     return erroredEnding<R>(toolCallId, signal?.reason, false)
+  }
+
+  #endedBefore(): ToolEnding<R> {
+    return erroredEnding<R>(this.#call.toolCallId, endedError(this.core.info.operationId), false)
   }
 
   /** What the runtime's adapter cannot do is refused: the tool does not run instead. */
@@ -194,8 +204,8 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   #decide(point: 'beforeToolCall' | 'afterToolCall', payload: unknown): Promise<ChainResult | undefined> {
     const { identifier, source, apiName, toolCallId, callKey, args } = this.#call
     return decide(this.core, point, payload, {
+      call: this,
       traced: this.traced,
-      gates: this.gates,
       stepIndex: this.site.stepIndex,
       identifier,
       source,
@@ -205,7 +215,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
       ...(point === 'afterToolCall' && { args }),
       parkable: point === 'beforeToolCall' && incapable(this.core.init.adapter, 'park') === undefined,
       settled: this.#settled,
-      ...(this.#waited && { waited: this.#waited }),
+      asked: this.#asked,
     })
   }
 
@@ -213,22 +223,16 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   #wait(request: ApprovalRequest | undefined): ToolOutcome<R> {
     const { toolCallId, args } = this.#call
     const approvedBy = this.#approvedBy
-    if (this.claim()) this.close({ kind: 'tool', outcome: 'waiting', args })
+    if (!this.claim()) return this.#endedBefore().outcome
+    this.close({ kind: 'tool', outcome: 'waiting', args })
     const running = { args, ...(approvedBy !== undefined && { approvedBy }) }
     this.core.waiting.push({ ...this.#saved(), ...(request === undefined ? { running } : { request }) })
     this.site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)
   }
 
-  /** What was begun in the process that parked the run: the gates have decided and the first hooks have fired. */
-  #goOn(
-    fn: ToolFunction<A, R>,
-    { args, approvedBy }: NonNullable<WaitingCall['running']>,
-  ): Promise<ToolEnding<R> | Suspended> {
-    this.#announced = true
-    this.#call = { ...this.#call, args }
-    this.#approvedBy = approvedBy
-    return this.#real(fn, approvedBy === undefined ? undefined : settlerOf(this.core, approvedBy))
+  #settler() {
+    return this.#approvedBy === undefined ? undefined : settlerOf(this.core, this.#approvedBy)
   }
 
   /** An approved call runs at most once, over processes that end at any moment. */
@@ -236,15 +240,20 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     const claim = await claimExecution(this.core, requestId)
     const { toolCallId } = this.#call
     if (claim.state === 'refused') return refusedEnding<R>(toolCallId, claim.refusal)
-    if (claim.state === 'run') return this.#real(fn, claim.settle)
+    if (claim.state === 'run') {
+      const ended = this.#cutShort()
+      if (ended === undefined) return this.#real(fn, claim.settle)
+      await claim.settle?.({ ok: false, error: contentOf(ended.outcome) })
+      return ended
+    }
     const { ok, value, error } = claim.result
     if (ok) return this.#gateResult(returnedEnding('completed', toolCallId, value as R))
     return erroredEnding<R>(toolCallId, new Error(error ?? 'the tool failed'), false)
   }
 
   #announce(closed?: string): Promise<ToolMock | null> | ToolMock | null {
+    if (this.#announced || this.core.ended) return null
     this.#announced = true
-    if (this.core.ended) return null
     const { record } = this.core
     if (record.hears('beforeToolCall')) return record.decideMock({ ...this.#call, ...this.where }, closed)
     record.count('beforeToolCall')
@@ -350,12 +359,22 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   #told(ending: ToolEnding<R>): ToolEnd {
-    return toldToolEnd(this.core, this.#call, ending, this, this.#origin)
+    const info = { stepIndex: this.site.stepIndex, elapsedMs: this.elapsedMs, origin: this.#origin }
+    return toldToolEnd(this.core, this.#call, ending, info)
   }
 
   protected failed(error: unknown): ToolEnd {
+    this.#endQuestion()
     if (!this.#announced) this.#announce('The run ended before.')
     return this.#told(erroredEnding<R>(this.#call.toolCallId, error, false))
+  }
+
+  /** What a human was asked in the process that parked the run, and nobody asked again. */
+  #endQuestion(): void {
+    const { request } = this.#asked
+    this.#asked.request = undefined
+    const { core, traced, site } = this
+    if (request !== undefined) endParked(core, { traced, stepIndex: site.stepIndex }, request)
   }
 
   /** Who resumes the run from a state that is saved now does not know what the tool will have done. */
@@ -367,21 +386,22 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   #saved() {
-    const { toolCallId, apiName, callKey, callIndex } = this.#call
+    const { toolCallId, apiName, callKey, callIndex, identifier, source } = this.#call
     const settled = this.#settled.length > 0 ? { settled: this.#settled } : {}
-    return { toolCallId, apiName, callKey: callKey as string, callIndex, ...settled }
+    return { toolCallId, apiName, callKey: callKey as string, callIndex, identifier, source, ...settled }
   }
 
   /** The tool was at work when the state was saved that this run goes on from. */
   #unknown(): ToolEnding<R> {
-    this.#announced = true
     return refusedEnding<R>(this.#call.toolCallId, unknownExecution('the tool was running'))
   }
 }
 
 /** Written out: spreading the call would cost as much as opening the span. */
-function activityOf(call: ToolCallContext): Activity {
-  const { identifier, source, apiName, args, toolCallId, callIndex, callKey = '', description } = call
+function activityOf(
+  { identifier, source, apiName, args, toolCallId, callIndex, callKey = '' }: ToolCallContext,
+  description: string | undefined,
+): Activity {
   const kind = 'tool'
   if (description === undefined) {
     return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex }

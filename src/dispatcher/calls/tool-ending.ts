@@ -2,7 +2,6 @@ import type { Refusal } from '../../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
-import type { Bracket } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import {
   contentOf,
@@ -55,18 +54,16 @@ export function toldToolEnd<R>(
   core: OperationCore,
   call: ToolCallContext,
   ending: ToolEnding<R>,
-  run: ToolRun,
-  origin: MockOrigin | undefined,
+  { stepIndex, elapsedMs, origin }: ToolRunInfo,
 ): ToolEnd {
   const { outcome, success, mocked } = ending
   const shared = () => ({
     ...call,
-    ...run.where,
-    ...run.decidedBy,
+    ...(stepIndex !== undefined && { stepIndex }),
     mocked,
     ...(origin && { mockSource: origin.source }),
     ...(origin?.rule !== undefined && { mockRule: origin.rule }),
-    executionTimeMs: run.elapsedMs,
+    executionTimeMs: elapsedMs,
   })
   if (outcome.state === 'errored') {
     const { error } = outcome
@@ -87,7 +84,11 @@ export function toldToolEnd<R>(
 }
 
 /** What a call's end is told with. */
-type ToolRun = Pick<Bracket<ToolEnd>, 'where' | 'decidedBy' | 'elapsedMs'>
+export interface ToolRunInfo {
+  readonly stepIndex: number | undefined
+  readonly elapsedMs: number
+  readonly origin: MockOrigin | undefined
+}
 
 /** The end of a call as tracers see it. Its text is made only for those who capture content. */
 class ToolActivityEnd implements ToolEnd {

@@ -2,6 +2,7 @@ import type { AskResult } from '../../gates/chain.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
+import type { Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import { addParked } from '../run/park.ts'
 import { answerTo } from './await-answer.ts'
@@ -12,7 +13,7 @@ import { type Verdict, Withdrawn, withdrawn } from './verdict.ts'
 
 /** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
 export async function askHuman(core: OperationCore, question: Question): Promise<AskResult> {
-  const { gate, waited } = question
+  const { gate, asked: parked, call } = question
   const { approver, questions } = core
   const refused = (code: 'no_approver' | 'approval_error', reason: string): AskResult => {
     return { kind: 'deny', code, reason, stop: false, gateId: gate.id }
@@ -22,7 +23,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   }
   // The outcome of a run that was stopped may still be put to a human, and nothing else of it.
   const stopped = question.point === 'beforeComplete' ? undefined : core.stop
-  if (questions.closed || stopped !== undefined) return withdrawn(stopped).result
+  const over = call !== undefined && !core.isOpen(call)
+  if (questions.closed || over || stopped !== undefined) return withdrawn(stopped).result
   let request: ApprovalRequest
   try {
     request = requestFor(core, question)
@@ -39,7 +41,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     return { kind: 'approve', args: request.args, edited: false, unseen: true }
   }
   // The question that was asked before the run was parked: its hooks have fired.
-  const resumed = waited?.request?.id === request.id ? waited.request : undefined
+  const resumed = parked?.request?.id === request.id ? parked.request : undefined
+  if (resumed !== undefined && parked !== undefined) parked.request = undefined
   const asked = resumed ?? request
   const human = new AskedHuman(core, question, request, resumed)
   const { signal, release } = joinSignals(core.signal, human.withdrawn)
@@ -50,6 +53,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   if (verdict === 'park') {
     addParked(core, asked.id)
     human.park()
+    if (parked !== undefined) parked.request = asked
     return { kind: 'wait', request: asked }
   }
   // Parked before, or asked about other arguments: it may be open still, and nobody will ask again.
@@ -61,6 +65,13 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   return final.result
 }
 
+/** A question that was parked, and is not asked again: the call that it is about ends without it. */
+export function endParked(core: OperationCore, place: Place, request: ApprovalRequest): void {
+  core.questions.remove(request.id)
+  withdrawParked(core, request.id)
+  new AskedHuman(core, place, request, request).answered(answerOf(withdrawn(core.stop)))
+}
+
 /** A gate's question to a human, published as well. */
 class AskedHuman extends HumanIntervention {
   readonly #request: ApprovalRequest
@@ -68,7 +79,7 @@ class AskedHuman extends HumanIntervention {
 
   constructor(
     core: OperationCore,
-    question: Question,
+    place: Place,
     request: ApprovalRequest,
     resumed: ApprovalRequest | undefined,
   ) {
@@ -79,7 +90,7 @@ class AskedHuman extends HumanIntervention {
       ...(instructions !== undefined && { instructions }),
       ...(expiresAt !== undefined && { expiresAt }),
     }
-    super(core, question, init, resumed?.requestedAt)
+    super(core, place, init, resumed?.requestedAt)
     this.#request = resumed ?? request
   }
 

@@ -1,5 +1,4 @@
 import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
-import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
@@ -31,21 +30,19 @@ export interface HumanAnswer {
 /** A human is asked: told when it begins, and once more when it is over. */
 export class HumanIntervention extends Bracket<HumanEnd> {
   readonly #toolCallIds: readonly string[]
-  readonly #request: { requestId?: string }
   /** Epoch milliseconds, where the question was asked before the run was parked: its first hook has fired. */
   readonly #askedAt: number | undefined
 
   constructor(core: OperationCore, place: Place, init: HumanInterventionInit, askedAt?: number) {
     const { pendingTools, instructions, requestId, expiresAt } = init
     const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
-    const request = requestId === undefined ? {} : { requestId }
-    super(core, place, { kind: 'human', ...shown, ...request }, askedAt ?? core.timestamp)
-    this.#request = request
+    const activity = { kind: 'human', ...shown, ...(requestId !== undefined && { requestId }) } as const
+    super(core, place, activity, askedAt ?? core.timestamp)
     this.#askedAt = askedAt
     this.#toolCallIds = pendingTools.map(({ toolCallId }) => toolCallId)
     if (askedAt !== undefined) return
     const expiry = expiresAt === undefined ? {} : { expiresAt }
-    core.emit('beforeHumanIntervention', { ...this.where, ...shown, ...request, ...expiry })
+    core.emit('beforeHumanIntervention', { ...this.where, ...shown, ...expiry })
   }
 
   protected get during(): string {
@@ -86,15 +83,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
     }
     const told = { ...this.where, ...given, toolCallIds: this.#toolCallIds }
     const outcome = outcomeOf(action, error)
-    const refusal = code === undefined ? {} : { code }
-    core.emit('afterHumanIntervention', {
-      ...told,
-      ...this.#request,
-      ...refusal,
-      action,
-      outcome,
-      ...(error !== undefined && { errorMessage: errorMessage(error), errorType: errorType(error) }),
-    })
+    core.emit('afterHumanIntervention', { ...told, action, outcome })
     if (stop) {
       const why = action === 'timeout' ? 'timeout' : 'rejected'
       core.emit('onStopByHumanIntervention', { ...told, reason: why })
@@ -104,7 +93,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
       action,
       approvalOutcome: outcome,
       ...given,
-      ...refusal,
+      ...(code !== undefined && { code }),
       ...(error !== undefined && { error }),
     }
   }

@@ -1,12 +1,13 @@
-import type { GateRecord, ToolSource } from '../../hooks/index.ts'
+import type { ApprovalRequest } from '../../gates/index.ts'
+import type { ToolSource } from '../../hooks/index.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
-import type { WaitingCall } from './parked.ts'
+import type { OpenActivity } from './operation-core.ts'
 
 /** What a gate decides on, and where in the run that is. */
 export interface DecidedPlace {
   readonly traced: TracedActivity
-  /** Takes what the gates decide. */
-  readonly gates: GateRecord[]
+  /** What is decided on: once it has been ended, nobody is to be asked about it. */
+  readonly call?: OpenActivity
   readonly stepIndex: number | undefined
   readonly identifier?: string
   readonly source?: ToolSource
@@ -18,8 +19,13 @@ export interface DecidedPlace {
   readonly provider?: string
   /** Where the call may be taken up again by another process, so that an approver may park the run. */
   readonly parkable?: boolean
-  /** The call as it waited, when this is its second half. */
-  readonly waited?: WaitingCall
+  /** The question about the call that is open while its run is parked. */
+  readonly asked?: ParkedQuestion
   /** Ids of the requests about the call that were answered; grows with each. */
   readonly settled?: string[]
+}
+
+/** Told as asked, and not yet as answered. */
+export interface ParkedQuestion {
+  request: ApprovalRequest | undefined
 }

@@ -1,14 +1,7 @@
 import { orderGates } from '../../gates/chain.ts'
 import { decidesAt } from '../../gates/gate.ts'
 import type { Approver, Gate, GatePoint } from '../../gates/index.ts'
-import type {
-  AnyHookType,
-  CompletionReason,
-  EventInit,
-  GateRecord,
-  RunTotals,
-  TokenUsage,
-} from '../../hooks/index.ts'
+import type { AnyHookType, CompletionReason, EventInit, RunTotals, TokenUsage } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
@@ -37,8 +30,6 @@ export interface OperationHost {
 export interface CallSite {
   readonly traced: TracedActivity
   readonly stepIndex: number | undefined
-  /** The call whose code makes them. */
-  readonly callKey?: string | undefined
   nextCallIndex(): number
   /** Told of each model call that ended, for the step's summary. */
   noteLlm?(reading: LlmReading, usage: TokenUsage | undefined, costUsd: number | undefined): void
@@ -90,8 +81,6 @@ export class OperationCore {
   steps = 0
   llmCalls = 0
   toolCalls = 0
-  /** What gates decided about the run itself. */
-  readonly gates: GateRecord[] = []
   usage: TokenUsage = NO_USAGE
   costUsd: number | undefined
 
@@ -111,7 +100,7 @@ export class OperationCore {
     this.#inherited = inherited
     this.questions = new OpenQuestions(inherited.questions)
     const { resume } = init
-    this.phase = new Phase(resume && { step: resume.openStep })
+    this.phase = new Phase(resume)
     this.#runKey = resume?.runKey
     this.startedAtMs = resume?.startedAt ?? record.clock()
     if (resume !== undefined) this.#restore(resume)
@@ -222,6 +211,16 @@ export class OperationCore {
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
   }
 
+  /** The end of the run is to end them, too. */
+  takeUnfinished(): WaitingCall[] {
+    return [...this.waiting.splice(0), ...this.#resumable.splice(0)]
+  }
+
+  /** What the run was asked to do, before its gates. */
+  get input(): unknown {
+    return this.init.input ?? this.init.resume?.unadmitted?.input
+  }
+
   /** The calls that go on where the run does: what waits, what has not been taken up again, what is at work. */
   get unfinishedCalls(): WaitingCall[] {
     return [...this.waiting, ...this.#resumable, ...[...this.#open].flatMap((open) => open.savedCall ?? [])]
@@ -250,6 +249,11 @@ export class OperationCore {
 
   isOpen(open: OpenActivity): boolean {
     return this.#open.has(open)
+  }
+
+  /** @throws HookspanError `OPERATION_ENDED` once the end of the run, which may be under way, has ended it. */
+  assertOpen(open: OpenActivity): void {
+    if (!this.isOpen(open)) throw endedError(this.info.operationId)
   }
 
   /** Ends what is open, the youngest first: children before their parents. */

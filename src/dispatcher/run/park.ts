@@ -14,6 +14,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
   const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
   const { traceparent, parentTraceparent } = core.traced
   const openStep = core.unfinishedStep
+  const { input } = core
   return {
     version: 1,
     ...core.info,
@@ -37,6 +38,8 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
     ...(openStep !== undefined && { openStep }),
     waiting: core.unfinishedCalls,
     questions: core.questions.ids,
+    ...(core.phase.unadmitted && { unadmitted: input === undefined ? {} : { input } }),
+    ...(core.stop !== undefined && { stop: core.stop }),
     tree: { sums: core.tree.totals, state: core.tree.savedState() },
   }
 }

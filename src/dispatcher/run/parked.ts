@@ -1,6 +1,5 @@
 import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
-import type { EventInit, TokenUsage } from '../../hooks/index.ts'
-import type { ResumedSpan } from '../plugins/instrument.ts'
+import type { EventInit, TokenUsage, ToolSource } from '../../hooks/index.ts'
 
 /** What continues an operation later, or elsewhere. Plain JSON, versioned. */
 export interface ParkedOperation {
@@ -8,7 +7,6 @@ export interface ParkedOperation {
   readonly operationId: string
   readonly rootOperationId: string
   readonly parentOperationId?: string
-  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
@@ -37,6 +35,10 @@ export interface ParkedOperation {
   readonly waiting?: readonly WaitingCall[]
   /** Ids of all approval requests that are open, sub-agents' included: withdrawn when the run ends without them. */
   readonly questions?: readonly string[]
+  /** What the run was asked to do, where the `onStart` gates have not decided: the resumed run asks them. */
+  readonly unadmitted?: { readonly input?: unknown }
+  /** Set once a gate or a human said that the run is to end: the resumed one is to end, too. */
+  readonly stop?: { readonly code: string; readonly reason: string }
   /** Sums over the run tree, for budgets. */
   readonly tree?: { readonly sums: TreeTotals; readonly state: Readonly<Record<string, unknown>> }
   /** Epoch milliseconds of the run's beginning. */
@@ -51,14 +53,16 @@ export interface WaitingCall {
   readonly apiName: string
   readonly callKey: string
   readonly callIndex: number
+  readonly identifier?: string
+  readonly source?: ToolSource
   /** What the human is asked; absent where the call runs, and a call inside of it waits. */
   readonly request?: ApprovalRequest
   /** Ids of the requests about it that were answered before: what happened then has been told. */
   readonly settled?: readonly string[]
   /** `agent`: the call of an agent, whose own run is parked. */
   readonly kind?: 'agent'
-  /** Its span, which goes on with the agent's run. */
-  readonly span?: ResumedSpan
+  /** Which agent was asked, and for what. */
+  readonly agent?: { readonly agentId: string; readonly agentName?: string; readonly instruction: string }
   /** The call runs already: its gates have decided and its first hooks have fired. */
   readonly running?: { readonly args: unknown; readonly approvedBy?: string }
   /**

@@ -1,4 +1,4 @@
-import type { SavedStep } from './parked.ts'
+import type { ParkedOperation, SavedStep } from './parked.ts'
 
 /**
  * Where a run stands. This class is the only one that says so.
@@ -26,9 +26,10 @@ export class Phase {
   #admitted: Promise<unknown> | undefined
   #suspended: SavedStep | undefined
 
-  constructor(resumed: { readonly step: SavedStep | undefined } | undefined) {
-    this.#name = resumed === undefined ? 'new' : 'running'
-    this.#suspended = resumed?.step
+  constructor(resumed: ParkedOperation | undefined) {
+    this.#name = resumed === undefined || resumed.unadmitted !== undefined ? 'new' : 'running'
+    this.#suspended = resumed?.openStep
+    if (resumed?.stop !== undefined) this.requestStop(resumed.stop)
   }
 
   get name(): PhaseName {
@@ -47,6 +48,11 @@ export class Phase {
   /** Set once a gate or a human said that the run is to end, and from then on. */
   get stop(): Stop | undefined {
     return this.#stop
+  }
+
+  /** The `onStart` gates have not decided. */
+  get unadmitted(): boolean {
+    return this.#name === 'new' || this.#name === 'admitting'
   }
 
   /** What the `onStart` gates made of the input, once they were asked. */

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { assertGate } from '../../gates/gate.ts'
-import { GATE_POINTS, type Gate } from '../../gates/index.ts'
+import type { Gate } from '../../gates/index.ts'
+import { GATE_POINTS } from '../../gates/points.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'

@@ -18,8 +18,6 @@ export class ViewerLink implements SpanSink {
   #asking = false
   #askAtMs = 0
   #waiting = new Map<string, ReadableSpan>()
-  /** Those of them that another process ends. */
-  readonly #parked = new WeakSet<ReadableSpan>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(exporter: SpanExporter, tracesUrl: string) {
@@ -63,12 +61,6 @@ export class ViewerLink implements SpanSink {
     this.#waiting.delete(span.spanContext().spanId)
   }
 
-  /** It is shown as it is now, until another process ends it. */
-  handedOver(span: ReadableSpan): void {
-    this.started(span)
-    this.#parked.add(span)
-  }
-
   allSent(): void {}
 
   #flush(): void {
@@ -78,9 +70,7 @@ export class ViewerLink implements SpanSink {
       this.#waiting.clear()
       return
     }
-    const spans = [...this.#waiting.values()].map((span) =>
-      snapshotSpan(span, this.#parked.has(span) ? 'parked' : 'started'),
-    )
+    const spans = [...this.#waiting.values()].map((span) => snapshotSpan(span, 'started'))
     this.#waiting.clear()
     if (spans.length > 0) this.#exporter.export(spans, () => {})
   }
