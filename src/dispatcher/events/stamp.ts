@@ -37,12 +37,8 @@ const DETACH: Partial<Record<AnyHookType, Detach>> = {
     if (isObject(event.input)) event.input = snapshot(event.input)
   }),
   beforeLlmCall: detaching(detachRequest),
-  afterLlmCall: detaching((event) => {
-    detachRequest(event)
-    if (isObject(event.response)) event.response = snapshot(event.response)
-    if (isObject(event.usage)) event.usage = snapshot(event.usage)
-  }),
-  onLlmCallError: detaching(detachRequest),
+  afterLlmCall: detaching(detachReply),
+  onLlmCallError: detaching(detachReply),
 }
 
 function detaching(detach: (event: Loose) => void): Detach {
@@ -59,6 +55,12 @@ function detachToolCallIds(event: Loose): void {
 
 function detachRequest(event: Loose): void {
   if (isObject(event.request)) event.request = snapshot(event.request)
+}
+
+function detachReply(event: Loose): void {
+  detachRequest(event)
+  if (isObject(event.response)) event.response = snapshot(event.response)
+  if (isObject(event.usage)) event.usage = snapshot(event.usage)
 }
 
 function isObject(value: unknown): value is object {
