@@ -96,7 +96,10 @@ export class Step extends CallMaker {
   }
 
   /** What was opened here and never ended ends as failed. */
-  protected abandonCalls(error: unknown): void {
+  protected abandonCalls(why: () => unknown): void {
+    if (this.#opened.length === 0) return
+    // Most steps leave nothing open, and an error costs more than a span.
+    const error = why()
     for (const call of this.#opened.splice(0)) call.abandon(error)
   }
 }
@@ -126,13 +129,15 @@ export class OpenStep extends Step {
    * does. Never rejects; a second call does nothing.
    */
   async end(): Promise<void> {
-    this.abandonCalls(new DOMException('The step ended before this call was run or settled.', 'AbortError'))
+    this.abandonCalls(
+      () => new DOMException('The step ended before this call was run or settled.', 'AbortError'),
+    )
     await this.#run.finish()
   }
 
   /** Ends the step as failed: `afterStep` tells the error. A second call does nothing. */
   fail(error: unknown): void {
-    this.abandonCalls(error)
+    this.abandonCalls(() => error)
     this.#run.fail(error)
   }
 }
