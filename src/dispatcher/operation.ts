@@ -1,5 +1,5 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
-import { COMPLETION_REASONS, type CompletionReason, type RunTotals } from '../hooks/index.ts'
+import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
@@ -92,8 +92,7 @@ export class Operation extends CallMaker {
     if (init.clock !== undefined) record.clock = init.clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
-    const traceparent =
-      init.traceparent ?? init.resume?.traceparent ?? (live ? undefined : parent?.traceparent)
+    const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
     const traced = TracedActivity.open(
       host.plugins.instruments,
       {
@@ -126,7 +125,7 @@ export class Operation extends CallMaker {
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
     live?.started(info.operationId)
-    if (init.resume === undefined) core.emit('onStart', init.input === undefined ? {} : { input: init.input })
+    if (init.resume === undefined) core.tell('onStart', () => startOf(init))
     return operation
   }
 
@@ -243,7 +242,7 @@ export class Operation extends CallMaker {
     const core = this.#core
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
-    const place = { traced: core.traced, stepIndex: undefined }
+    const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
     const decided = await decide(core, 'beforeComplete', asked, place)
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
@@ -341,12 +340,17 @@ export class Operation extends CallMaker {
       ...(abandoned && { abandoned }),
       ...(content !== undefined && { content }),
       totals,
+      ...(core.gates.length > 0 && { gates: core.gates }),
       ...failure,
     })
     core.phase.end()
     core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
   }
+}
+
+function startOf({ input, instructions, attributes }: OperationInit): EventInit<'onStart'> {
+  return defined({ input, instructions, attributes })
 }
 
 /** The run's own span goes on, where the saved state says which one it is. */

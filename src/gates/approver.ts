@@ -1,5 +1,5 @@
+import type { GatePoint } from '../hooks/index.ts'
 import type { ApprovalChoice } from './decision.ts'
-import type { GatePoint } from './points.ts'
 
 /** A question to a human, as a rule about one tool call. Plain JSON. */
 export interface ApprovalRequest {

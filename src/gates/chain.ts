@@ -1,27 +1,18 @@
+import type { GatePoint, GateRecord } from '../hooks/index.ts'
 import { canonicalJson, safeStringify } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
-import { concerns, DEFAULT_GATE_PRIORITY, decidesAt, type Gate, type GateContext } from './gate.ts'
-import type { GatePoint } from './points.ts'
-import { type GateFailureCode, runGate } from './run-gate.ts'
-
-/** One gate's decision, as it is recorded in traces and on the diagnostics channel. */
-export interface GateRecord {
-  readonly gateId: string
-  readonly point: GatePoint
-  readonly decision: Decision['decision']
-  /** False for a shadow gate and for a failure that was let through. */
-  readonly enforced: boolean
-  readonly code?: string
-  readonly reason?: string
-  readonly durationMs: number
-  /** Names of the top-level keys a `mutate` changed; never their values. */
-  readonly changedKeys?: readonly string[]
-  /** Why the gate failed, when it did. */
-  readonly failure?: GateFailureCode
-}
+import {
+  concerns,
+  DEFAULT_GATE_PRIORITY,
+  decidesAt,
+  type Gate,
+  type GateContext,
+  runsElsewhere,
+} from './gate.ts'
+import { runGate } from './run-gate.ts'
 
 /** What the whole chain decided. */
 export type ChainResult =
@@ -269,6 +260,7 @@ function recordOf(
     decision: decision.decision,
     enforced: gate.shadow !== true,
     durationMs,
+    ...(runsElsewhere(gate) && { runtime: gate.runtime }),
     ...(denied && {
       code: denied.code ?? 'policy_denied',
       reason: denied.reason ?? `denied by gate "${gate.id}"`,

@@ -1,6 +1,6 @@
+import type { GatePoint } from '../hooks/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { isRecord } from '../internal/objects.ts'
-import type { GatePoint } from './points.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
 

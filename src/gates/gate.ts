@@ -1,9 +1,8 @@
-import type { ToolSource } from '../hooks/index.ts'
+import { GATE_POINTS, type GatePoint, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { GLOBS, matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
-import { GATE_POINTS, type GatePoint } from './points.ts'
 
 /** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
 export interface TreeTotals {
@@ -139,6 +138,11 @@ export function assertGates(gates: unknown): asserts gates is Gate[] {
 
 export function decidesAt(gate: Gate, point: GatePoint): boolean {
   return typeof gate.point === 'string' ? gate.point === point : gate.point.includes(point)
+}
+
+/** Whether a gate is asked of a command or an endpoint. */
+export function runsElsewhere(gate: Gate): gate is Gate & { runtime: 'command' | 'http' } {
+  return gate.runtime !== undefined && gate.runtime !== 'function'
 }
 
 /** Whether a gate is asked about this call. */

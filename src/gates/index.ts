@@ -1,3 +1,5 @@
+export type { GatePoint, GateRecord } from '../hooks/index.ts'
+export { GATE_POINTS } from '../hooks/index.ts'
 export type {
   ApprovalAnswer,
   ApprovalRequest,
@@ -7,11 +9,8 @@ export type {
   ParkedApproval,
   SettledExecution,
 } from './approver.ts'
-export type { GateRecord } from './chain.ts'
 export type { ApprovalChoice, ApprovalOptions, Decision, ReasonCode } from './decision.ts'
 export { DECISION_SCHEMA_VERSION, deny, mutate, proceed, requireApproval, skip } from './decision.ts'
 export type { Gate, GateContext, TreeTotals } from './gate.ts'
-export type { GatePoint } from './points.ts'
-export { GATE_POINTS } from './points.ts'
 export type { GateFailureCode } from './run-gate.ts'
 export { GateFailure } from './run-gate.ts'

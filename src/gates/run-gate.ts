@@ -1,10 +1,11 @@
+import type { GateRecord } from '../hooks/index.ts'
 import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { type Decision, decisionProblem } from './decision.ts'
 import { DEFAULT_GATE_TIMEOUT_MS, type Gate, type GateContext } from './gate.ts'
 
-export type GateFailureCode = 'gate_error' | 'gate_timeout' | 'gate_invalid'
+export type GateFailureCode = NonNullable<GateRecord['failure']>
 
 /** What one gate answered, or how it failed. */
 export type GateAnswer =

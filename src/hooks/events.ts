@@ -2,6 +2,7 @@ import type { AnyHookType } from './hook-types.ts'
 import type {
   ApprovalOutcome,
   CompletionReason,
+  GateRecord,
   HumanAction,
   LlmRequest,
   LlmResponse,
@@ -31,12 +32,21 @@ export interface EventBase {
   /** The operation at the top of the tree; the operation itself when it has no parent. */
   readonly rootOperationId: string
   readonly parentOperationId?: string
+  /** Key of the call, in the parent, that runs this operation. */
+  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
   readonly conversationId?: string
   /** 0 for the first step; absent outside of steps. */
   readonly stepIndex?: number
+  /** Key of the call of this operation that it happened in: in a tool's code, or as the question about a call. */
+  readonly withinCallKey?: string
+}
+
+/** What gates decided about a call, a step or a run, until its end: in the order in which they did. */
+interface Decided {
+  readonly gates?: readonly GateRecord[]
 }
 
 /** Sums over a run, its sub-agents not included. */
@@ -55,6 +65,10 @@ export interface StartEvent extends EventBase {
   readonly hookType: 'onStart'
   /** What the run was asked to do, where the runtime says so. */
   readonly input?: unknown
+  /** The system prompt, where the runtime says so. */
+  readonly instructions?: string
+  /** What the runtime puts on the run's span. */
+  readonly attributes?: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface BeforeStepEvent extends EventBase {
@@ -64,7 +78,7 @@ export interface BeforeStepEvent extends EventBase {
   readonly stepType?: string
 }
 
-export interface AfterStepEvent extends EventBase {
+export interface AfterStepEvent extends EventBase, Decided {
   readonly hookType: 'afterStep'
   readonly stepIndex: number
   readonly stepType?: string
@@ -83,7 +97,7 @@ export interface AfterStepEvent extends EventBase {
 }
 
 /** Fires exactly once per operation, at its true end. Parking for a human is not the end. */
-export interface CompleteEvent extends EventBase {
+export interface CompleteEvent extends EventBase, Decided {
   readonly hookType: 'onComplete'
   readonly reason: CompletionReason
   /** True when the dispatcher ended the operation because its owner was gone. */
@@ -118,6 +132,8 @@ export interface ToolCallContext {
   readonly toolCallId: string
   /** The dispatcher's own key of the call, unique within the operation. */
   readonly callKey?: string
+  /** What the tool does, where the runtime says so. */
+  readonly description?: string
 }
 
 export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
@@ -131,7 +147,7 @@ export interface BeforeToolCallEvent extends EventBase, ToolCallContext {
   mock(result: ToolMock): void
 }
 
-export interface AfterToolCallEvent extends EventBase, ToolCallContext, MockOrigin {
+export interface AfterToolCallEvent extends EventBase, ToolCallContext, MockOrigin, Decided {
   readonly hookType: 'afterToolCall'
   /** What the model is told. */
   readonly content: string
@@ -156,7 +172,7 @@ interface MockOrigin {
 }
 
 /** The tool threw. A tool that returns a failure ends in `afterToolCall` with `success: false`. */
-export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrigin {
+export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrigin, Decided {
   readonly hookType: 'onToolCallError'
   readonly error?: unknown
   readonly errorType: string
@@ -169,6 +185,8 @@ export interface BeforeHumanInterventionEvent extends EventBase {
   readonly hookType: 'beforeHumanIntervention'
   readonly pendingTools: readonly PendingTool[]
   readonly instructions?: string
+  /** Id of the approval request. */
+  readonly requestId?: string
   /** Milliseconds since 1970; after it the call is denied. Absent: waits for ever. */
   readonly expiresAt?: number
 }
@@ -183,6 +201,12 @@ export interface AfterHumanInterventionEvent extends EventBase {
   /** Milliseconds between asking and the answer. */
   readonly waitedMs: number
   readonly toolCallIds: readonly string[]
+  readonly requestId?: string
+  /** Why what was asked about is refused: `rejected`, `approval_timeout`, `approval_error`, ... */
+  readonly code?: string
+  /** Present when asking failed. */
+  readonly errorMessage?: string
+  readonly errorType?: string
 }
 
 /** The human's answer ended the run. */
@@ -195,13 +219,17 @@ export interface StopByHumanInterventionEvent extends EventBase {
   readonly toolCallIds: readonly string[]
 }
 
-export interface BeforeCompactEvent extends EventBase {
+interface CompactContext {
+  readonly callKey?: string
+}
+
+export interface BeforeCompactEvent extends EventBase, CompactContext {
   readonly hookType: 'beforeCompact'
   readonly messageCount: number
   readonly tokenCount: number
 }
 
-export interface AfterCompactEvent extends EventBase {
+export interface AfterCompactEvent extends EventBase, CompactContext, Decided {
   readonly hookType: 'afterCompact'
   /** The runtime's id of the group of messages that was compacted. */
   readonly groupId?: string
@@ -213,7 +241,7 @@ export interface AfterCompactEvent extends EventBase {
 }
 
 /** Compaction failed; the run goes on with what it had. */
-export interface CompactErrorEvent extends EventBase {
+export interface CompactErrorEvent extends EventBase, CompactContext, Decided {
   readonly hookType: 'onCompactError'
   readonly error?: unknown
   readonly errorType: string
@@ -231,6 +259,8 @@ interface CallAgentContext {
   readonly instruction: string
   /** Id of this call within the parent's operation. */
   readonly callKey?: string
+  /** True when the agent runs in another process. */
+  readonly remote?: boolean
 }
 
 export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
@@ -238,7 +268,7 @@ export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAg
 }
 
 /** The child has *finished*, with or without success. */
-export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
+export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
   readonly hookType: 'afterCallAgent'
   readonly subOperationId?: string
   readonly threadId?: string
@@ -249,7 +279,7 @@ export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAge
 }
 
 /** The child could not be run. */
-export interface CallAgentErrorEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {
+export interface CallAgentErrorEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
   readonly hookType: 'onCallAgentError'
   readonly subOperationId?: string
   readonly error?: unknown
@@ -266,13 +296,15 @@ interface LlmCallContext {
   readonly callKey?: string
   /** What the conventions call it, where it is no chat: `embeddings`, `text_completion`, `generate_content`, ... */
   readonly operationName?: string
+  readonly serverAddress?: string
+  readonly serverPort?: number
 }
 
 export interface BeforeLlmCallEvent extends EventBase, LlmCallContext {
   readonly hookType: 'beforeLlmCall'
 }
 
-export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
+export interface AfterLlmCallEvent extends EventBase, LlmCallContext, Decided {
   readonly hookType: 'afterLlmCall'
   readonly response: LlmResponse
   readonly usage?: TokenUsage
@@ -285,7 +317,7 @@ export interface AfterLlmCallEvent extends EventBase, LlmCallContext {
   readonly streamEnd?: StreamEndKind
 }
 
-export interface LlmCallErrorEvent extends EventBase, LlmCallContext {
+export interface LlmCallErrorEvent extends EventBase, LlmCallContext, Decided {
   readonly hookType: 'onLlmCallError'
   /** What had come of a streamed reply, and how many tokens it says. */
   readonly response?: LlmResponse
@@ -335,4 +367,4 @@ export type EventInit<T extends AnyHookType = AnyHookType> = T extends AnyHookTy
   ? Omit<HookEventMap[T], StampedField> & Partial<Pick<HookEventMap[T], keyof HookEventMap[T] & StampedField>>
   : never
 
-type StampedField = Exclude<keyof EventBase, 'stepIndex'> | 'mock'
+type StampedField = Exclude<keyof EventBase, 'stepIndex' | 'withinCallKey'> | 'mock'

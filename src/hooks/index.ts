@@ -33,6 +33,8 @@ export { EXTENDED_HOOK_TYPES, HOOK_GROUPS, HOOK_TYPES, isHookType } from './hook
 export type {
   ApprovalOutcome,
   CompletionReason,
+  GatePoint,
+  GateRecord,
   HumanAction,
   LlmMessage,
   LlmRequest,
@@ -48,4 +50,4 @@ export type {
   ToolMock,
   ToolSource,
 } from './values.ts'
-export { COMPLETION_REASONS } from './values.ts'
+export { COMPLETION_REASONS, GATE_POINTS } from './values.ts'

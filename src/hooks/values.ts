@@ -38,6 +38,39 @@ export interface TokenUsage {
   readonly reasoningTokens?: number
 }
 
+/** Where in a run a gate may decide. */
+export const GATE_POINTS = [
+  'onStart',
+  'beforeLlmCall',
+  'afterLlmCall',
+  'beforeToolCall',
+  'afterToolCall',
+  'beforeCallAgent',
+  'beforeCompact',
+  'afterStep',
+  'beforeComplete',
+] as const
+
+export type GatePoint = (typeof GATE_POINTS)[number]
+
+/** One gate's decision, as it is told to hooks, recorded in traces and published on the diagnostics channel. */
+export interface GateRecord {
+  readonly gateId: string
+  readonly point: GatePoint
+  readonly decision: 'proceed' | 'mutate' | 'skip' | 'deny' | 'require_approval'
+  /** False for a shadow gate and for a failure that was let through. */
+  readonly enforced: boolean
+  readonly code?: string
+  readonly reason?: string
+  readonly durationMs: number
+  /** Names of the top-level keys a `mutate` changed; never their values. */
+  readonly changedKeys?: readonly string[]
+  /** Why the gate failed, when it did. */
+  readonly failure?: 'gate_error' | 'gate_timeout' | 'gate_invalid'
+  /** Absent for a gate that is a function of this process. */
+  readonly runtime?: 'command' | 'http'
+}
+
 /** A tool call as the model asked for it. */
 export interface ToolCallRequest {
   readonly toolCallId: string

@@ -1,5 +1,5 @@
 import type { Activity, ActivityScope, Instrument, OperationEnd, OperationInfo } from '../dispatcher/index.ts'
-import type { HookEvent } from '../hooks/index.ts'
+import type { GateRecord, HookEvent } from '../hooks/index.ts'
 import {
   activityOf,
   type CallEvent,
@@ -25,7 +25,7 @@ interface OpenCall {
   /** The tool's or the agent's. */
   readonly name: string | undefined
   readonly scope: Scope
-  /** Opened before its first event was told, for what is told of it before. */
+  /** Opened before its first event was told, for a human who was asked about it. */
   early: boolean
 }
 
@@ -37,6 +37,8 @@ interface Run {
   readonly managed: boolean
   readonly steps: Map<number, Scope>
   readonly calls: OpenCall[]
+  /** By their own keys; kept after their end, because code may go on in them. */
+  readonly places: Map<string, Scope>
   failure: { error?: unknown }
   closed: boolean
 }
@@ -71,15 +73,17 @@ export class EventActivities {
         run.failure = errorOf(event)
         return
       case 'onComplete': {
-        const failure = event.errorMessage === undefined ? run.failure : errorOf(event)
-        return this.#close(run, operationEndOf(event, failure), this.#timeOf(event))
+        this.#gates(run, event, run.root)
+        return this.#close(run, operationEndOf(event, run.failure), this.#timeOf(event))
       }
       case 'beforeStep':
         return this.#beginStep(run, event)
-      case 'afterStep':
-        run.steps.get(event.stepIndex)?.end(stepEndOf(event), this.#timeOf(event))
+      case 'afterStep': {
+        const step = run.steps.get(event.stepIndex)
         run.steps.delete(event.stepIndex)
-        return
+        this.#gates(run, event, step)
+        return step?.end(stepEndOf(event), this.#timeOf(event))
+      }
       default:
         return this.#call(run, event)
     }
@@ -101,14 +105,15 @@ export class EventActivities {
     const known = this.#runs.get(event.operationId)
     if (known !== undefined && !known.closed) return known
     const info = infoOf(this.#ahead?.identityIn(event) ?? event)
-    const input = event.hookType === 'onStart' ? event.input : undefined
-    const activity: Activity = { kind: 'operation', input }
+    const { input, instructions, attributes } = event.hookType === 'onStart' ? event : {}
+    const activity: Activity = { kind: 'operation', input, instructions, attributes }
     const run: Run = {
       info,
       root: this.#instrument.start(activity, info, this.#callerOf(info), this.#timeOf(event)),
       managed: event.hookType === 'onStart',
       steps: new Map(),
       calls: [],
+      places: new Map(),
       failure: {},
       closed: false,
     }
@@ -121,9 +126,11 @@ export class EventActivities {
   }
 
   /** Where a child operation hangs. */
-  #callerOf({ parentOperationId = '', agentName }: OperationInfo): Scope {
+  #callerOf({ parentOperationId = '', parentCallKey, agentName }: OperationInfo): Scope {
     const parent = this.#runs.get(parentOperationId)
     if (parent === undefined) return undefined
+    if (parentCallKey !== undefined) return parent.places.get(parentCallKey) ?? parent.root
+    if (parent.managed) return parent.root
     const { calls } = parent
     const call =
       calls.findLast(({ kind, name }) => kind === 'agent' && name === agentName) ??
@@ -152,6 +159,7 @@ export class EventActivities {
     run.calls.splice(run.calls.indexOf(call), 1)
     const mock = mockOf(event)
     if (mock !== undefined) call.scope?.annotate?.(mock)
+    this.#gates(run, event, call.scope)
     call.scope?.end(callEndOf(event), this.#timeOf(event))
   }
 
@@ -166,6 +174,8 @@ export class EventActivities {
       early: at !== event,
     }
     run.calls.push(call)
+    const { callKey } = event as { callKey?: string }
+    if (callKey !== undefined) run.places.set(callKey, scope)
     return call
   }
 
@@ -180,16 +190,30 @@ export class EventActivities {
   }
 
   #placeOf(run: Run, event: CallEvent): Scope {
-    if (event.hookType === 'beforeHumanIntervention') {
-      const asked = this.#ahead?.toolAskedAbout(event)
-      if (asked !== undefined) return this.#open(run, asked, this.#placeOf(run, asked), event).scope
+    const { stepIndex, withinCallKey } = event
+    const call = withinCallKey === undefined ? undefined : this.#callAt(run, event, withinCallKey)
+    const step = stepIndex === undefined ? undefined : run.steps.get(stepIndex)
+    return call ?? step ?? (run.managed ? undefined : lastStep(run)) ?? run.root
+  }
+
+  #callAt(run: Run, event: CallEvent, callKey: string): Scope {
+    const known = run.places.get(callKey)
+    const asked = known === undefined ? this.#ahead?.callOf(event, callKey) : undefined
+    return asked === undefined ? known : this.#open(run, asked, this.#placeOf(run, asked), event).scope
+  }
+
+  /** What gates decided is told with the end of what they decided on. */
+  #gates(run: Run, event: HookEvent, place: Scope): void {
+    const { gates = [] } = event as { gates?: readonly GateRecord[] }
+    for (const gate of gates) {
+      if (gate.runtime === undefined) {
+        place?.annotate?.({ kind: 'gate', record: gate })
+        continue
+      }
+      const activity = { kind: 'gate', gateId: gate.gateId, point: gate.point } as const
+      const scope = this.#instrument.start(activity, run.info, place, event.timestamp - gate.durationMs)
+      scope?.end({ kind: 'gate', gate }, event.timestamp)
     }
-    // A sub-agent that is a tool has both spans.
-    const { agentName } = event
-    const own = run.calls.findLast(({ kind, name }) => kind === 'tool' && name === agentName)
-    if (kindOf(event) === 'agent' && own !== undefined) return own.scope
-    const step = event.stepIndex === undefined ? undefined : run.steps.get(event.stepIndex)
-    return step ?? (run.managed ? undefined : lastStep(run)) ?? run.root
   }
 
   #close(run: Run, end: OperationEnd, time?: number): void {

@@ -7,7 +7,13 @@ import type {
   OperationInfo,
   StepEnd,
 } from '../dispatcher/index.ts'
-import { type AnyHookType, HOOK_GROUPS, type HookEvent, type HookGroup } from '../hooks/index.ts'
+import {
+  type AnyHookType,
+  HOOK_GROUPS,
+  type HookEvent,
+  type HookGroup,
+  type PendingTool,
+} from '../hooks/index.ts'
 
 /** The kinds of activities that begin and end within an operation or a step. */
 export type CallKind = Exclude<Activity['kind'], 'operation' | 'step' | 'gate'>
@@ -29,6 +35,11 @@ const KINDS: Readonly<Record<Exclude<HookGroup, 'run' | 'step'>, CallKind>> = {
   subAgent: 'agent',
 }
 
+export function isCall(event: HookEvent): event is CallEvent {
+  const { group, moment } = HOOK_GROUPS[event.hookType]
+  return group in KINDS && moment !== 'note'
+}
+
 export function kindOf(event: CallEvent): CallKind {
   return KINDS[HOOK_GROUPS[event.hookType].group as keyof typeof KINDS]
 }
@@ -41,21 +52,39 @@ export function keyOf(event: CallEvent): string {
     callIndex = '',
     agentId,
     requestId,
+    pendingTools,
+    toolCallIds,
   } = event as {
-    [K in 'callKey' | 'toolCallId' | 'callIndex' | 'agentId' | 'requestId']?: unknown
+    readonly callKey?: string
+    readonly toolCallId?: string
+    readonly callIndex?: number
+    readonly agentId?: string
+    readonly requestId?: string
+    readonly pendingTools?: readonly PendingTool[]
+    readonly toolCallIds?: readonly string[]
   }
   const kind = kindOf(event)
   if (callKey !== undefined) return `${kind}:${callKey}`
-  if (kind === 'tool') return `tool:${toolCallId}#${callIndex}`
-  if (kind === 'agent') return `agent:${agentId}`
-  return requestId === undefined ? kind : `${kind}:${requestId}`
+  switch (kind) {
+    case 'tool':
+      return `${kind}:${toolCallId}#${callIndex}`
+    case 'agent':
+      return `${kind}:${agentId}`
+    case 'human':
+      return `${kind}:${requestId ?? toolCallIds ?? pendingTools?.map((tool) => tool.toolCallId)}`
+    case 'llm':
+    case 'compact':
+      return kind
+  }
 }
 
 /** Who the operation of an event is. An event about a sub-agent names that one, and not its own. */
 export function infoOf(event: HookEvent): OperationInfo {
-  const { operationId, rootOperationId, parentOperationId, userId, conversationId, hookType } = event
+  const { operationId, rootOperationId, parentOperationId, parentCallKey } = event
+  const { userId, conversationId, hookType } = event
   const { agentName, agentId } = HOOK_GROUPS[hookType].group === 'subAgent' ? {} : event
-  return { operationId, rootOperationId, parentOperationId, agentName, agentId, userId, conversationId }
+  const parent = { rootOperationId, parentOperationId, parentCallKey }
+  return { operationId, ...parent, agentName, agentId, userId, conversationId }
 }
 
 /** The activity of a call, from any event of it. What a runtime that dispatches by hand left out has a stand-in. */
@@ -64,32 +93,40 @@ export function activityOf(event: CallEvent): Activity {
     case 'beforeToolCall':
     case 'afterToolCall':
     case 'onToolCallError': {
-      const { identifier = 'local', source = 'local', apiName = 'unknown', args } = event
+      const { identifier = 'local', source = 'local', apiName = 'unknown', args, description } = event
       const { toolCallId = '', callIndex = 0, callKey = `${toolCallId}#${callIndex}` } = event
-      return { kind: 'tool', callKey, identifier, source, apiName, args, toolCallId, callIndex }
+      const tool = { identifier, source, apiName, description }
+      return { kind: 'tool', callKey, ...tool, args, toolCallId, callIndex }
     }
     case 'beforeLlmCall':
     case 'afterLlmCall':
     case 'onLlmCallError': {
       const { model = 'unknown', provider = 'openai', request = {}, callKey = '', operationName } = event
-      return { kind: 'llm', callKey, model, provider, request, operationName }
+      const { serverAddress, serverPort } = event
+      const server = { serverAddress, serverPort }
+      return { kind: 'llm', callKey, model, provider, request, operationName, ...server }
     }
-    case 'beforeHumanIntervention':
-      return { kind: 'human', pendingTools: event.pendingTools ?? [], instructions: event.instructions }
+    case 'beforeHumanIntervention': {
+      const { pendingTools = [], instructions, requestId } = event
+      return { kind: 'human', pendingTools, instructions, requestId }
+    }
     case 'afterHumanIntervention':
-      return { kind: 'human', pendingTools: [] }
+      return { kind: 'human', pendingTools: [], requestId: event.requestId }
     case 'beforeCompact':
-    case 'onCompactError':
-      return { kind: 'compact', messageCount: event.messageCount ?? 0, tokenCount: event.tokenCount ?? 0 }
+    case 'onCompactError': {
+      const { callKey, messageCount = 0, tokenCount = 0 } = event
+      return { kind: 'compact', callKey, messageCount, tokenCount }
+    }
     case 'afterCompact': {
-      const { messagesBefore: messageCount = 0, tokensBefore: tokenCount = 0 } = event
-      return { kind: 'compact', messageCount, tokenCount }
+      const { callKey, messagesBefore: messageCount = 0, tokensBefore: tokenCount = 0 } = event
+      return { kind: 'compact', callKey, messageCount, tokenCount }
     }
     case 'beforeCallAgent':
     case 'afterCallAgent':
     case 'onCallAgentError': {
-      const { agentName, agentId = agentName ?? 'agent', instruction = '', callKey = '' } = event
-      return { kind: 'agent', callKey, agentId, agentName, instruction, remote: false }
+      const { agentName, agentId = agentName ?? 'agent', instruction = '' } = event
+      const { callKey = '', remote = false } = event
+      return { kind: 'agent', callKey, agentId, agentName, instruction, remote }
     }
   }
 }
@@ -121,8 +158,9 @@ export function callEndOf(event: CallEndEvent): ActivityEnd {
       return { kind: 'llm', request, mocked, response, usage, timeToFirstChunkMs, ...errorOf(event) }
     }
     case 'afterHumanIntervention': {
-      const { action, outcome: approvalOutcome, approver, rejectionReason, waitedMs } = event
-      return { kind: 'human', action, approvalOutcome, approver, rejectionReason, waitedMs }
+      const { action, outcome: approvalOutcome, approver, rejectionReason, waitedMs, code } = event
+      const failure = failureOf(event)
+      return { kind: 'human', action, approvalOutcome, approver, rejectionReason, waitedMs, code, ...failure }
     }
     case 'afterCompact': {
       const { groupId, messagesBefore, messagesAfter, tokensBefore, tokensAfter, summary } = event
@@ -163,15 +201,18 @@ export function cutEnd(kind: CallKind): ActivityEnd {
 }
 
 export function stepEndOf(event: HookEvent<'afterStep'>): StepEnd {
-  const { errorMessage } = event
-  return { kind: 'step', ...(errorMessage !== undefined && errorOf(event)) }
+  return { kind: 'step', ...failureOf(event) }
 }
 
-export function operationEndOf(
-  { reason, totals, abandoned, content }: HookEvent<'onComplete'>,
-  failure: { error?: unknown },
-): OperationEnd {
-  return { kind: 'operation', reason, totals, abandoned, content, ...failure }
+/** `failure`: what `onError` told before, where it did. */
+export function operationEndOf(event: HookEvent<'onComplete'>, failure: { error?: unknown }): OperationEnd {
+  const { reason, totals, abandoned, content } = event
+  return { kind: 'operation', reason, totals, abandoned, content, ...failure, ...failureOf(event) }
+}
+
+/** Of an event that tells of an error only where there is one. */
+export function failureOf(event: ToldError): { error?: unknown } {
+  return event.errorMessage === undefined ? {} : errorOf(event)
 }
 
 interface ToldError {

@@ -1,6 +1,5 @@
 import { HOOK_GROUPS, type HookEvent } from '../hooks/index.ts'
-
-type ToolEvent = HookEvent<'beforeToolCall' | 'afterToolCall' | 'onToolCallError'>
+import { type CallEvent, isCall } from './event-reading.ts'
 
 /** What recorded events tell of the future: what a live listener learns too late. */
 export class EventsAhead {
@@ -16,31 +15,25 @@ export class EventsAhead {
 
   /** An event that says who the operation is: one about a sub-agent names that one instead. */
   identityIn(event: HookEvent): HookEvent {
-    if (HOOK_GROUPS[event.hookType].group !== 'subAgent') return event
-    const own = this.#after(event).find(
-      ({ operationId, hookType }) =>
-        operationId === event.operationId && HOOK_GROUPS[hookType].group !== 'subAgent',
-    )
-    return own ?? event
+    const isOwn = ({ hookType }: HookEvent) => HOOK_GROUPS[hookType].group !== 'subAgent'
+    return isOwn(event) ? event : (this.#after(event).find(isOwn) ?? event)
   }
 
   tellsEndOfStep(operationId: string, stepIndex: number): boolean {
     return this.#endedSteps.has(stepKey(operationId, stepIndex))
   }
 
-  /** The tool call that a human is asked about: it has begun, but hooks hear of it only once that is decided. */
-  toolAskedAbout(event: HookEvent<'beforeHumanIntervention'>): ToolEvent | undefined {
-    const toolCallId = event.pendingTools?.[0]?.toolCallId
-    return this.#after(event).find(
-      (later): later is ToolEvent =>
-        later.operationId === event.operationId &&
-        HOOK_GROUPS[later.hookType].group === 'tool' &&
-        (later as ToolEvent).toolCallId === toolCallId,
-    )
+  /** The call that a human is asked about: it has begun, but hooks hear of it only once that is decided. */
+  callOf(event: HookEvent, callKey: string): CallEvent | undefined {
+    return this.#after(event)
+      .filter(isCall)
+      .find((later) => (later as { callKey?: string }).callKey === callKey)
   }
 
+  /** What comes later of the same operation. */
   #after(event: HookEvent): readonly HookEvent[] {
-    return this.#events.slice(this.#events.indexOf(event) + 1)
+    const later = this.#events.slice(this.#events.indexOf(event) + 1)
+    return later.filter(({ operationId }) => operationId === event.operationId)
   }
 }
 

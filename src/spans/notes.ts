@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Annotation } from '../dispatcher/index.ts'
-import type { GateRecord } from '../gates/chain.ts'
+import type { GateRecord } from '../hooks/index.ts'
 import { EVENTS, HOOKSPAN } from './names.ts'
 import { set } from './start.ts'
 

@@ -13,6 +13,7 @@ import { noteOf } from './notes.ts'
 import { continuesCall, type RenderOptions, startOf } from './start.ts'
 
 type Attributes = Record<string, AttributeValue>
+type AnyAttributes = Readonly<Record<string, AttributeValue | undefined>>
 
 /** A span of the recorded run, in a shape that `toHaveSpans` and the trace file share. Times: milliseconds since 1970. */
 export interface RecordedSpan {
@@ -46,6 +47,9 @@ const WHOLE: RenderOptions = {
 /** Keeps the spans of what happens, content included, without any tracing set up. */
 export class SpanTree implements Instrument {
   readonly roots: RecordedSpan[] = []
+  /** Operations by their ids, calls by their operation's id and their own key. */
+  readonly #places = new Map<string, TreeScope>()
+  readonly #spans = new Map<string, RecordedSpan>()
 
   start(
     activity: Activity,
@@ -53,20 +57,23 @@ export class SpanTree implements Instrument {
     parent: ActivityScope | undefined,
     timestamp: number = now(),
   ): ActivityScope {
-    const above = parent as TreeScope | undefined
+    const live = parent as TreeScope | undefined
     const { name, kind, attributes } = startOf(activity, info, WHOLE)
-    if (above !== undefined && !above.adopted && continuesCall(activity, above.activity)) {
-      above.adopted = true
-      const scope = new TreeScope(above.span, activity, info, false)
-      scope.set(attributes)
-      return scope
+    if (live !== undefined && !live.adopted && continuesCall(activity, live.activity)) {
+      live.adopted = true
+      return this.#scope(live.span, activity, info, false, attributes)
     }
+    const resumed = 'resumed' in activity ? activity.resumed : undefined
+    const [traceId, spanId] = resumed?.traceparent?.split('-').slice(1) ?? []
+    const known = spanId === undefined ? undefined : this.#spans.get(spanId)
+    if (known !== undefined) return this.#scope(known, activity, info, true, attributes)
+    const above = live ?? this.#callerOf(info)
     const span: RecordedSpan = {
       name,
-      traceId: above?.span.traceId ?? randomBytes(16).toString('hex'),
-      spanId: randomBytes(8).toString('hex'),
-      parentSpanId: above?.span.spanId,
-      startTime: timestamp,
+      traceId: traceId ?? above?.span.traceId ?? randomBytes(16).toString('hex'),
+      spanId: spanId ?? randomBytes(8).toString('hex'),
+      parentSpanId: resumed?.parentTraceparent?.split('-')[2] ?? above?.span.spanId,
+      startTime: resumed?.startedAt ?? timestamp,
       endTime: undefined,
       attributes: {},
       events: [],
@@ -76,9 +83,29 @@ export class SpanTree implements Instrument {
     }
     const siblings = above === undefined ? this.roots : above.span.children
     siblings.push(span)
-    const scope = new TreeScope(span, activity, info, true)
+    this.#spans.set(span.spanId, span)
+    return this.#scope(span, activity, info, true, attributes)
+  }
+
+  #scope(
+    span: RecordedSpan,
+    activity: Activity,
+    info: OperationInfo,
+    ownsSpan: boolean,
+    attributes: AnyAttributes,
+  ): TreeScope {
+    const scope = new TreeScope(span, activity, info, ownsSpan)
     scope.set(attributes)
+    const { operationId } = info
+    if (activity.kind === 'operation') this.#places.set(operationId, scope)
+    else if ('callKey' in activity) this.#places.set(`${operationId} ${activity.callKey}`, scope)
     return scope
+  }
+
+  /** Who called an operation that got its parent as JSON. A tracer tells by its trace context. */
+  #callerOf({ parentOperationId, parentCallKey }: OperationInfo): TreeScope | undefined {
+    if (parentOperationId === undefined) return undefined
+    return this.#places.get(`${parentOperationId} ${parentCallKey}`) ?? this.#places.get(parentOperationId)
   }
 
   /** Each above those below it. */
@@ -110,12 +137,21 @@ class TreeScope implements ActivityScope {
     this.#ownsSpan = ownsSpan
   }
 
+  get traceparent(): string {
+    return `00-${this.span.traceId}-${this.span.spanId}-01`
+  }
+
+  get parentTraceparent(): string | undefined {
+    const { traceId, parentSpanId } = this.span
+    return parentSpanId && `00-${traceId}-${parentSpanId}-01`
+  }
+
   run<T>(fn: () => T): T {
     return fn()
   }
 
   /** As in an SDK, nothing is added to a span that has ended. */
-  set(attributes: Readonly<Record<string, AttributeValue | undefined>>): void {
+  set(attributes: AnyAttributes): void {
     if (this.span.endTime !== undefined) return
     for (const [name, value] of Object.entries(attributes)) {
       if (value !== undefined) this.span.attributes[name] = value
@@ -135,6 +171,8 @@ class TreeScope implements ActivityScope {
     const { attributes, failure } = endOf(this.activity, this.#info, end, WHOLE)
     this.set(attributes)
     if (failure !== undefined) this.span.status = { code: 2, message: failure.message }
+    // It goes on with the run.
+    if ('waitingFor' in end && (end.kind === 'operation' || end.kind === 'agent')) return
     if (this.#ownsSpan) this.span.endTime = timestamp
   }
 }

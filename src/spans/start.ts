@@ -159,10 +159,11 @@ function humanStart(activity: Of<'human'>, info: OperationInfo, options: RenderO
   return { name: 'human_intervention', kind: 'internal', attributes }
 }
 
-function compactStart({ messageCount, tokenCount }: Of<'compact'>): SpanStart {
-  const attributes = {
+function compactStart({ callKey, messageCount, tokenCount }: Of<'compact'>): SpanStart {
+  const attributes: Attributes = {
     [HOOKSPAN.compactMessagesBefore]: messageCount,
     [HOOKSPAN.compactTokensBefore]: tokenCount,
   }
+  set(attributes, HOOKSPAN.callKey, callKey)
   return { name: 'compact_context', kind: 'internal', attributes }
 }

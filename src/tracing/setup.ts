@@ -12,11 +12,11 @@ import { type ExportStats, SpanQueue, type SpanQueueOptions, type SpanSink } fro
 import { deliverSpooled, Spool } from './export/spool.ts'
 import { tcpProbe } from './export/tcp-probe.ts'
 import { tracesUrlOf } from './export/traces-url.ts'
-import type { SpanExporter, SpanProcessor } from './export/types.ts'
+import type { ReadableSpan, SpanExporter, SpanProcessor } from './export/types.ts'
 import { ViewerLink } from './export/viewer-link.ts'
 import { type LinkedRun, type LinkSource, type TraceLink, traceLink } from './links/trace-link.ts'
 import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
-import { traceHooks } from './trace-hooks.ts'
+import { tracedBy } from './trace-hooks.ts'
 import { operationIdGenerator } from './trace-ids.ts'
 
 export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'> {
@@ -149,7 +149,9 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     stats: () => queue.stats(),
   }
   const plugin: Plugin = {
-    ...traceHooks({ ...options, tracer: trace.getTracer('hookspan') }),
+    ...tracedBy({ ...options, tracer: trace.getTracer('hookspan') }, (span) =>
+      queue.handOver(span as unknown as ReadableSpan),
+    ),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
   }
   return withMethods<Plugin, Omit<Tracing, keyof Plugin>>(plugin, {

@@ -1,4 +1,13 @@
-import { type Context, context, diag, type Span, SpanKind, type SpanOptions, trace } from '@opentelemetry/api'
+import {
+  type Context,
+  context,
+  diag,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  type SpanOptions,
+  trace,
+} from '@opentelemetry/api'
 import type { Activity, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { continuesCall, startOf } from '../spans/start.ts'
@@ -8,6 +17,11 @@ import { hrTime, SpanClock } from './span-clock.ts'
 import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
 import { idsOfOperation, RootSpans, withIds } from './trace-ids.ts'
 import { parseTraceparent } from './traceparent.ts'
+
+interface Started {
+  readonly span: Span
+  readonly parentContext: Context
+}
 
 /** Activities become spans. */
 export class SpanInstrument implements Instrument {
@@ -43,12 +57,31 @@ export class SpanInstrument implements Instrument {
     const startTime = hrTime(timestamp) ?? clock.now()
     const spanKind = kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL
     const options: SpanOptions = { kind: spanKind, attributes, startTime }
-    if (above !== undefined) {
-      const span = this.#tracer.startSpan(name, options, above.context)
-      return new SpanScope(this.#shared, activity, info, span, above.context, clock)
-    }
-    const { span, parentContext } = this.#startRoot(activity, info, name, options)
+    const { span, parentContext } =
+      this.#resume(activity, name, options) ??
+      (above === undefined
+        ? this.#startRoot(activity, info, name, options)
+        : { span: this.#tracer.startSpan(name, options, above.context), parentContext: above.context })
     return new SpanScope(this.#shared, activity, info, span, parentContext, clock)
+  }
+
+  /** A run that goes on is the span that it was: of the same id, beginning and parent. */
+  #resume(activity: Activity, name: string, options: SpanOptions): Started | undefined {
+    const resumed = 'resumed' in activity ? activity.resumed : undefined
+    const own = parseTraceparent(resumed?.traceparent)
+    if (own === undefined) return undefined
+    const active = context.active()
+    const startTime = hrTime(resumed?.startedAt)
+    if (startTime !== undefined) {
+      const above = parseTraceparent(resumed?.parentTraceparent)
+      const parentContext = above === undefined ? ROOT_CONTEXT : trace.setSpanContext(active, above)
+      const again = { ...options, startTime, root: above === undefined }
+      const span = withIds(own, () => this.#tracer.startSpan(name, again, parentContext))
+      if (span.spanContext().spanId === own.spanId) return { span, parentContext }
+    }
+    // An SDK that makes ids of its own, or a state that an older version saved: what goes on lies below what was.
+    const parentContext = trace.setSpanContext(active, own)
+    return { span: this.#tracer.startSpan(name, options, parentContext), parentContext }
   }
 
   /** Once on the console: whoever may send a header could fill a log with it. */
@@ -61,12 +94,7 @@ export class SpanInstrument implements Instrument {
     console.warn(warning)
   }
 
-  #startRoot(
-    activity: Activity,
-    info: OperationInfo,
-    name: string,
-    options: SpanOptions,
-  ): { span: Span; parentContext: Context } {
+  #startRoot(activity: Activity, info: OperationInfo, name: string, options: SpanOptions): Started {
     const active = context.active()
     const given = activity.kind === 'operation' ? activity.traceparent : undefined
     if (given !== undefined) {

@@ -1,4 +1,4 @@
-import { type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
+import { type Context, context, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import { endOf } from '../spans/end.ts'
 import { noteOf } from '../spans/notes.ts'
@@ -12,6 +12,8 @@ import { formatTraceparent } from './traceparent.ts'
 export interface ScopeShared {
   readonly options: ResolvedTraceOptions
   readonly metrics: GenAiMetrics | undefined
+  /** Told of a span that another process ends. */
+  readonly handOver?: (span: Span) => void
 }
 
 /** An activity as a span, or, where another activity already has the span, as a part of it. */
@@ -25,6 +27,7 @@ export class SpanScope implements ActivityScope {
   /** On the monotonic clock; not read where nothing measures. */
   readonly #startedAt: number
   readonly #clock: SpanClock
+  readonly #parentContext: Context
   /** For an agent call: the operation that goes on in its span. */
   adopted = false
 
@@ -45,10 +48,16 @@ export class SpanScope implements ActivityScope {
     this.span = span
     this.context = contextIn(parentContext, span)
     this.#ownsSpan = ownsSpan
+    this.#parentContext = parentContext
   }
 
   get traceparent(): string {
     return formatTraceparent(this.span.spanContext())
+  }
+
+  get parentTraceparent(): string | undefined {
+    const above = trace.getSpanContext(this.#parentContext)
+    return above && formatTraceparent(above)
   }
 
   get clock(): SpanClock {
@@ -72,12 +81,19 @@ export class SpanScope implements ActivityScope {
     if (failure !== undefined) {
       this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
     }
+    // It goes on in another process, and is ended there: one run is one span.
+    if (isHandedOver(end)) return this.#shared.handOver?.(this.span)
     if (metrics !== undefined) {
       const durationMs = performance.now() - this.#startedAt
       metrics.record(this.activity, this.info, end, durationMs, failure?.type)
     }
     if (this.#ownsSpan) this.span.end(hrTime(timestamp) ?? this.#clock.now())
   }
+}
+
+/** Whether the run, or the call of an agent, waits for a human and goes on elsewhere. */
+function isHandedOver(end: ActivityEnd): boolean {
+  return (end.kind === 'operation' || end.kind === 'agent') && end.waitingFor !== undefined
 }
 
 /** An activity that has no span of its own: what happens in it belongs to its parent. */

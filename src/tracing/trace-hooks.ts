@@ -1,4 +1,4 @@
-import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
+import { createNoopMeter, metrics, type Span, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
 import { withEvents } from '../spans/event-activities.ts'
@@ -16,13 +16,22 @@ import { SpanInstrument } from './span-instrument.ts'
  * dispatcher.use(traceHooks({ tracer: provider.getTracer('my-app'), captureContent: true }))
  */
 export function traceHooks(options: TraceHooksOptions = {}): Plugin {
+  return tracedBy(options)
+}
+
+/** The same, for who keeps open spans: told of those that another process ends. */
+export function tracedBy(options: TraceHooksOptions, handOver?: (span: Span) => void): Plugin {
   const resolved = resolveTraceOptions(options)
   const tracer = options.tracer ?? trace.getTracer('hookspan')
   const meter = options.meter ?? metrics.getMeter('hookspan')
   // Without a meter provider there is nobody to record for.
   const records = meter !== false && meter !== createNoopMeter()
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
-  const instrument = new SpanInstrument(lightStarter(tracer), { options: resolved, metrics: recorder })
+  const instrument = new SpanInstrument(lightStarter(tracer), {
+    options: resolved,
+    metrics: recorder,
+    ...(handOver && { handOver }),
+  })
   setCarrier({ current: currentPlace })
   return { name: 'tracing', instrument: withEvents(instrument) }
 }

@@ -11,11 +11,11 @@ export interface SpanLine {
   readonly parentId?: string
 }
 
-const ASKED = `invoke_agent support
-  step 0
-    chat stateless
-    execute_tool delete_order
-      human_intervention`
+/** The run's own span is not among them: who parks a run leaves its end to the one that goes on. */
+const ASKED = `step 0
+  chat stateless
+  execute_tool delete_order
+    human_intervention`
 
 const RESUMED = `invoke_agent support
   step 0
@@ -27,7 +27,7 @@ const RESUMED = `invoke_agent support
 /**
  * A trace holds together when
  * - all its spans have the one trace id that follows from the operation's id;
- * - its root, with the span id that follows from it, was exported;
+ * - its root, with the span id that follows from it, was exported, by the process that ended the run;
  * - a span is missing only because it was open in the process that was killed; no other process leaves one behind;
  * - from each exported span the way up leads to the root over such missing ones and no other gap;
  * - no span id is used twice, but for the root's where the run was begun anew under its old operation id;

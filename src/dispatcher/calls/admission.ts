@@ -22,7 +22,7 @@ export function admit(core: OperationCore): Promise<unknown> {
 
 async function decideStart(core: OperationCore): Promise<unknown> {
   const { input } = core
-  const place = { traced: core.traced, stepIndex: undefined }
+  const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
   const decided = core.phase.name === 'new' ? await decide(core, 'onStart', input, place) : undefined
   if (isRefusal(decided)) core.requestStop(decided)
   core.phase.run()

@@ -1,7 +1,8 @@
 import type { ChainResult } from '../../gates/chain.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import type { AgentEnd } from '../plugins/instrument.ts'
+import { defined } from '../../internal/objects.ts'
+import type { AgentEnd, ResumedSpan } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
@@ -42,21 +43,27 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   readonly #name: string | undefined
   readonly #id: string
   readonly #callKey: string
+  readonly #remote: boolean
   /** The run of the agent was parked, and goes on: its gates have decided and its first hook has fired. */
   readonly #waited: WaitingCall | undefined
+  /** Epoch milliseconds. */
+  readonly #startedAt: number
   #instruction: string
   #subOperationId: string | undefined
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
-  constructor(core: OperationCore, site: CallSite, init: CallAgentInit, resumed?: WaitingCall) {
+  constructor(core: OperationCore, site: CallSite, init: CallAgentInit, taken?: WaitingCall) {
     const asked: unknown = init?.instruction
     if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
     const { agentName, instruction, remote = false } = init
     const agentId = init.agentId ?? agentName ?? 'agent'
-    const waited = resumed ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')
+    const waited = taken ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')
     const callKey = waited?.callKey ?? core.nextCallKey()
     const named = agentName === undefined ? {} : { agentName }
-    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote })
+    const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
+    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote, ...resumed })
+    this.#startedAt = waited?.span?.startedAt ?? core.record.clock()
+    this.#remote = remote
     this.#name = agentName
     this.#id = agentId
     this.#callKey = callKey
@@ -91,9 +98,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   protected effective(decided: ChainResult | undefined): CalledAgent {
     if (decided?.kind === 'proceed' && decided.changed) this.#instruction = String(decided.payload)
-    const parent = parentOf(this.core, this.traced, (id) => {
+    const started = (id: string) => {
       this.#subOperationId = id
-    })
+    }
+    const parent = parentOf(this.core, this.traced, started, this.#callKey)
     return { instruction: this.#instruction, parent }
   }
 
@@ -109,7 +117,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       const agentId = this.#id
       const apiName = this.#name ?? agentId
       const agent = { agentId, instruction: this.#instruction, ...(this.#name && { agentName: this.#name }) }
-      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', agent })
+      const { traceparent, parentTraceparent } = this.traced
+      const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
+      const kind = 'agent'
+      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind, agent, span })
     }
     return result
   }
@@ -120,12 +131,22 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     // A child of this process adds up its own calls.
     if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
     this.#subOperationId ??= child.subOperationId
-    core.emit('afterCallAgent', { ...this.#told(), ...child, executionTimeMs: this.elapsedMs })
+    core.emit('afterCallAgent', {
+      ...this.#told(),
+      ...this.decidedBy,
+      ...child,
+      executionTimeMs: this.elapsedMs,
+    })
     return { kind: 'agent', ...child, ...this.#sub() }
   }
 
   protected failed(error: unknown): AgentEnd {
-    const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+    const failure = {
+      ...this.decidedBy,
+      error,
+      errorType: errorType(error),
+      errorMessage: errorMessage(error),
+    }
     this.core.emit('onCallAgentError', { ...this.#told(), ...failure, executionTimeMs: this.elapsedMs })
     return { kind: 'agent', error, ...this.#sub() }
   }
@@ -141,6 +162,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       ...(this.#name !== undefined && { agentName: this.#name }),
       instruction: this.#instruction,
       callKey: this.#callKey,
+      ...(this.#remote && { remote: true }),
       ...this.#sub(),
     }
   }

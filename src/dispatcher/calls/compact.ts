@@ -1,5 +1,6 @@
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { CompactEnd } from '../plugins/instrument.ts'
+import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { HeldCall } from './held-call.ts'
@@ -23,6 +24,7 @@ export interface CompactResult {
 
 /** One compaction of the conversation. */
 export class CompactCall<R extends CompactResult> extends HeldCall<R, object, CompactEnd> {
+  readonly #callKey: string
   readonly #counts: CompactInit
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
@@ -32,7 +34,9 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
     }
     const { messageCount, tokenCount } = init
-    super(core, site, { kind: 'compact', messageCount, tokenCount })
+    const callKey = core.nextCallKey()
+    super(core, site, { kind: 'compact', callKey, messageCount, tokenCount })
+    this.#callKey = callKey
     this.#counts = { messageCount, tokenCount }
   }
 
@@ -48,6 +52,10 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
     return 'during the compaction'
   }
 
+  protected override place(): DecidedPlace {
+    return { ...super.place(), callKey: this.#callKey }
+  }
+
   protected payload(): CompactInit {
     return this.#counts
   }
@@ -57,7 +65,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
   }
 
   protected announce(): void {
-    this.core.emit('beforeCompact', { ...this.where, ...this.#counts })
+    this.core.emit('beforeCompact', { ...this.#told(), ...this.#counts })
   }
 
   protected finished(result: R): CompactEnd {
@@ -70,13 +78,17 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       tokensAfter: result?.tokensAfter ?? tokenCount,
       ...(result?.summary !== undefined && { summary: result.summary }),
     }
-    this.core.emit('afterCompact', { ...this.where, ...after })
+    this.core.emit('afterCompact', { ...this.#told(), ...this.decidedBy, ...after })
     return { kind: 'compact', ...after }
   }
 
   protected failed(error: unknown): CompactEnd {
     const failure = { error, errorType: errorType(error), errorMessage: errorMessage(error) }
-    this.core.emit('onCompactError', { ...this.where, ...failure, ...this.#counts })
+    this.core.emit('onCompactError', { ...this.#told(), ...this.decidedBy, ...failure, ...this.#counts })
     return { kind: 'compact', error }
+  }
+
+  #told() {
+    return { ...this.where, callKey: this.#callKey }
   }
 }

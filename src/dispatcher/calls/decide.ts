@@ -1,11 +1,7 @@
-import {
-  type ChainOptions,
-  type ChainResult,
-  type GateRecord,
-  isRefusal,
-  runChain,
-} from '../../gates/chain.ts'
+import { type ChainOptions, type ChainResult, isRefusal, runChain } from '../../gates/chain.ts'
+import { runsElsewhere } from '../../gates/gate.ts'
 import type { GatePoint } from '../../gates/index.ts'
+import type { GateRecord } from '../../hooks/index.ts'
 import { askHuman } from '../humans/ask-human.ts'
 import { incapable, incapableAt } from '../run/capabilities.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -23,7 +19,8 @@ export async function decide(
   // Plugged in while the run goes on: at its start it would have been refused.
   const refusal = incapableAt(core.init.adapter, point)
   if (refusal !== undefined) return refusal
-  const { traced, call: _call, parkable: _parkable, asked: _asked, settled: _settled, ...where } = place
+  const { traced, call: _call, gates: _told, parkable: _parkable, ...rest } = place
+  const { asked: _asked, settled: _settled, ...where } = rest
   const { traceparent } = traced
   const ctx = {
     point,
@@ -55,17 +52,19 @@ export async function decide(
 /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
 function inActivityOfItsOwn(
   core: OperationCore,
-  { traced }: DecidedPlace,
+  { traced, gates }: DecidedPlace,
 ): NonNullable<ChainOptions['around']> {
   return async (gate, point, run) => {
-    if (gate.runtime === undefined || gate.runtime === 'function') {
+    if (!runsElsewhere(gate)) {
       const verdict = await run()
+      gates.push(verdict.record)
       traced.annotate({ kind: 'gate', record: verdict.record })
       return verdict
     }
     const own = traced.open({ kind: 'gate', gateId: gate.id, point }, core.info, core.timestamp)
     const { traceparent } = own
     const verdict = await own.run(() => run(traceparent === undefined ? {} : { traceparent }))
+    gates.push(verdict.record)
     own.end({ kind: 'gate', gate: verdict.record }, core.timestamp)
     return verdict
   }

@@ -40,7 +40,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   protected abstract finished(result: R): E
 
   protected place(): DecidedPlace {
-    return { call: this, traced: this.traced, stepIndex: this.site.stepIndex }
+    return { call: this, traced: this.traced, gates: this.gates, stepIndex: this.site.stepIndex }
   }
 
   #announce(): void {

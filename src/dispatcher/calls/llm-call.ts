@@ -138,9 +138,9 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   #where(): DecidedPlace {
-    const { traced, provider, callKey } = this
+    const { traced, gates, provider, callKey } = this
     const { model } = this.init
-    return { call: this, traced, stepIndex: this.site.stepIndex, model, provider, callKey }
+    return { call: this, traced, gates, stepIndex: this.site.stepIndex, model, provider, callKey }
   }
 
   /** What a gate puts in the model's place. */

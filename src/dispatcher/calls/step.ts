@@ -50,7 +50,7 @@ class StepRun extends Bracket<StepEnd> {
       return
     }
     if (this.isOpen && core.decidesAt('afterStep')) {
-      const place = { call: this, traced, stepIndex: state.stepIndex }
+      const place = { call: this, traced, gates: this.gates, stepIndex: state.stepIndex }
       const decided = await decide(core, 'afterStep', state.summary(), place)
       if (isRefusal(decided)) core.requestStop(decided)
     }
@@ -66,6 +66,7 @@ class StepRun extends Bracket<StepEnd> {
       stepIndex: this.state.stepIndex,
       ...this.#typed,
       ...this.state.summary(),
+      ...this.decidedBy,
       executionTimeMs: this.elapsedMs,
       ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
     }))

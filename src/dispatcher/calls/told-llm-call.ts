@@ -86,7 +86,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     core.tell('afterLlmCall', () => {
       const { kind: _kind, reading: _reading, ...shared } = end
       const { response } = reading
-      return { ...this.#told(), ...shared, response, executionTimeMs: this.elapsedMs }
+      return { ...this.#told(), ...this.decidedBy, ...shared, response, executionTimeMs: this.elapsedMs }
     })
     return end
   }
@@ -105,6 +105,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
     core.emit('onLlmCallError', {
       ...this.#told(),
+      ...this.decidedBy,
       ...came,
       error,
       errorType: errorType(error),
@@ -121,15 +122,16 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   #told() {
-    const { stepIndex } = this.site
-    const { model, operationName } = this.init
+    const { model, operationName, serverAddress, serverPort } = this.init
     return {
-      ...(stepIndex !== undefined && { stepIndex }),
+      ...this.where,
       ...(operationName !== undefined && { operationName }),
       model,
       provider: this.provider,
       request: this.request,
       callKey: this.callKey,
+      ...(serverAddress !== undefined && { serverAddress }),
+      ...(serverPort !== undefined && { serverPort }),
     }
   }
 }

@@ -83,9 +83,10 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
       callIndex: waited?.callIndex ?? site.nextCallIndex(),
       toolCallId: init.toolCallId ?? callKey,
       callKey,
+      ...(init.description !== undefined && { description: init.description }),
     }
     if (waited === undefined && !core.ended) core.countToolCall()
-    super(core, site, activityOf(call, init.description))
+    super(core, site, activityOf(call))
     this.#waited = waited
     this.#asked = { request: waited?.request }
     this.#settled = [...(waited?.settled ?? [])]
@@ -206,6 +207,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     return decide(this.core, point, payload, {
       call: this,
       traced: this.traced,
+      gates: this.gates,
       stepIndex: this.site.stepIndex,
       identifier,
       source,
@@ -359,8 +361,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   #told(ending: ToolEnding<R>): ToolEnd {
-    const info = { stepIndex: this.site.stepIndex, elapsedMs: this.elapsedMs, origin: this.#origin }
-    return toldToolEnd(this.core, this.#call, ending, info)
+    return toldToolEnd(this.core, this.#call, ending, this, this.#origin)
   }
 
   protected failed(error: unknown): ToolEnd {
@@ -398,10 +399,8 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
 }
 
 /** Written out: spreading the call would cost as much as opening the span. */
-function activityOf(
-  { identifier, source, apiName, args, toolCallId, callIndex, callKey = '' }: ToolCallContext,
-  description: string | undefined,
-): Activity {
+function activityOf(call: ToolCallContext): Activity {
+  const { identifier, source, apiName, args, toolCallId, callIndex, callKey = '', description } = call
   const kind = 'tool'
   if (description === undefined) {
     return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex }

@@ -2,6 +2,7 @@ import type { Refusal } from '../../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
+import type { Bracket } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import {
   contentOf,
@@ -54,16 +55,18 @@ export function toldToolEnd<R>(
   core: OperationCore,
   call: ToolCallContext,
   ending: ToolEnding<R>,
-  { stepIndex, elapsedMs, origin }: ToolRunInfo,
+  run: ToolRun,
+  origin: MockOrigin | undefined,
 ): ToolEnd {
   const { outcome, success, mocked } = ending
   const shared = () => ({
     ...call,
-    ...(stepIndex !== undefined && { stepIndex }),
+    ...run.where,
+    ...run.decidedBy,
     mocked,
     ...(origin && { mockSource: origin.source }),
     ...(origin?.rule !== undefined && { mockRule: origin.rule }),
-    executionTimeMs: elapsedMs,
+    executionTimeMs: run.elapsedMs,
   })
   if (outcome.state === 'errored') {
     const { error } = outcome
@@ -84,11 +87,7 @@ export function toldToolEnd<R>(
 }
 
 /** What a call's end is told with. */
-export interface ToolRunInfo {
-  readonly stepIndex: number | undefined
-  readonly elapsedMs: number
-  readonly origin: MockOrigin | undefined
-}
+type ToolRun = Pick<Bracket<ToolEnd>, 'where' | 'decidedBy' | 'elapsedMs'>
 
 /** The end of a call as tracers see it. Its text is made only for those who capture content. */
 class ToolActivityEnd implements ToolEnd {

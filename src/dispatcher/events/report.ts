@@ -1,6 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
-import type { GateRecord } from '../../gates/chain.ts'
-import type { AnyHookType, ApprovalOutcome } from '../../hooks/index.ts'
+import type { AnyHookType, ApprovalOutcome, GateRecord } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 

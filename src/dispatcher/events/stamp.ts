@@ -13,28 +13,39 @@ export type Detach = (event: HookEvent) => void
  */
 const DETACH: Partial<Record<AnyHookType, Detach>> = {
   afterStep: detaching((event) => {
+    detachGates(event)
     if (isObject(event.toolCalls)) event.toolCalls = snapshot(event.toolCalls)
-    if (isObject(event.usage)) event.usage = snapshot(event.usage)
+    detachUsage(event)
   }),
   onComplete: detaching((event) => {
+    detachGates(event)
     if (isObject(event.totals)) event.totals = snapshot(event.totals)
   }),
   beforeToolCall: detaching(detachArgs),
   afterToolCall: detaching((event) => {
+    detachGates(event)
     detachArgs(event)
     if (isObject(event.result)) event.result = snapshot(event.result)
   }),
-  onToolCallError: detaching(detachArgs),
+  onToolCallError: detaching((event) => {
+    detachGates(event)
+    detachArgs(event)
+  }),
   beforeHumanIntervention: detaching((event) => {
     if (isObject(event.pendingTools)) event.pendingTools = snapshot(event.pendingTools)
   }),
   afterHumanIntervention: detaching(detachToolCallIds),
   onStopByHumanIntervention: detaching(detachToolCallIds),
+  afterCompact: detaching(detachGates),
+  onCompactError: detaching(detachGates),
   afterCallAgent: detaching((event) => {
-    if (isObject(event.usage)) event.usage = snapshot(event.usage)
+    detachGates(event)
+    detachUsage(event)
   }),
+  onCallAgentError: detaching(detachGates),
   onStart: detaching((event) => {
     if (isObject(event.input)) event.input = snapshot(event.input)
+    if (isObject(event.attributes)) event.attributes = snapshot(event.attributes)
   }),
   beforeLlmCall: detaching(detachRequest),
   afterLlmCall: detaching(detachReply),
@@ -53,14 +64,23 @@ function detachToolCallIds(event: Loose): void {
   if (isObject(event.toolCallIds)) event.toolCallIds = snapshot(event.toolCallIds)
 }
 
-function detachRequest(event: Loose): void {
-  if (isObject(event.request)) event.request = snapshot(event.request)
+function detachGates(event: Loose): void {
+  if (isObject(event.gates)) event.gates = snapshot(event.gates)
+}
+
+function detachUsage(event: Loose): void {
+  if (isObject(event.usage)) event.usage = snapshot(event.usage)
 }
 
 function detachReply(event: Loose): void {
+  detachGates(event)
   detachRequest(event)
   if (isObject(event.response)) event.response = snapshot(event.response)
-  if (isObject(event.usage)) event.usage = snapshot(event.usage)
+  detachUsage(event)
+}
+
+function detachRequest(event: Loose): void {
+  if (isObject(event.request)) event.request = snapshot(event.request)
 }
 
 function isObject(value: unknown): value is object {
@@ -92,10 +112,11 @@ export function stampEvent(
     schemaVersion: EVENT_SCHEMA_VERSION,
     rootOperationId: (init as Loose | undefined)?.rootOperationId ?? info.rootOperationId,
   }
-  const { parentOperationId, agentName, agentId, userId, conversationId } = info
+  const { parentOperationId, parentCallKey, agentName, agentId, userId, conversationId } = info
   if (parentOperationId !== undefined && event.parentOperationId === undefined) {
     event.parentOperationId = parentOperationId
   }
+  if (parentCallKey !== undefined && event.parentCallKey === undefined) event.parentCallKey = parentCallKey
   if (agentName !== undefined && event.agentName === undefined) event.agentName = agentName
   if (agentId !== undefined && event.agentId === undefined) event.agentId = agentId
   if (userId !== undefined && event.userId === undefined) event.userId = userId

@@ -1,4 +1,5 @@
 import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
+import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
@@ -30,19 +31,21 @@ export interface HumanAnswer {
 /** A human is asked: told when it begins, and once more when it is over. */
 export class HumanIntervention extends Bracket<HumanEnd> {
   readonly #toolCallIds: readonly string[]
+  readonly #request: { requestId?: string }
   /** Epoch milliseconds, where the question was asked before the run was parked: its first hook has fired. */
   readonly #askedAt: number | undefined
 
   constructor(core: OperationCore, place: Place, init: HumanInterventionInit, askedAt?: number) {
     const { pendingTools, instructions, requestId, expiresAt } = init
     const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
-    const activity = { kind: 'human', ...shown, ...(requestId !== undefined && { requestId }) } as const
-    super(core, place, activity, askedAt ?? core.timestamp)
+    const request = requestId === undefined ? {} : { requestId }
+    super(core, place, { kind: 'human', ...shown, ...request }, askedAt ?? core.timestamp)
+    this.#request = request
     this.#askedAt = askedAt
     this.#toolCallIds = pendingTools.map(({ toolCallId }) => toolCallId)
     if (askedAt !== undefined) return
     const expiry = expiresAt === undefined ? {} : { expiresAt }
-    core.emit('beforeHumanIntervention', { ...this.where, ...shown, ...expiry })
+    core.emit('beforeHumanIntervention', { ...this.where, ...shown, ...request, ...expiry })
   }
 
   protected get during(): string {
@@ -83,7 +86,15 @@ export class HumanIntervention extends Bracket<HumanEnd> {
     }
     const told = { ...this.where, ...given, toolCallIds: this.#toolCallIds }
     const outcome = outcomeOf(action, error)
-    core.emit('afterHumanIntervention', { ...told, action, outcome })
+    const refusal = code === undefined ? {} : { code }
+    core.emit('afterHumanIntervention', {
+      ...told,
+      ...this.#request,
+      ...refusal,
+      action,
+      outcome,
+      ...(error !== undefined && { errorMessage: errorMessage(error), errorType: errorType(error) }),
+    })
     if (stop) {
       const why = action === 'timeout' ? 'timeout' : 'rejected'
       core.emit('onStopByHumanIntervention', { ...told, reason: why })
@@ -93,7 +104,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
       action,
       approvalOutcome: outcome,
       ...given,
-      ...(code !== undefined && { code }),
+      ...refusal,
       ...(error !== undefined && { error }),
     }
   }

@@ -1,8 +1,8 @@
-import type { GateRecord } from '../../gates/chain.ts'
 import type {
   AnyHookType,
   ApprovalOutcome,
   CompletionReason,
+  GateRecord,
   HookEvent,
   HumanAction,
   LlmRequest,
@@ -21,6 +21,8 @@ export interface OperationInfo {
   readonly operationId: string
   readonly rootOperationId: string
   readonly parentOperationId?: string
+  /** Key of the call, in the parent, that runs this operation. */
+  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
@@ -68,7 +70,12 @@ export type Activity =
       readonly instructions?: string
       readonly requestId?: string
     }
-  | { readonly kind: 'compact'; readonly messageCount: number; readonly tokenCount: number }
+  | {
+      readonly kind: 'compact'
+      readonly callKey?: string
+      readonly messageCount: number
+      readonly tokenCount: number
+    }
   | {
       readonly kind: 'agent'
       readonly callKey: string
@@ -77,10 +84,12 @@ export type Activity =
       readonly instruction: string
       /** True when the child runs in another process, so that no operation of this process continues the span. */
       readonly remote: boolean
+      /** Set when the agent's run was parked, and goes on. */
+      readonly resumed?: ResumedSpan
     }
   | { readonly kind: 'gate'; readonly gateId: string; readonly point: string }
 
-/** Which span a run goes on in that was parked, or whose process died: it is one span, ended by whoever ends the run. */
+/** The span of a run that was parked, or whose process died: it is one span, ended by whoever ends the run. */
 export interface ResumedSpan {
   /** W3C trace context of the run's own span. */
   readonly traceparent?: string
@@ -189,6 +198,7 @@ export interface AgentEnd {
 export interface GateEnd {
   readonly kind: 'gate'
   readonly gate: GateRecord
+  /** A gate that fails decides all the same: the record tells. */
   readonly error?: undefined
 }
 

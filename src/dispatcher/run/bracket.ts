@@ -1,11 +1,11 @@
-import type { CompletionReason } from '../../hooks/index.ts'
+import type { CompletionReason, GateRecord } from '../../hooks/index.ts'
 import type { Activity, ActivityEnd } from '../plugins/instrument.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { runWithin } from './current.ts'
 import type { CallSite, OpenActivity, OperationCore } from './operation-core.ts'
 
 /** Where in a run something happens. */
-export type Place = Pick<CallSite, 'traced' | 'stepIndex'>
+export type Place = Pick<CallSite, 'traced' | 'stepIndex' | 'callKey'>
 
 /** A call that is decided, run and ended at different moments, by different functions. */
 export interface OpenedCall {
@@ -24,10 +24,13 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
   readonly site: S
   readonly traced: TracedActivity
   readonly #startedAt = performance.now()
+  readonly #key: string | undefined
+  #gates: GateRecord[] | undefined
 
   constructor(core: OperationCore, site: S, activity: Activity, timestamp = core.timestamp) {
     this.core = core
     this.site = site
+    this.#key = 'callKey' in activity ? activity.callKey : undefined
     this.traced = site.traced.open(activity, core.info, timestamp)
     core.track(this)
   }
@@ -55,10 +58,22 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
     return performance.now() - this.#startedAt
   }
 
-  /** The step that an event happens in, where it happens in one. */
-  get where(): { stepIndex?: number } {
-    const { stepIndex } = this.site
-    return stepIndex === undefined ? {} : { stepIndex }
+  /** The step and the call that an event happens in, where it happens in them. */
+  get where(): { stepIndex?: number; withinCallKey?: string } {
+    const { stepIndex, callKey } = this.site
+    const step = stepIndex === undefined ? {} : { stepIndex }
+    return callKey === undefined ? step : { ...step, withinCallKey: callKey }
+  }
+
+  /** Takes what gates decide about it. */
+  protected get gates(): GateRecord[] {
+    this.#gates ??= []
+    return this.#gates
+  }
+
+  /** What they decided, for its last event. */
+  get decidedBy(): { gates?: readonly GateRecord[] } {
+    return this.#gates === undefined || this.#gates.length === 0 ? {} : { gates: this.#gates }
   }
 
   /** Unless it has ended already. */
@@ -78,7 +93,7 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
 
   /** Runs code in it: what the code traces and calls becomes its child. */
   within<T>(fn: () => T): T {
-    return runWithin(this.core, this.site.stepIndex, this.traced, fn)
+    return runWithin(this.core, this.site.stepIndex, this.#key, this.traced, fn)
   }
 
   /** Gives what `body` gives. What it throws is how this fails. */

@@ -33,20 +33,23 @@ export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
 export function runWithin<T>(
   core: OperationCore,
   stepIndex: number | undefined,
+  callKey: string | undefined,
   traced: TracedActivity,
   fn: () => T,
 ): T {
-  return runAt(core, new InnerSite(traced, stepIndex), fn)
+  return runAt(core, new InnerSite(traced, stepIndex, callKey), fn)
 }
 
 class InnerSite implements CallSite {
   readonly traced: TracedActivity
   readonly stepIndex: number | undefined
+  readonly callKey: string | undefined
   #callIndex = 0
 
-  constructor(traced: TracedActivity, stepIndex: number | undefined) {
+  constructor(traced: TracedActivity, stepIndex: number | undefined, callKey: string | undefined) {
     this.traced = traced
     this.stepIndex = stepIndex
+    this.callKey = callKey
   }
 
   nextCallIndex(): number {

@@ -1,5 +1,5 @@
 import type { ApprovalRequest } from '../../gates/index.ts'
-import type { ToolSource } from '../../hooks/index.ts'
+import type { GateRecord, ToolSource } from '../../hooks/index.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { OpenActivity } from './operation-core.ts'
 
@@ -8,6 +8,8 @@ export interface DecidedPlace {
   readonly traced: TracedActivity
   /** What is decided on: once it has been ended, nobody is to be asked about it. */
   readonly call?: OpenActivity
+  /** Takes what the gates decide. */
+  readonly gates: GateRecord[]
   readonly stepIndex: number | undefined
   readonly identifier?: string
   readonly source?: ToolSource

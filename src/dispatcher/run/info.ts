@@ -13,10 +13,12 @@ export function infoOf(
   const userId = init.userId ?? parent?.userId ?? resume?.userId
   const conversationId = init.conversationId ?? parent?.conversationId ?? resume?.conversationId
   const parentOperationId = parent?.operationId ?? resume?.parentOperationId
+  const parentCallKey = parent?.callKey ?? resume?.parentCallKey
   return {
     operationId,
     rootOperationId: parent?.rootOperationId ?? resume?.rootOperationId ?? parentOperationId ?? operationId,
     ...(parentOperationId !== undefined && { parentOperationId }),
+    ...(parentCallKey !== undefined && { parentCallKey }),
     ...(agentName !== undefined && { agentName }),
     ...(agentId !== undefined && { agentId }),
     ...(userId !== undefined && { userId }),

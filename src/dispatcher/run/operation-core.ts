@@ -1,7 +1,14 @@
 import { orderGates } from '../../gates/chain.ts'
 import { decidesAt } from '../../gates/gate.ts'
 import type { Approver, Gate, GatePoint } from '../../gates/index.ts'
-import type { AnyHookType, CompletionReason, EventInit, RunTotals, TokenUsage } from '../../hooks/index.ts'
+import type {
+  AnyHookType,
+  CompletionReason,
+  EventInit,
+  GateRecord,
+  RunTotals,
+  TokenUsage,
+} from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
@@ -30,6 +37,8 @@ export interface OperationHost {
 export interface CallSite {
   readonly traced: TracedActivity
   readonly stepIndex: number | undefined
+  /** The call whose code makes them. */
+  readonly callKey?: string | undefined
   nextCallIndex(): number
   /** Told of each model call that ended, for the step's summary. */
   noteLlm?(reading: LlmReading, usage: TokenUsage | undefined, costUsd: number | undefined): void
@@ -81,6 +90,8 @@ export class OperationCore {
   steps = 0
   llmCalls = 0
   toolCalls = 0
+  /** What gates decided about the run itself. */
+  readonly gates: GateRecord[] = []
   usage: TokenUsage = NO_USAGE
   costUsd: number | undefined
 

@@ -18,6 +18,8 @@ import type { RunTree } from './run-tree.ts'
 export interface ParentOperation {
   readonly operationId: string
   readonly rootOperationId: string
+  /** Key of the call, unique in the caller's operation; absent where the caller starts the child outside of `callAgent`. */
+  readonly callKey?: string
   /** W3C trace context of the call. */
   readonly traceparent?: string
   /** Agent names from the root to the parent. */

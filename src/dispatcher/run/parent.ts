@@ -7,12 +7,14 @@ export function parentOf(
   core: OperationCore,
   traced: TracedActivity,
   started: (operationId: string) => void,
+  callKey?: string,
 ): ParentOperation {
   const { operationId, rootOperationId, userId, conversationId } = core.info
   const { traceparent } = traced
   const parent: ParentOperation = {
     operationId,
     rootOperationId,
+    ...(callKey !== undefined && { callKey }),
     ...(traceparent !== undefined && { traceparent }),
     agentPath: core.agentPath,
     ...(userId !== undefined && { userId }),

@@ -1,5 +1,6 @@
 import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
 import type { EventInit, TokenUsage, ToolSource } from '../../hooks/index.ts'
+import type { ResumedSpan } from '../plugins/instrument.ts'
 
 /** What continues an operation later, or elsewhere. Plain JSON, versioned. */
 export interface ParkedOperation {
@@ -7,6 +8,7 @@ export interface ParkedOperation {
   readonly operationId: string
   readonly rootOperationId: string
   readonly parentOperationId?: string
+  readonly parentCallKey?: string
   readonly agentName?: string
   readonly agentId?: string
   readonly userId?: string
@@ -63,6 +65,8 @@ export interface WaitingCall {
   readonly kind?: 'agent'
   /** Which agent was asked, and for what. */
   readonly agent?: { readonly agentId: string; readonly agentName?: string; readonly instruction: string }
+  /** Its span, which goes on with the agent's run. */
+  readonly span?: ResumedSpan
   /** The call runs already: its gates have decided and its first hooks have fired. */
   readonly running?: { readonly args: unknown; readonly approvedBy?: string }
   /**

@@ -31,7 +31,7 @@ export interface SpansResult {
 
 /**
  * Whether a trace has these spans, each expectation by a span of its own; further spans are allowed. Events, and a run
- * whose events are recorded, have the spans that would have been made of them, but none of gates.
+ * whose events are recorded, have the spans that would have been made of them.
  *
  * @throws HookspanError `TRAJECTORY_UNREADABLE` for what is no spans.
  */

@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
 import { assertGate } from '../../gates/gate.ts'
-import type { Gate } from '../../gates/index.ts'
-import { GATE_POINTS } from '../../gates/points.ts'
+import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'

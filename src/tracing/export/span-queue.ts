@@ -33,6 +33,8 @@ export interface ExportStats {
 export interface SpanSink {
   started(span: ReadableSpan): void
   ended(span: ReadableSpan): void
+  /** The span's run was parked: another process ends it. */
+  handedOver(span: ReadableSpan): void
   /** Everything that ended until now has been sent. */
   allSent(): void
 }
@@ -103,6 +105,11 @@ export class SpanQueue implements SpanProcessor {
     }
     const full = this.#queue.length >= this.#options.maxBatchSpans && this.#backoffMs === 0
     this.#schedule(full ? 0 : this.#options.delayMs)
+  }
+
+  /** Tells whoever keeps open spans that another process ends this one. */
+  handOver(span: ReadableSpan): void {
+    for (const sink of this.#sinks) guard(() => sink.handedOver(span))
   }
 
   stats(): ExportStats {

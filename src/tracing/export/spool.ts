@@ -49,6 +49,12 @@ export class Spool implements SpanSink {
     this.#write(span)
   }
 
+  /** Another process ends it: it is not interrupted with this one. */
+  handedOver(span: ReadableSpan): void {
+    this.#open.delete(span.spanContext().spanId)
+    this.#write(snapshotSpan(span, 'parked'))
+  }
+
   /** What was sent need not be kept; what is open is written again. */
   allSent(): void {
     ftruncateSync(this.#fd)

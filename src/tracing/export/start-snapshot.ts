@@ -2,8 +2,11 @@ import { hostname } from 'node:os'
 import { HOOKSPAN } from '../../spans/names.ts'
 import type { ReadableSpan } from './types.ts'
 
-/** A span as it is now, though it has not ended, marked so that the ended one replaces it. */
-export function snapshotSpan(span: ReadableSpan, state: 'started' | 'interrupted'): ReadableSpan {
+/**
+ * A span as it is now, though it has not ended, marked so that the ended one replaces it. A parked one has started, and
+ * does not die with its process: another one ends it.
+ */
+export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked' | 'interrupted'): ReadableSpan {
   const context = span.spanContext()
   return {
     name: span.name,
@@ -13,7 +16,7 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'interrupted
     startTime: span.startTime,
     endTime: span.startTime,
     status: span.status,
-    attributes: { ...span.attributes, [HOOKSPAN.spanState]: state },
+    attributes: { ...span.attributes, [HOOKSPAN.spanState]: state === 'parked' ? 'started' : state },
     links: span.links,
     events: [],
     duration: [0, 0],

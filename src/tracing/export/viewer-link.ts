@@ -18,6 +18,8 @@ export class ViewerLink implements SpanSink {
   #asking = false
   #askAtMs = 0
   #waiting = new Map<string, ReadableSpan>()
+  /** Those of them that another process ends. */
+  readonly #parked = new WeakSet<ReadableSpan>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(exporter: SpanExporter, tracesUrl: string) {
@@ -61,6 +63,12 @@ export class ViewerLink implements SpanSink {
     this.#waiting.delete(span.spanContext().spanId)
   }
 
+  /** It is shown as it is now, until another process ends it. */
+  handedOver(span: ReadableSpan): void {
+    this.started(span)
+    this.#parked.add(span)
+  }
+
   allSent(): void {}
 
   #flush(): void {
@@ -70,7 +78,9 @@ export class ViewerLink implements SpanSink {
       this.#waiting.clear()
       return
     }
-    const spans = [...this.#waiting.values()].map((span) => snapshotSpan(span, 'started'))
+    const spans = [...this.#waiting.values()].map((span) =>
+      snapshotSpan(span, this.#parked.has(span) ? 'parked' : 'started'),
+    )
     this.#waiting.clear()
     if (spans.length > 0) this.#exporter.export(spans, () => {})
   }
