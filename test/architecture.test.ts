@@ -147,6 +147,15 @@ describe('the sources', () => {
     expect([...to.keys()]).toEqual([])
   })
 
+  it('adapt a client in at most 60 lines, and import nothing of the mocks for it', () => {
+    const adapters = files.filter(
+      (path) => path.startsWith('adapters/') && !path.includes('generated-client/'),
+    )
+    for (const path of adapters) expect([path, text(path).split('\n').length <= 60]).toEqual([path, true])
+    const mocks = ours.filter(({ from, to }) => from.startsWith('adapters/') && to.startsWith('mock/'))
+    expect(mocks).toEqual([])
+  })
+
   it('use only packages that are declared', () => {
     const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
     const wrong = packages.filter(

@@ -1,1 +1,2 @@
-export { type ObserveOptions, observeOpenAI, unobserveOpenAI } from './observe-openai.ts'
+export type { ObserveOptions } from '../generated-client/observe-client.ts'
+export { observeOpenAI, unobserveOpenAI } from './observe-openai.ts'

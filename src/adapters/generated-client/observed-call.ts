@@ -8,25 +8,21 @@ import {
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import type { WireFormat } from '../../wire/format.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
-import { responses } from '../../wire/responses.ts'
 import { isStream } from '../../wire/watch-stream.ts'
-import { type RequestOptions, type ResponseProps, warnOnce } from './client.ts'
+import {
+  type ClientKind,
+  mendOf,
+  type ObservedApi,
+  type RequestOptions,
+  type ResponseProps,
+  warnOnce,
+} from './client.ts'
 import { StandIn } from './stand-in.ts'
 
 /** From where the call is made. Asked once the request is about to be made. */
 export type ObservedMaker = (request: LlmRequest) => CallMaker
-
-/** What kind of model call a request is. */
-export interface ObservedApi {
-  readonly format: WireFormat
-  /** @default 'chat' */
-  readonly operationName?: string
-  /** It is a compaction of the conversation, in which a model is called. */
-  readonly compacts?: boolean
-}
 
 type Send = (options: RequestOptions) => Promise<ResponseProps>
 
@@ -35,6 +31,7 @@ type Send = (options: RequestOptions) => Promise<ResponseProps>
  * client reads from it. Between the two halves it is one model call of an operation.
  */
 export class ObservedCall {
+  readonly #kind: ClientKind
   readonly #api: ObservedApi
   readonly #server: ModelServer
   #maker: ObservedMaker | undefined
@@ -48,7 +45,8 @@ export class ObservedCall {
   #read = false
   #stoodIn = false
 
-  constructor(api: ObservedApi, server: ModelServer, maker: ObservedMaker) {
+  constructor(kind: ClientKind, api: ObservedApi, server: ModelServer, maker: ObservedMaker) {
+    this.#kind = kind
     this.#api = api
     this.#server = server
     this.#maker = maker
@@ -123,7 +121,7 @@ export class ObservedCall {
   }
 
   #compacted(reply: unknown): void {
-    const { response, usage } = responses.read(asObject(reply) ?? {})
+    const { response, usage } = this.#api.format.read(asObject(reply) ?? {})
     this.#compaction?.resolve({
       messagesAfter: asList(asObject(reply)?.output).length,
       ...defined({
@@ -166,8 +164,8 @@ export class ObservedCall {
     const call = this.#call
     if (call === undefined) {
       warnOnce(
-        'hookspan: a call of an observed openai client did not pass the place where it is watched, so it makes no ' +
-          'hooks and no spans. Use openai 6 or 7, or update hookspan.',
+        `hookspan: a call of an observed ${this.#kind.name} client did not pass the place where it is watched, so it ` +
+          `makes no hooks and no spans. ${mendOf(this.#kind)}`,
       )
       return value
     }

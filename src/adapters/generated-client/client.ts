@@ -1,4 +1,6 @@
-import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorMessage } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
+import type { WireFormat } from '../../wire/format.ts'
 
 /** What the client makes of one request, before it reads the body. */
 export interface ResponseProps {
@@ -20,7 +22,7 @@ export interface ApiPromise extends Promise<unknown> {
   _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise
 }
 
-/** What is used of the `openai` client beside its public face; the same in majors 6 and 7. */
+/** What is used of such a client beside its public face. */
 export interface ClientInternals {
   readonly baseURL?: unknown
   post(path: string, options?: unknown): ApiPromise
@@ -33,7 +35,28 @@ export interface ClientInternals {
   getUserAgent?(): string
 }
 
-const KNOWN_MAJORS = [6, 7]
+/** One client of those that the same generator makes (Stainless): they differ in name, paths and wire formats. */
+export interface ClientKind {
+  /** The npm package. */
+  readonly name: string
+  /** The function that observes it, as messages name it. */
+  readonly observer: string
+  /** Major versions that were tried. */
+  readonly majors: readonly number[]
+  /** Which requests are model calls, by their path, and what they are. */
+  readonly apis: Readonly<Record<string, ObservedApi>>
+  /** An OpenTelemetry GenAI provider name, where the base URL tells none. */
+  readonly provider?: string
+}
+
+/** What kind of model call a request is. */
+export interface ObservedApi {
+  readonly format: WireFormat
+  /** @default 'chat' */
+  readonly operationName?: string
+  /** It is a compaction of the conversation, in which a model is called. */
+  readonly compacts?: boolean
+}
 
 /** The client's own word for its version. */
 function versionOf(client: Partial<ClientInternals>): string | undefined {
@@ -49,33 +72,35 @@ function versionOf(client: Partial<ClientInternals>): string | undefined {
  *
  * @throws HookspanError `INVALID_OPTION` when it is no client at all.
  */
-export function canObserve(client: unknown): client is ClientInternals {
+export function canObserve(client: unknown, kind: ClientKind): client is ClientInternals {
+  const { name, observer, majors } = kind
   if (typeof client !== 'object' || client === null) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `observeOpenAI expects an openai client, got ${describeValue(client)}.`,
-    )
+    throw expected(`the client of ${observer} to be one of the ${name} package`, client)
   }
   const internals = client as Partial<ClientInternals>
   const missing = (['post', 'makeRequest', 'withOptions'] as const).filter(
-    (name) => typeof internals[name] !== 'function',
+    (method) => typeof internals[method] !== 'function',
   )
   const version = versionOf(internals)
   if (missing.length > 0) {
     warnOnce(
-      `hookspan cannot observe this client (openai ${version ?? 'of unknown version'}): it has no ` +
-        `${missing.map((name) => `\`${name}()\``).join(', ')}. Its calls make no hooks and no spans. ` +
-        'Use openai 6 or 7, or update hookspan.',
+      `hookspan cannot observe this client (${name} ${version ?? 'of unknown version'}): it has no ` +
+        `${missing.map((method) => `\`${method}()\``).join(', ')}. Its calls make no hooks and no spans. ` +
+        mendOf(kind),
     )
     return false
   }
-  if (version === undefined || !KNOWN_MAJORS.includes(Number.parseInt(version, 10))) {
+  if (version === undefined || !majors.includes(Number.parseInt(version, 10))) {
     warnOnce(
-      `hookspan knows openai ${KNOWN_MAJORS.join(' and ')}, and this client is ${version ?? 'of unknown version'}. ` +
+      `hookspan knows ${name} ${majors.join(' and ')}, and this client is ${version ?? 'of unknown version'}. ` +
         'It is observed as if it were one of those: check that its calls show up, or update hookspan.',
     )
   }
   return true
+}
+
+export function mendOf({ name, majors }: ClientKind): string {
+  return `Use ${name} ${majors.join(' or ')}, or update hookspan.`
 }
 
 const warned = new Set<string>()

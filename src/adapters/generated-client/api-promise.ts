@@ -8,9 +8,7 @@ import type { ObservedCall } from './observed-call.ts'
 export function watchPromise(promise: ApiPromise, call: ObservedCall): ApiPromise {
   const { parseResponse } = promise
   if (typeof parseResponse !== 'function') {
-    warnOnce(
-      'hookspan: this openai client reads its replies in a way that hookspan does not know. Update hookspan.',
-    )
+    warnOnce('hookspan: this client reads its replies in a way that hookspan does not know. Update hookspan.')
     return promise
   }
   promise.parseResponse = async (by, props) => {

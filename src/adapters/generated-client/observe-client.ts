@@ -1,0 +1,146 @@
+import { currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
+import type { LlmRequest } from '../../hooks/index.ts'
+import { isThenable } from '../../internal/async.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+import { modelServer } from '../../wire/model-server.ts'
+import { replace, watchPromise } from './api-promise.ts'
+import {
+  type ClientInternals,
+  type ClientKind,
+  canObserve,
+  type ObservedApi,
+  type RequestOptions,
+  warnOfFailure,
+} from './client.ts'
+import { ObservedCall, type ObservedMaker } from './observed-call.ts'
+
+export interface ObserveOptions {
+  dispatcher: HookDispatcher
+  /**
+   * Where calls belong that are made outside of any running operation. Without it, each of them becomes an
+   * operation, and so a trace, of its own.
+   */
+  operation?: Operation
+  /** Names the operations that are made for single calls. */
+  agentName?: string
+  /** An OpenTelemetry GenAI provider name. @default told by the client's base URL, else `openai` */
+  provider?: string
+}
+
+const CALL = Symbol('hookspan.call')
+const DONE = 'observe-client:done'
+const FAILED = 'observe-client:failed'
+
+const observed = new WeakMap<object, { readonly dispatcher: HookDispatcher; readonly undo: () => void }>()
+
+/**
+ * Makes each model call of a client a model call of the operation that is running.
+ *
+ * @returns the same client.
+ * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.
+ */
+export function observeClient<C extends object>(client: C, options: ObserveOptions, kind: ClientKind): C {
+  if (typeof options?.dispatcher?.startOperation !== 'function') {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `${kind.observer} needs a \`dispatcher\`: new HookDispatcher().`,
+    )
+  }
+  if (!canObserve(client, kind)) return client
+  const before = observed.get(client)
+  if (before !== undefined && before.dispatcher !== options.dispatcher) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `This client is observed by another dispatcher. Call un${kind.observer}(client) first, or observe ` +
+        '`client.withOptions({})` made before.',
+    )
+  }
+  before?.undo()
+  observed.set(client, { dispatcher: options.dispatcher, undo: patch(client, options, kind) })
+  return client
+}
+
+/** Leaves the client as it was before. Calls in flight are watched to their end. */
+export function unobserveClient<C extends object>(client: C): C {
+  observed.get(client)?.undo()
+  observed.delete(client)
+  return client
+}
+
+function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKind): () => void {
+  const { post, makeRequest, withOptions } = client
+  const known = modelServer(client.baseURL)
+  const provider = options.provider ?? (known.provider === 'openai' ? kind.provider : undefined)
+  const server = { ...known, provider: provider ?? known.provider }
+
+  const undoPost = replace(client, 'post', (path, request) => {
+    const api = kind.apis[path]
+    // Whoever makes a model call by hand has announced it already.
+    if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
+    const call = new ObservedCall(kind, api, server, makerFrom(options, api))
+    return watchPromise(post.call(client, path, tagged(request, call)), call)
+  })
+
+  const undoMakeRequest = replace(client, 'makeRequest', async (request, retriesRemaining, retryOf) => {
+    const resolved = await request
+    const call = resolved[CALL] as ObservedCall | undefined
+    const send = (effective: RequestOptions) => makeRequest.call(client, effective, retriesRemaining, retryOf)
+    return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
+  })
+
+  const undoWithOptions = replace(client, 'withOptions', (changes) =>
+    observeClient(withOptions.call(client, changes), options, kind),
+  )
+
+  return () => {
+    for (const undo of [undoPost, undoMakeRequest, undoWithOptions]) undo()
+  }
+}
+
+/** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
+function makerFrom(options: ObserveOptions, { compacts = false }: ObservedApi): ObservedMaker {
+  const calls = currentCalls()
+  if (calls !== undefined) return () => calls
+  const { operation } = options
+  if (operation !== undefined && !operation.ended) return () => operation
+  return (request) => operationOfItsOwn(options, request, compacts)
+}
+
+/** An operation around a single call, that ends with it. */
+function operationOfItsOwn(
+  { dispatcher, agentName }: ObserveOptions,
+  request: LlmRequest,
+  compacts: boolean,
+): Operation {
+  const input = request.messages ?? request.input ?? request.prompt
+  const end = (finish: () => Promise<unknown>) => {
+    finish().catch((error: unknown) => warnOfFailure('an observed call could not be ended', error))
+  }
+  const fail = ({ error }: { readonly error?: unknown }) =>
+    end(() => Promise.resolve().then(() => operation.fail(error)))
+  const operation: Operation = dispatcher.startOperation({
+    ...(agentName !== undefined && { agentName }),
+    ...(input !== undefined && { input }),
+    hooks: compacts
+      ? [
+          { id: DONE, type: 'afterCompact', handler: () => end(() => operation.complete()) },
+          { id: FAILED, type: 'onCompactError', handler: fail },
+        ]
+      : [
+          {
+            id: DONE,
+            type: 'afterLlmCall',
+            handler: ({ response }) => end(() => operation.complete(defined({ content: response.content }))),
+          },
+          { id: FAILED, type: 'onLlmCallError', handler: fail },
+        ],
+  })
+  return operation
+}
+
+function tagged(request: unknown, call: ObservedCall): unknown {
+  if (isThenable(request)) return request.then((options) => ({ ...(options as object), [CALL]: call }))
+  return { ...(request as object | undefined), [CALL]: call }
+}
