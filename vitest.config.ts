@@ -1,16 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-
-const src = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+import manifest from './package.json' with { type: 'json' }
 
 /** Tests import the package by its public names, as a user does; the names resolve to the sources. */
-const alias = [
-  { find: /^hookspan$/, replacement: src('index.ts') },
-  { find: /^hookspan\/openai$/, replacement: src('adapters/openai/index.ts') },
-  { find: /^hookspan\/adapter\/contract$/, replacement: src('adapter/contract/index.ts') },
-  { find: /^hookspan\/([a-z-]+)$/, replacement: src('$1/index.ts') },
-]
+const alias = Object.entries(manifest.exports).flatMap(([name, target]) => {
+  if (typeof target === 'string') return []
+  const source = target.default.replace(/^\.\/dist\/(.*)\.js$/, './src/$1.ts')
+  const replacement = fileURLToPath(new URL(source, import.meta.url))
+  return [{ find: new RegExp(`^hookspan${name.slice(1)}$`), replacement }]
+})
 
 /** Where `.ci/run` wants the counts of a run. */
 const report = process.env.HOOKSPAN_TEST_REPORT

@@ -29,13 +29,7 @@ export type AnyHookType = HookType | ExtendedHookType
 export type HookGroup = 'run' | 'step' | 'tool' | 'human' | 'compaction' | 'subAgent' | 'llm'
 
 /** Where each event stands in its activity, and of what kind that is. The one table: whatever goes by group reads it. */
-export const HOOK_GROUPS: {
-  readonly [T in AnyHookType]: {
-    readonly group: HookGroup
-    /** `end`: it was done; `failure`: it threw; `note`: one more thing is told of it. */
-    readonly moment: 'begin' | 'end' | 'failure' | 'note'
-  }
-} = {
+export const HOOK_GROUPS = {
   onStart: { group: 'run', moment: 'begin' },
   onComplete: { group: 'run', moment: 'end' },
   onError: { group: 'run', moment: 'note' },
@@ -56,6 +50,12 @@ export const HOOK_GROUPS: {
   beforeLlmCall: { group: 'llm', moment: 'begin' },
   afterLlmCall: { group: 'llm', moment: 'end' },
   onLlmCallError: { group: 'llm', moment: 'failure' },
+} as const satisfies {
+  readonly [T in AnyHookType]: {
+    readonly group: HookGroup
+    /** `end`: it was done; `failure`: it threw; `note`: one more thing is told of it. */
+    readonly moment: 'begin' | 'end' | 'failure' | 'note'
+  }
 }
 
 /** Whether `value` is one of the twenty hook types. */

@@ -8,6 +8,7 @@ import {
   cutEnd,
   errorOf,
   infoOf,
+  isCall,
   isEnd,
   keyOf,
   kindOf,
@@ -66,9 +67,6 @@ export class EventActivities {
   onEvent(event: HookEvent): void {
     const run = this.#runOf(event)
     switch (event.hookType) {
-      case 'onStart':
-      case 'onStopByHumanIntervention':
-        return
       case 'onError':
         run.failure = errorOf(event)
         return
@@ -85,7 +83,7 @@ export class EventActivities {
         return step?.end(stepEndOf(event), this.#timeOf(event))
       }
       default:
-        return this.#call(run, event)
+        if (isCall(event)) this.#call(run, event)
     }
   }
 

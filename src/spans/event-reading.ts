@@ -18,11 +18,12 @@ import {
 /** The kinds of activities that begin and end within an operation or a step. */
 export type CallKind = Exclude<Activity['kind'], 'operation' | 'step' | 'gate'>
 
-/** What is left without runs, steps and mere notes: a hook type that is new is one of these, and has to be read below. */
-type CallHookType = Exclude<
-  AnyHookType,
-  'onStart' | 'onComplete' | 'onError' | 'beforeStep' | 'afterStep' | 'onStopByHumanIntervention'
->
+type Placed = typeof HOOK_GROUPS
+
+/** What is left without runs, steps and mere notes: a hook type that is new and one of these has to be read below. */
+type CallHookType = {
+  [T in AnyHookType]: Placed[T] extends { group: 'run' | 'step' } | { moment: 'note' } ? never : T
+}[AnyHookType]
 
 export type CallEvent = HookEvent<CallHookType>
 export type CallEndEvent = HookEvent<Exclude<CallHookType, `before${string}`>>

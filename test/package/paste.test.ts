@@ -171,13 +171,10 @@ describe('in projects of other kinds', () => {
   })
   afterAll(() => view?.stop())
 
-  async function printAll(command: readonly string[], where = folder, extension = '.mjs') {
+  function printAll(command: readonly string[], where = folder, extension = '.mjs') {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: view.endpoint }
-    const all: string[] = []
-    for (const { saveAs } of scripts) {
-      all.push(await printed(where, [...command, saveAs.replace(/\.mjs$/, extension)], env))
-    }
-    return all
+    const names = scripts.map(({ saveAs }) => saveAs.replace(/\.mjs$/, extension))
+    return Promise.all(names.map((name) => printed(where, [...command, name], env)))
   }
 
   const expected = scripts.map(({ output }) => withoutIds(output))
