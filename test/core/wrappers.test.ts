@@ -1,6 +1,6 @@
 import type { HookEvent, Operation } from 'hookspan'
 import { describe, expect, it } from 'vitest'
-import { startWatched, turn } from './support.ts'
+import { never, startWatched, turn } from './support.ts'
 
 const boom = new Error('boom')
 
@@ -63,7 +63,16 @@ const WRAPPERS: Record<string, (op: Operation, fn: () => never) => Promise<unkno
     return 'result' in outcome ? outcome.result : outcome
   },
   callAgent: (op, fn) => op.callAgent({ agentName: 'a', instruction: 'x' }, fn),
-  compact: (op, fn) => op.compact({ messageCount: 1, tokenCount: 1 }, fn),
+  compact: (op, fn) => op.compact({ messageCount: compactions++, tokenCount: 1 }, fn),
+}
+
+/** Compactions have no key: they are told apart by what they are about. */
+let compactions = 0
+
+function keyOf(event: HookEvent): unknown {
+  if (event.hookType === 'beforeCompact') return event.messageCount
+  if (event.hookType === 'afterCompact') return event.messagesBefore
+  return 'callKey' in event ? event.callKey : event.stepIndex
 }
 
 const PAIRS: Record<string, [string, string[]]> = {
@@ -95,19 +104,30 @@ describe.each(Object.keys(WRAPPERS))('%s', (name) => {
     },
   )
 
-  it('ends when the run is aborted, although its function ignores the signal', async () => {
-    const controller = new AbortController()
-    const { op, types } = startWatched({ signal: controller.signal })
-    const endless = new Promise<never>(() => {})
-    const running = name === 'step' || name === 'compact' ? undefined : wrap(op, () => endless)
+  // A step is the runtime's own code: its calls are cut, it is not. It has tests of its own below.
+  if (name !== 'step') {
+    it('ends when the run is aborted, although its function ignores the signal', async () => {
+      const controller = new AbortController()
+      const { op, types } = startWatched({ signal: controller.signal })
+      const running = wrap(op, never)
+      await turn()
 
-    controller.abort(boom)
+      controller.abort(boom)
 
-    // A step and a compaction are the runtime's own code: their calls are cut, they themselves are not.
-    if (running === undefined) return
-    await expect(running).rejects.toBe(boom)
-    expect(types()).toEqual(['onStart', before, onError])
-  })
+      await expect(running).rejects.toBe(boom)
+      expect(types()).toEqual(['onStart', before, onError])
+    })
+
+    it('does not begin when the run was aborted before', async () => {
+      const { op, types } = startWatched({ signal: AbortSignal.abort(boom) })
+      let ran = 0
+
+      await expect(wrap(op, () => void ran++)).rejects.toBe(boom)
+
+      expect(ran).toBe(0)
+      expect(types()).toEqual(['onStart', before, onError])
+    })
+  }
 
   it.each(['interruptAll', 'shutdown', 'complete', 'fail'])(
     'ends before its operation does by %s',
@@ -134,20 +154,21 @@ describe.each(Object.keys(WRAPPERS))('%s', (name) => {
 
   it('keeps calls that run at once apart', async () => {
     const { op, events } = startWatched()
+    const [first, second, third] = [1, 2, 3].map(() => Promise.withResolvers<string>())
+    const running = [first, second, third].map((settled) => wrap(op, () => settled?.promise))
+    await turn()
 
-    const values = await Promise.all(
-      [30, 10, 20].map((ms) => wrap(op, () => new Promise((resolve) => setTimeout(() => resolve(ms), ms)))),
-    )
+    for (const [settled, value] of [[second, 'b'] as const, [third, 'c'] as const, [first, 'a'] as const]) {
+      settled?.resolve(value)
+      await turn()
+    }
 
-    expect(values).toEqual([30, 10, 20])
-    const types = events.map(({ hookType }) => hookType)
-    expect(types.filter((type) => type === before)).toHaveLength(3)
-    expect(types.filter((type) => type === after)).toHaveLength(3)
-    if (name === 'compact') return
-    const key = (event: HookEvent) => ('callKey' in event ? event.callKey : event.stepIndex)
-    const keys = (type: string) => events.filter(({ hookType }) => hookType === type).map(key)
-    expect(new Set(keys(before)).size).toBe(3)
-    expect(keys(after as string).sort()).toEqual(keys(before).sort())
+    expect(await Promise.all(running)).toEqual(['a', 'b', 'c'])
+    const keys = (type: string) => events.filter(({ hookType }) => hookType === type).map(keyOf)
+    const [one, two, three] = keys(before)
+    expect(new Set([one, two, three]).size).toBe(3)
+    expect(keys(before)).toHaveLength(3)
+    expect(keys(after as string)).toEqual([two, three, one])
   })
 
   it('refuses to run after the end', async () => {
@@ -159,6 +180,35 @@ describe.each(Object.keys(WRAPPERS))('%s', (name) => {
 
     expect(ran).toBe(0)
     expect(types()).toEqual(['onStart', 'onComplete'])
+  })
+})
+
+describe('a step whose run is aborted', () => {
+  it('goes on until its function is done, while its calls are cut', async () => {
+    const controller = new AbortController()
+    const { op, types } = startWatched({ signal: controller.signal })
+    const cut: unknown[] = []
+    const step = op.step(async (step) => {
+      cut.push((await step.toolCall({ apiName: 'tool', args: {} }, never)).state)
+      cut.push(await step.llmCall({ model: 'm', request: {} }, never).catch((error) => error))
+      return 'its own end'
+    })
+    await turn()
+
+    controller.abort(boom)
+
+    expect(await step).toBe('its own end')
+    expect(cut).toEqual(['errored', boom])
+    const calls = ['beforeToolCall', 'onToolCallError', 'beforeLlmCall', 'onLlmCallError']
+    expect(types()).toEqual(['onStart', 'beforeStep', ...calls, 'afterStep'])
+  })
+
+  it('begins all the same, as a runtime may have to tidy up', async () => {
+    const { op, types } = startWatched({ signal: AbortSignal.abort(boom) })
+
+    expect(await op.step(() => 'tidied')).toBe('tidied')
+
+    expect(types()).toEqual(['onStart', 'beforeStep', 'afterStep'])
   })
 })
 
