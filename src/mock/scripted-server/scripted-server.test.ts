@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import OpenAI from 'openai'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   type ScriptedServer,
   type ScriptedStep,
@@ -304,7 +304,8 @@ describe.each(Object.entries(transports))('the scripted model %s', (_, start) =>
 
     const abort = new AbortController()
     const waiting = client.chat.completions.create(ask, { signal: abort.signal })
-    setTimeout(() => abort.abort(), 20)
+    await vi.waitUntil(() => report.requests.length === 2, { timeout: 20_000, interval: 5 })
+    abort.abort()
 
     await expect(waiting).rejects.toThrow(OpenAI.APIUserAbortError)
     report.assertDone()
