@@ -2,12 +2,7 @@ import { createRequire } from 'node:module'
 import { HookspanError } from '../internal/errors.ts'
 
 /** What the commands that run agents need beside hookspan itself. */
-const NEEDED = [
-  'openai',
-  '@opentelemetry/api',
-  '@opentelemetry/sdk-node',
-  '@opentelemetry/exporter-trace-otlp-http',
-]
+const NEEDED = ['openai', '@opentelemetry/api', '@opentelemetry/sdk-node']
 
 /**
  * Says at once all that is missing, rather than one package after the other.

@@ -78,9 +78,9 @@ describe('an optional peer that is missing', () => {
       'npm install openai',
     ],
     [
-      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/sdk-node',
       `const { startTracing } = await import('hookspan/tracing'); startTracing({ serviceName: 's' })`,
-      'npm install @opentelemetry/api @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-http',
+      'npm install @opentelemetry/api @opentelemetry/sdk-node',
     ],
   ])('%s is asked for by the line to type', async (_name, code, line) => {
     const report = `try { ${code}; console.log('no error') } catch (error) { console.log(error.code, error.message) }`

@@ -12,16 +12,8 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const SDKS = {
-  '3.x': [
-    '@opentelemetry/api@1.10',
-    '@opentelemetry/sdk-node@0.301',
-    '@opentelemetry/exporter-trace-otlp-http@0.301',
-  ],
-  '2.x': [
-    '@opentelemetry/api@1.9',
-    '@opentelemetry/sdk-node@0.223',
-    '@opentelemetry/exporter-trace-otlp-http@0.223',
-  ],
+  '3.x': ['@opentelemetry/api@1.10', '@opentelemetry/sdk-node@0.301'],
+  '2.x': ['@opentelemetry/api@1.9', '@opentelemetry/sdk-node@0.223'],
 }
 
 describe.each(Object.entries(SDKS))('OpenTelemetry SDK %s', (_version, packages) => {

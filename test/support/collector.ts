@@ -53,7 +53,12 @@ export async function startCollector(port = 0) {
       const deadline = Date.now() + timeoutMs
       while (!condition()) {
         if (Date.now() > deadline)
-          throw new Error(`Gave up waiting; received: ${spans.map((s) => s.name).join(', ')}`)
+          throw new Error(
+            `Gave up waiting; received: ${spans
+              .map((s) => s.name)
+              .join(', ')
+              .slice(0, 2_000)}`,
+          )
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },

@@ -1,30 +1,21 @@
-import { DiagLogLevel, diag } from '@opentelemetry/api'
 import { HookDispatcher } from '../../dispatcher/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
-import { defined } from '../../internal/objects.ts'
-import { requirePeer } from '../../internal/require-peer.ts'
+import { otlpSender } from '../../tracing/export/otlp-sender.ts'
+import { otlpTarget } from '../../tracing/export/otlp-target.ts'
+import type { Answer } from '../../tracing/export/parcel.ts'
 import { type ReadableSpan, type SpanExporter, startTracing } from '../../tracing/index.ts'
 import { collectorAt } from '../../tracing/links/collector.ts'
-import type { ExportAnswer } from './export-answer.ts'
 import type { Finding } from './finding.ts'
 import { mendOf } from './mends.ts'
 
-const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
-
-/** Sends one real span with the real exporter, and explains the answer. */
+/** Sends one real span as `startTracing()` would, and explains the answer. */
 export async function checkDelivery(tracesUrl: string, timeoutMs: number): Promise<Finding[]> {
   const { span, traceId } = await testSpan()
-  const answer = await exportOnce(tracesUrl, span, timeoutMs)
-  if (answer.sent && answer.warnings.length === 0) {
+  const answer = await sendOnce(tracesUrl, span, timeoutMs)
+  if (answer.state === 'accepted' && answer.message === undefined) {
     const search = await collectorAt(tracesUrl)
     const page = search.found ? search.collector.pageOf(traceId) : undefined
     const where = page ?? `trace ${traceId}`
     return [{ check: 'delivery', state: 'ok', says: `the test span was taken: ${where}` }]
-  }
-  // The exporter does not say which status it gave up on.
-  if (answer.error && answer.error.code === undefined && /retryable/.test(answer.error.message)) {
-    const code = await statusOf(tracesUrl, timeoutMs)
-    if (code !== undefined) answer.error.code = code
   }
   return [{ check: 'delivery', state: 'wrong', ...mendOf(answer, tracesUrl, timeoutMs) }]
 }
@@ -58,49 +49,12 @@ async function testSpan(): Promise<{ span: ReadableSpan; traceId: string }> {
   return { span, traceId: span.spanContext().traceId }
 }
 
-async function exportOnce(url: string, span: ReadableSpan, timeoutMs: number): Promise<ExportAnswer> {
-  const { OTLPTraceExporter } = requirePeer<{
-    OTLPTraceExporter: new (config: Record<string, unknown>) => SpanExporter
-  }>(EXPORTER, 'hookspan doctor')
-  const warnings: string[] = []
-  const note = (message: string, ...rest: unknown[]) =>
-    warnings.push(
-      [message, ...rest.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))].join(' '),
-    )
-  const ignore = () => {}
-  diag.setLogger(
-    { warn: note, error: ignore, info: ignore, debug: ignore, verbose: ignore },
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
-  )
-  const exporter = new OTLPTraceExporter({ url, timeoutMillis: timeoutMs })
+async function sendOnce(endpoint: string, span: ReadableSpan, timeoutMs: number): Promise<Answer> {
+  // What the environment says wrongly of it is told elsewhere.
+  const sender = otlpSender({ ...otlpTarget({ timeoutMs }, () => {}), url: endpoint })
   try {
-    const { code, error } = await new Promise<{ code: number; error?: Error }>((resolve) =>
-      exporter.export([span], resolve),
-    )
-    if (code === 0) return { sent: true, warnings }
-    const { code: cause, data } = (error ?? {}) as { code?: number | string; data?: string }
-    return {
-      sent: false,
-      warnings,
-      error: defined({ message: errorMessage(error), code: cause, body: data || undefined }),
-    }
+    return await sender.send([{ span, size: 0 }])
   } finally {
-    diag.disable()
-    await exporter.shutdown().catch(ignore)
-  }
-}
-
-async function statusOf(url: string, timeoutMs: number): Promise<number | undefined> {
-  try {
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"resourceSpans":[]}',
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    await answer.body?.cancel()
-    return answer.status
-  } catch {
-    return undefined
+    await sender.shutdown()
   }
 }

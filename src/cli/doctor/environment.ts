@@ -75,11 +75,11 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
     })
   }
   const protocol = process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? process.env.OTEL_EXPORTER_OTLP_PROTOCOL
-  if (protocol !== undefined && !protocol.startsWith('http/')) {
+  if (protocol && protocol !== 'http/json' && protocol !== 'http/protobuf') {
     findings.push({
       check: 'protocol',
       state: 'note',
-      says: `the environment asks for OTLP over "${protocol}"; hookspan sends http/json whatever it says`,
+      says: `the environment asks for OTLP over "${protocol}"; hookspan knows http/json, which it sends, and http/protobuf`,
       mend: 'Point it at the HTTP port of the collector, usually 4318.',
     })
   }

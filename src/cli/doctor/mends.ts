@@ -1,5 +1,5 @@
+import type { Answer } from '../../tracing/export/parcel.ts'
 import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
-import type { ExportAnswer } from './export-answer.ts'
 
 const GRPC_PORT = '4317'
 
@@ -9,23 +9,23 @@ interface Explained {
 }
 
 /** What an answer other than "taken" means, and what to do. */
-export function mendOf({ error, warnings }: ExportAnswer, tracesUrl: string, timeoutMs: number): Explained {
-  if (error === undefined) return mendOfWarning(warnings.join('; '))
-  const { message, code, body } = error
-  const said = body?.trim() ? `${message}: ${body.trim().slice(0, 200)}` : message
-  if (typeof code === 'number') return { says: `${code} ${said}`, mend: mendOfStatus(code, tracesUrl) }
-  return { says: said, mend: mendOfFailure(message, String(code ?? ''), tracesUrl, timeoutMs) }
+export function mendOf(answer: Answer, tracesUrl: string, timeoutMs: number): Explained {
+  if (answer.state === 'accepted') return mendOfWarning(answer)
+  const { message: says, status } = answer
+  if (status !== undefined) return { says, mend: mendOfStatus(status, tracesUrl) }
+  const code = answer.state === 'failed' ? (answer.code ?? '') : ''
+  return { says, mend: mendOfFailure(says, code, tracesUrl, timeoutMs) }
 }
 
-function mendOfWarning(warning: string): Explained {
-  if (/partial success/i.test(warning)) {
+function mendOfWarning({ rejected, message = '' }: Extract<Answer, { state: 'accepted' }>): Explained {
+  if (rejected > 0) {
     return {
-      says: `the collector took the request and rejected the span: ${warning}`,
+      says: `the collector took the request and rejected the span: ${message}`,
       mend: 'Read its reason: a processor or a limit of the collector drops spans.',
     }
   }
   return {
-    says: `something answered 200, but not as OTLP does: ${warning.slice(0, 200)}`,
+    says: `something answered 200, but not as OTLP does: ${message.slice(0, 200)}`,
     mend: 'Check the URL: a web page or a proxy seems to be there, and the collector elsewhere.',
   }
 }
@@ -42,7 +42,7 @@ function mendOfStatus(status: number, tracesUrl: string): string {
     return 'Raise the request limit of the collector or proxy (max_request_body_size), or lower `maxContentBytes` of startTracing().'
   }
   if (status === 415 || status === 400 || status === 422) {
-    return 'The receiver did not understand OTLP/JSON: check that it takes OTLP over HTTP with JSON, and that no proxy changes the body.'
+    return 'The receiver did not understand OTLP/JSON: check that it takes OTLP over HTTP with JSON (else set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf), and that no proxy changes the body.'
   }
   if (status === 429) return 'The collector takes no more for now: raise its rate limit, or send less.'
   if (status >= 300 && status < 400)
@@ -70,7 +70,7 @@ function mendOfFailure(message: string, code: string, tracesUrl: string, timeout
   if (/CERT|certificate|self-signed/i.test(`${code} ${message}`)) {
     return 'The certificate is not trusted here: set NODE_EXTRA_CA_CERTS to the CA’s file, or run Node with --use-system-ca.'
   }
-  if (/timed out/i.test(message) || code === 'ETIMEDOUT') {
+  if (/no answer within/.test(message) || code === 'ETIMEDOUT') {
     return `No answer from ${host} within ${timeoutMs} ms: check that the collector is not stuck, and that no firewall swallows the request.`
   }
   if (code === 'ECONNRESET' || /socket hang up/.test(message)) {

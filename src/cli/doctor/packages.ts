@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import type { Finding } from './finding.ts'
 
 const SDK = '@opentelemetry/sdk-node'
-const EXPORTER = '@opentelemetry/exporter-trace-otlp-http'
 const API = '@opentelemetry/api'
 
 const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
@@ -23,8 +22,7 @@ interface Installed {
 export function checkPackages(): Finding[] {
   const api = find(API, import.meta.url)
   const sdk = find(SDK, import.meta.url)
-  const exporter = find(EXPORTER, import.meta.url)
-  const missing = [...(api ? [] : [API]), ...(sdk ? [] : [SDK]), ...(exporter ? [] : [EXPORTER])]
+  const missing = [...(api ? [] : [API]), ...(sdk ? [] : [SDK])]
   const tracing: Finding =
     missing.length > 0
       ? {
@@ -36,24 +34,10 @@ export function checkPackages(): Finding[] {
       : {
           check: 'tracing-packages',
           state: 'ok',
-          says: `${SDK} ${sdk?.version}, ${EXPORTER} ${exporter?.version}, ${API} ${api?.version}`,
+          says: `${SDK} ${sdk?.version}, ${API} ${api?.version}`,
         }
-  const versions = sdk && exporter ? [...checkFamilies(sdk, exporter), ...checkApis(api, sdk)] : []
+  const versions = sdk ? checkApis(api, sdk) : []
   return [tracing, ...versions, ...OPTIONAL.map(checkOptional)]
-}
-
-/** Experimental packages say by their minor version which SDK they belong to: 0.2xx to 2.x, 0.3xx to 3.x. */
-function checkFamilies(sdk: Installed, exporter: Installed): Finding[] {
-  const family = ({ version }: Installed) => Math.floor(Number(version.split('.')[1]) / 100)
-  if (family(sdk) === family(exporter)) return []
-  return [
-    {
-      check: 'sdk-versions',
-      state: 'wrong',
-      says: `${SDK} ${sdk.version} is of SDK ${family(sdk)}.x, ${EXPORTER} ${exporter.version} of SDK ${family(exporter)}.x`,
-      mend: `Run: npm install ${SDK}@latest ${EXPORTER}@latest`,
-    },
-  ]
 }
 
 /** Spans are handed over through the API, so everybody must use the same copy, or at least not an older one. */

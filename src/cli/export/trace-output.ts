@@ -50,7 +50,7 @@ export async function openTraceOutput(options: TraceOutputOptions): Promise<Trac
     silence: search.found ? undefined : search,
     filePath: file?.path,
     finish(traceId) {
-      const text = jsonRequest(keeper.take(traceId))
+      const text = jsonRequest(keeper.take(traceId)).toString()
       file?.add(text)
       return JSON.parse(text) as OtlpTraces
     },

@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { within } from '../../internal/async.ts'
 
 /** What can end the operations that are still open. */
@@ -5,24 +6,36 @@ interface Interruptible {
   interruptAll(): void
 }
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/** SIGHUP: the terminal is closed. SIGBREAK: Ctrl-Break, on Windows. */
+const SIGNALS = [
+  'SIGTERM',
+  'SIGINT',
+  'SIGHUP',
+  ...(process.platform === 'win32' ? (['SIGBREAK'] as const) : []),
+] as const
 const DEADLINE_MS = 3_000
+
+export interface Ends {
+  /** At a signal. */
+  flush(): Promise<void>
+  /** When the process has nothing left to do. */
+  flushIdle(): Promise<void>
+  /** Runs while the process exits, so nothing that it leaves to be done later is done. */
+  lastChance(): void
+}
 
 /**
  * Delivers what waits before the process ends. At a signal, and at `process.exit()` or an exception that nobody
  * catches, the operations that are open end as interrupted first, so that no trace lacks its root.
  */
 export class ExitGuard {
-  readonly #flush: () => Promise<void>
-  readonly #lastChance: () => void
+  readonly #ends: Ends
   readonly #watched = new Set<Interruptible>()
   #flushing = false
   #installed = false
 
-  /** `lastChance`: runs while the process exits, so nothing that it leaves to be done later is done. */
-  constructor(flush: () => Promise<void>, lastChance: () => void) {
-    this.#flush = flush
-    this.#lastChance = lastChance
+  constructor(ends: Ends) {
+    this.#ends = ends
   }
 
   watch(dispatcher: Interruptible): void {
@@ -49,13 +62,13 @@ export class ExitGuard {
   readonly #onBeforeExit = (): void => {
     if (this.#flushing) return
     this.#flushing = true
-    void this.#flushWithin()
+    void flushWithin(this.#ends.flushIdle())
   }
 
   readonly #onExit = (): void => {
     try {
       for (const dispatcher of this.#watched) dispatcher.interruptAll()
-      this.#lastChance()
+      this.#ends.lastChance()
     } catch {
       // Losing spans must not become the reason for which a process fails.
     }
@@ -65,20 +78,29 @@ export class ExitGuard {
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
     const heardByOthers = process.listenerCount(signal) - 1 > guardListeners()
     for (const dispatcher of this.#watched) dispatcher.interruptAll()
-    void this.#flushWithin().then(() => {
+    void flushWithin(this.#ends.flush()).then(() => {
       // Theirs to end, and until then their shutdown makes spans that are delivered at the exit.
       if (heardByOthers) return
       // With no other handler the signal would have ended the process: let it.
       this.remove()
-      process.kill(process.pid, signal)
+      endBy(signal)
     })
   }
+}
 
-  async #flushWithin(): Promise<void> {
-    await within(
-      DEADLINE_MS,
-      this.#flush().catch(() => {}),
-    )
+async function flushWithin(flushed: Promise<void>): Promise<void> {
+  await within(
+    DEADLINE_MS,
+    flushed.catch(() => {}),
+  )
+}
+
+/** As the signal would have, without handlers. Windows can send itself no SIGBREAK and no SIGHUP. */
+function endBy(signal: NodeJS.Signals): void {
+  try {
+    process.kill(process.pid, signal)
+  } catch {
+    process.exit(128 + (constants.signals[signal] ?? 0))
   }
 }
 

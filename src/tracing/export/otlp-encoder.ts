@@ -16,7 +16,7 @@ export function otlpEncoder(protocol: OtlpProtocol): OtlpEncoder {
 
 const jsonEncoder: OtlpEncoder = {
   contentType: 'application/json',
-  encodeRequest: (spans) => Buffer.from(jsonRequest(spans)),
+  encodeRequest: jsonRequest,
 }
 
 const protobufEncoder: OtlpEncoder = {

@@ -2,7 +2,7 @@ import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
 import type { ReadableSpan } from './types.ts'
 
 /** What comes after the spans of `headOf`. */
-const TAIL = ']}]}]}'
+export const TAIL = ']}]}]}'
 
 interface Scope {
   readonly name: string
@@ -30,37 +30,42 @@ interface Link {
   readonly droppedAttributesCount?: number
 }
 
-/** A span that is JSON already, and the head of its request. */
+/** A span that is JSON already, in UTF-8, and the head of its request. */
 export interface SpanText {
   readonly head: string
-  readonly json: string
+  readonly json: Uint8Array
 }
 
 export function spanText(span: ReadableSpan): SpanText {
-  return { head: headOf(span), json: spanJson(span) }
+  return { head: headOf(span), json: Buffer.from(spanJson(span)) }
 }
 
 /** One OTLP/JSON request with all of the spans. */
-export function jsonRequest(spans: readonly ReadableSpan[]): string {
+export function jsonRequest(spans: readonly ReadableSpan[]): Buffer {
   return joinRequest(spans.map(spanText))
 }
 
 /** The same of spans that are JSON already. */
-export function joinRequest(spans: readonly SpanText[]): string {
-  const groups = new Map<string, string[]>()
+export function joinRequest(spans: readonly SpanText[]): Buffer {
+  const groups = new Map<string, Uint8Array[]>()
   for (const { head, json } of spans) {
     const group = groups.get(head)
     if (group === undefined) groups.set(head, [json])
-    else group.push(json)
+    else group.push(COMMA, json)
   }
-  const resources = [...groups].map(
-    ([head, jsons]) => head.slice(OPENING.length) + jsons.join(',') + TAIL.slice(0, -CLOSING.length),
-  )
-  return OPENING + resources.join(',') + CLOSING
+  const parts: Uint8Array[] = [Buffer.from(OPENING)]
+  for (const [head, jsons] of groups) {
+    if (parts.length > 1) parts.push(COMMA)
+    parts.push(Buffer.from(head.slice(OPENING.length)), ...jsons, END_OF_RESOURCE)
+  }
+  parts.push(Buffer.from(CLOSING))
+  return Buffer.concat(parts)
 }
 
 const OPENING = '{"resourceSpans":['
 const CLOSING = ']}'
+const END_OF_RESOURCE = Buffer.from(TAIL.slice(0, -CLOSING.length))
+const COMMA = Buffer.from(',')
 
 const heads = new WeakMap<object, WeakMap<object, string>>()
 
@@ -93,8 +98,11 @@ function schemaOf({ schemaUrl }: { readonly schemaUrl?: string }): string {
   return schemaUrl ? `,"schemaUrl":${text(schemaUrl)}` : ''
 }
 
+/** What a span has of its own. */
+export type SpanFields = Omit<ReadableSpan, 'duration' | 'ended' | 'resource' | 'instrumentationScope'>
+
 /** A span as an element of OTLP/JSON's `spans`. Has no line break in it. */
-export function spanJson(span: ReadableSpan): string {
+export function spanJson(span: SpanFields): string {
   const context = span.spanContext()
   const { parentSpanContext: parent, status, events, links } = span
   let json = `{"traceId":"${context.traceId}","spanId":"${context.spanId}"`

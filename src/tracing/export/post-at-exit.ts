@@ -1,27 +1,34 @@
 import { Worker } from 'node:worker_threads'
-
-/** What is posted while the process exits. */
-export interface LastPost {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly bodies: readonly string[]
-}
+import { gzipSync } from 'node:zlib'
+import { requestWriter } from './otlp-sender.ts'
+import type { OtlpTarget } from './otlp-target.ts'
+import type { Parcel } from './parcel.ts'
 
 const DONE = 0
 const DELIVERED = 1
 
 const POST = `
 const { workerData } = require('node:worker_threads')
-const { url, headers, bodies, shared } = workerData
+const { url, headers, tls, bodies, shared } = workerData
+const { Agent, request } = require(url.startsWith('https:') ? 'node:https' : 'node:http')
 const state = new Int32Array(shared)
-async function post() {
+const agent = new Agent({ keepAlive: true, maxSockets: 1, ...tls })
+const post = (body) => new Promise((resolve, reject) => {
+  const posted = request(url, { method: 'POST', agent, headers: { ...headers, 'content-length': body.byteLength } })
+  posted.once('error', reject)
+  posted.once('response', (response) => {
+    response.resume().once('end', () => resolve(response.statusCode)).once('error', reject)
+  })
+  posted.end(body)
+})
+async function postAll() {
   for (const body of bodies) {
-    const answer = await fetch(url, { method: 'POST', headers, body })
-    if (!answer.ok) return
+    const status = await post(body)
+    if (status < 200 || status > 299) return
     Atomics.add(state, ${DELIVERED}, 1)
   }
 }
-post().catch(() => {}).finally(() => {
+postAll().catch(() => {}).finally(() => {
   Atomics.store(state, ${DONE}, 1)
   Atomics.notify(state, ${DONE})
 })`
@@ -30,16 +37,19 @@ post().catch(() => {}).finally(() => {
  * Posts from within an `exit` handler, where nothing asynchronous of this thread runs any more: another thread does
  * it, and this one waits for it.
  *
- * @returns how many of the bodies were taken. Never throws.
+ * @returns how many of the batches were taken. Never throws.
  */
-export function postAtExit({ url, headers, bodies }: LastPost, timeoutMs: number): number {
+export function postAtExit(target: OtlpTarget, batches: readonly Parcel[][], timeoutMs: number): number {
   const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
   const state = new Int32Array(shared)
-  const json = { ...headers, 'content-type': 'application/json' }
   // Without what the application preloads: that may trace, too, or take longer than there is time.
   const { NODE_OPTIONS: _, ...env } = process.env
   try {
-    new Worker(POST, { eval: true, env, execArgv: [], workerData: { url, headers: json, bodies, shared } })
+    const { headers: own, write } = requestWriter(target)
+    const bodies = batches.map((batch) => (target.gzip ? gzipSync(write(batch)) : write(batch)))
+    const headers = { ...target.headers, ...own }
+    const workerData = { url: target.url, tls: target.tls, headers, bodies, shared }
+    new Worker(POST, { eval: true, env, execArgv: [], workerData })
     Atomics.wait(state, DONE, 0, timeoutMs)
   } catch {
     // No threads here, or not any more: nothing was delivered.

@@ -1,173 +1,271 @@
-import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
-import type { ExportResult, ReadableSpan, SpanExporter, SpanProcessor } from './types.ts'
-
-export interface SpanQueueOptions {
-  /** Spans kept in memory while the collector is away; past it the oldest are dropped and counted. @default 50_000 */
-  maxQueueSpans?: number
-  /** Spans per request. @default 512 */
-  maxBatchSpans?: number
-  /** Characters of attribute text per request, so that no request outgrows a collector's limit. @default 2_000_000 */
-  maxBatchChars?: number
-  /** Milliseconds between a span's end and its sending. @default 1_000 */
-  delayMs?: number
-  /** Milliseconds one request may take, the exporter's own retries included. @default 5_000 */
-  requestTimeoutMs?: number
-  /** Told, once per outage, that sending fails, and when it works again. */
-  onTrouble?: (message: string) => void
-}
-
-/** Says quickly that nobody listens, before a batch is handed to the exporter. */
-export type Probe = () => Promise<Error | undefined>
+import { Delivery, type ParcelSource } from './delivery.ts'
+import { joinRequest } from './otlp-json.ts'
+import { type Parcel, type SpanSender, sizeOf, textOf } from './parcel.ts'
+import type { QueueSettings } from './queue-options.ts'
+import type { Leftovers } from './spool/leftovers.ts'
+import type { SetAside } from './spool/set-aside.ts'
+import type { Spool } from './spool/spool.ts'
+import type { ReadableSpan, SpanProcessor } from './types.ts'
 
 export interface ExportStats {
-  /** Spans that wait to be sent. */
+  /** Spans that wait to be sent, in memory and in this process's part of `spoolDir`. */
   readonly queued: number
   readonly exported: number
-  /** Spans that were given up: the queue was full, or the collector refused them for good. */
+  /** Spans that were given up: the queue or the disk was full, or the collector refused them for good. */
   readonly dropped: number
+  /** Those of them that the collector took the request of, and not themselves (`partialSuccess`). Absent when none. */
+  readonly rejected?: number
   /** The last failure, until something was sent again. */
   readonly lastError?: string
+  /** With `spoolDir`. */
+  readonly spool?: {
+    /** What this process has on disk. */
+    readonly bytes: number
+    /** Records that can be delivered to nobody, and are kept in `set-aside.ndjson`. */
+    readonly setAside: number
+  }
 }
 
-/** What each queued span is told of, to keep a copy elsewhere. */
+/** Told of each span, beside the sending of it. */
 export interface SpanSink {
   started(span: ReadableSpan): void
   ended(span: ReadableSpan): void
   /** The span's run was parked: another process ends it. */
   handedOver(span: ReadableSpan): void
-  /** Everything that ended until now has been sent. */
-  allSent(): void
 }
 
-const FIRST_BACKOFF_MS = 500
-const LONGEST_BACKOFF_MS = 15_000
-const SUCCESS = 0
+/** What a `spoolDir` brings. */
+export interface Disk {
+  readonly spool: Spool
+  readonly leftovers: Leftovers
+  readonly setAside: SetAside
+}
+
+export interface SpanQueueInit {
+  readonly sender: SpanSender
+  readonly settings: Omit<QueueSettings, 'requestTimeoutMs'>
+  readonly disk?: Disk | undefined
+  readonly sinks?: readonly SpanSink[]
+  /** The sender wants the spans themselves, so that it pays to keep them beside their text. */
+  readonly keepsSpans: boolean
+}
+
+/** How often is looked for what other processes have left. */
+const LOOK_EVERY_MS = 5_000
+/** What is read from disk for a process that exits, which must not take long. */
+const MAX_PARCELS_AT_EXIT = 20_000
 
 /**
  * Sends spans in batches and keeps them while the collector is away: the stock processor drops a batch whose
- * sending failed. Never throws and never blocks whoever ends a span.
+ * sending failed. Memory is the fast path; with a spool, the disk has each span until it is delivered, and memory no
+ * more than it may. Never throws and never blocks whoever ends a span.
  */
 export class SpanQueue implements SpanProcessor {
-  readonly #exporter: SpanExporter
-  readonly #options: Required<Omit<SpanQueueOptions, 'onTrouble'>> & Pick<SpanQueueOptions, 'onTrouble'>
+  readonly #settings: SpanQueueInit['settings']
+  readonly #disk: Disk | undefined
   readonly #sinks: readonly SpanSink[]
-  readonly #probe: Probe | undefined
-  /** Somebody answered the last time. */
-  #healthy = false
-  #queue: ReadableSpan[] = []
-  #timer: NodeJS.Timeout | undefined
-  #sending: Promise<boolean> | undefined
-  /** Spans at the head of the queue that are on their way. */
+  readonly #keepsSpans: boolean
+  readonly #delivery: Delivery
+  /** In the order in which they are sent. Those with a place are in the order of their places. */
+  #waiting: Parcel[] = []
+  /** Parcels at the head of `#waiting` that are on their way. */
   #inFlight = 0
+  /** Some of those that wait may have no place, though the disk might take them by now. */
+  #mayLackPlace = false
+  #timer: NodeJS.Timeout | undefined
+  #lookTimer: NodeJS.Timeout | undefined
+  #sending: Promise<boolean> | undefined
+  /** What was sent last was not ours, and there may be more of it. */
+  #sentLeftover = false
+  /** Dropped because there was no room. */
+  #overflowed = 0
   #neverSent = 0
-  #backoffMs = 0
-  /** Smaller than `maxBatchSpans` while a span is searched that the collector refuses. */
-  #batchLimit = Number.POSITIVE_INFINITY
-  #exported = 0
-  #dropped = 0
-  #lastError: string | undefined
+  #keptOnDisk = 0
+  #ending: Promise<void> | undefined
   #closed = false
 
-  constructor(
-    exporter: SpanExporter,
-    options: SpanQueueOptions = {},
-    sinks: readonly SpanSink[] = [],
-    probe?: Probe,
-  ) {
-    this.#exporter = exporter
-    this.#probe = probe
+  constructor({ sender, settings, disk, sinks = [], keepsSpans }: SpanQueueInit) {
+    this.#settings = settings
+    this.#disk = disk
     this.#sinks = sinks
-    this.#options = {
-      maxQueueSpans: 50_000,
-      maxBatchSpans: 512,
-      maxBatchChars: 2_000_000,
-      delayMs: 1_000,
-      requestTimeoutMs: 5_000,
-      ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
-    }
-    for (const [name, value] of Object.entries(this.#options)) {
-      if (name !== 'onTrouble') assertAmount(`queue.${name}`, value, name === 'delayMs' ? 0 : 1)
+    this.#keepsSpans = keepsSpans
+    this.#delivery = new Delivery(sender, {
+      ...settings,
+      onTrouble: (message) => this.#tell(message),
+      kept: () => `${this.#pending} spans are kept ${disk ? 'in `spoolDir`' : 'in memory'} and sent later.`,
+    })
+    if (disk !== undefined) {
+      this.#lookTimer = setInterval(() => this.#look(), LOOK_EVERY_MS)
+      this.#lookTimer.unref()
+      this.#schedule(0)
     }
   }
 
   onStart(span: ReadableSpan): void {
+    if (this.#closed || !isSampled(span)) return
     for (const sink of this.#sinks) guard(() => sink.started(span))
+    guard(() => this.#disk?.spool.started(span))
   }
 
   onEnd(span: ReadableSpan): void {
-    if (this.#closed || (span.spanContext().traceFlags & 1) === 0) return
+    if (this.#closed || !isSampled(span)) return
     for (const sink of this.#sinks) guard(() => sink.ended(span))
-    this.#queue.push(span)
-    const excess = this.#queue.length - this.#inFlight - this.#options.maxQueueSpans
-    if (excess > 0) {
-      this.#queue.splice(this.#inFlight, excess)
-      this.#dropped += excess
-    }
-    const full = this.#queue.length >= this.#options.maxBatchSpans && this.#backoffMs === 0
-    this.#schedule(full ? 0 : this.#options.delayMs)
+    guard(() => {
+      if (this.#disk === undefined) this.#waiting.push({ span, size: sizeOf(span) })
+      else this.#spool(span, this.#disk.spool)
+      this.#makeRoom()
+    })
+    const full = this.#pending >= this.#settings.maxBatchSpans && this.#delivery.backoffMs === 0
+    this.#schedule(full ? 0 : this.#settings.delayMs)
   }
 
   /** Tells whoever keeps open spans that another process ends this one. */
   handOver(span: ReadableSpan): void {
+    if (this.#closed || !isSampled(span)) return
     for (const sink of this.#sinks) guard(() => sink.handedOver(span))
+    guard(() => this.#disk?.spool.handedOver(span))
   }
 
   stats(): ExportStats {
-    const { length: queued } = this.#queue
+    const { exported, dropped, rejected, lastError } = this.#delivery
+    const { spool, setAside } = this.#disk ?? {}
     return {
-      queued,
-      exported: this.#exported,
-      dropped: this.#dropped,
-      ...(this.#lastError !== undefined && { lastError: this.#lastError }),
+      queued: this.#pending + this.#keptOnDisk,
+      exported,
+      dropped: dropped + this.#overflowed + this.#neverSent + (spool?.dropped ?? 0),
+      ...(rejected > 0 && { rejected }),
+      ...(lastError !== undefined && { lastError }),
+      ...(spool && setAside && { spool: { bytes: spool.bytes, setAside: setAside.count } }),
     }
   }
 
   /** Sends what waits, once; gives up at the first failure. Never rejects. */
   async forceFlush(): Promise<void> {
-    while (this.#queue.length > 0 && (await this.#sendNext())) {}
+    while (this.#pending > 0 && (await this.#sendNext())) {}
     await this.#sending
   }
 
-  async shutdown(): Promise<void> {
+  /** The same, and then what dead processes left, until so many milliseconds have passed. Never rejects. */
+  async flushAll(deadlineMs: number): Promise<void> {
+    const until = performance.now() + deadlineMs
+    while (performance.now() < until && (await this.#sendNext())) {}
+    await this.#sending
+  }
+
+  shutdown(): Promise<void> {
+    this.#ending ??= this.#end()
+    return this.#ending
+  }
+
+  async #end(): Promise<void> {
     clearTimeout(this.#timer)
+    clearInterval(this.#lookTimer)
     await this.forceFlush()
-    this.#closed = true
-    clearTimeout(this.#timer)
-    this.#neverSent = this.#queue.length
-    this.#dropped += this.#neverSent
-    this.#queue = []
-    await this.#exporter.shutdown().catch(() => {})
+    this.#close()
+    await this.#delivery.shutdown()
   }
 
-  /** Spans that wait, and those that waited at the end. */
-  get undelivered(): number {
-    return this.#neverSent + this.#queue.length
+  /** Spans that no disk has and that will not be sent any more. */
+  get lost(): number {
+    return this.#neverSent
   }
 
-  /** Takes out all that waits, a request's worth each, for whoever can still send it while the process exits. */
-  takeBatches(): ReadableSpan[][] {
-    this.#closed = true
-    const batches: ReadableSpan[][] = []
-    while (this.#queue.length > 0) {
-      const batch = this.#nextBatch()
-      batches.push(batch)
-      this.#queue.splice(0, batch.length)
+  /**
+   * Takes out what waits, a request's worth each, for whoever can still send it while the process exits. `sent`: how many
+   * of the batches were.
+   */
+  sendAtExit(send: (batches: Parcel[][]) => number): void {
+    if (this.#closed) return
+    const { spool } = this.#disk ?? {}
+    while (spool !== undefined && spool.unreadCount > 0 && this.#waiting.length < MAX_PARCELS_AT_EXIT) {
+      const parcels = spool.readBack(this.#delivery.limits)
+      if (parcels.length === 0) break
+      this.#waiting.push(...parcels)
     }
-    return batches
+    const batches: Parcel[][] = []
+    for (let from = 0; from < this.#waiting.length; from += batches.at(-1)?.length ?? 1) {
+      batches.push(this.#batchFrom(from))
+    }
+    const sent = batches.length === 0 ? 0 : send(batches)
+    for (const batch of batches.slice(0, sent)) this.#settled(batch)
   }
 
-  /** Counts what could not be sent as undelivered. */
-  giveBack(batches: readonly ReadableSpan[][]): void {
-    for (const batch of batches) this.#neverSent += batch.length
+  /** Nothing is taken any more. What is on disk stays there; what is not is lost. */
+  closeAtExit(): void {
+    this.#close()
+  }
+
+  #close(): void {
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    clearInterval(this.#lookTimer)
+    this.#neverSent = this.#waiting.filter((parcel) => !this.#isOnDisk(parcel)).length
+    this.#keptOnDisk = this.#pending - this.#neverSent
+    this.#closed = true
+    this.#waiting = []
+    this.#disk?.spool.close()
+    this.#disk?.leftovers.close()
+  }
+
+  get #pending(): number {
+    return this.#waiting.length + (this.#closed ? 0 : (this.#disk?.spool.unreadCount ?? 0))
+  }
+
+  /** Onto the disk, and into memory where there is room and nothing older is on disk alone. */
+  #spool(span: ReadableSpan, spool: Spool): void {
+    if (this.#mayLackPlace && spool.isWritable) this.#placeWaiting(spool)
+    const written = spool.ended(span)
+    const parcel = this.#keepsSpans ? { ...written, span } : written
+    const isFull = this.#waiting.length - this.#inFlight >= this.#settings.maxQueueSpans
+    if (parcel.place !== undefined && (isFull || spool.unreadCount > 0)) return spool.leave([parcel])
+    this.#mayLackPlace ||= parcel.place === undefined
+    this.#waiting.push(parcel)
+  }
+
+  /** The disk takes something again: the newest of what it has not, so that places stay in order. */
+  #placeWaiting(spool: Spool): void {
+    const from = Math.max(this.#waiting.findLastIndex(({ place }) => place !== undefined) + 1, this.#inFlight)
+    const unplaced = this.#waiting.slice(from)
+    const placed = unplaced.findIndex((parcel) => !spool.keep(parcel))
+    this.#mayLackPlace = placed !== -1
+    if (spool.unreadCount === 0) return
+    // They come after what is on disk alone.
+    spool.leave(placed === -1 ? unplaced : unplaced.slice(0, placed))
+    this.#waiting.splice(from, placed === -1 ? unplaced.length : placed)
+  }
+
+  #makeRoom(): void {
+    const excess = this.#waiting.length - this.#inFlight - this.#settings.maxQueueSpans
+    if (excess <= 0) return
+    if (this.#leaveOnDisk()) return
+    this.#waiting.splice(this.#inFlight, excess)
+    this.#overflowed += excess
+  }
+
+  #isOnDisk(parcel: Parcel): boolean {
+    return this.#disk?.spool.has(parcel) ?? false
+  }
+
+  /** Lets go of all in memory that the disk has and that is not on its way. */
+  #leaveOnDisk(): boolean {
+    const onDisk = new Set(this.#waiting.slice(this.#inFlight).filter((parcel) => this.#isOnDisk(parcel)))
+    if (onDisk.size === 0) return false
+    this.#disk?.spool.leave([...onDisk])
+    this.#waiting = this.#waiting.filter((parcel) => !onDisk.has(parcel))
+    return true
+  }
+
+  #look(): void {
+    if (this.#disk?.leftovers.look(this.#disk.spool.path)) this.#schedule(0)
   }
 
   #schedule(delayMs: number): void {
     if (this.#sending !== undefined || this.#closed) return
+    const wait = Math.max(delayMs, this.#delivery.backoffMs)
     if (this.#timer !== undefined) {
-      if (delayMs > 0) return
+      if (wait > 0) return
       clearTimeout(this.#timer)
     }
-    const wait = Math.max(delayMs, this.#backoffMs)
     this.#timer = setTimeout(() => void this.#run(), wait)
     // A process that is done is not held by spans; beforeExit sends them.
     this.#timer.unref()
@@ -175,11 +273,15 @@ export class SpanQueue implements SpanProcessor {
 
   async #run(): Promise<void> {
     this.#timer = undefined
-    await this.#sendNext()
-    if (this.#queue.length > 0) this.#schedule(this.#options.delayMs)
+    if (this.#closed) return
+    this.#sentLeftover = false
+    const isSettled = await this.#sendNext()
+    const goesOn = this.#pending >= this.#settings.maxBatchSpans || this.#sentLeftover
+    if (isSettled && goesOn) return this.#schedule(0)
+    if (this.#pending > 0 || this.#delivery.backoffMs > 0) this.#schedule(this.#settings.delayMs)
   }
 
-  /** Sends one batch. True when it left the queue, sent or given up. */
+  /** Sends one request's worth. True when it was settled, and the next may follow. */
   #sendNext(): Promise<boolean> {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined
@@ -188,116 +290,81 @@ export class SpanQueue implements SpanProcessor {
   }
 
   async #send(): Promise<boolean> {
-    const batch = this.#nextBatch()
-    if (batch.length === 0) return false
-    this.#inFlight = batch.length
-    await batch[0]?.resource.waitForAsyncAttributes?.()
-    const away = this.#healthy ? undefined : await this.#probe?.()
-    const result = away === undefined ? await this.#export(batch) : { code: 1, error: away }
-    this.#inFlight = 0
-    this.#healthy = result.code === SUCCESS
-    if (result.code === SUCCESS) {
-      this.#sent(batch.length)
-      return true
+    const own = this.#nextBatch()
+    if (own.length > 0) {
+      this.#inFlight = own.length
+      const isSettled = await this.#delivery.send(own, this.#own)
+      this.#inFlight = 0
+      if (!isSettled && this.#delivery.isHopeless) this.#giveUp()
+      return isSettled
     }
-    return this.#failed(batch, result.error)
+    const { leftovers, spool } = this.#disk ?? {}
+    if (!leftovers?.look(spool?.path)) return false
+    this.#sentLeftover = true
+    const left = leftovers.next(this.#delivery.limits)
+    return left.length === 0 || this.#delivery.send(left, this.#left)
   }
 
-  #nextBatch(): ReadableSpan[] {
-    const { maxBatchSpans, maxBatchChars } = this.#options
-    const batch: ReadableSpan[] = []
+  #nextBatch(): Parcel[] {
+    const { spool } = this.#disk ?? {}
+    if (this.#closed) return []
+    if (this.#waiting.length === 0 && spool !== undefined)
+      this.#waiting = spool.readBack(this.#delivery.limits)
+    return this.#batchFrom(0)
+  }
+
+  #batchFrom(from: number): Parcel[] {
+    const limits = this.#delivery.limits
     let chars = 0
-    for (const span of this.#queue) {
-      if (batch.length >= Math.min(maxBatchSpans, this.#batchLimit)) break
-      chars += sizeOf(span)
-      if (batch.length > 0 && chars > maxBatchChars) break
-      batch.push(span)
+    let to = from
+    for (; to < this.#waiting.length && to - from < limits.spans; to++) {
+      chars += (this.#waiting[to] as Parcel).size
+      if (to > from && chars > limits.chars) break
     }
-    return batch
+    return this.#waiting.slice(from, to)
   }
 
-  #export(batch: ReadableSpan[]): Promise<ExportResult> {
-    return new Promise((resolve) => {
-      // An exporter that never answers must not hold the queue for ever.
-      const timer = setTimeout(
-        () => resolve({ code: 1, error: new Error(`no answer within ${this.#options.requestTimeoutMs} ms`) }),
-        this.#options.requestTimeoutMs + 1_000,
-      )
-      timer.unref()
-      const done = (result: ExportResult) => {
-        clearTimeout(timer)
-        resolve(result)
-      }
-      try {
-        this.#exporter.export(batch, done)
-      } catch (error) {
-        done({ code: 1, error: error as Error })
-      }
-    })
+  #settled(parcels: readonly Parcel[]): void {
+    this.#waiting.splice(0, parcels.length)
+    this.#inFlight = Math.max(0, this.#inFlight - parcels.length)
+    this.#disk?.spool.settled(parcels)
   }
 
-  #sent(count: number): void {
-    this.#queue.splice(0, count)
-    this.#exported += count
-    this.#backoffMs = 0
-    this.#batchLimit *= 2
-    if (this.#lastError !== undefined) this.#tell('Spans are delivered again.')
-    this.#lastError = undefined
-    if (this.#queue.length === 0) for (const sink of this.#sinks) guard(() => sink.allSent())
+  readonly #own: ParcelSource = {
+    settled: (parcels) => this.#settled(parcels),
+    refused: (parcel, why) => this.#setAside(parcel, why),
   }
 
-  #failed(batch: ReadableSpan[], error: Error | undefined): boolean {
-    const status = (error as { code?: unknown } | undefined)?.code
-    const refused = status === 400 || status === 413 || status === 422
-    if (refused && batch.length > 1) return this.#sendHalves(batch)
-    if (refused) {
-      this.#queue.shift()
-      this.#dropped++
-    } else {
-      this.#backoffMs = Math.min(Math.max(this.#backoffMs * 2, FIRST_BACKOFF_MS), LONGEST_BACKOFF_MS)
-    }
-    if (this.#lastError === undefined) this.#tell(this.#trouble(status, error))
-    this.#lastError = `${status === undefined ? '' : `${status} `}${errorMessage(error)}`
-    return refused
+  readonly #left: ParcelSource = {
+    settled: (parcels) => this.#disk?.leftovers.settled(parcels),
+    refused: (parcel, why) => this.#setAside(parcel, why),
   }
 
-  /** One span the collector refuses must not take its neighbours along. */
-  #sendHalves(batch: ReadableSpan[]): boolean {
-    this.#batchLimit = Math.max(Math.floor(batch.length / 2), 1)
+  #setAside(parcel: Parcel, why: string): boolean {
+    if (this.#disk === undefined) return false
+    guard(() => this.#disk?.setAside.add(why, joinRequest([textOf(parcel)]).toString()))
     return true
   }
 
-  #trouble(status: unknown, error: Error | undefined): string {
-    const kept = `${this.#queue.length} spans are kept in memory and sent later.`
-    if (status === 401 || status === 403)
-      return `The collector refuses the credentials (${status}): check its headers. ${kept}`
-    if (status === 404) return `The collector has no OTLP endpoint there (404): check the URL. ${kept}`
-    if (status === 413)
-      return 'A span is too large for the collector (413) and was dropped: lower `maxContentBytes`.'
-    if (status === 400 || status === 422)
-      return `The collector refused a span (${status}) and it was dropped: ${errorMessage(error)}`
-    return `Spans cannot be delivered: ${errorMessage(error)}. ${kept}`
+  /** What waits in memory waits for nothing. */
+  #giveUp(): void {
+    this.#leaveOnDisk()
+    const count = this.#waiting.length
+    if (count === 0) return
+    this.#waiting = []
+    this.#overflowed += count
+    this.#tell(
+      `${count} spans were dropped: ${this.#delivery.lastError}. Nothing else was answered for a while.`,
+    )
   }
 
   #tell(message: string): void {
-    guard(() => this.#options.onTrouble?.(message))
+    guard(() => this.#settings.onTrouble(message))
   }
 }
 
-/** @throws HookspanError `INVALID_OPTION`. */
-function assertAmount(name: string, value: unknown, least: number): void {
-  if (typeof value === 'number' && value >= least) return
-  throw new HookspanError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` to be a number >= ${least}, got ${describeValue(value)}.`,
-  )
-}
-
-/** About how much text a span carries; exact sizes would cost a serialization. */
-function sizeOf(span: ReadableSpan): number {
-  let chars = 500
-  for (const value of Object.values(span.attributes)) if (typeof value === 'string') chars += value.length
-  return chars
+function isSampled(span: ReadableSpan): boolean {
+  return (span.spanContext().traceFlags & 1) === 1
 }
 
 function guard(fn: () => void): void {

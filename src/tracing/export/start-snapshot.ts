@@ -6,7 +6,7 @@ import type { ReadableSpan } from './types.ts'
  * A span as it is now, though it has not ended, marked so that the ended one replaces it. A parked one has started, and
  * does not die with its process: another one ends it.
  */
-export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked' | 'interrupted'): ReadableSpan {
+export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked'): ReadableSpan {
   const context = span.spanContext()
   return {
     name: span.name,
@@ -16,7 +16,7 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked' | '
     startTime: span.startTime,
     endTime: span.startTime,
     status: span.status,
-    attributes: { ...span.attributes, [HOOKSPAN.spanState]: state === 'parked' ? 'started' : state },
+    attributes: { ...span.attributes, [HOOKSPAN.spanState]: 'started' },
     links: span.links,
     events: [],
     duration: [0, 0],

@@ -1,6 +1,8 @@
+import { type SpanSender, sizeOf } from './parcel.ts'
 import type { SpanSink } from './span-queue.ts'
 import { snapshotSpan } from './start-snapshot.ts'
-import type { ReadableSpan, SpanExporter } from './types.ts'
+import type { ReadableSpan } from './types.ts'
+import { untraced } from './untraced.ts'
 
 /** How long started spans are collected before they are sent. */
 const GATHER_MS = 100
@@ -12,7 +14,7 @@ const ASK_AGAIN_MS = 5_000
  * is at `/v1/hookspan`: other backends would show such a span beside the ended one.
  */
 export class ViewerLink implements SpanSink {
-  readonly #exporter: SpanExporter
+  readonly #sender: SpanSender
   readonly #tracesUrl: string
   #live = false
   #asking = false
@@ -22,10 +24,10 @@ export class ViewerLink implements SpanSink {
   readonly #parked = new WeakSet<ReadableSpan>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(exporter: SpanExporter, tracesUrl: string) {
-    this.#exporter = exporter
+  constructor(sender: SpanSender, tracesUrl: string) {
+    this.#sender = sender
     this.#tracesUrl = tracesUrl
-    void this.#ask()
+    void untraced(() => this.#ask())
   }
 
   async #ask(): Promise<void> {
@@ -50,7 +52,7 @@ export class ViewerLink implements SpanSink {
   started(span: ReadableSpan): void {
     if (!this.#live && !this.#asking) {
       if (performance.now() < this.#askAtMs) return
-      void this.#ask()
+      void untraced(() => this.#ask())
     }
     if (!this.#live && this.#waiting.size >= 1_000) return
     this.#waiting.set(span.spanContext().spanId, span)
@@ -69,8 +71,6 @@ export class ViewerLink implements SpanSink {
     this.#parked.add(span)
   }
 
-  allSent(): void {}
-
   #flush(): void {
     this.#timer = undefined
     if (this.#asking) return
@@ -78,10 +78,11 @@ export class ViewerLink implements SpanSink {
       this.#waiting.clear()
       return
     }
-    const spans = [...this.#waiting.values()].map((span) =>
-      snapshotSpan(span, this.#parked.has(span) ? 'parked' : 'started'),
-    )
+    const parcels = [...this.#waiting.values()].map((span) => ({
+      span: snapshotSpan(span, this.#parked.has(span) ? 'parked' : 'started'),
+      size: sizeOf(span),
+    }))
     this.#waiting.clear()
-    if (spans.length > 0) this.#exporter.export(spans, () => {})
+    if (parcels.length > 0) void untraced(() => this.#sender.send(parcels))
   }
 }

@@ -2,6 +2,7 @@
  * A collector in a process of its own, told by messages what to do. It counts spans by their ids, so that a test sees
  * what came, and what came twice.
  */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -69,6 +70,8 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
   const refused = refuseName === undefined || spans.some(({ name }) => name.includes(refuseName))
   const said = refused ? status : 200
+  // Cut off before it was counted: who is told nothing must send it again.
+  if (server === undefined) return void request.destroy()
   if (said === 200) count(spans)
   response.writeHead(said, { 'content-type': 'application/json' }).end(said === status ? body : '{}')
 }
@@ -85,8 +88,13 @@ async function listen(): Promise<number> {
 async function leave(): Promise<void> {
   const closing = server
   server = undefined
-  closing?.closeAllConnections()
-  await new Promise<void>((resolve) => (closing ? closing.close(() => resolve()) : resolve()))
+  if (closing === undefined) return
+  const closed = once(closing, 'close')
+  closing.close()
+  // What was counted was answered, too, before the connection goes.
+  await new Promise((resolve) => setImmediate(resolve))
+  closing.closeAllConnections()
+  await closed
 }
 
 async function obey(order: Order): Promise<unknown> {

@@ -52,6 +52,7 @@ if (order.leaveOpen) {
   void op.step((step) => step.toolCall({ apiName: 'endless', args: {} }, () => new Promise(() => {})))
 }
 
+process.stdout.write('running\n')
 const startedAt = performance.now()
 let made = 0
 while (made < (order.spans ?? Number.POSITIVE_INFINITY)) {

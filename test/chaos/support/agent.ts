@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { AgentOrder } from '../processes/traced-agent.ts'
 import type { Received } from './collector.ts'
+import { preferTo } from './prefer-to.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/traced-agent.ts', import.meta.url))
 
@@ -11,6 +12,8 @@ export interface TracedAgent extends AsyncDisposable {
   readonly child: ChildProcess
   /** What it said on stderr until now. */
   stderr(): string
+  /** It is at work. */
+  readonly running: Promise<void>
   /** It has made all the spans that it should. */
   readonly made: Promise<void>
   /** Its exit code, or the signal that ended it. */
@@ -27,21 +30,30 @@ export function startAgent(order: AgentOrder, wrapper: readonly string[] = []): 
     JSON.stringify(order),
   ]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  preferTo(child.pid)
   let stderr = ''
   child.stderr?.on('data', (chunk) => {
     stderr += chunk
   })
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
-  const said = once(child.stdout as NodeJS.ReadableStream, 'data').then(() => {})
   const failed = ended.then((how) => {
     throw new Error(`The agent ended (${how}) before its spans were made:\n${stderr}`)
   })
-  failed.catch(() => {})
-  const made = Promise.race([said, failed])
-  made.catch(() => {})
+  let said = ''
+  const saying = (word: string) =>
+    new Promise<void>((resolve) => {
+      child.stdout?.on('data', (chunk) => {
+        said += chunk
+        if (said.includes(word)) resolve()
+      })
+    })
+  const running = Promise.race([saying('running'), failed])
+  const made = Promise.race([saying('made'), failed])
+  for (const promise of [failed, running, made]) promise.catch(() => {})
   return {
     child,
     stderr: () => stderr,
+    running,
     made,
     ended,
     async [Symbol.asyncDispose]() {

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Answer, Count, Order } from '../processes/collector.ts'
+import { preferTo } from './prefer-to.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/collector.ts', import.meta.url))
 
@@ -29,6 +30,7 @@ export interface Received {
 /** Starts a collector in a process of its own. */
 export async function startCollectorProcess(): Promise<Collector> {
   const child = fork(SCRIPT, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  preferTo(child.pid)
   let last: Promise<unknown> = Promise.resolve()
   const ask = (order: Order): Promise<unknown> => {
     last = last.then(async () => {

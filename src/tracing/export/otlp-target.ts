@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { headersOf } from './headers.ts'
+import type { OtlpProtocol } from './otlp-encoder.ts'
+import { tracesUrlOf } from './traces-url.ts'
+
+/** Whom to trust, and who we are, as PEM. */
+export interface TlsFiles {
+  readonly ca?: Buffer
+  readonly cert?: Buffer
+  readonly key?: Buffer
+}
+
+/** Where and how spans are posted. Plain data, so that another thread can be given it. */
+export interface OtlpTarget {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly protocol: OtlpProtocol
+  readonly gzip: boolean
+  readonly tls: TlsFiles
+  readonly timeoutMs: number
+}
+
+export interface OtlpTargetOptions {
+  readonly endpoint?: string | undefined
+  readonly headers?: Record<string, string> | undefined
+  readonly protocol?: OtlpProtocol | undefined
+  readonly timeoutMs?: number | undefined
+}
+
+const PROTOCOLS: readonly OtlpProtocol[] = ['http/json', 'http/protobuf']
+const DEFAULT_TIMEOUT_MS = 5_000
+
+/**
+ * From the options, else from the environment variables of OTLP exporters, of which those for traces come first.
+ *
+ * @param onNote told of a variable whose value is not held.
+ * @throws HookspanError `INVALID_OPTION` for an option or a file name that is wrong.
+ */
+export function otlpTarget(options: OtlpTargetOptions, onNote: (message: string) => void): OtlpTarget {
+  return {
+    url: tracesUrlOf(options.endpoint),
+    headers: headersOf(options.headers),
+    protocol: options.protocol === undefined ? protocolByEnv(onNote) : checkedProtocol(options.protocol),
+    gzip: gzipByEnv(onNote),
+    tls: tlsByEnv(),
+    timeoutMs: options.timeoutMs ?? timeoutByEnv(onNote) ?? DEFAULT_TIMEOUT_MS,
+  }
+}
+
+/** A variable for traces, else the one for all signals; an empty one is none. */
+function variable(name: string): { readonly name: string; readonly value: string } | undefined {
+  for (const full of [`OTEL_EXPORTER_OTLP_TRACES_${name}`, `OTEL_EXPORTER_OTLP_${name}`]) {
+    const value = process.env[full]?.trim()
+    if (value) return { name: full, value }
+  }
+  return undefined
+}
+
+function checkedProtocol(value: OtlpProtocol): OtlpProtocol {
+  if (PROTOCOLS.includes(value)) return value
+  throw invalid(`Expected \`protocol\` to be "http/json" or "http/protobuf", got ${describeValue(value)}`)
+}
+
+function protocolByEnv(onNote: (message: string) => void): OtlpProtocol {
+  const told = variable('PROTOCOL')
+  if (told === undefined) return 'http/json'
+  const known = PROTOCOLS.find((protocol) => protocol === told.value)
+  if (known === undefined) {
+    onNote(
+      `${told.name} is ${describeValue(told.value)}; spans are sent as http/json: hookspan knows http/json and http/protobuf.`,
+    )
+  }
+  return known ?? 'http/json'
+}
+
+function gzipByEnv(onNote: (message: string) => void): boolean {
+  const told = variable('COMPRESSION')
+  if (told !== undefined && told.value !== 'gzip' && told.value !== 'none') {
+    onNote(
+      `${told.name} is ${describeValue(told.value)}; spans are sent uncompressed: hookspan knows gzip and none.`,
+    )
+  }
+  return told?.value === 'gzip'
+}
+
+function timeoutByEnv(onNote: (message: string) => void): number | undefined {
+  const told = variable('TIMEOUT')
+  if (told === undefined) return undefined
+  const timeoutMs = Number(told.value)
+  if (timeoutMs >= 1) return timeoutMs
+  onNote(`${told.name} is ${describeValue(told.value)}, which is no number of milliseconds, and is not held.`)
+  return undefined
+}
+
+function tlsByEnv(): TlsFiles {
+  const ca = fileOf('CERTIFICATE')
+  const cert = fileOf('CLIENT_CERTIFICATE')
+  const key = fileOf('CLIENT_KEY')
+  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+}
+
+function fileOf(name: string): Buffer | undefined {
+  const told = variable(name)
+  if (told === undefined) return undefined
+  try {
+    return readFileSync(told.value)
+  } catch (error) {
+    throw invalid(
+      `Cannot read the file that ${told.name} names, ${describeValue(told.value)}: ${errorMessage(error)}`,
+    )
+  }
+}
+
+function invalid(message: string): HookspanError {
+  return new HookspanError('INVALID_OPTION', `${message}.`)
+}

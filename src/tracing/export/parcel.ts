@@ -1,0 +1,80 @@
+import { errorMessage } from '../../internal/errors.ts'
+import type { SpanText } from './otlp-json.ts'
+import { spanText } from './otlp-json.ts'
+import { spanOfText } from './span-of-text.ts'
+import type { ReadableSpan } from './types.ts'
+
+/** Where a record is in the spool, in bytes of one of its files. Records are delivered in the order of their places. */
+export interface Place {
+  readonly segment: number
+  readonly start: number
+  readonly end: number
+}
+
+/** How much goes into one request. */
+export interface RequestLimits {
+  readonly spans: number
+  readonly chars: number
+}
+
+/** A span on its way to the collector: as the SDK made it, as the text that the spool wrote, or both. */
+export interface Parcel {
+  readonly span?: ReadableSpan
+  readonly text?: SpanText
+  /** About how many characters are sent. */
+  readonly size: number
+  /** Where it is on disk. Without it, memory has the only copy. */
+  place?: Place
+}
+
+export function textOf({ text, span }: Parcel): SpanText {
+  return text ?? spanText(span as ReadableSpan)
+}
+
+/** @throws SyntaxError for a text that is no JSON: the disk changed it. */
+export function spanOf({ text, span }: Parcel): ReadableSpan {
+  return span ?? spanOfText(text as SpanText)
+}
+
+/** About how much text a span carries; exact sizes would cost a serialization. */
+export function sizeOf(span: ReadableSpan): number {
+  let chars = 500
+  for (const value of Object.values(span.attributes)) if (typeof value === 'string') chars += value.length
+  return chars
+}
+
+/** What became of a request. */
+export type Answer =
+  /** `rejected`: how many of the spans were not taken, for good. */
+  | { readonly state: 'accepted'; readonly rejected: number; readonly message?: string }
+  /** One of these spans, or their number, is the reason: asked again, the answer is the same. */
+  | { readonly state: 'refused'; readonly status: number; readonly message: string }
+  /** No spans are taken there at all, or not like this. */
+  | { readonly state: 'unwanted'; readonly status: number; readonly message: string }
+  /** Nobody there, or busy, or not to be reached for now. */
+  | Failure
+
+export interface Failure {
+  readonly state: 'failed'
+  readonly message: string
+  readonly status?: number
+  /** The error's code, for example `ECONNREFUSED`. */
+  readonly code?: string
+  /** Milliseconds after which the collector wants to be asked again. */
+  readonly retryAfterMs?: number
+}
+
+export interface SpanSender {
+  /** Never rejects. */
+  send(parcels: readonly Parcel[]): Promise<Answer>
+  shutdown(): Promise<void>
+}
+
+/** What `fn` gives; or the answer as of a collector that refuses the spans, so that the one at fault is found. */
+export function written<T>(fn: () => T): T | Extract<Answer, { state: 'refused' }> {
+  try {
+    return fn()
+  } catch (error) {
+    return { state: 'refused', status: 0, message: errorMessage(error) }
+  }
+}

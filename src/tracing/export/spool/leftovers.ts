@@ -1,0 +1,130 @@
+import { readdirSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { errorMessage } from '../../../internal/errors.ts'
+import type { Parcel, RequestLimits } from '../parcel.ts'
+import { FolderLock } from './folder-lock.ts'
+import { Leftover } from './leftover.ts'
+import { OWN_NAME } from './own-folder.ts'
+import type { SetAside } from './set-aside.ts'
+
+export interface LeftoversOptions {
+  readonly folder: string
+  readonly setAside: SetAside
+  readonly onTrouble: (message: string) => void
+}
+
+/** What dead processes left in `spoolDir`, one after the other. No method throws. */
+export class Leftovers {
+  readonly #options: LeftoversOptions
+  #current: Leftover | undefined
+  #currentName = ''
+  /** Folders that cannot be read or removed; told once, and left alone by this process. */
+  readonly #leftAlone = new Set<string>()
+
+  constructor(options: LeftoversOptions) {
+    this.#options = options
+  }
+
+  /** Adopts the next folder whose owner has died, if none is at work. Whether there is one now. `own`: not to be looked at. */
+  look(own: string | undefined): boolean {
+    if (this.#current !== undefined) return true
+    const ours = own === undefined ? undefined : basename(own)
+    for (const name of this.#names()) {
+      if (name === ours || this.#leftAlone.has(name)) continue
+      const lock = FolderLock.adopt(join(this.#options.folder, name))
+      if (lock === undefined) continue
+      this.#currentName = name
+      const adopted = this.#try(() => {
+        this.#current = new Leftover(lock, this.#options.setAside)
+      })
+      if (adopted) return true
+      lock.release()
+    }
+    return false
+  }
+
+  /** The next spans to deliver, the same again until they are settled. None when nothing is adopted. */
+  next(limits: RequestLimits): Parcel[] {
+    let parcels: Parcel[] = []
+    this.#try(() => {
+      parcels = this.#current?.next(limits) ?? []
+    })
+    this.#finish()
+    return parcels
+  }
+
+  settled(parcels: readonly Parcel[]): void {
+    this.#try(() => this.#current?.settled(parcels))
+    this.#finish()
+  }
+
+  /** Gives up the oldest of what is left. Undefined when there is nothing. */
+  dropOldest(own: string | undefined): { readonly bytes: number; readonly spans: number } | undefined {
+    let dropped: { bytes: number; spans: number } | undefined
+    while (dropped === undefined && this.look(own)) {
+      this.#try(() => {
+        dropped = this.#current?.dropOldest()
+        if (dropped !== undefined) return
+        this.#current?.remove()
+        this.#current = undefined
+      })
+    }
+    return dropped
+  }
+
+  /** Bytes in the folder, but for one process's own. */
+  bytesBeside(own: string | undefined): number {
+    const ours = own === undefined ? undefined : basename(own)
+    return this.#names()
+      .filter((name) => name !== ours)
+      .reduce((sum, name) => sum + bytesIn(join(this.#options.folder, name)), 0)
+  }
+
+  /** Lets go of what is not delivered, for others. */
+  close(): void {
+    this.#current?.release()
+    this.#current = undefined
+  }
+
+  #finish(): void {
+    const current = this.#current
+    if (!current?.isDone) return
+    this.#try(() => {
+      current.remove()
+      this.#current = undefined
+    })
+  }
+
+  /** False when the folder had to be let go of. */
+  #try(fn: () => void): boolean {
+    try {
+      fn()
+      return true
+    } catch (error) {
+      this.#leftAlone.add(this.#currentName)
+      const folder = join(this.#options.folder, this.#currentName)
+      this.#options.onTrouble(`Cannot deliver what a process left in ${folder}: ${errorMessage(error)}.`)
+      this.close()
+      return false
+    }
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#options.folder)
+        .filter((name) => OWN_NAME.test(name))
+        .sort()
+    } catch {
+      return []
+    }
+  }
+}
+
+function bytesIn(folder: string): number {
+  try {
+    return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  } catch {
+    // Its owner removed it just now.
+    return 0
+  }
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, rmSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../../../internal/make-folder.ts'
+import type { Place } from '../parcel.ts'
+import { ACKED, AckedFile } from './acked-file.ts'
+import { FolderLock } from './folder-lock.ts'
+import { SegmentLog } from './segment-log.ts'
+
+const TRIES = 10
+
+/** By its name a folder of ours is told from what else may lie there. Names sort by age. */
+export const OWN_NAME = /^[0-9a-z]{8,}-[0-9a-f]{12}$/
+
+/** The folder in `spoolDir` that one process writes to: its lock, its segments, and how far they are delivered. */
+export class OwnFolder {
+  readonly path: string
+  readonly log: SegmentLog
+  readonly #lock: FolderLock
+  readonly #acked: AckedFile
+
+  private constructor(lock: FolderLock, segmentBytes: number) {
+    this.path = lock.folder
+    this.#lock = lock
+    this.log = new SegmentLog(lock.folder, segmentBytes)
+    this.#acked = new AckedFile(lock.folder, { isNew: true })
+  }
+
+  /** @throws what the system says. */
+  static make(spoolDir: string, segmentBytes: number): OwnFolder {
+    for (let i = 0; i < TRIES; i++) {
+      const path = join(spoolDir, `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`)
+      makeFolder(spoolDir, { mode: 0o700 })
+      mkdirSync(path, { mode: 0o700 })
+      try {
+        const lock = FolderLock.make(path)
+        if (lock !== undefined) return OwnFolder.#in(lock, segmentBytes)
+      } catch (error) {
+        rmSync(path, { recursive: true, force: true })
+        throw error
+      }
+    }
+    throw new Error(`others took each of ${TRIES} new folders`)
+  }
+
+  static #in(lock: FolderLock, segmentBytes: number): OwnFolder {
+    try {
+      return new OwnFolder(lock, segmentBytes)
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+  }
+
+  /** Everything up to there need not be kept. @throws what the system says. */
+  acked(place: Place): void {
+    this.#acked.write(place)
+  }
+
+  /** Lets go of the folder, for others to adopt, or of nothing at all. @throws what the system says. */
+  close(options: { keep: boolean }): void {
+    this.log.rotate()
+    this.#acked.close()
+    if (options.keep) return this.#lock.release()
+    while (this.log.segments.length > 0) this.log.dropOldest()
+    unlinkSync(join(this.path, ACKED))
+    this.#lock.remove()
+  }
+}

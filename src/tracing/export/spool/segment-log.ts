@@ -1,0 +1,125 @@
+import { closeSync, ftruncateSync, openSync, readdirSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Place } from '../parcel.ts'
+
+export interface Segment {
+  readonly number: number
+  readonly path: string
+  bytes: number
+  /** Spans that ended in it. */
+  ended: number
+  /** Those of them that need not be kept any more. */
+  settled: number
+  /** Those of them that are in no memory. */
+  unread: number
+}
+
+const NAME = /^(\d+)\.spans$/
+const NEWLINE = 10
+const SCRATCH_BYTES = 192 * 1024
+
+export function segmentPath(folder: string, number: number): string {
+  return join(folder, `${number}.spans`)
+}
+
+/** The numbers of the segments in a folder, oldest first. @throws what the system says. */
+export function segmentsIn(folder: string): number[] {
+  return readdirSync(folder)
+    .flatMap((name) => NAME.exec(name)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b)
+}
+
+/** Text appended to a row of files, of which the oldest go first. Not safe against the loss of power: nothing is synced. */
+export class SegmentLog {
+  readonly #folder: string
+  readonly #maxBytes: number
+  readonly #segments: Segment[] = []
+  #fd: number | undefined
+  #next = 1
+  readonly #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
+  #body: Buffer = this.#scratch
+
+  /** `maxBytes`: of one file; the one that reaches it is the last to be added to. */
+  constructor(folder: string, maxBytes: number) {
+    this.#folder = folder
+    this.#maxBytes = maxBytes
+  }
+
+  /** Oldest first. */
+  get segments(): readonly Segment[] {
+    return this.#segments
+  }
+
+  get bytes(): number {
+    return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** Undefined when it is gone. */
+  segment(number: number): Segment | undefined {
+    return this.#segments[number - (this.#segments[0]?.number ?? 0)]
+  }
+
+  /** What is appended to. @throws what the system says when a new file cannot be made. */
+  current(): Segment {
+    const last = this.#segments.at(-1)
+    if (this.#fd !== undefined && last !== undefined && last.bytes < this.#maxBytes) return last
+    this.rotate()
+    const number = this.#next
+    const path = segmentPath(this.#folder, number)
+    this.#fd = openSync(path, 'a', 0o600)
+    this.#next++
+    const segment = { number, path, bytes: 0, ended: 0, settled: 0, unread: 0 }
+    this.#segments.push(segment)
+    return segment
+  }
+
+  /** A line, to be called right after `current()`. @throws what the system says; nothing of the line is kept then. */
+  append(lead: string, body: string): Place {
+    const segment = this.#segments.at(-1) as Segment
+    const fd = this.#fd as number
+    // No unit of a string needs more than three bytes of UTF-8.
+    const needed = (lead.length + body.length) * 3 + 1
+    const line = needed <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(needed)
+    const bodyAt = line.write(lead)
+    const bodyEnd = bodyAt + line.write(body, bodyAt)
+    const length = line.writeUInt8(NEWLINE, bodyEnd)
+    if (writeSync(fd, line, 0, length) < length) {
+      this.#takeBack(fd, segment)
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    }
+    const start = segment.bytes
+    segment.bytes += length
+    this.#body = line.subarray(bodyAt, bodyEnd)
+    return { segment: segment.number, start, end: segment.bytes }
+  }
+
+  /** The body of the last line, in UTF-8. */
+  copyOfBody(): Buffer {
+    return Buffer.from(this.#body)
+  }
+
+  /** The next text goes to a new file. */
+  rotate(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd)
+    this.#fd = undefined
+  }
+
+  /** Removes the oldest file. */
+  dropOldest(): void {
+    const [oldest] = this.#segments
+    if (oldest === undefined) return
+    if (this.#segments.length === 1) this.rotate()
+    this.#segments.shift()
+    unlinkSync(oldest.path)
+  }
+
+  #takeBack(fd: number, { bytes }: Segment): void {
+    try {
+      ftruncateSync(fd, bytes)
+    } catch {
+      // The half line stays at the end of its file, where a reader passes over it.
+      this.rotate()
+    }
+  }
+}
