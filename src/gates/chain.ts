@@ -25,11 +25,11 @@ export type ChainResult =
       readonly approvedBy?: string
     }
   | { readonly kind: 'skip'; readonly result: unknown; readonly gateId: string }
-  | Waiting
+  | AskedElsewhere
   | Refusal
 
 /** A human was asked and the answer will come to another process. */
-export interface Waiting {
+export interface AskedElsewhere {
   readonly kind: 'wait'
   readonly request: ApprovalRequest
 }
@@ -58,7 +58,7 @@ export type AskResult =
       /** Nobody was shown these arguments: a human said before that this tool is always allowed. */
       readonly unseen?: true
     }
-  | Waiting
+  | AskedElsewhere
   | Refusal
 
 export interface ChainOptions {
@@ -169,7 +169,7 @@ async function recheck(
   ctx: ChainContext,
   payload: unknown,
   options: ChainOptions,
-): Promise<Refusal | Waiting | undefined> {
+): Promise<Refusal | AskedElsewhere | undefined> {
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
     const { record, decision } = await verdictOf(gate, ctx, payload, options.signal)

@@ -20,7 +20,7 @@ import { EventsAhead } from './events-ahead.ts'
 
 type Scope = ActivityScope | undefined
 
-interface OpenCall {
+interface BegunCall {
   readonly kind: CallKind
   readonly key: string
   /** The tool's or the agent's. */
@@ -37,7 +37,7 @@ interface Run {
   /** Whether the dispatcher says of each call where it belongs; else it is guessed. */
   readonly managed: boolean
   readonly steps: Map<number, Scope>
-  readonly calls: OpenCall[]
+  readonly calls: BegunCall[]
   /** By their own keys; kept after their end, because code may go on in them. */
   readonly places: Map<string, Scope>
   failure: { error?: unknown }
@@ -161,7 +161,7 @@ export class EventActivities {
     call.scope?.end(callEndOf(event), this.#timeOf(event))
   }
 
-  #open(run: Run, event: CallEvent, parent: Scope, at: HookEvent = event): OpenCall {
+  #open(run: Run, event: CallEvent, parent: Scope, at: HookEvent = event): BegunCall {
     const activity = activityOf(event)
     const scope = this.#start(run, parent, activity, at)
     const call = {

@@ -29,7 +29,7 @@ describe.skipIf(folder === undefined)('recorded runs of tau-bench and tau2-bench
     expect(totals).toMatchObject({ served: totals.recorded, live: 0, wrong: 0, divergences: 0 })
   })
 
-  it('are not followed by their mutants, and each is named (all of them: npm run test:mutants)', {
+  it('are not followed by their mutants, and each is named (all of them: npm run test:wrong-recordings)', {
     timeout: 60_000,
   }, async () => {
     const mutants = (await load()).slice(0, 60).flatMap((plan) =>

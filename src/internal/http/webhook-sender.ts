@@ -69,7 +69,7 @@ export interface Delivery {
   readonly traceparent?: string
 }
 
-interface Waiting extends Delivery {
+interface QueuedDelivery extends Delivery {
   attempts: number
   signedAtMs: number
   lastError: string
@@ -88,8 +88,8 @@ export class WebhookSender {
   readonly #url: URL
   readonly #secret: string | undefined
   readonly #deadLetterPath: string | undefined
-  readonly #waiting = new Set<Waiting>()
-  readonly #ready: Waiting[] = []
+  readonly #waiting = new Set<QueuedDelivery>()
+  readonly #ready: QueuedDelivery[] = []
   #running = 0
   readonly #onExit = () => this.#buryAll('the process ended')
 
@@ -118,7 +118,7 @@ export class WebhookSender {
   send(delivery: Delivery): Promise<boolean> {
     return new Promise((done) => {
       const span = deliverySpan(this.#id, this.#shown, delivery)
-      const waiting: Waiting = {
+      const waiting: QueuedDelivery = {
         ...delivery,
         ...span,
         attempts: 0,
@@ -147,7 +147,7 @@ export class WebhookSender {
     }
   }
 
-  async #attempt(one: Waiting): Promise<void> {
+  async #attempt(one: QueuedDelivery): Promise<void> {
     const startedAt = performance.now()
     const { timeoutMs, headers, allowPrivateAddresses, maxAttempts } = this.#options
     one.attempts++
@@ -170,7 +170,7 @@ export class WebhookSender {
       statusCode = reply.status
       if (statusCode >= 200 && statusCode < 300) {
         this.#publish(one, 'delivered', startedAt, statusCode)
-        return this.#settle(one, true)
+        return this.#finish(one, true)
       }
       one.lastError = `status ${statusCode}`
       retryAfterMs = 1_000 * (Number(reply.headers['retry-after']) || 0)
@@ -201,14 +201,14 @@ export class WebhookSender {
     return full * (0.5 + Math.random() / 2)
   }
 
-  #settle(one: Waiting, delivered: boolean): void {
+  #finish(one: QueuedDelivery, delivered: boolean): void {
     one.span.end(delivered, one.attempts, one.lastError)
     this.#waiting.delete(one)
     if (this.#waiting.size === 0) process.off('exit', this.#onExit)
     one.done(delivered)
   }
 
-  #bury(one: Waiting, why: string): void {
+  #bury(one: QueuedDelivery, why: string): void {
     const { id, body, attempts, queuedAt } = one
     if (this.#deadLetterPath !== undefined) {
       const line = {
@@ -232,7 +232,7 @@ export class WebhookSender {
     } else {
       console.warn(`[hookspan] webhook "${this.#id}": a delivery was given up: ${why}`)
     }
-    this.#settle(one, false)
+    this.#finish(one, false)
   }
 
   #buryAll(why: string): void {
@@ -245,7 +245,7 @@ export class WebhookSender {
   }
 
   #publish(
-    one: Waiting,
+    one: QueuedDelivery,
     status: WebhookMessage['status'],
     startedAt: number,
     statusCode: number | undefined,
