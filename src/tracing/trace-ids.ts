@@ -60,18 +60,22 @@ export function operationIdGenerator(): IdGenerator {
   }
 }
 
-const pool = Buffer.allocUnsafe(4_096)
-let offset = pool.length
+/** Random bytes are drawn in blocks, and made digits in one call: ids are parts of that text. */
+const BLOCK_BYTES = 4_096
+let digits = ''
+let offset = 0
 
-/** Random bytes are drawn in blocks: one system call for many spans. */
 function randomHex(bytes: number): string {
+  const length = 2 * bytes
   for (;;) {
-    if (offset + bytes > pool.length) {
-      crypto.getRandomValues(pool)
+    if (offset + length > digits.length) {
+      digits = Buffer.from(crypto.getRandomValues(new Uint8Array(BLOCK_BYTES))).toString('hex')
       offset = 0
     }
-    const id = pool.toString('hex', offset, offset + bytes)
-    offset += bytes
-    if (!/^0+$/.test(id)) return id
+    const id = digits.slice(offset, offset + length)
+    offset += length
+    if (id !== NO_ID.slice(0, length)) return id
   }
 }
+
+const NO_ID = '0'.repeat(32)

@@ -273,6 +273,8 @@ const start = fc.record({
   startTime: fc.oneof({ weight: 4, arbitrary: hrTime }, { weight: 1, arbitrary: time }),
   root: fc.option(fc.boolean(), { nil: undefined }),
   parent: fc.option(spanContext, { nil: undefined }),
+  /** Below a span of the same tracer. */
+  nested: fc.boolean(),
 })
 
 describe('lightStarter', () => {
@@ -293,9 +295,12 @@ describe('lightStarter', () => {
       fc.array(step, { maxLength: 8 }),
       time,
       fc.array(step, { maxLength: 2 }),
-      (options, meddles, { name, parent, ...given }, steps, endTime, late) => {
+      (options, meddles, { name, parent, nested, ...given }, steps, endTime, late) => {
         const act: Act = (starter) => {
-          const within = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+          const above = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+          const within = nested
+            ? trace.setSpan(above, starter.startSpan('above', { startTime: [1, 2] }, above))
+            : above
           const known = Object.fromEntries(Object.entries(given).filter(([, v]) => v !== undefined))
           const span = starter.startSpan(name, structuredSpanOptions(known), within)
           for (const act of steps) act(span)

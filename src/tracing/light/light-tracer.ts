@@ -35,11 +35,13 @@ interface Sampler {
     kind: SpanKind,
     attributes: Attributes,
     links: Link[],
-  ): {
-    readonly decision: number
-    readonly attributes?: Readonly<Attributes>
-    readonly traceState?: TraceState
-  }
+  ): SamplingResult
+}
+
+interface SamplingResult {
+  readonly decision: number
+  readonly attributes?: Readonly<Attributes>
+  readonly traceState?: TraceState
 }
 
 /** A tracer of OpenTelemetry's SDK 3. */
@@ -148,12 +150,30 @@ const NO_LIMITS = {
   attributeValueLengthLimit: Number.POSITIVE_INFINITY,
 }
 
+const SAMPLED: SamplingResult = { decision: RECORD_AND_SAMPLED }
+
+/** Whether what lies below a sampled span of this process is sampled, whatever it is: then there is nothing to ask. */
+function samplesChildren(sampler: Sampler): boolean {
+  // What samplers say of themselves is theirs to choose, so the class must be one of the SDK's, too.
+  const described = String(sampler)
+  switch (sampler.constructor.name) {
+    case 'AlwaysOnSampler':
+      return described === 'AlwaysOnSampler'
+    case 'ParentBasedSampler':
+      return described.startsWith('ParentBased{') && described.includes('localParentSampled=AlwaysOnSampler,')
+    default:
+      return false
+  }
+}
+
 class LightTracer implements SpanStarter {
   readonly #sdk: TracerOfSdk
   readonly #shared: SpanShared
+  readonly #samplesChildren: boolean
 
   constructor(sdk: TracerOfSdk) {
     this.#sdk = sdk
+    this.#samplesChildren = samplesChildren(sdk._sampler)
     this.#shared = {
       processor: sdk._spanProcessor,
       limits: sdk._spanLimits,
@@ -169,10 +189,12 @@ class LightTracer implements SpanStarter {
     if (rare) return this.#sdk.startSpan(name, options, within)
 
     const parentContext = options.root ? trace.deleteSpan(within) : within
-    const above = trace.getSpan(parentContext)?.spanContext()
-    const { _idGenerator: ids, _sampler: sampler, _tracerMetrics: metrics } = this.#sdk
+    const parentSpan = trace.getSpan(parentContext)
+    const above = parentSpan?.spanContext()
+    const { _idGenerator: ids, _tracerMetrics: metrics } = this.#sdk
     const spanId = ids.generateSpanId()
-    const parent = above !== undefined && trace.isSpanContextValid(above) ? above : undefined
+    const isOurs = parentSpan instanceof LightSpan
+    const parent = above !== undefined && (isOurs || trace.isSpanContextValid(above)) ? above : undefined
     const traceId = parent?.traceId ?? ids.generateTraceId()
 
     const given = options.attributes ?? {}
@@ -182,7 +204,10 @@ class LightTracer implements SpanStarter {
       attributeCount < 0
         ? cleanAttributes(given, NO_LIMITS, isAnyValue)
         : { attributes: given, droppedAttributesCount: 0 }
-    const sampled = sampler.shouldSample(parentContext, traceId, name, kind, attributes, [])
+    const sampled =
+      isOurs && this.#samplesChildren && above?.traceFlags === TraceFlags.SAMPLED
+        ? SAMPLED
+        : this.#sdk._sampler.shouldSample(parentContext, traceId, name, kind, attributes, [])
     const onEnded = metrics.startSpan(above, sampled.decision)
     const spanContext: SpanContext = {
       traceId,
