@@ -181,17 +181,23 @@ export interface ToolCallErrorEvent extends EventBase, ToolCallContext, MockOrig
   readonly executionTimeMs: number
 }
 
-export interface BeforeHumanInterventionEvent extends EventBase {
+/** One of the two tells a question from others. */
+interface QuestionContext {
+  /** Id of the approval request. */
+  readonly requestId?: string
+  /** Key of a question that the runtime asked itself. */
+  readonly callKey?: string
+}
+
+export interface BeforeHumanInterventionEvent extends EventBase, QuestionContext {
   readonly hookType: 'beforeHumanIntervention'
   readonly pendingTools: readonly PendingTool[]
   readonly instructions?: string
-  /** Id of the approval request. */
-  readonly requestId?: string
   /** Milliseconds since 1970; after it the call is denied. Absent: waits for ever. */
   readonly expiresAt?: number
 }
 
-export interface AfterHumanInterventionEvent extends EventBase {
+export interface AfterHumanInterventionEvent extends EventBase, QuestionContext {
   readonly hookType: 'afterHumanIntervention'
   readonly action: HumanAction
   /** Tells a no from a failure to ask, which `action` does not. */
@@ -201,7 +207,6 @@ export interface AfterHumanInterventionEvent extends EventBase {
   /** Milliseconds between asking and the answer. */
   readonly waitedMs: number
   readonly toolCallIds: readonly string[]
-  readonly requestId?: string
   /** Why what was asked about is refused: `rejected`, `approval_timeout`, `approval_error`, ... */
   readonly code?: string
   /** Present when asking failed. */

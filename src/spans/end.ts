@@ -91,8 +91,7 @@ function endAttributes(
       content?.text(HOOKSPAN.compactSummary, end.summary)
       return attributes
     case 'agent':
-      agentEnd(attributes, end, activity.kind === 'agent' && activity.remote)
-      content?.output(end.content, 'error' in end ? 'error' : 'stop')
+      agentEnd(attributes, content, end, activity.kind === 'agent' && activity.remote)
       return attributes
     case 'gate':
       return gateAttributes(end.gate)
@@ -137,10 +136,18 @@ function operationEnd(attributes: Attributes, end: OperationEnd, usageOnAgentSpa
   }
 }
 
-/** Of an agent that runs elsewhere, this span is all that is seen of the run. */
-function agentEnd(attributes: Attributes, { subOperationId, usage }: AgentEnd, remote: boolean): void {
+/** Where no operation of this process is the run of the agent, this span is all that is seen of it. */
+function agentEnd(
+  attributes: Attributes,
+  content: ContentWriter | undefined,
+  end: AgentEnd,
+  remote: boolean,
+): void {
+  const { subOperationId, usage } = end
   set(attributes, HOOKSPAN.subOperationId, subOperationId)
-  if (!remote || usage === undefined) return
+  if (!remote && subOperationId !== undefined) return
+  content?.output(end.content, 'error' in end ? 'error' : 'stop')
+  if (usage === undefined) return
   attributes[HOOKSPAN.totalInputTokens] = usage.inputTokens
   attributes[HOOKSPAN.totalOutputTokens] = usage.outputTokens
 }

@@ -71,7 +71,13 @@ export class EventActivities {
         run.failure = errorOf(event)
         return
       case 'onComplete': {
-        this.#gates(run, event, run.root)
+        const atStart = ({ point }: GateRecord) => this.#ahead !== undefined && point === 'onStart'
+        this.#gates(
+          run,
+          event,
+          run.root,
+          event.gates?.filter((gate) => !atStart(gate)),
+        )
         return this.#close(run, operationEndOf(event, run.failure), this.#timeOf(event))
       }
       case 'beforeStep':
@@ -79,7 +85,7 @@ export class EventActivities {
       case 'afterStep': {
         const step = run.steps.get(event.stepIndex)
         run.steps.delete(event.stepIndex)
-        this.#gates(run, event, step)
+        this.#gates(run, event, step, event.gates)
         return step?.end(stepEndOf(event), this.#timeOf(event))
       }
       default:
@@ -116,6 +122,7 @@ export class EventActivities {
       closed: false,
     }
     this.#runs.set(event.operationId, run)
+    this.#gates(run, event, run.root, this.#ahead?.gatesAtStart(event))
     const [oldest] = this.#runs.values()
     if (this.#runs.size > MAX_OPEN && oldest !== undefined) {
       this.#close(oldest, { kind: 'operation', abandoned: true })
@@ -157,7 +164,7 @@ export class EventActivities {
     run.calls.splice(run.calls.indexOf(call), 1)
     const mock = mockOf(event)
     if (mock !== undefined) call.scope?.annotate?.(mock)
-    this.#gates(run, event, call.scope)
+    if ('gates' in event) this.#gates(run, event, call.scope, event.gates)
     call.scope?.end(callEndOf(event), this.#timeOf(event))
   }
 
@@ -201,8 +208,7 @@ export class EventActivities {
   }
 
   /** What gates decided is told with the end of what they decided on. */
-  #gates(run: Run, event: HookEvent, place: Scope): void {
-    const { gates = [] } = event as { gates?: readonly GateRecord[] }
+  #gates(run: Run, event: HookEvent, place: Scope, gates: readonly GateRecord[] = []): void {
     for (const gate of gates) {
       if (gate.runtime === undefined) {
         place?.annotate?.({ kind: 'gate', record: gate })

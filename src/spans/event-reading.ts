@@ -108,11 +108,11 @@ export function activityOf(event: CallEvent): Activity {
       return { kind: 'llm', callKey, model, provider, request, operationName, ...server }
     }
     case 'beforeHumanIntervention': {
-      const { pendingTools = [], instructions, requestId } = event
-      return { kind: 'human', pendingTools, instructions, requestId }
+      const { pendingTools = [], instructions, requestId, callKey } = event
+      return { kind: 'human', callKey, pendingTools, instructions, requestId }
     }
     case 'afterHumanIntervention':
-      return { kind: 'human', pendingTools: [], requestId: event.requestId }
+      return { kind: 'human', callKey: event.callKey, pendingTools: [], requestId: event.requestId }
     case 'beforeCompact':
     case 'onCompactError': {
       const { callKey, messageCount = 0, tokenCount = 0 } = event

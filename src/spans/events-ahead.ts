@@ -1,4 +1,4 @@
-import { HOOK_GROUPS, type HookEvent } from '../hooks/index.ts'
+import { type GateRecord, HOOK_GROUPS, type HookEvent } from '../hooks/index.ts'
 import { type CallEvent, isCall } from './event-reading.ts'
 
 /** What recorded events tell of the future: what a live listener learns too late. */
@@ -28,6 +28,12 @@ export class EventsAhead {
     return this.#after(event)
       .filter(isCall)
       .find((later) => (later as { callKey?: string }).callKey === callKey)
+  }
+
+  /** What gates decided about a run when it began: it is told with its end, which may come when its span is over. */
+  gatesAtStart(event: HookEvent): readonly GateRecord[] {
+    const end = this.#after(event).find((later) => later.hookType === 'onComplete')
+    return end?.gates?.filter(({ point }) => point === 'onStart') ?? []
   }
 
   /** What comes later of the same operation. */

@@ -1,8 +1,9 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { Annotation } from '../dispatcher/index.ts'
+import type { Annotation, OperationInfo } from '../dispatcher/index.ts'
 import type { GateRecord } from '../hooks/index.ts'
+import { contentWriter } from './content.ts'
 import { EVENTS, HOOKSPAN } from './names.ts'
-import { set } from './start.ts'
+import { type RenderOptions, set, writeInstruction } from './start.ts'
 
 /** What was noted on a span while it was open: an event of this name, or, without one, more attributes of the span. */
 export interface SpanNote {
@@ -10,13 +11,18 @@ export interface SpanNote {
   readonly attributes: Attributes
 }
 
-export function noteOf(annotation: Annotation): SpanNote {
+export function noteOf(annotation: Annotation, info: OperationInfo, options: RenderOptions): SpanNote {
   switch (annotation.kind) {
     case 'gate':
       return { event: EVENTS.gate, attributes: gateAttributes(annotation.record) }
     case 'mock': {
       const attributes: Attributes = { [HOOKSPAN.mockSource]: annotation.source }
       set(attributes, HOOKSPAN.mockRule, annotation.rule)
+      return { event: undefined, attributes }
+    }
+    case 'instruction': {
+      const attributes: Attributes = {}
+      writeInstruction(contentWriter(options.content, attributes, info), annotation.instruction)
       return { event: undefined, attributes }
     }
     case 'retry':

@@ -159,7 +159,7 @@ class TreeScope implements ActivityScope {
   }
 
   annotate(annotation: Annotation): void {
-    const { event, attributes } = noteOf(annotation)
+    const { event, attributes } = noteOf(annotation, this.#info, WHOLE)
     if (event === undefined) this.set(attributes)
     else if (this.span.endTime === undefined) {
       this.span.events.push({ name: event, time: now(), attributes: attributes as Attributes })

@@ -3,7 +3,7 @@ import type { Activity, OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest } from '../hooks/index.ts'
 import { conversationOf } from '../wire/reading.ts'
 import { type Sampling, samplingOf } from '../wire/request.ts'
-import { type ContentOptions, contentWriter } from './content.ts'
+import { type ContentOptions, type ContentWriter, contentWriter } from './content.ts'
 import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './names.ts'
 
 /** What may differ between the spans of two places: nothing else does. */
@@ -83,8 +83,12 @@ function agentStart(activity: Of<'agent'>, info: OperationInfo, options: RenderO
     [HOOKSPAN.callKey]: callKey,
   }
   if (agentId !== activity.agentName) attributes[HOOKSPAN.agentId] = agentId
-  contentWriter(options.content, attributes, info)?.text(HOOKSPAN.instruction, instruction).input(instruction)
+  writeInstruction(contentWriter(options.content, attributes, info), instruction)
   return { name: `invoke_agent ${agentName}`, kind: remote ? 'client' : 'internal', attributes }
+}
+
+export function writeInstruction(content: ContentWriter | undefined, instruction: string): void {
+  content?.text(HOOKSPAN.instruction, instruction).input(instruction)
 }
 
 function stepStart({ stepIndex, stepType }: Of<'step'>): SpanStart {
@@ -155,6 +159,7 @@ function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOpt
 function humanStart(activity: Of<'human'>, info: OperationInfo, options: RenderOptions): SpanStart {
   const attributes: Attributes = { [HOOKSPAN.humanTools]: activity.pendingTools.map((tool) => tool.apiName) }
   set(attributes, HOOKSPAN.humanRequestId, activity.requestId)
+  set(attributes, HOOKSPAN.callKey, activity.callKey)
   contentWriter(options.content, attributes, info)?.text(HOOKSPAN.humanInstructions, activity.instructions)
   return { name: 'human_intervention', kind: 'internal', attributes }
 }

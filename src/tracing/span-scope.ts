@@ -69,7 +69,7 @@ export class SpanScope implements ActivityScope {
   }
 
   annotate(annotation: Annotation): void {
-    const { event, attributes } = noteOf(annotation)
+    const { event, attributes } = noteOf(annotation, this.info, this.#shared.options)
     if (event === undefined) this.span.setAttributes(attributes)
     else this.span.addEvent(event, attributes, this.#clock.now())
   }

@@ -78,7 +78,6 @@ export const messages: WireFormat = {
   collector: () => new MessageCollector(),
   textOf: (event) => asText(asObject(event.delta)?.text),
   write,
-  writeError: ({ type, message }) => ({ type: 'error', error: { type, message } }),
   events,
 }
 

@@ -107,17 +107,14 @@ export type UsageNames = readonly (readonly [keyof TokenUsage, outer: string, in
 export function readUsage(value: unknown, names: UsageNames): TokenUsage | undefined {
   const counts = asObject(value)
   if (counts === undefined) return undefined
-  const usage: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = { inputTokens: 0, outputTokens: 0 }
-  let known = false
-  for (const name of names) {
-    const [field, outer] = name
-    const inner = name[2]
+  const usage: { -readonly [K in keyof TokenUsage]?: number } = {}
+  for (const [field, outer, inner] of names) {
     const count = asCount(inner === undefined ? counts[outer] : asObject(counts[outer])?.[inner])
-    if (count === undefined) continue
-    usage[field] = count
-    known ||= field === 'inputTokens' || field === 'outputTokens'
+    if (count !== undefined) usage[field] = count
   }
-  return known ? usage : undefined
+  const { inputTokens, outputTokens } = usage
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
+  return { ...usage, inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }
 }
 
 /** The other way round. */

@@ -97,7 +97,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   }
 
   protected effective(decided: ChainResult | undefined): CalledAgent {
-    if (decided?.kind === 'proceed' && decided.changed) this.#instruction = String(decided.payload)
+    if (decided?.kind === 'proceed' && decided.changed) {
+      this.#instruction = String(decided.payload)
+      this.traced.annotate({ kind: 'instruction', instruction: this.#instruction })
+    }
     const started = (id: string) => {
       this.#subOperationId = id
     }

@@ -122,7 +122,8 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     if ('waiting' in ending) return this.#wait(ending.waiting)
     if (!this.claim()) return ending.outcome
     this.#endQuestion()
-    if (!this.#announced) await this.#announce('The call was aborted before.')
+    // Not awaited: the run may end while the call is claimed, and nothing would tell of its end.
+    if (!this.#announced) this.#announce('The call was aborted before.')
     this.close(this.#told(ending))
     return ending.outcome
   }

@@ -1,4 +1,4 @@
-import { type AnyHookType, EVENT_SCHEMA_VERSION, type HookEvent } from '../../hooks/index.ts'
+import { type AnyHookType, EVENT_SCHEMA_VERSION, HOOK_GROUPS, type HookEvent } from '../../hooks/index.ts'
 import { snapshot } from '../../internal/snapshot.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 
@@ -117,8 +117,11 @@ export function stampEvent(
     event.parentOperationId = parentOperationId
   }
   if (parentCallKey !== undefined && event.parentCallKey === undefined) event.parentCallKey = parentCallKey
-  if (agentName !== undefined && event.agentName === undefined) event.agentName = agentName
-  if (agentId !== undefined && event.agentId === undefined) event.agentId = agentId
+  // An event about a sub-agent names that one, or none.
+  if (HOOK_GROUPS[type].group !== 'subAgent') {
+    if (agentName !== undefined && event.agentName === undefined) event.agentName = agentName
+    if (agentId !== undefined && event.agentId === undefined) event.agentId = agentId
+  }
   if (userId !== undefined && event.userId === undefined) event.userId = userId
   if (conversationId !== undefined && event.conversationId === undefined) {
     event.conversationId = conversationId

@@ -31,14 +31,15 @@ export interface HumanAnswer {
 /** A human is asked: told when it begins, and once more when it is over. */
 export class HumanIntervention extends Bracket<HumanEnd> {
   readonly #toolCallIds: readonly string[]
-  readonly #request: { requestId?: string }
+  /** What tells it from other questions. */
+  readonly #request: { requestId: string } | { callKey: string }
   /** Epoch milliseconds, where the question was asked before the run was parked: its first hook has fired. */
   readonly #askedAt: number | undefined
 
   constructor(core: OperationCore, place: Place, init: HumanInterventionInit, askedAt?: number) {
     const { pendingTools, instructions, requestId, expiresAt } = init
     const shown = { pendingTools, ...(instructions !== undefined && { instructions }) }
-    const request = requestId === undefined ? {} : { requestId }
+    const request = requestId === undefined ? { callKey: core.nextCallKey() } : { requestId }
     super(core, place, { kind: 'human', ...shown, ...request }, askedAt ?? core.timestamp)
     this.#request = request
     this.#askedAt = askedAt

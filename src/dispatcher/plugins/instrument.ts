@@ -66,6 +66,8 @@ export type Activity =
     }
   | {
       readonly kind: 'human'
+      /** Of a question that is no approval request. */
+      readonly callKey?: string
       readonly pendingTools: readonly PendingTool[]
       readonly instructions?: string
       readonly requestId?: string
@@ -207,6 +209,8 @@ export type Annotation =
   | { readonly kind: 'gate'; readonly record: GateRecord }
   /** `source`: what stood in for the tool or model: `event.mock`, `mock`, `replay`, `simulated`, `scripted`. */
   | { readonly kind: 'mock'; readonly source: string; readonly rule?: string; readonly hookId?: string }
+  /** A gate changed what the called agent is asked to do. */
+  | { readonly kind: 'instruction'; readonly instruction: string }
   | { readonly kind: 'retry'; readonly attempt: number; readonly error?: unknown }
   | {
       readonly kind: 'custom'
