@@ -20,8 +20,10 @@ export function assertPeers(command: string): void {
     }
   })
   if (missing.length === 0) return
+  // What npx fetched for this once sees nothing of the folder's packages.
+  const all = /[/\\]_npx[/\\]/.test(import.meta.url) ? ['hookspan', ...missing] : missing
   throw new HookspanError(
     'MISSING_DEPENDENCY',
-    `${command} needs packages that are not installed. Run: npm install ${missing.join(' ')}`,
+    `${command} needs packages that are not installed. Run: npm install ${all.join(' ')}`,
   )
 }

@@ -113,6 +113,11 @@ describe('from an empty folder', () => {
     } finally {
       view.stop()
     }
+    // What the README begins with needs the same packages.
+    const demo = await printed(folder, ['npx', 'hookspan', 'demo', '--fast'], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: view.endpoint,
+    })
+    expect(demo).toContain('16 of 16 hook types fired')
     // And with nobody there, the link says so.
     const env = { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: view.endpoint }
     const { stdout } = await run('node', [seeARun!.saveAs], { cwd: folder, env })
