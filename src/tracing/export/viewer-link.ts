@@ -27,7 +27,9 @@ export class ViewerLink implements SpanSink {
   constructor(sender: SpanSender, tracesUrl: string) {
     this.#sender = sender
     this.#tracesUrl = tracesUrl
-    void untraced(() => this.#ask())
+    this.#asking = true
+    // The SDK, which starts next, brings what hides the request from its instrumentations.
+    queueMicrotask(() => void untraced(() => this.#ask()))
   }
 
   async #ask(): Promise<void> {
