@@ -78,6 +78,7 @@ export const messages: WireFormat = {
   collector: () => new MessageCollector(),
   textOf: (event) => asText(asObject(event.delta)?.text),
   write,
+  writeError: ({ type, message }) => ({ type: 'error', error: { type, message } }),
   events,
 }
 

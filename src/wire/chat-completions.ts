@@ -128,11 +128,14 @@ class ChatReading implements LlmReading {
 
   constructor(reply: Loose) {
     this.#choices = asList(reply.choices)
-    this.head = present<LlmHead>({
-      id: asName(reply.id),
-      model: asName(reply.model),
-      finishReasons: finishReasonsOf(this.#choices),
-    })
+    const head: { -readonly [K in keyof LlmHead]: LlmHead[K] } = {}
+    const id = asName(reply.id)
+    const model = asName(reply.model)
+    const finishReasons = finishReasonsOf(this.#choices)
+    if (id !== undefined) head.id = id
+    if (model !== undefined) head.model = model
+    if (finishReasons !== undefined) head.finishReasons = finishReasons
+    this.head = head
     // Groq says it beside the last chunk.
     const usage = readUsage(reply.usage ?? asObject(reply.x_groq)?.usage, USAGE)
     if (usage !== undefined) this.usage = usage
@@ -152,10 +155,14 @@ class ChatReading implements LlmReading {
 
 /** One for each choice. A choice without a reason, beside others that have one, was cut off. */
 function finishReasonsOf(choices: readonly unknown[]): string[] | undefined {
-  const reasons = choices.map((choice) => asName(asObject(choice)?.finish_reason))
-  return reasons.some((reason) => reason !== undefined)
-    ? reasons.map((reason) => reason ?? 'error')
-    : undefined
+  const reasons: string[] = []
+  let told = false
+  for (const choice of choices) {
+    const reason = asName(asObject(choice)?.finish_reason)
+    told ||= reason !== undefined
+    reasons.push(reason ?? 'error')
+  }
+  return told ? reasons : undefined
 }
 
 function readChoice(value: unknown): LlmMessage {
@@ -202,12 +209,20 @@ class ChatCollector implements Collector {
   readonly #top: Loose = {}
   readonly #choices = new Map<number, OpenChoice>()
 
-  push({ choices, usage, x_groq, ...top }: Loose): void {
-    // Azure begins with a chunk that has no id and no model.
-    for (const key in top) this.#top[key] ||= top[key]
-    const counted = asObject(usage) ?? asObject(asObject(x_groq)?.usage)
-    if (counted !== undefined) this.#top.usage = counted
-    for (const choice of asObjects(choices)) this.#choice(choice)
+  /** Once for each piece of a reply: loops and no copies, because models send hundreds of them. */
+  push(chunk: Loose): void {
+    const top = this.#top
+    for (const key in chunk) {
+      // Azure begins with a chunk that has no id and no model.
+      if (key !== 'choices' && key !== 'usage' && key !== 'x_groq') top[key] ||= chunk[key]
+    }
+    const { usage = null, x_groq } = chunk
+    const counted = asObject(usage ?? asObject(x_groq)?.usage)
+    if (counted !== undefined) top.usage = counted
+    for (const item of asList(chunk.choices)) {
+      const choice = asObject(item)
+      if (choice !== undefined) this.#choice(choice)
+    }
   }
 
   #choice({ index: position, finish_reason, delta: piece, text }: Loose): void {
@@ -218,10 +233,13 @@ class ChatCollector implements Collector {
       this.#choices.set(index, choice)
     }
     // Some compatible servers say '' for a reason of no name.
-    choice.finish = asName(finish_reason) ?? choice.finish ?? asText(finish_reason)
-    const { tool_calls, role: _role, ...delta } = asObject(piece) ?? { content: text }
-    for (const key in delta) choice.message[key] = grown(choice.message[key], delta[key])
-    for (const call of asObjects(tool_calls)) this.#call(choice, call)
+    if (typeof finish_reason === 'string') choice.finish = finish_reason || (choice.finish ?? '')
+    const { message } = choice
+    const delta = asObject(piece) ?? { content: text }
+    for (const key in delta) {
+      if (key === 'tool_calls') for (const call of asObjects(delta[key])) this.#call(choice, call)
+      else if (key !== 'role') message[key] = grown(message[key], delta[key])
+    }
   }
 
   /** Beside the known fields, what compatible servers add and want back, like Gemini's `extra_content`. */

@@ -28,8 +28,17 @@ export interface WireFormat {
   textOf(chunk: Loose): string | undefined
 
   write(reading: LlmReading, request: LlmRequest): Loose
+  /** The body of an HTTP error. @default as OpenAI says it */
+  writeError?(error: WireError): Loose
   /** The stream of a reply that `write` gave. `interleaved`: parallel tool calls take turns. */
   events(reply: Loose, request: LlmRequest, interleaved?: boolean): readonly Loose[]
+}
+
+/** An HTTP error, in OpenAI's words. */
+export interface WireError {
+  readonly status: number
+  readonly message: string
+  readonly type: string
 }
 
 /** Puts a streamed reply together, chunk by chunk. Passes over a chunk that it does not understand. */

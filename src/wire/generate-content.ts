@@ -92,6 +92,9 @@ export const generateContent: WireFormat = {
   collector: () => new ContentCollector(),
   textOf: (chunk) => readCandidate(asObjects(chunk.candidates)[0] ?? {}).content,
   write,
+  writeError: ({ status, message }) => ({
+    error: { code: status, message, status: STATUSES[status] ?? 'INTERNAL' },
+  }),
   events,
 }
 
@@ -247,6 +250,14 @@ function append(parts: Loose[], item: Loose): void {
   if (typeof item.text !== 'string' || typeof last?.text !== 'string' || last.thought !== item.thought) {
     parts.push({ ...item })
   } else Object.assign(last, item, { text: last.text + item.text })
+}
+
+const STATUSES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
 }
 
 /** The words of chat completions; any other is taken as Google's own. */

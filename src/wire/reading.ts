@@ -107,14 +107,17 @@ export type UsageNames = readonly (readonly [keyof TokenUsage, outer: string, in
 export function readUsage(value: unknown, names: UsageNames): TokenUsage | undefined {
   const counts = asObject(value)
   if (counts === undefined) return undefined
-  const usage: { -readonly [K in keyof TokenUsage]?: number } = {}
-  for (const [field, outer, inner] of names) {
+  const usage: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = { inputTokens: 0, outputTokens: 0 }
+  let known = false
+  for (const name of names) {
+    const [field, outer] = name
+    const inner = name[2]
     const count = asCount(inner === undefined ? counts[outer] : asObject(counts[outer])?.[inner])
-    if (count !== undefined) usage[field] = count
+    if (count === undefined) continue
+    usage[field] = count
+    known ||= field === 'inputTokens' || field === 'outputTokens'
   }
-  const { inputTokens, outputTokens } = usage
-  if (inputTokens === undefined && outputTokens === undefined) return undefined
-  return { ...usage, inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }
+  return known ? usage : undefined
 }
 
 /** The other way round. */

@@ -7,6 +7,7 @@ import type { CurrentPlace } from '../run/current.ts'
 import { type ModelCallMark, noteScripted, runModelCall } from '../run/live-calls.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
+import { tellProviderCalls } from './provider-call.ts'
 
 /** A model call between its two hooks, as they and the instruments are told of it. */
 export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
@@ -55,8 +56,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   override cut(reason: Parameters<Bracket<LlmEnd>['cut']>[0]): void {
     this.announce()
     const read = this.readSoFar()
-    if (read !== undefined) this.close(this.#answered(read, 'abandoned'))
-    else if (this.mark.answered) this.close(this.#answered({ response: {} }))
+    if (read !== undefined) this.#end(read, 'abandoned')
+    else if (this.mark.answered) this.#end({ response: {} })
     else super.cut(reason)
   }
 
@@ -67,7 +68,12 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   /** Unless the operation has ended the call already. */
   protected succeed(reading: LlmReading, streamEnd?: StreamEndKind): void {
-    if (this.claim()) this.close(this.#answered(reading, streamEnd))
+    if (this.claim()) this.#end(reading, streamEnd)
+  }
+
+  #end(reading: LlmReading, streamEnd?: StreamEndKind): void {
+    this.close(this.#answered(reading, streamEnd))
+    tellProviderCalls(this.core, this.site, reading)
   }
 
   #answered(reading: LlmReading, streamEnd?: StreamEndKind): LlmEnd {

@@ -21,9 +21,9 @@ export function reply(step: ScriptedStep, request: ScriptedRequest, signal: Abor
     'x-request-id': `req_scripted_${request.index}`,
     'openai-processing-ms': '1',
   }
-  if (step.error) return errorReply(step.error, headers)
-  if (step.raw) return rawReply(step.raw, { step, headers, signal, request })
   const format = FORMATS.find(({ name }) => name === request.api) ?? chat
+  if (step.error) return errorReply(step.error, headers, format)
+  if (step.raw) return rawReply(step.raw, { step, headers, signal, request })
   const body = format.write(readingOf(step, request, format), request.body)
   if (!request.stream) return jsonReply(JSON.stringify(body), headers, step.cutAfterChunks !== undefined)
   const events = serverSentEvents(format, body, request.body, step.toolCallOrder === 'interleaved')
@@ -147,16 +147,16 @@ const ERROR_TYPES: Record<number, string | undefined> = {
   429: 'rate_limit_error',
 }
 
-function errorReply(error: ScriptedError, headers: Record<string, string>): Response {
+function errorReply(error: ScriptedError, headers: Record<string, string>, format: WireFormat): Response {
   const { status, message, code = null, type = ERROR_TYPES[status] ?? 'server_error', retryAfterMs } = error
   const retry =
     retryAfterMs === undefined
       ? {}
       : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)), 'retry-after-ms': String(retryAfterMs) }
-  return Response.json(
-    { error: { message, type, param: null, code } },
-    { status, headers: { ...headers, ...retry } },
-  )
+  const body = format.writeError?.({ status, message, type }) ?? {
+    error: { message, type, param: null, code },
+  }
+  return Response.json(body, { status, headers: { ...headers, ...retry } })
 }
 
 /** The answer to a request that the script does not know: an error that the client must not retry. */

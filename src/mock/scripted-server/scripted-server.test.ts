@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import OpenAI from 'openai'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   type ScriptedServer,
   type ScriptedStep,
@@ -304,7 +304,8 @@ describe.each(Object.entries(transports))('the scripted model %s', (_, start) =>
 
     const abort = new AbortController()
     const waiting = client.chat.completions.create(ask, { signal: abort.signal })
-    setTimeout(() => abort.abort(), 20)
+    await vi.waitUntil(() => report.requests.length === 2, { timeout: 20_000, interval: 5 })
+    abort.abort()
 
     await expect(waiting).rejects.toThrow(OpenAI.APIUserAbortError)
     report.assertDone()
@@ -447,6 +448,114 @@ it('frees its port when it is closed, also under a client that waits', async () 
 
   await refused
   await expect(fetch(server.baseURL)).rejects.toThrow()
+})
+
+describe('the endpoints of other providers', () => {
+  const step: ScriptedStep = {
+    reasoning: 'Hm.',
+    content: TEXT,
+    toolCalls: [{ id: 'a', name: 'search', arguments: { city: 'Berlin' } }],
+    usage: { inputTokens: 20, outputTokens: 9, cachedInputTokens: 3, reasoningTokens: 2 },
+  }
+
+  async function answers(path: string, body: object, steps: ScriptedStep[]) {
+    const server = await startScriptedServer({ steps })
+    servers.push(server)
+    const url = new URL(path, server.baseURL)
+    const replies = []
+    for (const _step of steps) {
+      const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) })
+      replies.push({ status: response.status, text: await response.text() })
+    }
+    server.assertDone()
+    return { replies, requests: server.requests }
+  }
+  const eventsOf = (text: string | undefined) =>
+    (text ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('data: '))
+      .map((line) => JSON.parse(line.slice(6)))
+
+  it("answers Anthropic's messages, streamed or not, and fails as it does", async () => {
+    const ask = { model: 'claude', max_tokens: 10, messages }
+    const { replies, requests } = await answers('/v1/messages', ask, [
+      step,
+      { error: { status: 429, message: 'slow' } },
+    ])
+    expect(requests[0]).toMatchObject({ api: 'messages', stream: false, messages })
+    expect(JSON.parse(replies[0]?.text ?? '')).toEqual({
+      id: 'msg_scripted_0',
+      type: 'message',
+      role: 'assistant',
+      model: 'claude',
+      content: [
+        { type: 'thinking', thinking: 'Hm.', signature: '' },
+        { type: 'text', text: TEXT },
+        { type: 'tool_use', id: 'a', name: 'search', input: { city: 'Berlin' } },
+      ],
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage: {
+        input_tokens: 17,
+        output_tokens: 9,
+        cache_read_input_tokens: 3,
+        output_tokens_details: { thinking_tokens: 2 },
+      },
+    })
+    expect(replies[1]).toEqual({
+      status: 429,
+      text: '{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}',
+    })
+
+    const streamed = await answers('/v1/messages', { ...ask, stream: true }, [step])
+    const events = eventsOf(streamed.replies[0]?.text)
+    expect(streamed.replies[0]?.text).toMatch(/^event: message_start\ndata: /)
+    expect(events.map(({ type }) => type).filter((type) => type !== 'content_block_delta')).toEqual([
+      'message_start',
+      ...Array(3).fill(['content_block_start', 'content_block_stop']).flat(),
+      ...['message_delta', 'message_stop'],
+    ])
+    expect(events.map(({ delta }) => delta?.text ?? '').join('')).toBe(TEXT)
+    expect(events.map(({ delta }) => delta?.partial_json ?? '').join('')).toBe('{"city":"Berlin"}')
+  })
+
+  it("answers Google's generate-content, streamed or not, and fails as it does", async () => {
+    const ask = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
+    const path = '/v1beta/models/gemini-x:'
+    const { replies, requests } = await answers(`${path}generateContent`, ask, [
+      step,
+      { error: { status: 429, message: 'slow' } },
+    ])
+    expect(requests[0]).toMatchObject({ api: 'generateContent', stream: false, messages: ask.contents })
+    const parts = [
+      { text: 'Hm.', thought: true },
+      { text: TEXT },
+      { functionCall: { id: 'a', name: 'search', args: { city: 'Berlin' } } },
+    ]
+    const usageMetadata = {
+      promptTokenCount: 20,
+      candidatesTokenCount: 7,
+      cachedContentTokenCount: 3,
+      thoughtsTokenCount: 2,
+      totalTokenCount: 29,
+    }
+    expect(JSON.parse(replies[0]?.text ?? '')).toEqual({
+      responseId: 'resp_scripted_0',
+      modelVersion: 'gemini-x',
+      candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }],
+      usageMetadata,
+    })
+    expect(JSON.parse(replies[1]?.text ?? '')).toEqual({
+      error: { code: 429, message: 'slow', status: 'RESOURCE_EXHAUSTED' },
+    })
+
+    const streamed = await answers(`${path}streamGenerateContent?alt=sse`, ask, [step])
+    expect(streamed.requests[0]?.stream).toBe(true)
+    const chunks = eventsOf(streamed.replies[0]?.text)
+    const texts = chunks.flatMap(({ candidates }) => candidates[0].content.parts)
+    expect(texts.map(({ text = '', thought }) => (thought ? '' : text)).join('')).toBe(TEXT)
+    expect(chunks.at(-1)).toMatchObject({ candidates: [{ finishReason: 'STOP' }], usageMetadata })
+  })
 })
 
 describe('a wrong script', () => {
