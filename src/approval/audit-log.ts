@@ -7,11 +7,11 @@ import {
   openSync,
   readFileSync,
   readSync,
-  rmSync,
-  statSync,
   writeSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { delay } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { canonicalJson, digestOf } from '../internal/json.ts'
@@ -52,8 +52,6 @@ export interface AuditOptions {
 
 const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000
-/** A process that was killed while it wrote left its lock. */
-const STALE_LOCK_MS = 10_000
 
 /**
  * An append-only file of one JSON object a line, each chained to the one before by hash. Several processes may write;
@@ -128,25 +126,39 @@ function hashOf(entry: object, key: string | undefined): string {
   return hash.update(text).digest('hex')
 }
 
-async function withLock(lock: string, run: () => void): Promise<void> {
-  const until = performance.now() + LOCK_TIMEOUT_MS
-  for (;;) {
-    try {
-      closeSync(openSync(lock, 'wx', 0o600))
-      break
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
-      if (age > STALE_LOCK_MS) rmSync(lock, { force: true })
-      else if (performance.now() > until) {
-        throw new HookspanError('INVALID_STATE', `The audit log is locked by another process: ${lock}.`)
-      } else await delay(5)
-    }
-  }
+/**
+ * Runs it while no other process writes. The lock is that of an empty SQLite file: the system lets go of it however its
+ * holder dies.
+ */
+async function withLock(path: string, run: () => void): Promise<void> {
+  closeSync(openSync(path, 'a', 0o600))
+  // Loaded late: programs without an audit log need no SQLite.
+  const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
+  const lock = new sqlite.DatabaseSync(path, { timeout: 0 })
   try {
+    const until = performance.now() + LOCK_TIMEOUT_MS
+    while (!isTaken(lock)) {
+      if (performance.now() > until) {
+        throw new HookspanError('INVALID_STATE', `The audit log is locked by another process: ${path}.`)
+      }
+      await delay(5)
+    }
     run()
   } finally {
-    rmSync(lock, { force: true })
+    lock.close()
+  }
+}
+
+const SQLITE_BUSY = 5
+
+function isTaken(lock: DatabaseSync): boolean {
+  try {
+    // No journal: it would be a second file, and nothing is written.
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+    return true
+  } catch (error) {
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) return false
+    throw error
   }
 }
 

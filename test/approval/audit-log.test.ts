@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { auditLog, verifyAudit } from 'hookspan/approval'
 import { describe, expect, it } from 'vitest'
 import { folder } from './support.ts'
@@ -54,4 +55,23 @@ it('chains the entries of several writers', async () => {
     logs.flatMap((log) => Array.from({ length: 10 }, () => log.append({ event: 'requested' }))),
   )
   expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 30 })
+})
+
+it('waits for another process that writes', async () => {
+  const { path } = await written()
+  const other = new DatabaseSync(`${path}.lock`)
+  other.exec('BEGIN EXCLUSIVE')
+  let appended = false
+  const appending = auditLog({ path })
+    .append({ event: 'refused', requestId: 'r5' })
+    .then(() => {
+      appended = true
+    })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([appended, readFileSync(path, 'utf8').includes('r5')]).toEqual([false, false])
+
+  other.close()
+  await appending
+
+  expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
 })
