@@ -1,25 +1,28 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { AgentRun } from 'hookspan/agent'
-import { sqliteStore, verifyAudit } from 'hookspan/approval'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { type ApprovalRecord, sqliteStore, verifyAudit } from 'hookspan/approval'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Effect } from './effects.ts'
 import { expectWhole, type SpanLine } from './trace.ts'
 
-const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url))
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const PHASES = ['ask', 'answer', 'finish'] as const
 
 /** What is kept between tests: the compiled code, and the folder as it is before each phase that nothing interrupts. */
 const shared = mkdtempSync(`${tmpdir()}/hookspan-kill-`)
 const before = (phase: string) => `${shared}/${phase}`
+afterAll(() => rmSync(shared, { recursive: true, force: true }))
 
 /** Runs a phase in a process of its own. Its id where it was killed. */
-async function run(phase: string, folder: string, killAt = ''): Promise<number | undefined> {
-  const child = spawn(process.execPath, ['--no-warnings', WORKER, phase, folder], {
-    env: { ...process.env, KILL_AT: killAt, NODE_COMPILE_CACHE: `${shared}/code` },
+async function run(phase: string, folder: string, env: NodeJS.ProcessEnv = {}): Promise<number | undefined> {
+  const args = ['--no-warnings', '--import', pathOf('./effects.ts'), pathOf('./worker.ts'), phase, folder]
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, NODE_COMPILE_CACHE: `${shared}/code`, FOLDER: folder, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const [[code, signal], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
@@ -29,77 +32,58 @@ async function run(phase: string, folder: string, killAt = ''): Promise<number |
 
 const lines = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
 
-/** Where the approved tool may have run and nobody knows: it must not run again, and the model is told so. */
-const UNKNOWN = new Set([
-  'finish:after store.claim',
-  'finish:before the effect',
-  'finish:after the effect',
-  'finish:before store.settle',
-])
+interface Point {
+  readonly phase: (typeof PHASES)[number]
+  readonly call: number
+  readonly title: string
+}
 
-const POINTS = [
-  'ask:start',
-  'ask:beforeStep',
-  'ask:beforeLlmCall',
-  'ask:afterLlmCall',
-  'ask:beforeHumanIntervention',
-  'ask:before store.get',
-  'ask:before store.add',
-  'ask:after store.add',
-  'ask:before audit.append',
-  'ask:after audit.append',
-  'ask:before saving waiting.json',
-  'ask:while saving waiting.json',
-  'ask:after saving waiting.json',
-  'answer:before store.get',
-  'answer:before store.answer',
-  'answer:after store.answer',
-  'answer:before audit.append',
-  'answer:after audit.append',
-  'answer:answered',
-  'finish:start',
-  'finish:before store.get',
-  'finish:after store.get',
-  'finish:afterHumanIntervention',
-  'finish:beforeToolCall',
-  'finish:before store.claim',
-  'finish:after store.claim',
-  'finish:before audit.append',
-  'finish:before the effect',
-  'finish:after the effect',
-  'finish:before store.settle',
-  'finish:after store.settle',
-  'finish:afterToolCall',
-  'finish:afterStep',
-  'finish:beforeLlmCall',
-  'finish:onComplete',
-  'finish:before saving done.json',
-  'finish:while saving done.json',
-  'finish:after saving done.json',
-]
-
-beforeAll(async () => {
-  cpSync(mkdtempSync(`${shared}/new-`), before('ask'), { recursive: true })
-  for (const [index, phase] of PHASES.slice(0, -1).entries()) {
-    const next = before(PHASES[index + 1] as string)
-    cpSync(before(phase), next, { recursive: true })
-    await run(phase, next)
+/** After which calls of which phase the disk is another: found by running each once, so that none can be forgotten. */
+async function pointsOf(): Promise<Point[]> {
+  const points: Point[] = []
+  mkdirSync(before('ask'))
+  for (const [index, phase] of PHASES.entries()) {
+    const folder = before(PHASES[index + 1] ?? 'over')
+    cpSync(before(phase), folder, { recursive: true })
+    await run(phase, folder, { EFFECTS: `${shared}/${phase}.json` })
+    const effects = JSON.parse(readFileSync(`${shared}/${phase}.json`, 'utf8')) as Effect[]
+    for (const [nth, { call, name }] of effects.entries()) {
+      points.push({ phase, call, title: `${phase} ${nth + 1} of ${effects.length}, ${name}` })
+    }
   }
+  return points
+}
+
+const POINTS = await pointsOf()
+
+it('has a point for each thing that is written', () => {
+  const writers = new Set(POINTS.map(({ title }) => title.split(', ')[1]))
+  expect([...writers]).toEqual(expect.arrayContaining(['statement.run', 'fs.writeSync', 'fs.renameSync']))
+  expect(POINTS.length).toBeGreaterThan(30)
 })
-afterAll(() => rmSync(shared, { recursive: true, force: true }))
+
+async function recordsIn(folder: string): Promise<ApprovalRecord[]> {
+  const path = `${folder}/approvals.db`
+  if (!existsSync(path)) return []
+  const store = sqliteStore({ path })
+  const records = await store.list()
+  await store.dispose?.()
+  return records
+}
 
 describe.concurrent('a process that is killed', () => {
-  it.for(POINTS)(
-    '%s: the request stays, is answered once, the tool runs at most once, and the trace holds together',
-    async (point, { expect }) => {
+  it.for(POINTS.map((point) => [point.title, point] as const))(
+    'after %s: the request stays, is answered once, the tool runs at most once, and the trace holds together',
+    async ([title, { phase: at, call }], { expect }) => {
       const folder = mkdtempSync(`${shared}/run-`)
-      const first = PHASES.findIndex((phase) => point.startsWith(`${phase}:`))
-      cpSync(before(PHASES[first] as string), folder, { recursive: true })
-      const killed = await run(PHASES[first] as string, folder, point)
-      if (killed === undefined) throw new Error(`The process went past "${point}" and was not killed.`)
+      const first = PHASES.indexOf(at)
+      cpSync(before(at), folder, { recursive: true })
+      const killed = await run(at, folder, { KILL_AFTER: String(call) })
+      if (killed === undefined) throw new Error(`The process went past ${title} and was not killed.`)
+      const claimed = (await recordsIn(folder)).some(({ execution }) => execution === 'claimed')
       for (const phase of PHASES.slice(first)) expect(await run(phase, folder)).toBeUndefined()
 
-      const records = await sqliteStore({ path: `${folder}/approvals.db` }).list()
+      const records = await recordsIn(folder)
       const waiting = JSON.parse(readFileSync(`${folder}/waiting.json`, 'utf8')) as AgentRun
       const asked = waiting.pendingApprovals?.[0]?.id
       const own = records.find(({ request }) => request.id === asked)
@@ -114,9 +98,9 @@ describe.concurrent('a process that is killed', () => {
       ).toBeLessThan(2)
 
       const done = JSON.parse(readFileSync(`${folder}/done.json`, 'utf8')) as AgentRun
-      const unknown = UNKNOWN.has(point) || point === 'finish:before audit.append'
       const ran = lines(`${folder}/ran.log`).length
-      if (unknown) {
+      // The tool may have run and nobody knows: it must not run again, and the model is told so.
+      if (claimed) {
         expect(ran).toBeLessThan(2)
         expect(done.content).toContain('execution_unknown')
       } else {

@@ -1,12 +1,12 @@
 /**
- * One process of a run that needs a human: `ask` begins it, `answer` answers, `finish` resumes it. It kills itself with
- * SIGKILL at the point that KILL_AT names.
+ * One process of a run that needs a human: `ask` begins it, `answer` answers, `finish` resumes it. Nothing in
+ * it knows that it may be killed.
  */
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { type Agent, type AgentRun, execAgent, resumeAgent } from 'hookspan/agent'
-import { type ApprovalStore, type AuditLog, auditLog, createApprovals, sqliteStore } from 'hookspan/approval'
+import { auditLog, createApprovals, sqliteStore } from 'hookspan/approval'
 import { operationIdGenerator, traceHooks } from 'hookspan/tracing'
 import { statelessModel } from '../support/stateless-model.ts'
 import type { SpanLine } from './trace.ts'
@@ -14,40 +14,15 @@ import type { SpanLine } from './trace.ts'
 const [phase = '', folder = ''] = process.argv.slice(2)
 const at = (name: string) => `${folder}/${name}`
 
-/** Everything a process does from here on is lost; what it did is not. */
-function killPoint(name: string): void {
-  if (process.env.KILL_AT === `${phase}:${name}`) process.kill(process.pid, 'SIGKILL')
-}
-
 function append(file: string, text: string): void {
   appendFileSync(at(file), `${text}\n`)
 }
 
-function around<T extends object>(target: T, prefix: string, methods: readonly string[]): T {
-  const wrapped = Object.fromEntries(
-    methods.map((method) => [
-      method,
-      async (...args: unknown[]) => {
-        killPoint(`before ${prefix}.${method}`)
-        const call = (target as Record<string, (...given: unknown[]) => Promise<unknown>>)[method]
-        const result = await call?.(...args)
-        killPoint(`after ${prefix}.${method}`)
-        return result
-      },
-    ]),
-  )
-  return { ...target, ...wrapped }
-}
-
-const store = around<ApprovalStore>(sqliteStore({ path: at('approvals.db') }), 'store', [
-  'add',
-  'get',
-  'answer',
-  'claim',
-  'settle',
-])
-const audit = around<AuditLog>(auditLog({ path: at('audit.jsonl') }), 'audit', ['append'])
-const approvals = createApprovals({ store, audit, mode: 'park' })
+const approvals = createApprovals({
+  store: sqliteStore({ path: at('approvals.db') }),
+  audit: auditLog({ path: at('audit.jsonl') }),
+  mode: 'park',
+})
 
 function note(at: SpanLine['at'], span: ReadableSpan): void {
   const { traceId, spanId } = span.spanContext()
@@ -78,22 +53,6 @@ const provider = new TracerProvider({
 const dispatcher = new HookDispatcher()
 dispatcher.use(approvals)
 dispatcher.use(traceHooks({ tracer: provider.getTracer('kill') }))
-const types = [
-  'beforeStep',
-  'afterStep',
-  'beforeToolCall',
-  'afterToolCall',
-  'beforeHumanIntervention',
-  'afterHumanIntervention',
-  'onComplete',
-  'beforeLlmCall',
-  'afterLlmCall',
-] as const
-dispatcher.use({
-  name: 'see',
-  hooks: types.map((type) => ({ id: type, type, handler: () => killPoint(type) })),
-})
-
 const agent: Agent = {
   name: 'support',
   model: 'stateless',
@@ -103,9 +62,7 @@ const agent: Agent = {
       parameters: { type: 'object', properties: { id: { type: 'number' } } },
       needsApproval: true,
       execute: async (args) => {
-        killPoint('before the effect')
         append('ran.log', JSON.stringify(args))
-        killPoint('after the effect')
         return 'deleted'
       },
     },
@@ -119,16 +76,12 @@ const client = statelessModel((messages) => {
 })
 
 function save(file: string, run: AgentRun): void {
-  killPoint(`before saving ${file}`)
   writeFileSync(at(`${file}.new`), JSON.stringify(run))
-  killPoint(`while saving ${file}`)
   renameSync(at(`${file}.new`), at(file))
-  killPoint(`after saving ${file}`)
 }
 
 const price = () => 0
 if (phase === 'ask' && !existsSync(at('waiting.json'))) {
-  killPoint('start')
   save(
     'waiting.json',
     await execAgent({ agent, prompt: 'delete 7', client, dispatcher, operationId: 'run-1', priceOf: price }),
@@ -140,11 +93,9 @@ if (phase === 'ask' && !existsSync(at('waiting.json'))) {
       approver: 'ann',
       argsDigest: request.argsDigest,
     })
-    killPoint('answered')
   }
 } else if (phase === 'finish' && !existsSync(at('done.json'))) {
   const { state } = JSON.parse(readFileSync(at('waiting.json'), 'utf8')) as { state: string }
-  killPoint('start')
   save('done.json', await resumeAgent({ agent, state, client, dispatcher, priceOf: price }))
 }
 await dispatcher.shutdown()
