@@ -1,3 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 import { startViewer } from 'hookspan/viewer'
@@ -5,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { isJaeger } from '../../src/tracing/links/collector.ts'
 import { startJaegerStub } from '../support/jaeger-stub.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
+import { SELF_SIGNED } from '../support/self-signed.ts'
 
 /** One run through `startTracing`, and the link to it. */
 async function linkTo(options: Parameters<typeof startTracing>[0]) {
@@ -78,6 +84,36 @@ describe('tracing.linkTo()', () => {
     const { link } = await linkTo({ endpoint: stub.url })
     expect(link.url).toBeUndefined()
     expect(link.text).toMatch(/does not take the spans: 403 .*hookspan doctor/)
+  })
+
+  it('believes a collector that took the spans, though a certificate keeps it from being asked who it is', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hookspan-links-'))
+    const server = createServer(
+      SELF_SIGNED,
+      (request, response) => void request.resume().on('end', () => response.end()),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+      rmSync(folder, { recursive: true })
+    })
+    writeFileSync(join(folder, 'ca.pem'), SELF_SIGNED.cert)
+    vi.stubEnv('OTEL_EXPORTER_OTLP_CERTIFICATE', join(folder, 'ca.pem'))
+    const endpoint = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { link, traceId } = await linkTo({ endpoint })
+    expect(link.text).toContain(`Trace ${traceId} was sent to ${endpoint}/v1/traces, whose page is not known`)
+    vi.stubEnv('JAEGER_UI_URL', 'http://jaeger.test')
+    expect((await linkTo({ endpoint })).link.text).toMatch(/^http:\/\/jaeger\.test\/trace\/[0-9a-f]{32}$/)
+  })
+
+  it.each([
+    ['OTEL_SDK_DISABLED', 'true', 'OTEL_SDK_DISABLED is set, so no span is made.'],
+    ['OTEL_TRACES_EXPORTER', 'none', 'Spans are not sent: OTEL_TRACES_EXPORTER is "none".'],
+  ])('says that %s is in the way', async (name, value, says) => {
+    await using stub = await startOtlpStub({ status: 200 })
+    vi.stubEnv(name, value)
+    expect((await linkTo({ endpoint: stub.url })).link.text).toContain(says)
   })
 
   it('leaves it to an exporter of the user’s own', async () => {

@@ -1,5 +1,6 @@
 import { errorMessage } from '../../internal/errors.ts'
 import { tracesUrlOf } from '../export/traces-url.ts'
+import { untraced } from '../export/untraced.ts'
 
 const PROBE_TIMEOUT_MS = 1_000
 const JAEGER_UI_PORT = 16_686
@@ -38,10 +39,11 @@ export async function collectorAt(tracesUrl: string): Promise<CollectorSearch> {
   } catch (error) {
     return { found: false, tracesUrl, why: reasonOf(error) }
   }
-  return { found: true, collector: await describe(tracesUrl) }
+  return { found: true, collector: await describeCollector(tracesUrl) }
 }
 
-async function describe(tracesUrl: string): Promise<Collector> {
+/** Who it is that takes spans there. */
+export async function describeCollector(tracesUrl: string): Promise<Collector> {
   const viewer = await viewerUrl(tracesUrl)
   if (viewer !== undefined) {
     return { tracesUrl, kind: 'hookspan viewer', pageOf: (id) => new URL(`/run/${id}`, viewer).href }
@@ -96,7 +98,7 @@ async function askJson(url: string | URL): Promise<Record<string, unknown> | und
 }
 
 function ask(url: string | URL, init: RequestInit = {}): Promise<Response> {
-  return fetch(url, { ...init, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+  return untraced(() => fetch(url, { ...init, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) }))
 }
 
 /** `fetch failed` says nothing; its cause does. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { exportersByEnv, isDisabledByEnv } from '../export/environment.ts'
 import type { ExportStats } from '../export/span-queue.ts'
 import { idsOfOperation } from '../trace-ids.ts'
 import { parseTraceparent } from '../traceparent.ts'
-import { collectorAt, jaegerHas } from './collector.ts'
+import { type Collector, collectorAt, describeCollector, jaegerHas } from './collector.ts'
 
 /** How long Jaeger may take from a span's arrival to its page. */
 const JAEGER_WAIT_MS = 2_000
@@ -38,6 +39,10 @@ export const START_SOMETHING =
 /** @throws HookspanError `INVALID_OPTION` for what is no run. */
 export async function traceLink(run: LinkedRun, source: LinkSource): Promise<TraceLink> {
   const traceId = traceIdOf(run)
+  if (isDisabledByEnv()) return { text: 'OTEL_SDK_DISABLED is set, so no span is made.' }
+  if (source.tracesUrl !== undefined && !exportersByEnv(() => {}).otlp) {
+    return { text: `Spans are not sent: OTEL_TRACES_EXPORTER is "${process.env.OTEL_TRACES_EXPORTER}".` }
+  }
   if (traceId === undefined) {
     return { text: 'The run has no trace: `dispatcher.use(tracing)` has to come before it starts.' }
   }
@@ -46,18 +51,23 @@ export async function traceLink(run: LinkedRun, source: LinkSource): Promise<Tra
     return { traceId, text: `Trace ${traceId} went to the \`exporter\` of startTracing().` }
   }
   const search = await collectorAt(source.tracesUrl)
-  if (!search.found) {
-    const { tracesUrl, why } = search
-    return { traceId, text: `Nothing answers at ${tracesUrl} (${why}). ${START_SOMETHING}` }
-  }
-  const { lastError } = source.stats()
-  const { kind, tracesUrl, pageOf } = search.collector
-  if (lastError !== undefined) {
+  const { exported, lastError } = source.stats()
+  if (lastError !== undefined && search.found) {
+    const { tracesUrl } = search.collector
     return {
       traceId,
       text: `${tracesUrl} does not take the spans: ${lastError}. Run \`npx hookspan doctor\`.`,
     }
   }
+  // Who took the spans is there, also where a certificate or a proxy kept us from asking who it is.
+  if (!search.found && (exported === 0 || lastError !== undefined)) {
+    const { tracesUrl, why } = search
+    return { traceId, text: `Nothing answers at ${tracesUrl} (${why}). ${START_SOMETHING}` }
+  }
+  return linkAt(traceId, search.found ? search.collector : await describeCollector(source.tracesUrl))
+}
+
+async function linkAt(traceId: string, { kind, tracesUrl, pageOf }: Collector): Promise<TraceLink> {
   const url = pageOf(traceId)
   if (url === undefined) {
     const hint = 'JAEGER_UI_URL names the page of a Jaeger behind it.'
