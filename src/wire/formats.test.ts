@@ -1,14 +1,13 @@
-import type {
-  LanguageModelV2StreamPart,
-  LanguageModelV3GenerateResult,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider'
+import type { MockLanguageModelV3, MockLanguageModelV4 } from 'ai/test'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LlmResponse, TokenUsage } from '../hooks/values.ts'
 import { AnyCollector, FORMATS, type FormatName, readReply, serverSentEvents } from './formats.ts'
 import { outputMessages } from './parts.ts'
+
+type Gives<M extends { doGenerate(...args: never): unknown }> = Awaited<ReturnType<M['doGenerate']>>
+type Streams<M extends { doStream(...args: never): unknown }> =
+  Awaited<ReturnType<M['doStream']>> extends { stream: ReadableStream<infer P> } ? P : never
 
 function readStream(chunks: readonly unknown[]) {
   const reader = new AnyCollector()
@@ -477,7 +476,7 @@ describe('what the provider ran', () => {
 
 describe('what the models of the AI SDK give', () => {
   it('is read in version 4', () => {
-    const reply: LanguageModelV4GenerateResult = {
+    const reply: Gives<MockLanguageModelV4> = {
       content: [
         { type: 'reasoning', text: 'Hm.' },
         {
@@ -551,7 +550,7 @@ describe('what the models of the AI SDK give', () => {
       response: { content: 'Yes.', finishReasons: ['stop'] },
       usage: { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 1 },
     })
-    const reply: LanguageModelV3GenerateResult = {
+    const reply: Gives<MockLanguageModelV3> = {
       content,
       finishReason: { unified: 'stop', raw: undefined },
       usage: {
@@ -580,8 +579,8 @@ describe('what the models of the AI SDK give', () => {
       { type: 'tool-input-delta', id: 'c', delta: '7}' },
       { type: 'tool-input-end', id: 'c' },
       { type: 'tool-call', toolCallId: 'c', toolName: 'find', input: '{"id":7}' },
-    ] satisfies (LanguageModelV2StreamPart & LanguageModelV4StreamPart)[]
-    const v4: LanguageModelV4StreamPart = {
+    ] satisfies (Streams<MockLanguageModelV3> & Streams<MockLanguageModelV4>)[]
+    const v4: Streams<MockLanguageModelV4> = {
       type: 'finish',
       finishReason: { unified: 'tool-calls', raw: undefined },
       usage: {
@@ -589,7 +588,7 @@ describe('what the models of the AI SDK give', () => {
         outputTokens: { total: 5, text: 5, reasoning: undefined },
       },
     }
-    const v2: LanguageModelV2StreamPart = {
+    const v2 = {
       type: 'finish',
       finishReason: 'tool-calls',
       usage: { inputTokens: 9, outputTokens: 5, totalTokens: 14 },
@@ -681,6 +680,28 @@ describe('what is written', () => {
       )
     },
   )
+})
+
+it('reads a reply in our own words as it is', () => {
+  const message = {
+    content: 'Yes.',
+    reasoning: 'Hm.',
+    refusal: 'No.',
+    toolCalls: [{ toolCallId: 'a', apiName: 'find', args: {} }],
+    providerToolCalls: [{ toolCallId: 'b', apiName: 'web_search', identifier: 'openai', args: {} }],
+    parts: [{ type: 'compaction', id: 'c' }],
+  }
+  const response = {
+    ...message,
+    id: 'r',
+    model: 'm',
+    finishReasons: ['stop', 'stop'],
+    conversationId: 'conv',
+    alternatives: [message],
+  }
+  const usage = { inputTokens: 1, outputTokens: 2 }
+  expect(readReply({ response, usage, costUsd: 3 })).toEqual({ response, usage, costUsd: 3 })
+  expect(readReply({ ...response, usage, costUsd: 3 })).toEqual({ response, usage, costUsd: 3 })
 })
 
 describe('what is not understood', () => {

@@ -1,4 +1,4 @@
-import type { LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import type { LlmMessage, LlmRequest, LlmResponse, TokenUsage } from '../hooks/values.ts'
 import { messages } from './anthropic-messages.ts'
 import { chat } from './chat-completions.ts'
 import type { Collector, WireFormat } from './format.ts'
@@ -62,19 +62,29 @@ function readPlain({ usage, costUsd, response, ...fields }: Loose): LlmReading {
   const counts = asObject(usage)
   return {
     response: present<LlmResponse>({
+      ...plainMessage(own),
       id: asText(own.id),
       model: asText(own.model),
       finishReasons: asList(own.finishReasons).filter((reason) => typeof reason === 'string'),
-      content: asText(own.content),
-      reasoning: asText(own.reasoning),
-      refusal: asText(own.refusal),
-      toolCalls: asObjects(own.toolCalls).filter(
-        ({ apiName }) => typeof apiName === 'string',
-      ) as unknown as ToolCallRequest[],
+      conversationId: asText(own.conversationId),
+      alternatives: asObjects(own.alternatives).map(plainMessage),
     }),
     ...(typeof counts?.inputTokens === 'number' && { usage: counts as unknown as TokenUsage }),
     ...(typeof costUsd === 'number' && { costUsd }),
   }
+}
+
+function plainMessage(own: Loose): LlmMessage {
+  const having = <T>(list: unknown, field: string) =>
+    asObjects(list).filter((item) => typeof item[field] === 'string') as readonly unknown[] as T
+  return present<LlmMessage>({
+    content: asText(own.content),
+    reasoning: asText(own.reasoning),
+    refusal: asText(own.refusal),
+    toolCalls: having<LlmMessage['toolCalls']>(own.toolCalls, 'apiName'),
+    providerToolCalls: having<LlmMessage['providerToolCalls']>(own.providerToolCalls, 'apiName'),
+    parts: having<LlmMessage['parts']>(own.parts, 'type'),
+  })
 }
 
 /** Puts a stream together, whichever format it has: its first chunk tells. Chunks may be plain texts, too. */

@@ -1,5 +1,7 @@
+import { HookDispatcher } from 'hookspan'
 import { type AgentTool, execAgent, type TextOrigin } from 'hookspan/agent'
-import { mutate } from 'hookspan/gates'
+import { mutate, skip } from 'hookspan/gates'
+import { scriptedModel } from 'hookspan/mock'
 import OpenAI6 from 'openai-6'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
@@ -257,4 +259,54 @@ describe.each(modes.filter((mode) => mode.stream))('streaming over $api', (mode)
       '    chat gpt-4o (error)',
     ])
   })
+})
+
+describe('what a gate says in the place of the model', () => {
+  it.each(['chat', 'responses'] as const)(
+    'keeps its reasoning, as in an observed client: %s',
+    async (api) => {
+      const message = {
+        content: 'Nothing to do.',
+        reasoning: 'The gate thought.',
+        toolCalls: [{ toolCallId: 'c1', apiName: 'nap', args: { hours: 1 } }],
+      }
+      const dispatcher = new HookDispatcher()
+      let first = true
+      dispatcher.use({
+        name: 'gate',
+        gates: [
+          {
+            id: 'instead',
+            point: 'beforeLlmCall',
+            decide: () => {
+              if (!first) return undefined
+              first = false
+              return skip(message)
+            },
+          },
+        ],
+      })
+      const seen: unknown[] = []
+      dispatcher.use({
+        name: 'seen',
+        hooks: [{ id: 's', type: 'afterLlmCall', handler: (event) => void seen.push(event.response) }],
+      })
+      using model = scriptedModel(['Done.'])
+      const agent = { name: 'a', model: 'm', api, tools: [{ name: 'nap', execute: () => 'rested' }] }
+      const run = await execAgent({ agent, prompt: 'x', client: model, dispatcher, priceOf: () => 0 })
+      expect(run).toMatchObject({ status: 'done', content: 'Done.', steps: 2 })
+      expect(seen[0]).toMatchObject(message)
+
+      // Nobody has items of ours to look up.
+      const sent = JSON.stringify(model.requests[0]?.body)
+      expect(sent).toContain('"c1"')
+      if (api === 'responses') {
+        const items = model.requests[0]?.messages as { id?: string; type?: string }[]
+        expect(items.map(({ type = 'message' }) => type)).toEqual([
+          ...['message', 'message', 'function_call', 'function_call_output'],
+        ])
+        expect(items.filter(({ id }) => id !== undefined)).toEqual([])
+      }
+    },
+  )
 })

@@ -1,4 +1,4 @@
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type HookEvent } from 'hookspan'
 import { type Gate, mutate } from 'hookspan/gates'
 import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
@@ -264,6 +264,38 @@ describe('redact', () => {
       return reply('ok')
     })
     expect(sent).toMatchObject({ messages: [{ role: 'tool', content: 'Error: no [email]' }] })
+  })
+
+  it('cleans all that a reply says: what the provider found, other choices, other parts', async () => {
+    const { op, dispatcher } = start([redact({ in: ['modelOutput'] })])
+    const events: unknown[] = []
+    dispatcher.use({
+      name: 'events',
+      hooks: (['afterLlmCall', 'afterToolCall'] as const).map((type) => ({
+        id: type,
+        type,
+        handler: (event: HookEvent) => void events.push(event),
+      })),
+    })
+    const secret = 'ann@example.com'
+    const given = await op.llmCall<unknown>(
+      { model: 'm', request: { input: '' }, standIn: (message) => ({ response: message }) },
+      () => ({
+        id: 'r',
+        object: 'response',
+        output: [
+          { type: 'mcp_call', id: 'a', name: 'find', server_label: 'w', arguments: '{}', output: secret },
+          { type: 'compaction', id: 'c', content: secret },
+        ],
+      }),
+    )
+    await op.llmCall<unknown>(
+      { model: 'm', request: { messages: [] }, standIn: (message) => ({ response: message }) },
+      () => ({ choices: [{ message: { content: 'a' } }, { message: { content: secret } }] }),
+    )
+    await op.complete()
+    expect(JSON.stringify([given, events])).not.toContain(secret)
+    expect(JSON.stringify(events)).toContain('[email]')
   })
 
   it('cleans numbers, and what an object says of itself in JSON', async () => {
