@@ -115,12 +115,17 @@ function resultId(part: Json): string {
 }
 
 function resultOf(part: Json): AttributeValue {
-  const output =
-    part.response ?? part.result ?? part.output ?? part.server_tool_call_response ?? part.content ?? null
+  const ran = part.server_tool_call_response
+  const output = part.response ?? part.result ?? part.output ?? ranResult(ran) ?? part.content ?? null
   // The AI SDK wraps results as `{ type: 'json' | 'text', value }`.
   return isObject(output) && output.value !== undefined && typeof output.type === 'string'
     ? output.value
     : output
+}
+
+/** What a provider's own call came to: in hookspan's words, or as somebody else tells it. */
+function ranResult(ran: AttributeValue | undefined): AttributeValue | undefined {
+  return isObject(ran) ? (ran.result ?? ran.error ?? ran) : ran
 }
 
 function isCall(item: Json): boolean {
@@ -135,13 +140,22 @@ export function toolCallOf(value: AttributeValue): MessagePart {
   if (!isObject(value)) return { type: 'unknown', value }
   const inner = isObject(value.function) ? value.function : value
   const given =
-    inner.arguments ?? inner.args ?? inner.input ?? inner['tool.args'] ?? value.server_tool_call ?? null
+    inner.arguments ??
+    inner.args ??
+    inner.input ??
+    inner['tool.args'] ??
+    askedOf(value.server_tool_call) ??
+    null
   return {
     type: 'tool_call',
     id: textOf(value.id ?? value.toolCallId),
     name: textOf(inner.name ?? inner.toolName ?? inner.tool_name ?? inner['tool.name']),
     arguments: parse(given),
   }
+}
+
+function askedOf(run: AttributeValue | undefined): AttributeValue | undefined {
+  return isObject(run) ? (run.arguments ?? run) : run
 }
 
 /** JSON text as what it says; any other text as itself. */
