@@ -1,4 +1,5 @@
-import type { HookEvent } from '../hooks/index.ts'
+import type { HookEvent, LlmRequest } from '../hooks/index.ts'
+import { toolDefinitions } from '../wire/request.ts'
 
 /** A tool as an agent or an MCP server declares it. */
 export interface ToolDeclaration {
@@ -62,17 +63,11 @@ export class ToolCatalog {
   }
 }
 
-interface Loose {
-  readonly [key: string]: unknown
-}
-
-/** Chat completions nest the function; the responses API, Anthropic and the AI SDK do not. */
-export function toolsOf(request: Loose): ToolDeclaration[] {
-  const { tools } = request
-  if (!Array.isArray(tools)) return []
-  return tools.flatMap((tool: Loose | null) => {
-    const fn = (tool?.function ?? tool) as Loose | undefined
-    if (typeof fn?.name !== 'string') return []
-    return [{ name: fn.name, inputSchema: fn.parameters ?? fn.input_schema ?? fn.inputSchema }]
-  })
+/** Those of the agent's own: nothing can stand in for what the provider runs. */
+export function toolsOf(request: LlmRequest): ToolDeclaration[] {
+  return toolDefinitions(request).flatMap(({ type, name, parameters: inputSchema }) =>
+    typeof name === 'string' && (type === 'function' || inputSchema !== undefined)
+      ? { name, inputSchema }
+      : [],
+  )
 }

@@ -19,7 +19,7 @@ export interface RequestContent {
 /** A request of any format in the conventions' shape. */
 export function requestContent(request: LlmRequest): RequestContent {
   const format = formatOfRequest(request) ?? chat
-  const { messages: given, instructions, tools } = format.fields(request)
+  const { messages: given, instructions } = format.fields(request)
   const read = partReader(format)
   const items = typeof given === 'string' || asObject(given) !== undefined ? [given] : asList(given)
   const converted = items.map((item) => convertedOf(item, format, read))
@@ -27,8 +27,13 @@ export function requestContent(request: LlmRequest): RequestContent {
     messages: converted.map(({ message }) => message),
     messagesJson: () => `[${converted.map((item) => item.json()).join(',')}]`,
     systemInstructions: partsOf(instructions, read),
-    toolDefinitions: asObjects(tools).map(toolDefinition),
+    toolDefinitions: toolDefinitions(request, format),
   }
+}
+
+/** The tools that a request offers, in the conventions' shape. */
+export function toolDefinitions(request: LlmRequest, format = formatOfRequest(request) ?? chat): Loose[] {
+  return asObjects(format.fields(request).tools).map(toolDefinition)
 }
 
 /** Type and name always; of what an API adds, only what is sure to hold no key to somebody's server. */

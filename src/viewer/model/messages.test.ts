@@ -17,7 +17,7 @@ it('shows what a provider ran as a call and its result, in our words or in those
     { type: 'server_tool_call', id: 'b', name: 'run', server_tool_call: { type: 'run', code: '1' } },
     { type: 'server_tool_call_response', id: 'b', server_tool_call_response: { type: 'run', output: 2 } },
   ]
-  expect(messagesOf([{ role: 'assistant', parts }], 'assistant')).toEqual([
+  expect(messagesOf(JSON.stringify([{ role: 'assistant', parts }]), 'assistant')).toEqual([
     {
       role: 'assistant',
       parts: [
