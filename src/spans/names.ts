@@ -110,12 +110,8 @@ export const HOOKSPAN = {
   spanState: 'hookspan.span.state',
 } as const
 
-/** Names of span events, and of what they carry where no span does. */
-export const EVENTS = {
-  gate: 'hookspan.gate',
-  retry: 'hookspan.retry',
-  retryAttempt: 'hookspan.retry.attempt',
-} as const
+/** The event of a span for the decision of a gate of this process. */
+export const GATE_EVENT = 'hookspan.gate'
 
 /** Generic conventions. */
 export const OTEL = {

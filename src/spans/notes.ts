@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { Annotation, OperationInfo } from '../dispatcher/index.ts'
 import type { GateRecord } from '../hooks/index.ts'
 import { contentWriter } from './content.ts'
-import { EVENTS, HOOKSPAN } from './names.ts'
+import { GATE_EVENT, HOOKSPAN } from './names.ts'
 import { type RenderOptions, set, writeInstruction } from './start.ts'
 
 /** What was noted on a span while it was open: an event of this name, or, without one, more attributes of the span. */
@@ -14,7 +14,7 @@ export interface SpanNote {
 export function noteOf(annotation: Annotation, info: OperationInfo, options: RenderOptions): SpanNote {
   switch (annotation.kind) {
     case 'gate':
-      return { event: EVENTS.gate, attributes: gateAttributes(annotation.record) }
+      return { event: GATE_EVENT, attributes: gateAttributes(annotation.record) }
     case 'mock': {
       const attributes: Attributes = { [HOOKSPAN.mockSource]: annotation.source }
       set(attributes, HOOKSPAN.mockRule, annotation.rule)
@@ -25,10 +25,6 @@ export function noteOf(annotation: Annotation, info: OperationInfo, options: Ren
       writeInstruction(contentWriter(options.content, attributes, info), annotation.instruction)
       return { event: undefined, attributes }
     }
-    case 'retry':
-      return { event: EVENTS.retry, attributes: { [EVENTS.retryAttempt]: annotation.attempt } }
-    case 'custom':
-      return { event: annotation.name, attributes: { ...annotation.attributes } }
   }
 }
 

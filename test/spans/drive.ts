@@ -301,6 +301,9 @@ const approver: Approver = {
   },
 }
 
+/** By this header of a response a model's reply is known as scripted. */
+const SCRIPTED = { 'x-hookspan-scripted': 'true' }
+
 function replyOf({ reply, usage }: LlmPlan): unknown {
   switch (reply) {
     case 'chat':
@@ -316,8 +319,14 @@ function replyOf({ reply, usage }: LlmPlan): unknown {
       }
     case 'odd':
       return { what: 'is this' }
+    case 'scripted':
+      return Object.assign(Promise.resolve(chat('scripted', usage)), {
+        asResponse: async () => new Response('', { headers: SCRIPTED }),
+      })
     case 'throw':
       throw Object.assign(new Error('slow down'), { status: 429 })
+    case 'scripted failure':
+      throw Object.assign(new Error('as scripted'), { status: 500, headers: new Headers(SCRIPTED) })
     case 'read':
     case 'abandoned':
     case 'failed':

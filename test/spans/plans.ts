@@ -53,11 +53,16 @@ export interface ToolPlan {
   readonly inner: readonly CallPlan[]
 }
 
+const REPLIES = [
+  ...(['chat', 'responses', 'odd', 'scripted', 'throw', 'scripted failure'] as const),
+  ...(['read', 'abandoned', 'failed', 'never read'] as const),
+]
+
 export interface LlmPlan {
   readonly kind: 'llm'
   readonly request: Readonly<Record<string, unknown>>
   readonly server: boolean
-  readonly reply: 'chat' | 'responses' | 'odd' | 'throw' | 'read' | 'abandoned' | 'failed' | 'never read'
+  readonly reply: (typeof REPLIES)[number]
   readonly usage: boolean
 }
 
@@ -142,7 +147,7 @@ const leaf: fc.Arbitrary<CallPlan> = fc.oneof(
     kind: fc.constant('llm' as const),
     request,
     server: fc.boolean(),
-    reply: fc.constantFrom('chat', 'responses', 'odd', 'throw', 'read', 'abandoned', 'failed', 'never read'),
+    reply: fc.constantFrom(...REPLIES),
     usage: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('compact' as const), body: fc.constantFrom('return', 'empty', 'throw') }),

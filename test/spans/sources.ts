@@ -5,7 +5,10 @@ import { traced } from '../support/span-tree.ts'
 
 /** Does something in a dispatcher, and gives its spans from each source: a real tracer, the trace of a test, events. */
 export async function spansFrom(work: (dispatcher: HookDispatcher) => Promise<unknown>) {
-  using setup = traced({ captureContent: true, maxContentBytes: 1_000_000 }, { onHookError: () => {} })
+  using setup = traced(
+    { captureContent: true, maxContentBytes: 1_000_000 },
+    { onHookError: () => {}, priceOf: ({ usage }) => usage.inputTokens / 1_000 },
+  )
   const { dispatcher } = setup
   const vitest = new TraceTree()
   dispatcher.use({ name: 'vitest', instrument: vitest })

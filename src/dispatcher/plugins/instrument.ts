@@ -211,12 +211,6 @@ export type Annotation =
   | { readonly kind: 'mock'; readonly source: string; readonly rule?: string; readonly hookId?: string }
   /** A gate changed what the called agent is asked to do. */
   | { readonly kind: 'instruction'; readonly instruction: string }
-  | { readonly kind: 'retry'; readonly attempt: number; readonly error?: unknown }
-  | {
-      readonly kind: 'custom'
-      readonly name: string
-      readonly attributes?: Readonly<Record<string, string | number | boolean>>
-    }
 
 /** An open activity. */
 export interface ActivityScope {

@@ -11,13 +11,7 @@ export const NAMES = {
   openInferenceKind: ['openinference.span.kind'],
   traceloopKind: ['traceloop.span.kind'],
   aiOperation: ['ai.operationId'],
-  agentName: [
-    'gen_ai.agent.name',
-    'hookspan.agent.name',
-    'agent.name',
-    'ai.telemetry.functionId',
-    'traceloop.entity.name',
-  ],
+  agentName: ['gen_ai.agent.name', 'agent.name', 'ai.telemetry.functionId', 'traceloop.entity.name'],
   conversationId: [
     'gen_ai.conversation.id',
     'session.id',
@@ -39,7 +33,6 @@ export const NAMES = {
   ],
   toolResult: [
     'gen_ai.tool.call.result',
-    'hookspan.tool.result',
     'ai.toolCall.result',
     'genai.output',
     'gen_ai.output',
