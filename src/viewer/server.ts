@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
 import { ApprovalDesk, type ViewerApprovals } from './http/approvals.ts'
@@ -75,8 +76,6 @@ export interface Viewer {
 const GIB = 1024 ** 3
 const DAY_MS = 86_400_000
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
-/** Idle work is done in slices this long, so that no request waits longer for its turn. */
-const SLICE_MS = 25
 
 /**
  * Starts the viewer.
@@ -152,8 +151,8 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   watch.start()
   let closing: Promise<void> | undefined
   const close = async () => {
-    housekeeping.stop()
     watch.stop()
+    await housekeeping.stop()
     live.close()
     server.closeAllConnections()
     await new Promise<void>((resolve) => server.close(() => resolve()))
@@ -169,75 +168,5 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
       closing ??= close()
       return closing
     },
-  }
-}
-
-/** What happens between requests: summaries, the search index, dead runs, retention. */
-class Housekeeping {
-  readonly #store: Store
-  readonly #live: Live
-  readonly #notice: (message: string) => void
-  #slice: NodeJS.Timeout | undefined
-  #timers: NodeJS.Timeout[] = []
-  #workedAt = 0
-  storageError = ''
-
-  constructor(store: Store, live: Live, notice: (message: string) => void) {
-    this.#store = store
-    this.#live = live
-    this.#notice = notice
-  }
-
-  start(): void {
-    this.#timers = [
-      setInterval(() => this.#guard(() => this.#live.changed(this.#store.recheckOpenRuns())), 2_000),
-      setInterval(() => this.#guard(() => this.#store.sweep()), 60_000),
-    ]
-    for (const timer of this.#timers) timer.unref()
-    this.#later(50)
-  }
-
-  stop(): void {
-    clearTimeout(this.#slice)
-    for (const timer of this.#timers) clearInterval(timer)
-  }
-
-  changed(traceIds: Set<string>): void {
-    this.#live.changed(traceIds)
-    // Pushed back while spans keep coming, since taking them in goes first; but not for ever.
-    if (performance.now() - this.#workedAt < 2_000) this.#later(400)
-    else if (!this.#slice) this.#later(0)
-  }
-
-  storage(error: Error | undefined): void {
-    const message = error?.message ?? ''
-    if (message === this.storageError) return
-    this.storageError = message
-    this.#notice(
-      message
-        ? `Spans cannot be stored: ${message}. Senders are told to try again.`
-        : 'Spans are stored again.',
-    )
-    this.#live.tell({ type: 'storage', error: message })
-  }
-
-  #later(ms: number): void {
-    clearTimeout(this.#slice)
-    this.#slice = setTimeout(() => this.#work(), ms)
-    this.#slice.unref()
-  }
-
-  #work(): void {
-    this.#slice = undefined
-    this.#guard(() => this.#store.work(SLICE_MS) && this.#later(5))
-    this.#workedAt = performance.now()
-  }
-
-  #guard(work: () => unknown): void {
-    try {
-      work()
-    } catch (error) {
-      this.storage(error as Error)
-    }
   }
 }

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorMessage } from '../../internal/errors.ts'
+import { takeTurns } from '../turns.ts'
 import { type ApiContext, findRoute, handleApi } from './api.ts'
 import { HttpError } from './body.ts'
 import { handleOtlp, type OtlpContext } from './otlp-handler.ts'
@@ -26,7 +27,7 @@ export async function handleRequest(
     await route(request, response, context)
   } catch (error) {
     const status = error instanceof HttpError ? error.status : 500
-    if (response.headersSent) response.destroy()
+    if (response.headersSent || response.destroyed) response.destroy()
     else sendJson(response, status, { error: errorMessage(error) })
   }
 }
@@ -53,7 +54,12 @@ async function route(request: IncomingMessage, response: ServerResponse, context
   return servePage(request, response, url, context)
 }
 
-function servePage(request: IncomingMessage, response: ServerResponse, url: URL, context: AppContext): void {
+async function servePage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+  context: AppContext,
+): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new HttpError(405, 'The page is for reading.')
   // Every address without a dot is a view of the page, so that links to a run or a span open.
@@ -66,7 +72,7 @@ function servePage(request: IncomingMessage, response: ServerResponse, url: URL,
       name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
     )
   const mayRead = context.policy.loopback && name === 'index.html'
-  const body = mayRead ? runPage(file.body, url, request, context.store) : file.body
+  const body = mayRead ? await takeTurns(runPage(file.body, url, request, context.store)) : file.body
   response.writeHead(200, {
     'content-type': file.mediaType,
     'content-length': body.length,

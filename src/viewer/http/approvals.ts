@@ -8,6 +8,7 @@ import { defined } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
 import type { WaitingRequest } from '../model/approval.ts'
 import type { Store } from '../store/store.ts'
+import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
 
 type ApprovalAnswer = NonNullable<ApprovalRecord['answer']>
@@ -47,9 +48,12 @@ export class ApprovalDesk {
   async waiting(): Promise<WaitingRequest[]> {
     const records = (await this.#approvals?.list({ status: 'pending', limit: MOST_SHOWN })) ?? []
     const now = Date.now()
-    return records
-      .filter((record) => isOpen(record, now))
-      .map(({ request }) => ({ ...request, traceId: this.#traceOf(request) }))
+    const requests: WaitingRequest[] = []
+    for (const record of records) {
+      const { request } = record
+      if (isOpen(record, now)) requests.push({ ...request, traceId: await this.#traceOf(request) })
+    }
+    return requests
   }
 
   /** What became of a request. */
@@ -67,11 +71,12 @@ export class ApprovalDesk {
       throw new HttpError(404, 'No approvals here: start `hookspan view --approvals FILE`.')
     }
     try {
-      const body = await bodies.read(request)
       // Who answers is told by whoever started the viewer, never by the page. And only what was seen there may run.
-      const { approver: _, ...given } = await readAnswer(
-        { requestId: id, body, approver: this.#approver, needsDigest: true },
-        (details) => approvals.noteRefused?.(details) ?? Promise.resolve(),
+      const { approver: _, ...given } = await bodies.use(request, (body) =>
+        readAnswer(
+          { requestId: id, body, approver: this.#approver, needsDigest: true },
+          (details) => approvals.noteRefused?.(details) ?? Promise.resolve(),
+        ),
       )
       return await approvals.respond(id, { ...given, ...defined({ approver: this.#approver }) })
     } catch (error) {
@@ -82,9 +87,9 @@ export class ApprovalDesk {
   }
 
   /** By the operation's id; where the run is part of another trace, by the call that waits. */
-  #traceOf({ rootOperationId, toolCallId }: ApprovalRecord['request']): string {
+  async #traceOf({ rootOperationId, toolCallId }: ApprovalRecord['request']): Promise<string> {
     const { traceId } = idsOfOperation(rootOperationId)
     if (this.#store.hasRun(traceId)) return traceId
-    return this.#store.waitingTraceOf(toolCallId) ?? traceId
+    return (await takeTurns(this.#store.waitingTraceOf(toolCallId))) ?? traceId
   }
 }

@@ -19,6 +19,10 @@ const SPARE_BODIES = 4
 
 const DECODERS = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) }
 
+/** What is packed is expected to unpack to no more than so many times its size, or to so little; else it is done again. */
+const USUAL_RATIO = 16
+const USUAL_BYTES = 256 * 1024
+
 /** Reads bodies within a limit for each and one for all at once; what is packed is measured unpacked, too. */
 export class BodyReader {
   readonly #maxBodyBytes: number
@@ -31,8 +35,12 @@ export class BodyReader {
     this.#maxTotalBytes = limits.maxTotalBytes
   }
 
-  /** Throws `HttpError`: 413 too large, 415 unknown encoding, 400 broken, 503 too much at once. */
-  async read(request: IncomingMessage): Promise<Buffer> {
+  /**
+   * Hands the body to `work`, which keeps nothing of it. It counts as held until that is done.
+   *
+   * @throws HttpError 413 too large, 415 unknown encoding, 400 broken, 503 too much at once.
+   */
+  async use<T>(request: IncomingMessage, work: (body: Buffer) => Promise<T>): Promise<T> {
     const encoding = request.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity' && !Object.hasOwn(DECODERS, encoding)) {
       throw new HttpError(
@@ -43,22 +51,38 @@ export class BodyReader {
     if (Number(request.headers['content-length'] ?? 0) > this.#maxBodyBytes) throw this.#tooLarge()
     const packed = await this.#collect(request)
     try {
-      if (encoding === 'identity') return packed
-      const body = await this.#unpack(packed, encoding as keyof typeof DECODERS)
-      this.release(packed)
-      return body
+      return encoding === 'identity'
+        ? await work(packed)
+        : await this.#unpacked(packed, encoding as keyof typeof DECODERS, work)
     } finally {
       this.#heldBytes -= packed.length
+      this.#release(packed)
     }
   }
 
-  /**
-   * Takes a body back, to be used for a later one. Only for whoever keeps nothing of it: what is thrown away by the
-   * megabyte makes the collector look through the whole heap again and again.
-   */
-  release(body: Buffer): void {
+  /** What is thrown away by the megabyte makes the collector look through the whole heap again and again. */
+  #release(body: Buffer): void {
     const whole = Buffer.from(body.buffer)
     if (this.#spare.length < SPARE_BODIES && whole.length === SPARE_BYTES) this.#spare.push(whole)
+  }
+
+  async #unpacked<T>(
+    packed: Buffer,
+    encoding: keyof typeof DECODERS,
+    work: (body: Buffer) => Promise<T>,
+  ): Promise<T> {
+    const usual = Math.max(USUAL_BYTES, packed.length * USUAL_RATIO)
+    for (let most = Math.min(usual, this.#maxBodyBytes); ; most = this.#maxBodyBytes) {
+      if (this.#heldBytes + most > this.#maxTotalBytes) throw tooMuchAtOnce()
+      this.#heldBytes += most
+      try {
+        const body = await unpack(packed, encoding, most)
+        if (body) return await work(body)
+      } finally {
+        this.#heldBytes -= most
+      }
+      if (most === this.#maxBodyBytes) throw this.#tooLarge()
+    }
   }
 
   #joined(chunks: Buffer[], length: number): Buffer {
@@ -85,8 +109,7 @@ export class BodyReader {
       length += chunk.length
       this.#heldBytes += chunk.length
       if (length > this.#maxBodyBytes) fail(this.#tooLarge())
-      else if (this.#heldBytes > this.#maxTotalBytes)
-        fail(new HttpError(503, 'Too many large requests at once; try again.'))
+      else if (this.#heldBytes > this.#maxTotalBytes) fail(tooMuchAtOnce())
       else chunks.push(chunk)
     }
     request.on('data', take)
@@ -97,19 +120,28 @@ export class BodyReader {
     return promise
   }
 
-  async #unpack(packed: Buffer, encoding: keyof typeof DECODERS): Promise<Buffer> {
-    try {
-      return (await DECODERS[encoding](packed, { maxOutputLength: this.#maxBodyBytes })) as Buffer
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw this.#tooLarge()
-      throw new HttpError(400, `The body is not ${encoding}: ${(error as Error).message}`)
-    }
-  }
-
   #tooLarge(): HttpError {
     return new HttpError(
       413,
       `The body is larger than ${this.#maxBodyBytes} bytes, unpacked. Send smaller batches.`,
     )
   }
+}
+
+/** `undefined` for what would be larger. */
+async function unpack(
+  packed: Buffer,
+  encoding: keyof typeof DECODERS,
+  maxOutputLength: number,
+): Promise<Buffer | undefined> {
+  try {
+    return (await DECODERS[encoding](packed, { maxOutputLength })) as Buffer
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
+    throw new HttpError(400, `The body is not ${encoding}: ${(error as Error).message}`)
+  }
+}
+
+function tooMuchAtOnce(): HttpError {
+  return new HttpError(503, 'Too many large requests at once; try again.')
 }

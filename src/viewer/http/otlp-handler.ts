@@ -2,10 +2,13 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorMessage } from '../../internal/errors.ts'
+import type { InTurns } from '../model/in-turns.ts'
 import { exportAnswer, statusAnswer } from '../otlp/answer.ts'
-import { type BodyFormat, receiveLogs, receiveTraces } from '../otlp/receive.ts'
+import { type BodyFormat, receivingLogs, receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
+import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
+import { reading, storing } from './refusals.ts'
 
 export interface OtlpContext {
   store: Store
@@ -40,40 +43,25 @@ export async function handleOtlp(
         415,
         `Content-Type "${mediaType.slice(0, 60)}" is not OTLP; send application/x-protobuf or application/json.`,
       )
-    const body = await context.bodies.read(request)
-    const answer = take(path, body, format, context)
-    // Everything was stored or refused by now; nothing reads the body any more.
-    context.bodies.release(body)
+    const answer = await context.bodies.use(request, (body) => takeTurns(taking(path, body, format, context)))
     send(response, 200, format, answer)
   } catch (error) {
     refuse(request, response, format ?? 'json', error)
   }
 }
 
-function take(path: string, body: Buffer, format: BodyFormat, context: OtlpContext): Buffer {
+/** When it is done, nothing reads the body any more: everything was stored or refused. */
+function* taking(path: string, body: Buffer, format: BodyFormat, context: OtlpContext): InTurns<Buffer> {
+  const { store, onChanged, onStorageError } = context
   if (path === '/v1/metrics') return exportAnswer(format, 'spans', 0, '')
-  const kind = path === '/v1/logs' ? 'logs' : 'spans'
-  const received = read(kind, body, format)
-  try {
-    const changed =
-      kind === 'logs'
-        ? context.store.addLogs(received.items as never)
-        : context.store.addSpans(received.items as never)
-    context.onStorageError(undefined)
-    if (changed.size > 0) context.onChanged(changed)
-  } catch (error) {
-    context.onStorageError(error as Error)
-    throw new HttpError(503, `Cannot store: ${(error as Error).message}.`)
+  if (path === '/v1/logs') {
+    const { items, rejected, reason } = yield* reading(receivingLogs(body, format))
+    onChanged(yield* storing(store.addingLogs(items), onStorageError))
+    return exportAnswer(format, 'logs', rejected, reason)
   }
-  return exportAnswer(format, kind, received.rejected, received.reason)
-}
-
-function read(kind: 'logs' | 'spans', body: Buffer, format: BodyFormat) {
-  try {
-    return kind === 'logs' ? receiveLogs(body, format) : receiveTraces(body, format)
-  } catch (error) {
-    throw new HttpError(400, (error as Error).message)
-  }
+  const { items, rejected, reason } = yield* reading(receivingTraces(body, format))
+  onChanged(yield* storing(store.addingSpans(items), onStorageError))
+  return exportAnswer(format, 'spans', rejected, reason)
 }
 
 function refuse(

@@ -1,20 +1,22 @@
 /** The page of one run, with the rows that are in sight first: they are painted with it, not after it. */
 import type { IncomingMessage } from 'node:http'
 import { toColumns } from '../model/columns.ts'
-import { firstRows } from '../model/first-rows.ts'
+import { findingFirstRows } from '../model/first-rows.ts'
+import type { InTurns } from '../model/in-turns.ts'
 import type { Store } from '../store/store.ts'
 import { inert } from './inert.ts'
+import { writingJson } from './json-pieces.ts'
 
 /** More than a high screen shows. */
 const ROWS_IN_SIGHT = 80
 
 /** Only for who may read without the token: where reading needs it, the page has to ask. */
-export function runPage(page: Buffer, url: URL, request: IncomingMessage, store: Store): Buffer {
+export function* runPage(page: Buffer, url: URL, request: IncomingMessage, store: Store): InTurns<Buffer> {
   const traceId = /^\/run\/([0-9a-f]{4,32})$/.exec(url.pathname)?.[1]
   if (!traceId) return page
-  const data = isOpened(request) && url.search === '' ? runInSight(store, traceId) : undefined
+  const data = isOpened(request) && url.search === '' ? yield* runInSight(store, traceId) : undefined
   const ahead = data
-    ? `<script type="application/json" id="run-in-sight">${inert(JSON.stringify(data))}</script>`
+    ? `<script type="application/json" id="run-in-sight">${(yield* writingJson(data, inert)).toString()}</script>`
     : `<link rel="preload" as="fetch" crossorigin href="/api/runs/${traceId}?since=0" />`
   return Buffer.from(page.toString().replace('</head>', () => `${ahead}</head>`))
 }
@@ -24,12 +26,12 @@ function isOpened(request: IncomingMessage): boolean {
   return (request.headers['sec-fetch-dest'] ?? 'document') === 'document'
 }
 
-function runInSight(store: Store, traceId: string) {
-  const run = store.run(traceId)
+function* runInSight(store: Store, traceId: string): InTurns<object | undefined> {
+  const run = yield* store.reading(traceId)
   if (!run) return undefined
   const { summary, rows, seq } = run
   if (rows.length <= ROWS_IN_SIGHT) return { summary, seq, columns: toColumns(rows) }
-  const first = firstRows(rows, ROWS_IN_SIGHT)
+  const first = yield* findingFirstRows(rows, ROWS_IN_SIGHT)
   // Nothing counts as known yet: the page asks for all of it once it has painted.
   return first && { summary, seq: 0, columns: toColumns(first.rows), totalRows: first.totalRows }
 }

@@ -52,22 +52,19 @@ export function buildGraph(root: TreeNode): AgentGraph {
 
 /** Moves each node right of all its callers; recursion between agents would move them for ever and is stopped. */
 function deepen(edges: readonly GraphEdge[], nodes: Map<string, GraphNode>): void {
+  const calls = new Set(edges.map(({ from, to }) => `${from}\n${to}`))
   for (let round = 0; round < 12; round++) {
     let moved = false
     for (const edge of edges) {
       const from = nodes.get(edge.from)!
       const to = nodes.get(edge.to)!
-      if (from === to || to.layer > from.layer || from.layer >= nodes.size || isCaller(edges, to.id, from.id))
-        continue
+      const isMutual = calls.has(`${to.id}\n${from.id}`)
+      if (from === to || to.layer > from.layer || from.layer >= nodes.size || isMutual) continue
       to.layer = from.layer + 1
       moved = true
     }
     if (!moved) return
   }
-}
-
-function isCaller(edges: readonly GraphEdge[], from: string, to: string): boolean {
-  return edges.some((edge) => edge.from === from && edge.to === to)
 }
 
 function add(

@@ -68,13 +68,13 @@ function outputMessages(attributes: Attributes, events: readonly SpanEvent[]): M
 }
 
 function aiSdkOutput(attributes: Attributes): Message | undefined {
-  const parts: MessagePart[] = []
+  const said: MessagePart[] = []
   const reasoning = readText(attributes, 'aiReasoning')
-  if (reasoning) parts.push({ type: 'reasoning', text: reasoning })
+  if (reasoning) said.push({ type: 'reasoning', text: reasoning })
   const text = readText(attributes, 'aiText')
-  if (text) parts.push({ type: 'text', text })
+  if (text) said.push({ type: 'text', text })
   const calls = parse(read(attributes, 'aiToolCalls') ?? null)
-  if (Array.isArray(calls)) parts.push(...calls.map((call) => toolCallOf(call)))
+  const parts = Array.isArray(calls) ? said.concat(calls.map(toolCallOf)) : said
   return parts.length > 0 ? { role: 'assistant', parts } : undefined
 }
 
@@ -95,10 +95,21 @@ function numberedMessages(
       found[index] ??= {}
       setPath(found[index], rest, attributes[key] ?? null)
     }
-    const messages = found.filter(Boolean).flatMap((message) => messageOf(message, 'user'))
+    const messages = withoutGaps(found).flatMap((message) => messageOf(message, 'user'))
     if (messages.length > 0) return messages
   }
   return []
+}
+
+/** Numbers may be left out: `tool_calls.1` comes without `.0`. */
+function withoutGaps(messages: Json[]): Json[] {
+  return messages.filter(Boolean).map((message) => {
+    for (const key of ['tool_calls', 'content']) {
+      const list = message[key]
+      if (Array.isArray(list)) message[key] = list.filter((item) => item !== undefined)
+    }
+    return message
+  })
 }
 
 function setPath(message: Json, path: string, value: AttributeValue): void {
@@ -117,10 +128,11 @@ function setPath(message: Json, path: string, value: AttributeValue): void {
 
 /** The object at `index` of the list at `key`; both are made when they are not there. */
 function entryOf(message: Json, key: 'tool_calls' | 'content', index: number): Json {
-  const list = Array.isArray(message[key]) ? (message[key] as Json[]) : []
+  const list = Array.isArray(message[key]) ? message[key] : []
   message[key] = list
-  list[index] ??= {}
-  return list[index]
+  const entry = isObject(list[index]) ? list[index] : {}
+  list[index] = entry
+  return entry
 }
 
 const EVENT_ROLES: Record<string, string> = {

@@ -1,4 +1,5 @@
 /** Rows as columns of arrays: ten thousand rows without their key names, half the size and half the time to parse. */
+import { finish, type InTurns } from './in-turns.ts'
 import type { SpanRow } from './span.ts'
 
 const KEYS = [
@@ -35,12 +36,27 @@ export interface RowColumns {
 }
 
 export function toColumns(rows: readonly SpanRow[]): RowColumns {
+  return finish(puttingIntoColumns(rows))
+}
+
+const ROWS_AT_ONCE = 4096
+
+/** `toColumns`, giving way to others now and then. */
+export function* puttingIntoColumns(rows: readonly SpanRow[]): InTurns<RowColumns> {
   const first = rows[0]
-  const isSame = (key: keyof SpanRow) => rows.length > 1 && rows.every((row) => row[key] === first![key])
-  const keys = KEYS.filter((key) => !isSame(key))
+  const keys: (keyof SpanRow)[] = []
   const same: Record<string, unknown> = {}
-  for (const key of KEYS) if (!keys.includes(key)) same[key] = first![key]
-  return { keys, rows: rows.map((row) => keys.map((key) => row[key] ?? null)), same }
+  for (const key of KEYS) {
+    yield
+    if (rows.length > 1 && rows.every((row) => row[key] === first![key])) same[key] = first![key]
+    else keys.push(key)
+  }
+  const values: unknown[][] = []
+  for (const row of rows) {
+    values.push(keys.map((key) => row[key] ?? null))
+    if (values.length % ROWS_AT_ONCE === 0) yield
+  }
+  return { keys, rows: values, same }
 }
 
 export function fromColumns({ keys, rows, same }: RowColumns): SpanRow[] {

@@ -3,7 +3,7 @@
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
 import { readNumber, readText } from './attributes.ts'
-import { modelCall, toolCallFacts } from './call-content.ts'
+import { type ModelCall, modelCall, toolCallFacts } from './call-content.ts'
 import type {
   AgentItem,
   CompactionItem,
@@ -12,111 +12,154 @@ import type {
   MessageItem,
   ToolItem,
 } from './conversation-items.ts'
+import { finish, type InTurns } from './in-turns.ts'
 import { dataPiece, fingerprint, firstWords, piece, pieceOf } from './message-pieces.ts'
 import { type Message, type MessagePart, parse } from './messages.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
-import { buildTree, flatten, type TreeNode } from './tree.ts'
+import { ToolCards } from './tool-cards.ts'
+import { flatten, growingTree, type TreeNode } from './tree.ts'
 
 type Open = (spanId: string) => SpanRecord | undefined
 
+/** Conversations within one another that are kept apart; what agents call further down is told where the last one is. */
+const MAX_AGENT_DEPTH = 24
+/** Turns of how many agents may be in one another's way: of a thousand siblings, one carries on from a recent one. */
+const REMEMBERED_AGENTS = 50
+
 export function buildConversation(rows: readonly SpanRow[], open: Open): Conversation {
-  const root = buildTree(rows)
+  return finish(conversing(rows, open))
+}
+
+/** `buildConversation`, giving way to others now and then. */
+export function* conversing(rows: readonly SpanRow[], open: Open): InTurns<Conversation> {
+  const root = yield* growingTree(rows)
   if (!root) return { items: [], hasContent: false }
-  const state = { hasContent: false }
-  const items = new Scope(open, state).read(root)
-  return { items, hasContent: state.hasContent }
+  const shared: Shared = { open, calls: new Map(), firstCalls: firstCallsIn(root), hasContent: false }
+  const top = new Scope(shared, 0)
+  // Not recursive: what calls what can be twenty thousand deep.
+  const stack: { node: TreeNode; scope: Scope }[] = []
+  const enter = (node: TreeNode, scope: Scope) => {
+    for (let index = node.children.length - 1; index >= 0; index--)
+      stack.push({ node: node.children[index]!, scope })
+  }
+  // The run's own agent is the run: the page shows it as such.
+  stack.push({ node: root, scope: top })
+  for (let next = stack.pop(); next; next = stack.pop()) {
+    yield
+    const inner = next.node === root && root.row.category !== 'llm' ? top : next.scope.visit(next.node)
+    if (inner) enter(next.node, inner)
+  }
+  return { items: top.items, hasContent: shared.hasContent }
+}
+
+/** The first model call in each node's part of the tree. */
+function firstCallsIn(root: TreeNode): Map<TreeNode, TreeNode> {
+  const first = new Map<TreeNode, TreeNode>()
+  for (const node of flatten(root).reverse()) {
+    const call =
+      node.row.category === 'llm' ? node : node.children.map((child) => first.get(child)).find(Boolean)
+    if (call) first.set(node, call)
+  }
+  return first
+}
+
+interface Shared {
+  open: Open
+  /** The calls that were read last: a call is often asked after when its agent begins, and again in its turn. */
+  calls: Map<string, ModelCall | undefined>
+  firstCalls: ReadonlyMap<TreeNode, TreeNode>
+  hasContent: boolean
 }
 
 /** One agent's own conversation. */
 class Scope {
-  readonly #open: Open
-  readonly #state: { hasContent: boolean }
-  readonly #items: ConversationItem[] = []
+  readonly items: ConversationItem[] = []
+  readonly #shared: Shared
+  readonly #depth: number
   readonly #shown = new Map<string, number>()
-  readonly #cards: ToolItem[] = []
+  readonly #cards = new ToolCards()
+  /** Fingerprints of what the last model call was sent, and the messages themselves. */
+  #lastPrints: string[] = []
   #lastInput: Message[] = []
-  readonly #agents: Scope[] = []
+  #agents: Scope[] = []
   #compactions: CompactionItem[] = []
 
-  constructor(open: Open, state: { hasContent: boolean }) {
-    this.#open = open
-    this.#state = state
+  constructor(shared: Shared, depth: number) {
+    this.#shared = shared
+    this.#depth = depth
   }
 
-  read(node: TreeNode): ConversationItem[] {
-    if (node.row.category === 'llm') this.#modelCall(node)
-    else for (const child of node.children) this.#visit(child)
-    return this.#items
-  }
-
-  #visit(node: TreeNode): void {
+  /** Tells what the node is; gives the conversation that what is in it belongs to, if it is to be told at all. */
+  visit(node: TreeNode): Scope | undefined {
     switch (node.row.category) {
       case 'agent':
-        this.#agent(node)
-        return
+        return this.#agent(node)
       case 'llm':
         this.#modelCall(node)
-        return
+        return undefined
       case 'tool':
         this.#tool(node.row)
-        break
+        return this
       case 'human':
-        this.#items.push({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
-        return
+        this.items.push({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
+        return undefined
       case 'compact':
         this.#compaction(node.row)
-        return
+        return undefined
+      default:
+        return this
     }
-    for (const child of node.children) this.#visit(child)
   }
 
   /**
    * A sub-agent has its own conversation. Graph frameworks wrap every turn of one agent in a span of its own:
    * a turn whose first call carries on from what was said before is read on, not begun anew.
    */
-  #agent(node: TreeNode): void {
-    const begins = this.#firstInput(node)
-    const carriedOn = [this, ...this.#agents].find((scope) => scope.#isContinuedBy(begins))
-    if (carriedOn) {
-      carriedOn.read(node)
-      return
-    }
-    const scope = new Scope(this.#open, this.#state)
-    this.#agents.push(scope)
+  #agent(node: TreeNode): Scope {
+    const call = this.#shared.firstCalls.get(node)
+    const begins = call ? (this.#read(call.row.spanId)?.input ?? []) : []
+    const carried = new Set(begins.map(fingerprint))
+    const carriedOn = [this, ...this.#agents].find((scope) => scope.#isContinuedBy(begins.length, carried))
+    if (carriedOn) return carriedOn
     const { row } = node
+    const isDeep = this.#depth === MAX_AGENT_DEPTH
+    const scope = isDeep ? this : new Scope(this.#shared, this.#depth + 1)
     const item: AgentItem = {
       kind: 'agent',
       label: row.label || row.name,
       spanId: row.spanId,
       state: row.state,
       error: row.errorText,
-      items: [],
+      items: isDeep ? [] : scope.items,
     }
     // Where the model called the sub-agent as a tool, that call is answered by this span.
-    const card = this.#cards.find((other) => other.spanId === '' && other.name === row.label)
+    const card = this.#cards.calledAs(row.label)
     if (card) Object.assign(card, { spanId: row.spanId, state: row.state, durationMs: durationMs(row) })
-    this.#items.push(item)
-    item.items = scope.read(node)
+    this.items.push(item)
+    if (!isDeep) this.#agents = [...this.#agents.slice(1 - REMEMBERED_AGENTS), scope]
+    return scope
   }
 
-  #firstInput(node: TreeNode): Message[] {
-    const call = flatten(node).find((inner) => inner.row.category === 'llm')
-    const span = call && this.#open(call.row.spanId)
-    return span ? modelCall(span).input : []
+  #read(spanId: string): ModelCall | undefined {
+    const { calls, open } = this.#shared
+    if (!calls.has(spanId)) {
+      const span = open(spanId)
+      calls.clear()
+      calls.set(spanId, span && modelCall(span))
+    }
+    return calls.get(spanId)
   }
 
-  #isContinuedBy(input: Message[]): boolean {
-    if (this.#lastInput.length === 0 || input.length < this.#lastInput.length) return false
-    const carried = new Set(input.map(fingerprint))
-    return this.#lastInput.every((message) => carried.has(fingerprint(message)))
+  #isContinuedBy(length: number, prints: ReadonlySet<string>): boolean {
+    if (this.#lastPrints.length === 0 || length < this.#lastPrints.length) return false
+    return this.#lastPrints.every((print) => prints.has(print))
   }
 
   #modelCall({ row }: TreeNode): void {
-    const span = this.#open(row.spanId)
-    const call = span ? modelCall(span) : { input: [], output: [], tools: [] }
-    if (call.input.length + call.output.length === 0) {
-      this.#items.push({
+    const { input, output } = this.#read(row.spanId) ?? { input: [], output: [] }
+    if (input.length + output.length === 0) {
+      this.items.push({
         kind: 'bare',
         spanId: row.spanId,
         model: row.label,
@@ -124,28 +167,29 @@ class Scope {
         outputTokens: row.outputTokens,
       })
     } else {
-      this.#state.hasContent = true
-      this.#noteDropped(call.input)
-      this.#showNew(call.input, row)
-      this.#lastInput = call.input
-      for (const message of call.output) this.#show(message, row, true)
+      this.#shared.hasContent = true
+      const prints = input.map(fingerprint)
+      this.#noteDropped(prints)
+      this.#showNew(input, prints, row)
+      this.#lastInput = input
+      this.#lastPrints = prints
+      for (const message of output) this.#show(message, fingerprint(message), row, true)
     }
     if (row.error)
-      this.#items.push({ kind: 'error', spanId: row.spanId, text: row.errorText || 'The model call failed.' })
+      this.items.push({ kind: 'error', spanId: row.spanId, text: row.errorText || 'The model call failed.' })
   }
 
-  #showNew(input: Message[], row: SpanRow): void {
+  #showNew(input: Message[], prints: readonly string[], row: SpanRow): void {
     const counts = new Map<string, number>()
-    for (const message of input) {
-      const print = fingerprint(message)
+    for (const [index, message] of input.entries()) {
+      const print = prints[index]!
       const count = (counts.get(print) ?? 0) + 1
       counts.set(print, count)
-      if (count > (this.#shown.get(print) ?? 0)) this.#show(message, row, false)
+      if (count > (this.#shown.get(print) ?? 0)) this.#show(message, print, row, false)
     }
   }
 
-  #show(message: Message, row: SpanRow, said: boolean): void {
-    const print = fingerprint(message)
+  #show(message: Message, print: string, row: SpanRow, said: boolean): void {
     this.#shown.set(print, (this.#shown.get(print) ?? 0) + 1)
     const pieces = message.parts.flatMap(pieceOf)
     if (pieces.length > 0 && message.role !== 'tool') {
@@ -157,7 +201,7 @@ class Scope {
         item.cachedTokens = row.cachedTokens
         item.durationMs = durationMs(row)
       }
-      this.#items.push(item)
+      this.items.push(item)
     }
     for (const part of message.parts) {
       if (part.type === 'tool_call') this.#card(part.id, part.name, part.arguments)
@@ -180,13 +224,13 @@ class Scope {
       durationMs: 0,
       spanId: '',
     }
-    this.#cards.push(card)
-    this.#items.push(card)
+    this.#cards.add(card)
+    this.items.push(card)
     return card
   }
 
   #result(part: Extract<MessagePart, { type: 'tool_result' }>): void {
-    const card = this.#cards.find((item) => item.callId === part.id && !item.result)
+    const card = this.#cards.unanswered(part.id)
     if (card) {
       card.result = dataPiece(parse(part.result))
       if (card.state === 'requested') card.state = 'ended'
@@ -194,13 +238,9 @@ class Scope {
   }
 
   #tool(row: SpanRow): void {
-    const span = this.#open(row.spanId)
+    const span = this.#shared.open(row.spanId)
     const facts = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
-    const free = this.#cards.filter((item) => item.spanId === '')
-    const card =
-      free.find((item) => item.callId !== '' && item.callId === row.callId) ??
-      free.find((item) => item.name === row.label && (item.callId === '' || row.callId === '')) ??
-      this.#card(row.callId, row.label, facts.args)
+    const card = this.#cards.for(row) ?? this.#card(row.callId, row.label, facts.args)
     card.spanId = row.spanId
     card.state = row.state
     card.outcome = row.outcome
@@ -210,11 +250,11 @@ class Scope {
     card.durationMs = durationMs(row)
     if (facts.result !== null) card.result = dataPiece(facts.result)
     if (facts.args !== null) card.args = dataPiece(facts.args)
-    if (facts.args !== null || facts.result !== null) this.#state.hasContent = true
+    if (facts.args !== null || facts.result !== null) this.#shared.hasContent = true
   }
 
   #compaction(row: SpanRow): void {
-    const span = this.#open(row.spanId)
+    const span = this.#shared.open(row.spanId)
     const item: CompactionItem = {
       kind: 'compaction',
       error: row.error ? row.errorText || 'failed' : '',
@@ -225,15 +265,15 @@ class Scope {
       dropped: [],
     }
     if (!item.error) this.#compactions.push(item)
-    this.#items.push(item)
+    this.items.push(item)
   }
 
   /** What a compaction took away is what the call after it no longer carries. */
-  #noteDropped(input: Message[]): void {
+  #noteDropped(prints: readonly string[]): void {
     if (this.#compactions.length === 0) return
-    const kept = new Set(input.map(fingerprint))
-    const dropped = this.#lastInput.filter((message) => !kept.has(fingerprint(message))).map(firstWords)
-    for (const item of this.#compactions) item.dropped = dropped.slice(0, 200)
+    const kept = new Set(prints)
+    const dropped = this.#lastInput.filter((_, index) => !kept.has(this.#lastPrints[index]!))
+    for (const item of this.#compactions) item.dropped = dropped.slice(0, 200).map(firstWords)
     this.#compactions = []
   }
 }

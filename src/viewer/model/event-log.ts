@@ -2,6 +2,7 @@
 
 import { GATE_EVENT, readBoolean, readText } from './attributes.ts'
 import { oneLine } from './digest.ts'
+import { finish, type InTurns } from './in-turns.ts'
 import type { Attributes, SpanCategory, SpanRecord, SpanRow } from './span.ts'
 
 export interface LogEntry {
@@ -17,6 +18,11 @@ export interface LogEntry {
 const MAX_TEXT = 240
 
 export function eventLog(rows: readonly SpanRow[], records: Iterable<SpanRecord>): LogEntry[] {
+  return finish(logging(rows, records))
+}
+
+/** `eventLog`, giving way to others now and then. */
+export function* logging(rows: readonly SpanRow[], records: Iterable<SpanRecord>): InTurns<LogEntry[]> {
   const log: LogEntry[] = []
   const byId = new Map<string, SpanRow>()
   for (const row of rows) {
@@ -29,6 +35,7 @@ export function eventLog(rows: readonly SpanRow[], records: Iterable<SpanRecord>
     }
   }
   for (const record of records) {
+    yield
     const row = byId.get(record.spanId)
     for (const event of record.events) {
       const isGate = event.name === GATE_EVENT

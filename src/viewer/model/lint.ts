@@ -1,5 +1,6 @@
 /** What fills a context without need: found by reading what each model call was sent. No model is asked. */
 import { modelCall, type ToolDefinition } from './call-content.ts'
+import { finish, type InTurns } from './in-turns.ts'
 import { type Message, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
 import { summaryNodes } from './tree-parts.ts'
@@ -49,13 +50,22 @@ export function lintRun(
   rows: readonly SpanRow[],
   open: (spanId: string) => SpanRecord | undefined,
 ): LintReport {
+  return finish(linting(rows, open))
+}
+
+/** `lintRun`, giving way to others now and then. */
+export function* linting(
+  rows: readonly SpanRow[],
+  open: (spanId: string) => SpanRecord | undefined,
+): InTurns<LintReport> {
   const findings = new Map<string, LintFinding>()
   const toolsUsed = new Set<string>()
   const offered = new Map<string, { tool: ToolDefinition; spanId: string; calls: number }>()
   let calls = 0
   let unreadCalls = 0
   let sentTokens = 0
-  for (const { row } of summaryNodes(rows)) {
+  for (const { row } of yield* summaryNodes(rows)) {
+    yield
     if (row.category === 'tool') toolsUsed.add(row.label)
     if (row.category !== 'llm') continue
     const span = open(row.spanId)
@@ -94,7 +104,7 @@ export function lintRun(
       },
       unused[0]!.spanId,
     )
-    findings.get('unused')!.calls = Math.max(...unused.map((entry) => entry.calls))
+    findings.get('unused')!.calls = unused.reduce((most, entry) => Math.max(most, entry.calls), 0)
   }
   return { ...report([...findings.values()], sentTokens), calls, unreadCalls }
 }

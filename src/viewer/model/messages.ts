@@ -1,4 +1,5 @@
 /** A message in one shape, read from any of the shapes it is recorded in. */
+import { parseJson } from './json-text.ts'
 import type { AttributeValue } from './span.ts'
 
 export type MessagePart =
@@ -48,15 +49,15 @@ export function messageOf(item: AttributeValue, role: string): Message[] {
   if (!isObject(item)) return item === null ? [] : [{ role, parts: partsOf(item) }]
   const own = typeof item.role === 'string' ? item.role : role
   if (Array.isArray(item.parts)) return [{ role: own, parts: item.parts.map(partOf) }]
-  const parts: MessagePart[] = []
+  let parts: MessagePart[] = []
   const reasoning = item.reasoning_content ?? item.reasoning
   if (typeof reasoning === 'string' && reasoning) parts.push({ type: 'reasoning', text: reasoning })
   const callId = item.tool_call_id ?? item.toolCallId
   if (own === 'tool' && item.content !== undefined && typeof callId === 'string') {
     parts.push({ type: 'tool_result', id: callId, result: item.content })
-  } else if (item.content !== undefined && item.content !== null) parts.push(...partsOf(item.content))
+  } else if (item.content !== undefined && item.content !== null) parts = parts.concat(partsOf(item.content))
   const calls = item.tool_calls ?? item.toolCalls
-  if (Array.isArray(calls)) parts.push(...calls.map(toolCallOf))
+  if (Array.isArray(calls)) parts = parts.concat(calls.map(toolCallOf))
   if (parts.length === 0 && item.content === undefined && typeof item.role !== 'string')
     parts.push({ type: 'unknown', value: item })
   return [{ role: own === 'tool-call' || own === 'tool_call' ? 'assistant' : own, parts }]
@@ -158,16 +159,12 @@ function askedOf(run: AttributeValue | undefined): AttributeValue | undefined {
   return isObject(run) ? (run.arguments ?? run) : run
 }
 
-/** JSON text as what it says; any other text as itself. */
+/** JSON text as what it says; any other text, and JSON that nobody could walk through, as itself. */
 export function parse(value: AttributeValue | undefined): AttributeValue {
   if (typeof value !== 'string') return value ?? null
   const first = value.trimStart()[0]
   if (first !== '{' && first !== '[' && first !== '"') return value
-  try {
-    return JSON.parse(value) as AttributeValue
-  } catch {
-    return value
-  }
+  return (parseJson(value) ?? value) as AttributeValue
 }
 
 export function textOf(value: AttributeValue | undefined): string {

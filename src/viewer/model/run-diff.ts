@@ -1,6 +1,7 @@
 /** Two runs side by side: aligned by what they did, with what differs in each pair. */
 
 import { modelCall, toolCallFacts } from './call-content.ts'
+import { finish, type InTurns } from './in-turns.ts'
 import { type Message, messageText, textOf } from './messages.ts'
 import { rowTitle } from './row-title.ts'
 import type { AttributeValue, RunSummary, SpanRecord, SpanRow } from './span.ts'
@@ -62,13 +63,22 @@ const COMPARED = new Set<SpanRow['category']>([
 const MAX_CELLS = 9_000_000
 
 export function diffRuns(a: DiffSide, b: DiffSide): RunDiff {
-  const pairs = align(unitsOf(a), unitsOf(b))
-  const rows = pairs.map(([left, right]): DiffRow => {
-    if (!left) return { kind: 'added', b: right!, changes: [] }
-    if (!right) return { kind: 'removed', a: left, changes: [] }
-    const changes = changesOf(left, right, a.open(left.spanId), b.open(right.spanId))
-    return { kind: changes.length > 0 ? 'changed' : 'same', a: left, b: right, changes }
-  })
+  return finish(diffing(a, b))
+}
+
+/** `diffRuns`, giving way to others now and then. */
+export function* diffing(a: DiffSide, b: DiffSide): InTurns<RunDiff> {
+  const pairs = yield* align(yield* unitsOf(a), yield* unitsOf(b))
+  const rows: DiffRow[] = []
+  for (const [left, right] of pairs) {
+    yield
+    if (!left) rows.push({ kind: 'added', b: right!, changes: [] })
+    else if (!right) rows.push({ kind: 'removed', a: left, changes: [] })
+    else {
+      const changes = changesOf(left, right, a.open(left.spanId), b.open(right.spanId))
+      rows.push({ kind: changes.length > 0 ? 'changed' : 'same', a: left, b: right, changes })
+    }
+  }
   const count = (kind: DiffRow['kind']) => rows.filter((row) => row.kind === kind).length
   return {
     a: a.summary,
@@ -81,8 +91,9 @@ export function diffRuns(a: DiffSide, b: DiffSide): RunDiff {
   }
 }
 
-function unitsOf(side: DiffSide): DiffUnit[] {
-  return summaryNodes(side.rows)
+function* unitsOf(side: DiffSide): InTurns<DiffUnit[]> {
+  const nodes = yield* summaryNodes(side.rows)
+  return nodes
     .filter((node) => COMPARED.has(node.row.category))
     .map(({ row }) => ({
       spanId: row.spanId,
@@ -99,13 +110,14 @@ function unitsOf(side: DiffSide): DiffUnit[] {
 }
 
 /** The alignment with the most in common: the same kind and name weigh most, the same arguments decide between equals. */
-function align(a: DiffUnit[], b: DiffUnit[]): [DiffUnit | undefined, DiffUnit | undefined][] {
+function* align(a: DiffUnit[], b: DiffUnit[]): InTurns<[DiffUnit | undefined, DiffUnit | undefined][]> {
   if (a.length * b.length > MAX_CELLS) {
     return Array.from({ length: Math.max(a.length, b.length) }, (_, index) => [a[index], b[index]])
   }
   const width = b.length + 1
   const table = new Uint32Array((a.length + 1) * width)
   for (let i = a.length - 1; i >= 0; i--) {
+    yield
     for (let j = b.length - 1; j >= 0; j--) {
       const skip = Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!)
       const score = likeness(a[i]!, b[j]!)

@@ -2,9 +2,10 @@
 
 import { read } from './attributes.ts'
 import { oneLine } from './digest.ts'
+import { finish, type InTurns } from './in-turns.ts'
 import { messagesOf, messageText } from './messages.ts'
 import type { RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
-import { buildTree, flatten, type TreeNode } from './tree.ts'
+import { flatten, growingTree, type TreeNode } from './tree.ts'
 import { withoutNestedCalls } from './tree-parts.ts'
 
 export interface SummaryInput {
@@ -17,9 +18,21 @@ export interface SummaryInput {
   open: (spanId: string) => SpanRecord | undefined
 }
 
-export function summarise({ traceId, rows, conversationId, reasonOf, open }: SummaryInput): RunSummary {
-  const root = buildTree(rows)
+export function summarise(input: SummaryInput): RunSummary {
+  return finish(summarising(input))
+}
+
+/** `summarise`, giving way to others now and then. */
+export function* summarising({
+  traceId,
+  rows,
+  conversationId,
+  reasonOf,
+  open,
+}: SummaryInput): InTurns<RunSummary> {
+  const root = yield* growingTree(rows)
   const nodes = root ? flatten(root) : []
+  yield
   const agents = nodes.filter((node) => node.row.category === 'agent')
   const main = agents[0] ?? nodes[0]
   const calls = withoutNestedCalls(nodes).filter(
@@ -39,7 +52,7 @@ export function summarise({ traceId, rows, conversationId, reasonOf, open }: Sum
     conversationId,
     status: statusOf(nodes),
     reason: lastReason(agents, reasonOf),
-    inputPreview: inputPreview(nodes, open),
+    inputPreview: yield* inputPreview(nodes, open),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
     durationMs: Number.isFinite(startUs) ? (endUs - startUs) / 1000 : 0,
@@ -62,7 +75,7 @@ export function summarise({ traceId, rows, conversationId, reasonOf, open }: Sum
 
 /** Of the main agent; when it was resumed, of its last part. What its sub-agents ended for does not count. */
 function lastReason(agents: readonly TreeNode[], reasonOf: (spanId: string) => string): string {
-  const depth = Math.min(...agents.map((node) => node.depth))
+  const depth = agents.reduce((least, node) => Math.min(least, node.depth), Number.POSITIVE_INFINITY)
   const main = agents.filter((node) => node.depth === depth)
   return main.map((node) => reasonOf(node.row.spanId)).findLast(Boolean) ?? ''
 }
@@ -79,7 +92,10 @@ function statusOf(nodes: readonly TreeNode[]): RunStatus {
   return 'ok'
 }
 
-function inputPreview(nodes: readonly TreeNode[], open: (spanId: string) => SpanRecord | undefined): string {
+function* inputPreview(
+  nodes: readonly TreeNode[],
+  open: (spanId: string) => SpanRecord | undefined,
+): InTurns<string> {
   const candidates = [
     nodes.find((node) => node.row.category === 'agent'),
     nodes[0],
@@ -87,6 +103,7 @@ function inputPreview(nodes: readonly TreeNode[], open: (spanId: string) => Span
   ]
   for (const node of new Set(candidates)) {
     const span = node && node.row.category !== 'missing' ? open(node.row.spanId) : undefined
+    yield
     const text = span ? userText(span) : ''
     if (text) return text
   }

@@ -34,24 +34,55 @@ export function timeBreakdown(root: TreeNode, nowUs: number): Record<TimeKind, n
     edges.push({ at: row.startUs, opens: true, depth, kind }, { at: end, opens: false, depth, kind })
   }
   edges.sort((a, b) => a.at - b.at)
-  const active = new Map<number, number>()
+  const active = new Active()
   let cursor = firstUs
   for (const edge of edges) {
-    totals[innermost(active)] += Math.max(0, edge.at - cursor) / 1000
+    totals[active.innermost()] += Math.max(0, edge.at - cursor) / 1000
     cursor = Math.max(cursor, edge.at)
-    const key = edge.depth * TIME_KINDS.length + TIME_KINDS.indexOf(edge.kind)
-    const count = (active.get(key) ?? 0) + (edge.opens ? 1 : -1)
-    if (count === 0) active.delete(key)
-    else active.set(key, count)
+    active.change(edge.depth * TIME_KINDS.length + TIME_KINDS.indexOf(edge.kind), edge.opens ? 1 : -1)
   }
   if (lastUs > cursor) totals.idle += (lastUs - cursor) / 1000
   return totals
 }
 
-function innermost(active: Map<number, number>): TimeKind {
-  let deepest = -1
-  for (const key of active.keys()) if (key > deepest) deepest = key
-  return deepest < 0 ? 'idle' : TIME_KINDS[deepest % TIME_KINDS.length]!
+/** What goes on at a moment, by depth and kind. A heap: agents within one another can be twenty thousand deep. */
+class Active {
+  readonly #counts = new Map<number, number>()
+  /** Each key is at most as large as the one at half its index. Those that nothing has any more leave when they are on top. */
+  readonly #heap: number[] = [Number.POSITIVE_INFINITY]
+
+  change(key: number, by: 1 | -1): void {
+    const count = this.#counts.get(key)
+    if (count === undefined) this.#push(key)
+    this.#counts.set(key, (count ?? 0) + by)
+  }
+
+  innermost(): TimeKind {
+    while (this.#heap.length > 1 && (this.#counts.get(this.#heap[1]!) ?? 0) <= 0) this.#pop()
+    return this.#heap.length > 1 ? TIME_KINDS[this.#heap[1]! % TIME_KINDS.length]! : 'idle'
+  }
+
+  #push(key: number): void {
+    const heap = this.#heap
+    let at = heap.push(key) - 1
+    for (; heap[at >> 1]! < key; at >>= 1) heap[at] = heap[at >> 1]!
+    heap[at] = key
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    this.#counts.delete(heap[1]!)
+    const key = heap.pop()!
+    if (heap.length === 1) return
+    let at = 1
+    for (let below = 2; below < heap.length; below = at * 2) {
+      if (below + 1 < heap.length && heap[below + 1]! > heap[below]!) below++
+      if (heap[below]! <= key) break
+      heap[at] = heap[below]!
+      at = below
+    }
+    heap[at] = key
+  }
 }
 
 /** Ids of the spans on the critical path: going back from the end, whatever finished last before each moment. */

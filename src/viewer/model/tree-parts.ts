@@ -1,9 +1,10 @@
+import type { InTurns } from './in-turns.ts'
 import type { SpanRow } from './span.ts'
-import { buildTree, flatten, type TreeNode } from './tree.ts'
+import { flatten, growingTree, type TreeNode } from './tree.ts'
 
 /** The nodes that say what a run did: model calls told several times by nested instrumentation come once. */
-export function summaryNodes(rows: readonly SpanRow[]): TreeNode[] {
-  const root = buildTree(rows)
+export function* summaryNodes(rows: readonly SpanRow[]): InTurns<TreeNode[]> {
+  const root = yield* growingTree(rows)
   return root ? withoutNestedCalls(flatten(root)) : []
 }
 

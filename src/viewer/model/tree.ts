@@ -2,6 +2,7 @@
  * Rows into one tree. Spans come late, twice and out of order, from several processes; whatever is there is shown as
  * one whole: what waits for a parent hangs under a stand-in for it, and several roots hang under a stand-in for the trace.
  */
+import { finish, type InTurns } from './in-turns.ts'
 import type { SpanRow } from './span.ts'
 
 export interface TreeNode {
@@ -12,46 +13,73 @@ export interface TreeNode {
 
 export const TRACE_ROOT = 'trace'
 
+/** Nodes between two turns. */
+const YIELD_AFTER = 4096
+
 export function buildTree(rows: readonly SpanRow[]): TreeNode | undefined {
+  return finish(growingTree(rows))
+}
+
+/** `buildTree`, giving way to others now and then. */
+export function* growingTree(rows: readonly SpanRow[]): InTurns<TreeNode | undefined> {
   if (rows.length === 0) return undefined
   const nodes = new Map<string, TreeNode>()
-  for (const row of rows) nodes.set(row.spanId, { row, children: [], depth: 0 })
+  for (const row of rows) {
+    nodes.set(row.spanId, { row, children: [], depth: 0 })
+    if (nodes.size % YIELD_AFTER === 0) yield
+  }
+  const rings = yield* ringRoots(nodes)
   const roots: TreeNode[] = []
   const missing = new Map<string, TreeNode>()
   for (const node of nodes.values()) {
     const parentId = node.row.parentSpanId
-    if (!parentId || isOwnAncestor(node, nodes)) roots.push(node)
+    if (!parentId || rings.has(node)) roots.push(node)
     else {
       const parent = nodes.get(parentId)
       if (parent) parent.children.push(node)
       else standIn(missing, parentId).children.push(node)
     }
   }
+  yield
   for (const node of nodes.values()) if (node.row.gates) addGates(node)
   for (const node of missing.values()) spread(node)
   const root = uniteRoots(roots, [...missing.values()])
-  layOut(root)
+  yield* layOut(root)
   if (rows.some((row) => row.state === 'interrupted')) lengthen(root)
   return root
 }
 
-/** Spans that name each other as parents would hang in the air; the first one seen of such a ring becomes a root. */
-function isOwnAncestor(node: TreeNode, nodes: Map<string, TreeNode>): boolean {
-  let smallest = node.row.spanId
-  let at: TreeNode | undefined = nodes.get(node.row.parentSpanId)
-  for (let steps = 0; at; steps++) {
-    if (at === node) return smallest === node.row.spanId
-    if (steps > nodes.size) return false
-    if (at.row.spanId < smallest) smallest = at.row.spanId
-    at = nodes.get(at.row.parentSpanId)
+/** Spans that name each other as parents would hang in the air; of such a ring the smallest id becomes a root. */
+function* ringRoots(nodes: ReadonlyMap<string, TreeNode>): InTurns<Set<TreeNode>> {
+  const roots = new Set<TreeNode>()
+  /** By which walk up the tree a node was met first. */
+  const walks = new Map<TreeNode, number>()
+  let walk = 0
+  for (const start of nodes.values()) {
+    if (++walk % YIELD_AFTER === 0) yield
+    let at: TreeNode | undefined = start
+    while (at && !walks.has(at)) {
+      walks.set(at, walk)
+      at = nodes.get(at.row.parentSpanId)
+    }
+    if (at && walks.get(at) === walk) roots.add(smallestOf(at, nodes))
   }
-  return false
+  return roots
+}
+
+function smallestOf(inRing: TreeNode, nodes: ReadonlyMap<string, TreeNode>): TreeNode {
+  let smallest = inRing
+  for (let at = nodes.get(inRing.row.parentSpanId)!; at !== inRing; at = nodes.get(at.row.parentSpanId)!) {
+    if (at.row.spanId < smallest.row.spanId) smallest = at
+  }
+  return smallest
 }
 
 function uniteRoots(roots: TreeNode[], missing: TreeNode[]): TreeNode {
   if (roots.length === 1) {
-    roots[0]!.children.push(...missing)
-    return roots[0]!
+    const root = roots[0]!
+    root.children = root.children.concat(missing)
+    return root
   }
   if (roots.length === 0 && missing.length === 1) return missing[0]!
   const united: TreeNode = { row: emptyRow(TRACE_ROOT, 'trace'), children: [...roots, ...missing], depth: 0 }
@@ -103,9 +131,11 @@ function spread(node: TreeNode): void {
   node.row.state = node.row.endUs === 0 ? 'running' : 'ended'
 }
 
-function layOut(root: TreeNode): void {
+function* layOut(root: TreeNode): InTurns<void> {
   const stack = [root]
+  let count = 0
   for (let node = stack.pop(); node; node = stack.pop()) {
+    if (++count % YIELD_AFTER === 0) yield
     node.children.sort((a, b) => a.row.startUs - b.row.startUs || (a.row.spanId < b.row.spanId ? -1 : 1))
     for (const child of node.children) {
       child.depth = node.depth + 1

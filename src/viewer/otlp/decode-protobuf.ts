@@ -2,17 +2,20 @@
 import type { ProtobufReader } from './protobuf-reader.ts'
 import type { OtlpEvent, OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from './types.ts'
 
-interface Field {
+export interface Field {
   /** The number, and in the lowest three bits the wire type. */
   tag: number
   read: (reader: ProtobufReader) => unknown
+  /** What message it is, where it is one. By a function, as messages hold one another. */
+  of?: () => Message
   isList?: boolean
 }
 
-interface Message<K extends string = string> {
+export interface Message<K extends string = string> {
+  fields: ReadonlyMap<string, Field>
+  byTag: readonly ({ name: K } & Field)[]
   /** The fields' names by their tags. */
   names: readonly (K | undefined)[]
-  byTag: readonly ({ name: string } & Field)[]
   lists: readonly string[]
 }
 
@@ -35,21 +38,22 @@ const text = ofType(2, (reader) => reader.text())
 const hex = ofType(2, (reader) => reader.hex())
 const base64 = ofType(2, (reader) => reader.base64())
 const fixed32 = ofType(5, (reader) => reader.fixed32())
-/** By a function, as messages hold one another. */
-const one = (number: number, message: () => Message) =>
-  ofType(2, (reader) => decode(reader.message(), message()))(number)
-const many = (number: number, message: () => Message) => ({ ...one(number, message), isList: true })
+const one = (number: number, of: () => Message): Field => ({
+  ...ofType(2, (reader) => decode(reader.message(), of()))(number),
+  of,
+})
+const many = (number: number, of: () => Message): Field => ({ ...one(number, of), isList: true })
 
 function message<K extends string>(fields: Record<K, Field>): Message<K> {
-  const byTag: Required<Field & { name: K }>[] = []
+  const byTag: Message<K>['byTag'][number][] = []
   const names: K[] = []
   const entries = Object.entries(fields) as [K, Field][]
-  for (const [name, { tag, read, isList = false }] of entries) {
+  for (const [name, { tag, read, of, isList }] of entries) {
     names[tag] = name
-    byTag[tag] = { name, tag, read, isList }
+    byTag[tag] = { name, tag, read, of, isList }
   }
   const lists = entries.filter(([, field]) => field.isList).map(([name]) => name)
-  return { names, byTag, lists }
+  return { fields: new Map(entries), byTag, names, lists }
 }
 
 export const KEY_VALUE = message({ key: text(1), value: one(2, () => ANY_VALUE) })

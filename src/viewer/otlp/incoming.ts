@@ -1,5 +1,6 @@
 /** What a request brings, ready to store. */
 import { errorMessage } from '../../internal/errors.ts'
+import { MAX_ITEMS, TooMany } from './limits.ts'
 import type { OtlpLogRecord, OtlpResource, OtlpScope } from './types.ts'
 
 export interface Origin {
@@ -38,9 +39,20 @@ export interface Received<T> {
   rejected: number
   /** Why the first rejected one was rejected. */
   reason: string
+  /** How many more may come. */
+  left: number
 }
 
-export function reject(received: Received<unknown>, error: unknown): void {
-  received.rejected++
+export function nothingReceived<T>(): Received<T> {
+  return { items: [], accepted: 0, rejected: 0, reason: '', left: MAX_ITEMS }
+}
+
+export function reject(received: Received<unknown>, error: unknown, count = 1): void {
+  received.rejected += count
   received.reason ||= errorMessage(error)
+}
+
+/** One more of the request. @throws TooMany */
+export function admit(received: Received<unknown>): void {
+  if (--received.left < 0) throw new TooMany()
 }

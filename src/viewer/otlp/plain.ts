@@ -14,15 +14,20 @@ import type {
 const MAX_DEPTH = 64
 
 export function plainValue(value: OtlpAnyValue | undefined, depth = 0): AttributeValue {
-  if (value === undefined || value === null || depth > MAX_DEPTH) return null
-  if (value.stringValue !== undefined) return String(value.stringValue)
-  if (value.boolValue !== undefined) return Boolean(value.boolValue)
-  if (value.intValue !== undefined) return plainInteger(value.intValue)
-  if (value.doubleValue !== undefined) return plainDouble(value.doubleValue)
+  if (!value || depth > MAX_DEPTH) return null
+  const { stringValue, boolValue, intValue, doubleValue, bytesValue } = value
+  if (isGiven(stringValue)) return String(stringValue)
+  if (isGiven(boolValue)) return Boolean(boolValue)
+  if (isGiven(intValue)) return plainInteger(intValue)
+  if (isGiven(doubleValue)) return plainDouble(doubleValue)
   if (value.arrayValue) return listOf(value.arrayValue.values).map((item) => plainValue(item, depth + 1))
   if (value.kvlistValue) return plainAttributes(value.kvlistValue.values, depth + 1)
-  if (value.bytesValue !== undefined) return `base64:${value.bytesValue}`
-  return null
+  return isGiven(bytesValue) ? `base64:${bytesValue}` : null
+}
+
+/** In OTLP/JSON, `null` is as good as nothing. */
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null
 }
 
 /** Integers beyond 2^53 stay text: rounding them would show a number nobody sent. */
@@ -47,7 +52,7 @@ export function plainAttributes(pairs: OtlpKeyValue[] | undefined, depth = 0): A
 
 export function plainEvent(event: OtlpEvent): SpanEvent {
   return {
-    name: event.name ?? '',
+    name: String(event.name ?? ''),
     timeUs: nanosToUs(event.timeUnixNano),
     attributes: plainAttributes(event.attributes),
   }
@@ -63,20 +68,20 @@ export function plainSpan(span: OtlpSpan, resource: OtlpResource = {}, scope: Ot
     traceId: span.traceId,
     spanId: span.spanId,
     parentSpanId: span.parentSpanId ?? '',
-    name: span.name ?? '',
+    name: String(span.name ?? ''),
     kind: kindNumber(span.kind),
     startUs: nanosToUs(span.startTimeUnixNano),
     endUs: nanosToUs(span.endTimeUnixNano),
-    status: { code: statusNumber(span.status?.code), message: span.status?.message ?? '' },
+    status: { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') },
     attributes: plainAttributes(span.attributes),
     events: listOf(span.events).map(plainEvent),
     links: listOf(span.links).map((link) => ({
-      traceId: link.traceId ?? '',
-      spanId: link.spanId ?? '',
+      traceId: String(link.traceId ?? ''),
+      spanId: String(link.spanId ?? ''),
       attributes: plainAttributes(link.attributes),
     })),
     resource: plainAttributes(resource.attributes),
-    scope: { name: scope.name ?? '', version: scope.version ?? '' },
+    scope: { name: String(scope.name ?? ''), version: String(scope.version ?? '') },
   }
 }
 

@@ -111,14 +111,14 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
   return facts({
     spanId: span.spanId,
     parentSpanId: span.parentSpanId ?? '',
-    name: (span.name ?? '').slice(0, PREVIEW_BYTES),
+    name: String(span.name ?? '').slice(0, PREVIEW_BYTES),
     startUs: nanosToUs(span.startTimeUnixNano),
     endUs: nanosToUs(span.endTimeUnixNano),
     attributes,
     events: listOf(span.events)
       .filter((event) => event?.name === GATE_EVENT)
       .map(plainEvent),
-    status: { code: statusNumber(span.status?.code), message: span.status?.message ?? '' },
+    status: { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') },
   })
 }
 

@@ -1,28 +1,78 @@
 /** A protobuf request into packed spans, grouped by trace. The bytes are kept as they came. */
-import { decodeResource, decodeScope, REQUEST, RESOURCE_ITEMS, SCOPE_ITEMS } from './decode-protobuf.ts'
+import type { InTurns } from '../model/in-turns.ts'
 import {
+  decodeLogRecord,
+  decodeResource,
+  decodeScope,
+  LOG_RECORD,
+  type Message,
+  REQUEST,
+  RESOURCE,
+  RESOURCE_ITEMS,
+  SCOPE,
+  SCOPE_ITEMS,
+} from './decode-protobuf.ts'
+import {
+  admit,
+  type IncomingLog,
   type IncomingSpans,
   MAX_CHUNK_BYTES,
   MAX_CHUNK_SPANS,
-  type Origin,
   type Received,
   reject,
 } from './incoming.ts'
 import { ProtobufReader } from './protobuf-reader.ts'
+import { addLog } from './receive-json.ts'
 import { SpanCheck } from './span-check.ts'
 import type { OtlpResource, OtlpScope } from './types.ts'
 
-export function receiveProtobufTraces(body: Buffer, received: Received<IncomingSpans>): void {
-  const request = new ProtobufReader(body)
-  while (!request.done) {
-    const tag = request.tag()
-    if (REQUEST.names[tag] === 'resources') receiveResource(request.message(), received)
-    else request.skip(tag)
+/** Spans between two turns: a span costs less than to ask whose turn it is. */
+const YIELD_AFTER = 64
+
+export function* receivingProtobufTraces(body: Buffer, received: Received<IncomingSpans>): InTurns<void> {
+  for (const resourceSpans of messagesIn(new ProtobufReader(body), REQUEST.names, 'resources')) {
+    yield
+    admit(received)
+    yield* receiveResource(resourceSpans, received)
   }
 }
 
-function receiveResource(resourceSpans: ProtobufReader, received: Received<IncomingSpans>): void {
-  let resource: OtlpResource = {}
+export function* receivingProtobufLogs(body: Buffer, received: Received<IncomingLog>): InTurns<void> {
+  const check = new SpanCheck(body)
+  for (const resource of messagesIn(new ProtobufReader(body), REQUEST.names, 'resources')) {
+    yield
+    admit(received)
+    for (const scope of messagesIn(resource, RESOURCE_ITEMS.names, 'scopes')) {
+      admit(received)
+      for (const record of messagesIn(scope, SCOPE_ITEMS.names, 'items')) {
+        yield
+        admit(received)
+        try {
+          check.checkMessage(record.pos, record.end, LOG_RECORD)
+          addLog(received, decodeLogRecord(record))
+        } catch (error) {
+          reject(received, error)
+        }
+      }
+    }
+  }
+}
+
+/** Every field of that name. */
+function* messagesIn<K extends string>(
+  reader: ProtobufReader,
+  names: readonly (K | undefined)[],
+  wanted: K,
+): Generator<ProtobufReader> {
+  while (!reader.done) {
+    const tag = reader.tag()
+    if (names[tag] === wanted) yield reader.message()
+    else reader.skip(tag)
+  }
+}
+
+function* receiveResource(resourceSpans: ProtobufReader, received: Received<IncomingSpans>): InTurns<void> {
+  let resource: OtlpResource | Error = {}
   let resourceKey = ''
   const scopes: ProtobufReader[] = []
   while (!resourceSpans.done) {
@@ -30,11 +80,27 @@ function receiveResource(resourceSpans: ProtobufReader, received: Received<Incom
     if (RESOURCE_ITEMS.names[tag] === 'resource') {
       const message = resourceSpans.message()
       resourceKey = message.bytes.toString('latin1', message.pos, message.end)
-      resource = decodeResource(message)
-    } else if (RESOURCE_ITEMS.names[tag] === 'scopes') scopes.push(resourceSpans.message())
-    else resourceSpans.skip(tag)
+      resource = readOrigin(message, RESOURCE, decodeResource)
+    } else if (RESOURCE_ITEMS.names[tag] === 'scopes') {
+      admit(received)
+      scopes.push(resourceSpans.message())
+    } else resourceSpans.skip(tag)
   }
-  for (const scopeSpans of scopes) receiveScope(scopeSpans, resource, resourceKey, received)
+  for (const scopeSpans of scopes) yield* receiveScope(scopeSpans, resource, resourceKey, received)
+}
+
+/** What is wrong with it costs the spans that came from there. */
+function readOrigin<T>(
+  message: ProtobufReader,
+  shape: Message,
+  decode: (reader: ProtobufReader) => T,
+): T | Error {
+  try {
+    new SpanCheck(message.bytes).checkMessage(message.pos, message.end, shape)
+    return decode(message)
+  } catch (error) {
+    return error as Error
+  }
 }
 
 /** Spans of one trace in the order of the request: a list of byte ranges, one as long as nothing comes between. */
@@ -47,34 +113,35 @@ interface Group {
   ranges: number[]
 }
 
-function receiveScope(
+function* receiveScope(
   scopeSpans: ProtobufReader,
-  resource: OtlpResource,
+  resource: OtlpResource | Error,
   resourceKey: string,
   received: Received<IncomingSpans>,
-): void {
+): InTurns<void> {
   const { bytes } = scopeSpans
   const check = new SpanCheck(bytes)
   const groups = new Map<string, Group>()
   const full: Group[] = []
-  let scope: OtlpScope = {}
+  let scope: OtlpScope | Error = {}
   let group: Group | undefined
   while (!scopeSpans.done) {
     const start = scopeSpans.pos
     const tag = scopeSpans.tag()
     if (SCOPE_ITEMS.names[tag] !== 'items') {
-      if (SCOPE_ITEMS.names[tag] === 'scope') scope = decodeScope(scopeSpans.message())
+      if (SCOPE_ITEMS.names[tag] === 'scope') scope = readOrigin(scopeSpans.message(), SCOPE, decodeScope)
       else scopeSpans.skip(tag)
       continue
     }
     const span = scopeSpans.message()
+    if (received.left % YIELD_AFTER === 0) yield
+    admit(received)
     try {
       check.check(span.pos, span.end)
     } catch (error) {
       reject(received, error)
       continue
     }
-    received.accepted++
     if (!group || !check.isTraceAt(group.traceAt)) group = groupAt(groups, bytes, check.traceAt)
     if (group.count === MAX_CHUNK_SPANS || group.bytes + span.end - start > MAX_CHUNK_BYTES) {
       if (group.count > 0) full.push(group)
@@ -83,13 +150,21 @@ function receiveScope(
     }
     add(group, start, span.end, check.startUs)
   }
-  const origin: Origin = {
-    key: `${scope.name ?? ''}\0${scope.version ?? ''}\0${resourceKey}`,
-    resource,
-    scope,
+  for (const { traceId, startUs, count: spans, ranges } of [...full, ...groups.values()]) {
+    if (resource instanceof Error || scope instanceof Error) {
+      reject(received, resource instanceof Error ? resource : scope, spans)
+      continue
+    }
+    const key = `${scope.name ?? ''}\0${scope.version ?? ''}\0${resourceKey}`
+    received.items.push({
+      traceId,
+      origin: { key, resource, scope },
+      count: spans,
+      startUs,
+      body: joined(bytes, ranges),
+    })
+    received.accepted += spans
   }
-  for (const { traceId, startUs, count, ranges } of [...full, ...groups.values()])
-    received.items.push({ traceId, origin, count, startUs, body: joined(bytes, ranges) })
 }
 
 function groupAt(groups: Map<string, Group>, bytes: Buffer, traceAt: number): Group {

@@ -1,14 +1,16 @@
 /**
  * Walks a protobuf span once, without building anything: whether it can be decoded later, its trace and its start.
- * What passes here never throws in `decodeSpan`; both know the same fields.
+ * What passes here never throws in `decodeSpan`: both go by the same table.
  */
-import { ANY_VALUE, ARRAY_VALUE, EVENT, KEY_VALUE, LINK, SPAN } from './decode-protobuf.ts'
+import { type Message, SPAN } from './decode-protobuf.ts'
 import { badSpanId, badTraceId } from './ids.ts'
-import { fixed64UsAt, MAX_DEPTH, tooDeep } from './protobuf-reader.ts'
+import { assertSize, MAX_DEPTH, MAX_FIELDS, tooDeep } from './limits.ts'
+import { fixed64UsAt } from './protobuf-reader.ts'
 
 export class SpanCheck {
   readonly #bytes: Buffer
   #at = 0
+  #fields = 0
   /** Where the 16 bytes of the trace id are. */
   traceAt = 0
   startUs = 0
@@ -19,7 +21,7 @@ export class SpanCheck {
 
   /** Throws what is wrong with the span. */
   check(start: number, end: number): void {
-    this.#at = start
+    this.#begin(start, end)
     this.traceAt = -1
     this.startUs = 0
     let spanAt = -1
@@ -35,20 +37,8 @@ export class SpanCheck {
         case 'startTimeUnixNano':
           this.startUs = fixed64UsAt(this.#bytes, this.#take(8, end))
           break
-        case 'attributes':
-          this.#pair(this.#field(end), 1)
-          break
-        case 'events':
-          this.#holder(this.#field(end), EVENT.names)
-          break
-        case 'links':
-          this.#holder(this.#field(end), LINK.names)
-          break
-        case 'status':
-          this.#plain(this.#field(end))
-          break
         default:
-          this.#skip(tag, end)
+          this.#pass(tag, end, SPAN, 0)
       }
     }
     if (this.traceAt < 0) throw badTraceId('')
@@ -64,44 +54,27 @@ export class SpanCheck {
     return true
   }
 
-  #pair(end: number, depth: number): void {
-    while (this.#at < end) {
-      const tag = this.#tag(end)
-      if (KEY_VALUE.names[tag] === 'value') this.#value(this.#field(end), depth + 1)
-      else this.#skip(tag, end)
-    }
+  /** Throws what would be thrown by reading it, or by its being too much. */
+  checkMessage(start: number, end: number, message: Message): void {
+    this.#begin(start, end)
+    this.#walk(end, message, 0)
   }
 
-  #value(end: number, depth: number): void {
-    if (depth >= MAX_DEPTH) throw tooDeep()
-    while (this.#at < end) {
-      const tag = this.#tag(end)
-      if (ANY_VALUE.names[tag] === 'arrayValue') this.#list(this.#field(end), false, depth + 1)
-      else if (ANY_VALUE.names[tag] === 'kvlistValue') this.#list(this.#field(end), true, depth + 1)
-      else this.#skip(tag, end)
-    }
+  #begin(start: number, end: number): void {
+    assertSize(end - start)
+    this.#at = start
+    this.#fields = 0
   }
 
-  #list(end: number, ofPairs: boolean, depth: number): void {
-    while (this.#at < end) {
-      const tag = this.#tag(end)
-      if (ARRAY_VALUE.names[tag] !== 'values') this.#skip(tag, end)
-      else if (ofPairs) this.#pair(this.#field(end), depth + 1)
-      else this.#value(this.#field(end), depth + 1)
-    }
+  #walk(end: number, message: Message, depth: number): void {
+    if (depth > MAX_DEPTH) throw tooDeep()
+    while (this.#at < end) this.#pass(this.#tag(end), end, message, depth)
   }
 
-  /** Of an event or a link, with the names of its fields. */
-  #holder(end: number, names: readonly (string | undefined)[]): void {
-    while (this.#at < end) {
-      const tag = this.#tag(end)
-      if (names[tag] === 'attributes') this.#pair(this.#field(end), 2)
-      else this.#skip(tag, end)
-    }
-  }
-
-  #plain(end: number): void {
-    while (this.#at < end) this.#skip(this.#tag(end), end)
+  #pass(tag: number, end: number, message: Message, depth: number): void {
+    const of = message.byTag[tag]?.of
+    if (of) this.#walk(this.#field(end), of(), depth + 1)
+    else this.#skip(tag, end)
   }
 
   #id(end: number, length: number, bad: (id: string) => Error): number {
@@ -116,6 +89,7 @@ export class SpanCheck {
 
   #tag(end: number): number {
     const tag = this.#varint(end)
+    if (++this.#fields > MAX_FIELDS) throw new RangeError(`Too much: more than ${MAX_FIELDS} fields in one.`)
     if (tag < 8) throw new RangeError(`Malformed protobuf: field number 0 at byte ${this.#at}.`)
     return tag
   }

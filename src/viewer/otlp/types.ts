@@ -78,10 +78,3 @@ export interface OtlpTraces {
     schemaUrl?: string
   }[]
 }
-
-export interface OtlpLogs {
-  resourceLogs?: {
-    resource?: OtlpResource
-    scopeLogs?: { scope?: OtlpScope; logRecords?: OtlpLogRecord[] }[]
-  }[]
-}

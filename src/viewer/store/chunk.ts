@@ -26,21 +26,30 @@ export function packChunk(body: ChunkBody): ChunkBody {
 
 export interface Chunk {
   readonly length: number
-  /** What lists and rows show of a span. */
-  facts(index: number): SpanFacts
-  /** The whole span. */
-  span(index: number): OtlpSpan
+  /** What lists and rows show of a span; `undefined` for one that cannot be read, which costs no other one anything. */
+  facts(index: number): SpanFacts | undefined
+  /** The whole span, or `undefined` likewise. */
+  span(index: number): OtlpSpan | undefined
 }
 
 export function openChunk(body: ChunkBody): Chunk {
-  const bytes = unpacked(body)
+  const bytes = unless(() => unpacked(body)) ?? Buffer.alloc(0)
   // No protobuf span begins like an array does.
   return bytes[0] === BRACKET ? new JsonChunk(bytes.toString()) : new ProtobufChunk(bytes)
 }
 
+/** What is taken in can be read; what an older version took, or a disk changed, perhaps not. */
+export function unless<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
 /** Its bytes, one character each: quick to look through. */
 export function chunkBytes(body: ChunkBody): string {
-  return unpacked(body).toString('latin1')
+  return unless(() => unpacked(body).toString('latin1')) ?? ''
 }
 
 function unpacked(body: ChunkBody): Buffer {
@@ -64,23 +73,25 @@ class ProtobufChunk implements Chunk {
   constructor(bytes: Buffer) {
     this.#bytes = bytes
     const reader = new ProtobufReader(bytes)
-    while (!reader.done) {
-      reader.tag()
-      const { pos, end } = reader.message()
-      this.#ranges.push(pos, end)
-    }
+    unless(() => {
+      while (!reader.done) {
+        reader.tag()
+        const { pos, end } = reader.message()
+        this.#ranges.push(pos, end)
+      }
+    })
   }
 
   get length(): number {
     return this.#ranges.length / 2
   }
 
-  facts(index: number): SpanFacts {
-    return readSpan(this.#at(index))
+  facts(index: number): SpanFacts | undefined {
+    return unless(() => readSpan(this.#at(index)))
   }
 
-  span(index: number): OtlpSpan {
-    return decodeSpan(this.#at(index))
+  span(index: number): OtlpSpan | undefined {
+    return unless(() => decodeSpan(this.#at(index)))
   }
 
   #at(index: number): ProtobufReader {
@@ -89,22 +100,22 @@ class ProtobufChunk implements Chunk {
 }
 
 class JsonChunk implements Chunk {
-  readonly #spans: OtlpSpan[]
+  readonly #spans: readonly OtlpSpan[]
 
   constructor(body: string) {
-    this.#spans = JSON.parse(body) as OtlpSpan[]
+    this.#spans = unless(() => JSON.parse(body) as OtlpSpan[]) ?? []
   }
 
   get length(): number {
     return this.#spans.length
   }
 
-  facts(index: number): SpanFacts {
-    return readJsonSpan(this.#spans[index]!)
+  facts(index: number): SpanFacts | undefined {
+    return unless(() => readJsonSpan(this.#spans[index]!))
   }
 
   /** A copy: whoever asks may add to it. */
-  span(index: number): OtlpSpan {
+  span(index: number): OtlpSpan | undefined {
     return { ...this.#spans[index]! }
   }
 }

@@ -1,12 +1,15 @@
+import type { InTurns } from '../model/in-turns.ts'
 import { logAsOtlpEvent } from '../otlp/log-event.ts'
+import { listOf } from '../otlp/plain.ts'
 import type { OtlpSpan, OtlpTraces } from '../otlp/types.ts'
 import type { SpanReader } from './span-reader.ts'
 
 /** A run as OTLP/JSON, exactly as it was sent; logs that belong to spans travel as their events. */
-export function exportRun(reader: SpanReader, runId: number): OtlpTraces {
+export function* exportingRun(reader: SpanReader, runId: number): InTurns<OtlpTraces> {
   const byOrigin = new Map<number, NonNullable<OtlpTraces['resourceSpans']>[number]>()
   const spans = new Map<string, OtlpSpan>()
-  for (const { originId, resource, scope, span } of reader.otlpSpans(runId)) {
+  for (const { originId, resource, scope, span } of reader.otlpSpans(yield* reader.spansOf(runId))) {
+    yield
     let group = byOrigin.get(originId)
     if (!group) {
       group = { resource, scopeSpans: [{ scope, spans: [] }] }
@@ -16,8 +19,9 @@ export function exportRun(reader: SpanReader, runId: number): OtlpTraces {
     spans.set(span.spanId, span)
   }
   for (const log of reader.otlpLogs(runId)) {
+    yield
     const span = spans.get(log.spanId ?? '')
-    if (span) span.events = [...(span.events ?? []), logAsOtlpEvent(log)]
+    if (span) span.events = [...listOf(span.events), logAsOtlpEvent(log)]
   }
   return { resourceSpans: [...byOrigin.values()] }
 }

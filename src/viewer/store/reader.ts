@@ -1,5 +1,6 @@
 /** Finds runs and spans. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
@@ -14,6 +15,11 @@ export interface RunKey {
   receivedMs: number
   /** Spans came since the run was last summarised. */
   dirty: boolean
+}
+
+export interface Page {
+  limit: number
+  offset: number
 }
 
 export interface RunList {
@@ -63,10 +69,10 @@ export class Reader {
     return found.length === 1 ? runKey(found[0]!) : undefined
   }
 
-  waitingTraceOf(callId: string): string | undefined {
+  *waitingTraceOf(callId: string): InTurns<string | undefined> {
     for (const run of this.#waiting.all() as { id: number; trace_id: string }[]) {
-      const spans = this.#spans.spansOf(run.id).ordered()
-      if (spans.some((span) => span.row.callId === callId)) return run.trace_id
+      const spans = yield* this.#spans.spansOf(run.id)
+      if (spans.ordered().some((span) => span.row.callId === callId)) return run.trace_id
     }
     return undefined
   }
@@ -76,7 +82,7 @@ export class Reader {
     return this.#typed.words(typed)
   }
 
-  listRuns(query: string, page: { limit: number; offset: number }): Omit<RunList, 'indexing'> {
+  listRuns(query: string, page: Page): Omit<RunList, 'indexing'> {
     const filter = parseFilter(query)
     const where = [...filter.where]
     const params = [...filter.params]
@@ -95,12 +101,13 @@ export class Reader {
     return { runs: rows.map(summaryOf), total: total.count }
   }
 
-  summary(run: RunKey): RunSummary {
-    return summaryOf(this.#db.prepare(`SELECT ${SELECTED_COLUMNS} FROM run WHERE id = ?`).get(run.id)!)
+  summary(run: RunKey): RunSummary | undefined {
+    const row = this.#db.prepare(`SELECT ${SELECTED_COLUMNS} FROM run WHERE id = ?`).get(run.id)
+    return row && summaryOf(row)
   }
 
   /** Spans that hold every word of what was typed, newest first; in one run when `run` is given. */
-  search(typed: string, limit: number, run?: RunKey): SearchHit[] {
+  *search(typed: string, limit: number, run?: RunKey): InTurns<SearchHit[]> {
     const match = this.#typed.query(typed)
     if (!match) return []
     const inRun = run ? 'AND run = ?' : ''
@@ -121,19 +128,21 @@ export class Reader {
     const add = (run: number, { spanId, name, category, startUs }: Omit<SearchHit, 'traceId'>) =>
       hits.set(`${run} ${spanId}`, { traceId: this.#traceIdOf(run), spanId, name, category, startUs })
     for (const { document, run } of spans) {
+      yield
       const { chunk, index } = placeOf(document)
-      const { digest, ...facts } = this.#spans.chunk(chunk).facts(index)
-      add(run, { ...facts, category: digest.category })
+      const facts = this.#spans.chunk(chunk)?.facts(index)
+      if (facts) add(run, { ...facts, category: facts.digest.category })
     }
     for (const { run, spanId } of logs) {
-      const span = hits.has(`${run} ${spanId}`) ? undefined : this.#spans.spansOf(run).get(spanId)
+      if (hits.has(`${run} ${spanId}`)) continue
+      const span = (yield* this.#spans.spansOf(run)).get(spanId)
       if (span) add(run, span.row)
     }
     return [...hits.values()].slice(0, limit)
   }
 
   #traceIdOf(run: number): string {
-    return (this.#traceId.get(run) as { trace_id: string }).trace_id
+    return (this.#traceId.get(run) as { trace_id: string } | undefined)?.trace_id ?? ''
   }
 }
 

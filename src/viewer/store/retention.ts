@@ -1,4 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite'
+/** What leaves the store: a run that is not wanted any more, old ones, and the oldest of too many. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
 import { documentOf } from './chunk.ts'
 
 export interface RetentionOptions {
@@ -8,52 +10,105 @@ export interface RetentionOptions {
   maxBytes?: number
 }
 
-export function sweep(db: DatabaseSync, options: RetentionOptions, nowMs: number): number {
-  let removed = 0
-  const oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
-  if (options.maxAgeMs !== undefined && Number.isFinite(options.maxAgeMs)) {
-    const old = db.prepare('SELECT id FROM run WHERE received_ms < ?').all(nowMs - options.maxAgeMs) as {
-      id: number
-    }[]
-    for (const run of old) removeRun(db, run.id)
-    removed += old.length
+/** Told at once, so that nobody goes on with what is gone. */
+export interface Removals {
+  chunkRemoved(id: number, spans: number): void
+  runRemoved(): void
+}
+
+interface StoredChunk {
+  id: number
+  spans: number
+}
+
+const CHUNKS_AT_ONCE = 8
+const PAGES_AT_ONCE = 2000
+
+export class Retention {
+  readonly #db: DatabaseSync
+  readonly #tell: Removals
+  readonly #chunksOf: StatementSync
+  readonly #removeText: StatementSync
+  readonly #removeChunk: StatementSync
+  readonly #oldest: StatementSync
+  readonly #receivedBefore: StatementSync
+
+  constructor(db: DatabaseSync, tell: Removals) {
+    this.#db = db
+    this.#tell = tell
+    this.#chunksOf = db.prepare('SELECT id, spans FROM chunk WHERE run = ? LIMIT ?')
+    this.#removeText = db.prepare('DELETE FROM text WHERE rowid BETWEEN ? AND ?')
+    this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
+    this.#oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
+    this.#receivedBefore = db.prepare('SELECT id FROM run WHERE received_ms < ?')
   }
-  const maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY
-  if (usedBytes(db) > maxBytes) {
-    while (usedBytes(db) > maxBytes * 0.9) {
-      const runs = oldest.all() as { id: number }[]
-      if (runs.length === 0) break
-      // One at a time: a single run can be most of the store, and the newest must not go with it.
-      removeRun(db, runs[0]!.id)
+
+  /** Some chunks at a time; the run itself with the last of them. */
+  *remove(run: number): InTurns<void> {
+    while (!this.#removeSome(run)) yield
+  }
+
+  /** Gives how many runs went. */
+  *sweep(options: RetentionOptions, nowMs: number): InTurns<number> {
+    const { maxAgeMs = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = options
+    let removed = 0
+    const old = Number.isFinite(maxAgeMs) ? this.#receivedBefore.all(nowMs - maxAgeMs) : []
+    for (const { id } of old as { id: number }[]) {
+      yield* this.remove(id)
       removed++
     }
+    if (this.#usedBytes() > maxBytes) {
+      while (this.#usedBytes() > maxBytes * 0.9) {
+        // One at a time: a single run can be most of the store, and the newest must not go with it.
+        const run = this.#oldest.get() as { id: number } | undefined
+        if (!run) break
+        yield* this.remove(run.id)
+        removed++
+      }
+    }
+    if (removed > 0) yield* this.#shrink()
+    return removed
   }
-  if (removed > 0) db.exec('PRAGMA incremental_vacuum')
-  return removed
-}
 
-export function removeRun(db: DatabaseSync, id: number): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const chunks = db.prepare('SELECT id, spans FROM chunk WHERE run = ?').all(id) as {
-      id: number
-      spans: number
-    }[]
-    const text = db.prepare('DELETE FROM text WHERE rowid BETWEEN ? AND ?')
-    for (const chunk of chunks) text.run(documentOf(chunk.id, 0), documentOf(chunk.id, chunk.spans - 1))
-    db.prepare('DELETE FROM text WHERE rowid IN (SELECT -id FROM log WHERE run = ?)').run(id)
-    db.prepare('DELETE FROM chunk WHERE run = ?').run(id)
-    db.prepare('DELETE FROM log WHERE run = ?').run(id)
-    db.prepare('DELETE FROM run WHERE id = ?').run(id)
-    db.exec('COMMIT')
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
+  #removeSome(run: number): boolean {
+    const chunks = this.#chunksOf.all(run, CHUNKS_AT_ONCE) as unknown as StoredChunk[]
+    const isLast = chunks.length < CHUNKS_AT_ONCE
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      for (const { id, spans } of chunks) {
+        this.#removeText.run(documentOf(id, 0), documentOf(id, spans - 1))
+        this.#removeChunk.run(id)
+      }
+      if (isLast) {
+        this.#db.prepare('DELETE FROM text WHERE rowid IN (SELECT -id FROM log WHERE run = ?)').run(run)
+        this.#db.prepare('DELETE FROM log WHERE run = ?').run(run)
+        this.#db.prepare('DELETE FROM run WHERE id = ?').run(run)
+      }
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+    for (const { id, spans } of chunks) this.#tell.chunkRemoved(id, spans)
+    if (isLast) this.#tell.runRemoved()
+    return isLast
   }
-}
 
-function usedBytes(db: DatabaseSync): number {
-  const read = (name: string) =>
-    Number(Object.values(db.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[0])
-  return (read('page_count') - read('freelist_count')) * read('page_size')
+  /** Gives the file's free pages back. */
+  *#shrink(): InTurns<void> {
+    let free = this.#read('freelist_count')
+    for (let before = free + 1; free > 0 && free < before; free = this.#read('freelist_count')) {
+      before = free
+      this.#db.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`)
+      yield
+    }
+  }
+
+  #usedBytes(): number {
+    return (this.#read('page_count') - this.#read('freelist_count')) * this.#read('page_size')
+  }
+
+  #read(name: string): number {
+    return Number(Object.values(this.#db.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[0])
+  }
 }

@@ -37,6 +37,7 @@ export class RunSpans {
     this.#shown.set(id, { left: chunk.length, spans: chunk.length })
     for (let index = 0; index < chunk.length; index++) {
       const facts = chunk.facts(index)
+      if (!facts) continue
       this.newestUs = Math.max(this.newestUs, facts.startUs, facts.endUs)
       const known = this.#byId.get(facts.spanId)
       // The ended span replaces its start snapshot; a snapshot that comes late never replaces an ended span.

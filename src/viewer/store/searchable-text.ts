@@ -8,7 +8,12 @@ const MAX_DEPTH = 64
 
 /** A span's name, its ids, its texts, and those of its events. */
 export function spanText(span: OtlpSpan): string {
-  const texts = new Texts([span.name ?? '', span.status?.message ?? '', span.traceId, span.spanId])
+  const texts = new Texts([
+    String(span.name ?? ''),
+    String(span.status?.message ?? ''),
+    span.traceId,
+    span.spanId,
+  ])
   texts.addPairs(span.attributes, 0)
   for (const event of listOf(span.events)) {
     texts.add(String(event.name ?? ''))
@@ -46,7 +51,7 @@ class Texts {
   addValue(value: OtlpAnyValue | undefined, depth: number): void {
     if (!value || depth > MAX_DEPTH) return
     if (typeof value.stringValue === 'string') this.add(value.stringValue)
-    else if (value.intValue !== undefined) this.add(String(value.intValue))
+    else if (value.intValue !== undefined && value.intValue !== null) this.add(String(value.intValue))
     else if (value.arrayValue)
       for (const item of listOf(value.arrayValue.values)) this.addValue(item, depth + 1)
     else if (value.kvlistValue) this.addPairs(value.kvlistValue.values, depth + 1)

@@ -1,5 +1,6 @@
 /** Reads the spans of runs out of the chunks they came in. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
 import type { SpanRecord, SpanRow } from '../model/span.ts'
 import { logAsEvent, plainSpan } from '../otlp/plain.ts'
 import type { OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from '../otlp/types.ts'
@@ -12,12 +13,22 @@ import { RunSpans, type StoredSpan } from './run-spans.ts'
 const KEPT_SPANS = 20_000
 /** Spans are opened in their order mostly: the next one is in the same chunk. */
 const KEPT_CHUNKS = 8
+/** More logs of one span are kept, not shown. */
+const MAX_LOGS = 10_000
+const ROWS_AT_ONCE = 4096
 
 export interface OtlpSpanWithOrigin {
   originId: number
   resource: OtlpResource
   scope: OtlpScope
   span: OtlpSpan
+}
+
+export interface RowsOfRun {
+  rows: SpanRow[]
+  /** Ask with it for what changed since. */
+  seq: number
+  spans: RunSpans
 }
 
 interface ReadRun {
@@ -35,9 +46,9 @@ export class SpanReader {
   readonly #chunks = new Map<number, Chunk>()
 
   constructor(db: DatabaseSync) {
-    this.#chunksOf = db.prepare('SELECT id, origin, body FROM chunk WHERE run = ? AND id > ? ORDER BY id')
+    this.#chunksOf = db.prepare('SELECT id, origin FROM chunk WHERE run = ? AND id > ? ORDER BY id')
     this.#chunk = db.prepare('SELECT body FROM chunk WHERE id = ?')
-    this.#logs = db.prepare('SELECT payload FROM log WHERE run = ? AND span_id = ? ORDER BY id')
+    this.#logs = db.prepare('SELECT payload FROM log WHERE run = ? AND span_id = ? ORDER BY id LIMIT ?')
     this.#allLogs = db.prepare('SELECT payload FROM log WHERE run = ? ORDER BY id')
     this.#origins = new Origins(db)
   }
@@ -48,52 +59,57 @@ export class SpanReader {
     this.#chunks.clear()
   }
 
-  spansOf(runId: number): RunSpans {
+  *spansOf(runId: number): InTurns<RunSpans> {
     const run = this.#runs.get(runId) ?? new RunSpans()
-    const added = this.#chunksOf.all(runId, run.seq) as unknown as StoredChunk[]
-    for (const { id, origin, body } of added)
-      run.add(id, openChunk(body), origin, this.#origins.get(origin).service)
     // Put last: the first are given up first.
     this.#runs.delete(runId)
     this.#runs.set(runId, run)
+    const added = this.#chunksOf.all(runId, run.seq) as { id: number; origin: number }[]
+    for (const { id, origin } of added) {
+      yield
+      // Somebody else may have read on meanwhile; what was removed is not missed.
+      const chunk = id > run.seq ? this.chunk(id) : undefined
+      if (chunk) run.add(id, chunk, origin, this.#origins.get(origin).service)
+    }
     if (added.length > 0) this.#shrink()
     return run
   }
 
-  rows(run: ReadRun, nowMs: number, sinceSeq = 0): { rows: SpanRow[]; seq: number } {
-    const spans = this.spansOf(run.id)
+  *rows(run: ReadRun, nowMs: number, sinceSeq = 0): InTurns<RowsOfRun> {
+    const spans = yield* this.spansOf(run.id)
+    const { seq } = spans
     // A recording sent today is not running today: what counts is when its newest span was.
     const silentMs = nowMs - Math.min(run.receivedMs, spans.newestUs / 1000)
     const rows: SpanRow[] = []
-    for (const span of spans.ordered()) if (span.chunk > sinceSeq) rows.push(this.#row(span, silentMs))
-    return { rows, seq: Math.max(spans.seq, sinceSeq) }
-  }
-
-  #row({ row, origin }: StoredSpan, silentMs: number): SpanRow {
-    if (row.endUs > 0 || mayStillEnd(this.#origins.get(origin).resource, silentMs)) return row
-    return { ...row, state: 'interrupted' }
+    const alive = new Map<number, boolean>()
+    for (const { chunk, row, origin } of spans.ordered()) {
+      if (chunk <= sinceSeq) continue
+      if (row.endUs === 0 && !alive.has(origin))
+        alive.set(origin, mayStillEnd(this.#origins.get(origin).resource, silentMs))
+      rows.push(row.endUs > 0 || alive.get(origin) ? row : { ...row, state: 'interrupted' })
+      if (rows.length % ROWS_AT_ONCE === 0) yield
+    }
+    return { rows, seq: Math.max(seq, sinceSeq), spans }
   }
 
   /** The whole span, its logs among its events. */
-  span(runId: number, spanId: string): SpanRecord | undefined {
-    const stored = this.spansOf(runId).get(spanId)
-    return stored && this.#record(runId, stored)
-  }
-
-  *records(runId: number): Generator<SpanRecord> {
-    for (const stored of this.spansOf(runId).ordered()) yield this.#record(runId, stored)
+  open(runId: number, { origin, chunk, index }: StoredSpan): SpanRecord | undefined {
+    const span = this.chunk(chunk)?.span(index)
+    if (!span) return undefined
+    const { otlpResource, otlpScope } = this.#origins.get(origin)
+    const record = plainSpan(span, otlpResource, otlpScope)
+    const logs = logRecords(this.#logs.all(runId, record.spanId, MAX_LOGS))
+    for (const log of logs) record.events.push(logAsEvent(log))
+    if (logs.length > 0) record.events.sort((a, b) => a.timeUs - b.timeUs)
+    return record
   }
 
   /** The spans as they were sent, for export. */
-  *otlpSpans(runId: number): Generator<OtlpSpanWithOrigin> {
-    for (const stored of this.spansOf(runId).ordered()) {
+  *otlpSpans(spans: RunSpans): Generator<OtlpSpanWithOrigin> {
+    for (const stored of spans.ordered()) {
       const { otlpResource, otlpScope } = this.#origins.get(stored.origin)
-      yield {
-        originId: stored.origin,
-        resource: otlpResource,
-        scope: otlpScope,
-        span: this.chunk(stored.chunk).span(stored.index),
-      }
+      const span = this.chunk(stored.chunk)?.span(stored.index)
+      if (span) yield { originId: stored.origin, resource: otlpResource, scope: otlpScope, span }
     }
   }
 
@@ -101,23 +117,20 @@ export class SpanReader {
     return logRecords(this.#allLogs.all(runId))
   }
 
-  chunk(id: number): Chunk {
+  /** `undefined` for one that is gone. */
+  chunk(id: number): Chunk | undefined {
     const known = this.#chunks.get(id)
     if (known) return known
-    const { body } = this.#chunk.get(id) as unknown as { body: ChunkBody }
-    const chunk = openChunk(body)
+    const chunk = this.#open(id)
+    if (!chunk) return undefined
     if (this.#chunks.size >= KEPT_CHUNKS) this.#chunks.delete(this.#chunks.keys().next().value!)
     this.#chunks.set(id, chunk)
     return chunk
   }
 
-  #record(runId: number, { origin, chunk, index }: StoredSpan): SpanRecord {
-    const { otlpResource, otlpScope } = this.#origins.get(origin)
-    const record = plainSpan(this.chunk(chunk).span(index), otlpResource, otlpScope)
-    const logs = logRecords(this.#logs.all(runId, record.spanId))
-    for (const log of logs) record.events.push(logAsEvent(log))
-    if (logs.length > 0) record.events.sort((a, b) => a.timeUs - b.timeUs)
-    return record
+  #open(id: number): Chunk | undefined {
+    const stored = this.#chunk.get(id) as { body: ChunkBody } | undefined
+    return stored && openChunk(stored.body)
   }
 
   #shrink(): void {
@@ -129,12 +142,6 @@ export class SpanReader {
       kept -= run.size
     }
   }
-}
-
-interface StoredChunk {
-  id: number
-  origin: number
-  body: ChunkBody
 }
 
 function logRecords(rows: unknown[]): OtlpLogRecord[] {

@@ -1,17 +1,16 @@
-/** The viewer's store: one SQLite database, written as spans arrive, summarised and indexed in idle moments. */
+/** The viewer's store: one SQLite database, written as spans arrive, summed and indexed in idle moments. */
 import type { DatabaseSync } from 'node:sqlite'
+import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
-import { summarise } from '../model/summary.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
-import { exportRun } from './export.ts'
+import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
 import { openDatabase } from './open-database.ts'
-import { Reader, type RunKey, type RunList, runKey, type SearchHit, type StoredKey } from './reader.ts'
-import { type RetentionOptions, removeRun, sweep } from './retention.ts'
-import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
-import type { RunSpans } from './run-spans.ts'
+import { type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
+import { Retention, type RetentionOptions } from './retention.ts'
 import { SpanReader } from './span-reader.ts'
+import { Summaries } from './summaries.ts'
 import { TextIndex } from './text-index.ts'
 import { Writer } from './writer.ts'
 
@@ -27,12 +26,23 @@ export interface StoredRunSpans {
   seq: number
 }
 
+/** A run with its whole spans, as they were when it was read. */
+export interface StoredRun extends StoredRunSpans {
+  open(spanId: string): SpanRecord | undefined
+  /** In order of start. */
+  records(): Generator<SpanRecord>
+}
+
 export interface SearchResult {
   hits: SearchHit[]
   /** Spans that were not searched, as they are still being indexed. */
   indexing: number
 }
 
+/** How long the list waits for the sums of what came meanwhile. */
+const SUM_MS = 1000
+
+/** What may take long comes twice: at once, and in turns with others. */
 export class Store {
   readonly file: string
   /** Where the file of another version went that had this one's name. */
@@ -42,79 +52,133 @@ export class Store {
   readonly #spans: SpanReader
   readonly #reader: Reader
   readonly #index: TextIndex
-  readonly #retention: RetentionOptions
+  readonly #summaries: Summaries
+  readonly #retention: Retention
+  readonly #limits: RetentionOptions
   /** Replaced ones count until they are gone. */
   #spanCount: number
 
   constructor(options: StoreOptions) {
     this.file = options.file
-    this.#retention = options
+    this.#limits = options
     const { db, setAside } = openDatabase(options.file)
     this.#db = db
     this.setAside = setAside
-    this.#writer = new Writer(this.#db)
-    this.#spans = new SpanReader(this.#db)
-    this.#reader = new Reader(this.#db, this.#spans)
-    this.#index = new TextIndex(this.#db)
-    this.#spanCount = this.#countSpans()
+    this.#writer = new Writer(db)
+    this.#spans = new SpanReader(db)
+    this.#reader = new Reader(db, this.#spans)
+    this.#index = new TextIndex(db)
+    const removals = {
+      chunkRemoved: (id: number, spans: number) => {
+        this.#index.removed(id, spans)
+        this.#spanCount -= spans
+      },
+      runRemoved: () => {
+        this.#writer.forget()
+        this.#spans.forget()
+      },
+    }
+    this.#summaries = new Summaries(db, this.#spans, removals)
+    this.#retention = new Retention(db, removals)
+    const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
+      spans: number
+    }
+    this.#spanCount = spans
     // Runs that were open when the viewer last stopped are looked at again.
-    this.#db.exec("UPDATE run SET dirty = 1 WHERE status IN ('running', 'waiting')")
+    db.exec("UPDATE run SET dirty = 1 WHERE status IN ('running', 'waiting')")
   }
 
-  addSpans(batch: readonly IncomingSpans[], nowMs: number = Date.now()): Set<string> {
-    const changed = this.#writer.writeSpans(batch, nowMs)
-    for (const { count } of batch) {
-      this.#spanCount += count
-      this.#index.added(count)
+  addSpans(batch: readonly IncomingSpans[], nowMs?: number): Set<string> {
+    return finish(this.addingSpans(batch, nowMs))
+  }
+
+  /** What was stored before an error stays: who sends it again replaces it. */
+  *addingSpans(batch: readonly IncomingSpans[], nowMs: number = Date.now()): InTurns<Set<string>> {
+    const changed = new Set<string>()
+    for (const part of this.#writer.parts(batch, ({ body }) => body.length)) {
+      for (const traceId of this.#writer.writeSpans(part, nowMs)) changed.add(traceId)
+      for (const { count } of part) {
+        this.#spanCount += count
+        this.#index.added(count)
+      }
+      yield
     }
     return changed
   }
 
-  addLogs(logs: readonly IncomingLog[], nowMs: number = Date.now()): Set<string> {
-    return this.#writer.writeLogs(logs, nowMs)
+  addLogs(logs: readonly IncomingLog[], nowMs?: number): Set<string> {
+    return finish(this.addingLogs(logs, nowMs))
   }
 
-  /** Summarises and indexes for about `budgetMs`; says whether there is more to do. */
-  work(budgetMs: number, nowMs: number = Date.now()): boolean {
-    const moreRuns = this.#summariseDirty(nowMs, budgetMs / 2)
-    return this.#index.work(budgetMs / 2) || moreRuns
-  }
-
-  /** Looks again at runs that were open when last summarised, and returns those whose state changed without a new span. */
-  recheckOpenRuns(nowMs: number = Date.now()): string[] {
-    const open = this.#db
-      .prepare(
-        "SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND status IN ('running', 'waiting')",
-      )
-      .all()
-    const changed: string[] = []
-    for (const row of open as unknown as (StoredKey & { status: string })[]) {
-      if (this.#summarise(runKey(row), nowMs).status !== row.status) changed.push(row.trace_id)
+  *addingLogs(logs: readonly IncomingLog[], nowMs: number = Date.now()): InTurns<Set<string>> {
+    const changed = new Set<string>()
+    for (const part of this.#writer.parts(logs, () => 4096)) {
+      for (const traceId of this.#writer.writeLogs(part, nowMs)) changed.add(traceId)
+      yield
     }
     return changed
   }
 
-  listRuns(query: string, page: { limit: number; offset: number }, nowMs: number = Date.now()): RunList {
+  /** Sums and indexes for about `budgetMs`; says whether there is more to do. */
+  work(budgetMs: number, nowMs?: number): boolean {
+    return finish(this.working(budgetMs, nowMs))
+  }
+
+  *working(budgetMs: number, nowMs: number = Date.now()): InTurns<boolean> {
+    const moreRuns = yield* this.#sum(nowMs, budgetMs / 2)
+    return (yield* this.#index.work(budgetMs / 2)) || moreRuns
+  }
+
+  /** Looks again at runs that were open when last summed, and returns those whose state changed without a new span. */
+  recheckOpenRuns(nowMs?: number): string[] {
+    return finish(this.recheckingOpenRuns(nowMs))
+  }
+
+  recheckingOpenRuns(nowMs: number = Date.now()): InTurns<string[]> {
+    return this.#summaries.recheckOpen(nowMs)
+  }
+
+  listRuns(query: string, page: Page, nowMs?: number): RunList {
     return finish(this.listing(query, page, nowMs))
   }
 
-  /** `listRuns`, giving way to others now and then. */
-  *listing(
-    query: string,
-    page: { limit: number; offset: number },
-    nowMs: number = Date.now(),
-  ): Generator<void, RunList> {
-    this.#summariseDirty(nowMs, 1000)
+  *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
+    const isSummed = yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))
     const words = this.#reader.words(parseFilter(query).text)
-    const indexing = words.length > 0 ? yield* this.#index.reach(words) : 0
-    return { ...this.#reader.listRuns(query, page), indexing }
+    const indexing = words.length > 0 ? yield* this.#reach(words) : 0
+    const { runs, total } = this.#reader.listRuns(query, page)
+    // Where nothing can be kept, what is in sight is summed all the same.
+    if (isSummed === undefined) yield* this.#sumInSight(runs, nowMs)
+    return { runs, total, indexing }
   }
 
-  run(traceId: string, sinceSeq = 0, nowMs: number = Date.now()): StoredRunSpans | undefined {
+  run(traceId: string, sinceSeq = 0, nowMs?: number): StoredRunSpans | undefined {
+    return finish(this.reading(traceId, sinceSeq, nowMs))
+  }
+
+  *reading(traceId: string, sinceSeq = 0, nowMs: number = Date.now()): InTurns<StoredRun | undefined> {
     const run = this.#reader.findRun(traceId)
     if (!run) return undefined
-    const { rows, seq } = this.#spans.rows(run, nowMs, sinceSeq)
-    return { summary: run.dirty ? this.#summarise(run, nowMs) : this.#reader.summary(run), rows, seq }
+    const { rows, seq, spans } = yield* this.#spans.rows(run, nowMs, sinceSeq)
+    const summary = run.dirty ? yield* this.#summaries.of(run, nowMs) : this.#reader.summary(run)
+    // It was removed meanwhile.
+    if (!summary) return undefined
+    const reader = this.#spans
+    return {
+      summary,
+      rows,
+      seq,
+      open(spanId) {
+        const stored = spans.get(spanId)
+        return stored && reader.open(run.id, stored)
+      },
+      *records() {
+        for (const stored of spans.ordered()) {
+          const record = reader.open(run.id, stored)
+          if (record) yield record
+        }
+      },
+    }
   }
 
   hasRun(traceId: string): boolean {
@@ -122,43 +186,47 @@ export class Store {
   }
 
   /** The trace in which a tool call of this id waits for a person, as far as it was sent. */
-  waitingTraceOf(callId: string): string | undefined {
+  waitingTraceOf(callId: string): InTurns<string | undefined> {
     return this.#reader.waitingTraceOf(callId)
   }
 
   span(traceId: string, spanId: string): SpanRecord | undefined {
+    return finish(this.openingSpan(traceId, spanId))
+  }
+
+  *openingSpan(traceId: string, spanId: string): InTurns<SpanRecord | undefined> {
     const run = this.#reader.findRun(traceId)
-    return run && this.#spans.span(run.id, spanId)
+    const stored = run && (yield* this.#spans.spansOf(run.id)).get(spanId)
+    return stored && this.#spans.open(run.id, stored)
   }
 
   /** Every whole span of a run, in order of start; empty for an unknown run. */
   *records(traceId: string): Generator<SpanRecord> {
-    const run = this.#reader.findRun(traceId)
-    if (run) yield* this.#spans.records(run.id)
+    yield* finish(this.reading(traceId))?.records() ?? []
   }
 
   exportRun(traceId: string): OtlpTraces | undefined {
+    return finish(this.exportingRun(traceId))
+  }
+
+  *exportingRun(traceId: string): InTurns<OtlpTraces | undefined> {
     const run = this.#reader.findRun(traceId)
-    return run && exportRun(this.#spans, run.id)
+    return run && (yield* exportingRun(this.#spans, run.id))
   }
 
   search(typed: string, limit: number, traceId?: string): SearchResult {
     return finish(this.searching(typed, limit, traceId))
   }
 
-  /** `search`, giving way to others now and then; looks through what is not indexed for `reachMs` at most. */
-  *searching(
-    typed: string,
-    limit: number,
-    traceId?: string,
-    reachMs?: number,
-  ): Generator<void, SearchResult> {
-    // Summarising notices which spans were replaced: their words are no longer found.
-    this.#summariseDirty(Date.now(), 100)
+  /** Looks through what is not indexed for `reachMs` at most. */
+  *searching(typed: string, limit: number, traceId?: string, reachMs?: number): InTurns<SearchResult> {
+    // Summing notices which spans were replaced: their words are no longer found.
+    yield* this.#ifStorable(this.#sum(Date.now(), SUM_MS / 10))
     const run = traceId ? this.#reader.findRun(traceId) : undefined
+    if (traceId && !run) return { hits: [], indexing: 0 }
     const words = this.#reader.words(typed)
-    const indexing = words.length > 0 ? yield* this.#index.reach(words, run?.id, reachMs) : 0
-    return { hits: this.#reader.search(typed, limit, run), indexing }
+    const indexing = words.length > 0 ? yield* this.#reach(words, run, reachMs) : 0
+    return { hits: yield* this.#reader.search(typed, limit, run), indexing }
   }
 
   /** How many spans wait to be indexed. */
@@ -167,18 +235,22 @@ export class Store {
   }
 
   removeRun(traceId: string): boolean {
+    return finish(this.removingRun(traceId))
+  }
+
+  *removingRun(traceId: string): InTurns<boolean> {
     const run = this.#reader.findRun(traceId)
-    if (!run) return false
-    removeRun(this.#db, run.id)
-    this.#forget()
-    return true
+    if (run) yield* this.#retention.remove(run.id)
+    return run !== undefined
   }
 
   /** Removes what is too old or too much; returns how many runs went. */
-  sweep(nowMs: number = Date.now()): number {
-    const removed = sweep(this.#db, this.#retention, nowMs)
-    if (removed > 0) this.#forget()
-    return removed
+  sweep(nowMs?: number): number {
+    return finish(this.sweeping(nowMs))
+  }
+
+  sweeping(nowMs: number = Date.now()): InTurns<number> {
+    return this.#retention.sweep(this.#limits, nowMs)
   }
 
   counts(): { runs: number; spans: number; bytes: number } {
@@ -200,78 +272,34 @@ export class Store {
     this.#db.close()
   }
 
-  #forget(): void {
-    this.#writer.forget()
-    this.#spans.forget()
-    this.#index.recount()
-    this.#spanCount = this.#countSpans()
-  }
-
-  #countSpans(): number {
-    const { spans } = this.#db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
-      spans: number
-    }
-    return spans
-  }
-
-  #summariseDirty(nowMs: number, budgetMs: number): boolean {
-    const until = performance.now() + budgetMs
-    const dirty = this.#db.prepare(
-      'SELECT id, trace_id, received_ms, dirty FROM run WHERE dirty = 1 LIMIT 100',
-    )
-    for (;;) {
-      const runs = dirty.all() as unknown as StoredKey[]
-      if (runs.length === 0) return false
-      this.#db.exec('BEGIN IMMEDIATE')
-      try {
-        for (const row of runs) this.#summarise(runKey(row), nowMs)
-        this.#db.exec('COMMIT')
-      } catch (error) {
-        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-        // What was superseded is noticed again, since none of it was removed.
-        this.#forget()
-        throw error
-      }
-      if (performance.now() > until) return true
+  *#sum(nowMs: number, budgetMs: number): InTurns<boolean> {
+    try {
+      return yield* this.#summaries.work(nowMs, budgetMs)
+    } catch (error) {
+      // What was superseded is noticed again, since none of it was removed.
+      this.#spans.forget()
+      throw error
     }
   }
 
-  #summarise(run: RunKey, nowMs: number): RunSummary {
-    const { rows } = this.#spans.rows(run, nowMs)
-    const spans = this.#spans.spansOf(run.id)
-    this.#removeSuperseded(spans)
-    const summary = summarise({
-      traceId: run.traceId,
-      rows,
-      conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
-      reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
-      open: (spanId) => this.#spans.span(run.id, spanId),
-    })
-    this.#db
-      .prepare(`UPDATE run SET dirty = 0, ${ASSIGNED_COLUMNS} WHERE id = :id`)
-      .run({ ...parametersOf(summary), id: run.id })
-    return summary
-  }
-
-  /** What was replaced is no longer found, and no longer kept once nothing else came with it. */
-  #removeSuperseded(spans: RunSpans): void {
-    if (spans.superseded.length === 0) return
-    const remember = this.#db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
-    const remove = this.#db.prepare('DELETE FROM chunk WHERE id = ?')
-    for (const document of spans.superseded) remember.run(document)
-    for (const { chunk, spans: gone } of spans.emptied) {
-      remove.run(chunk)
-      this.#index.removed(chunk, gone)
-      this.#spanCount -= gone
+  *#sumInSight(runs: RunSummary[], nowMs: number): InTurns<void> {
+    for (const [index, { traceId }] of runs.entries()) {
+      const run: RunKey | undefined = this.#reader.findRun(traceId)
+      if (run?.dirty) runs[index] = yield* this.#summaries.of(run, nowMs)
     }
-    // If this is undone, `forget` makes it be noticed again.
-    spans.settle()
   }
-}
 
-function finish<T>(work: Generator<void, T>): T {
-  for (;;) {
-    const step = work.next()
-    if (step.done) return step.value
+  *#reach(words: readonly string[], run?: RunKey, reachMs?: number): InTurns<number> {
+    return (yield* this.#ifStorable(this.#index.reach(words, run?.id, reachMs))) ?? this.#index.remaining
+  }
+
+  /** `undefined` where nothing can be stored: who only looks is answered from what is. */
+  *#ifStorable<T>(work: InTurns<T>): InTurns<T | undefined> {
+    try {
+      return yield* work
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SQLITE_ERROR') throw error
+      return undefined
+    }
   }
 }

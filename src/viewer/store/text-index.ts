@@ -3,9 +3,10 @@
  * searches meanwhile has those indexed first that may be what is looked for.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import type { OtlpLogRecord } from '../otlp/types.ts'
-import { type ChunkBody, chunkBytes, documentOf, openChunk } from './chunk.ts'
+import { type ChunkBody, chunkBytes, documentOf, openChunk, unless } from './chunk.ts'
 import { mayHold } from './may-hold.ts'
 import { logText, spanText } from './searchable-text.ts'
 
@@ -15,8 +16,6 @@ const SUPERSEDED_AT_ONCE = 1024
 const REACH_MS = 4_000
 /** Of that, for indexing. A common word is found at once; to index all that hold it is no reason to wait. */
 const REACH_INDEX_MS = 1_000
-/** Others get their turn this often meanwhile. */
-const REACH_SLICE_MS = 100
 const SUPERSEDED_AHEAD = `SELECT superseded.id FROM ahead JOIN superseded
   ON superseded.id BETWEEN ahead.id * ${MAX_CHUNK_SPANS} AND (ahead.id + 1) * ${MAX_CHUNK_SPANS} - 1`
 
@@ -31,7 +30,6 @@ export class TextIndex {
   readonly #insert: StatementSync
   readonly #delete: StatementSync
   readonly #saveMark: StatementSync
-  readonly #count: StatementSync
   /** The last chunk and the last log that can be found. */
   #chunkMark: number
   #logMark: number
@@ -57,7 +55,7 @@ export class TextIndex {
     this.#insert = db.prepare('INSERT INTO text (rowid, body) VALUES (?, ?)')
     this.#delete = db.prepare('DELETE FROM text WHERE rowid = ?')
     this.#saveMark = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)')
-    this.#count = db.prepare(
+    const count = db.prepare(
       'SELECT coalesce(sum(spans), 0) AS count FROM chunk WHERE id > ? AND id NOT IN (SELECT id FROM ahead)',
     )
     const mark = db.prepare('SELECT value FROM meta WHERE key = ?')
@@ -65,7 +63,7 @@ export class TextIndex {
     this.#chunkMark = saved('indexed')
     this.#logMark = saved('indexed logs')
     this.#ahead = new Set((db.prepare('SELECT id FROM ahead').all() as { id: number }[]).map(({ id }) => id))
-    this.#remaining = this.#counted()
+    this.#remaining = (count.get(this.#chunkMark) as { count: number }).count
   }
 
   /** How many spans cannot be found yet. */
@@ -81,16 +79,12 @@ export class TextIndex {
     if (chunk > this.#chunkMark && !this.#ahead.has(chunk)) this.#remaining -= spans
   }
 
-  /** To be called when runs were removed. */
-  recount(): void {
-    this.#remaining = this.#counted()
-  }
-
   /** Indexes for about `budgetMs`; says whether there is more to do. */
-  work(budgetMs: number): boolean {
+  *work(budgetMs: number): InTurns<boolean> {
     const until = performance.now() + budgetMs
     do {
       if (!this.#batch(this.#nextChunk.get(this.#chunkMark) as StoredChunk | undefined, true)) return false
+      yield
     } while (performance.now() < until)
     return true
   }
@@ -99,21 +93,19 @@ export class TextIndex {
    * Has everything indexed that may hold `words`, the newest first; in one run when `run` is given. To be continued
    * until it is done, which takes `budgetMs` at most; it then returns how many spans were not reached.
    */
-  *reach(words: readonly string[], run?: number, budgetMs: number = REACH_MS): Generator<void, number> {
+  *reach(words: readonly string[], run?: number, budgetMs: number = REACH_MS): InTurns<number> {
     const untilMs = performance.now() + budgetMs
-    while (this.#batch()) if (performance.now() > untilMs) return this.#remaining
+    while (this.#batch()) {
+      yield
+      if (performance.now() > untilMs) return this.#remaining
+    }
     const unreached = yield* this.#reachChunks(mayHold(words), run, untilMs)
     this.#removeSupersededAhead()
     return unreached
   }
 
-  *#reachChunks(
-    pattern: RegExp | undefined,
-    run: number | undefined,
-    untilMs: number,
-  ): Generator<void, number> {
+  *#reachChunks(pattern: RegExp | undefined, run: number | undefined, untilMs: number): InTurns<number> {
     let indexMs = REACH_INDEX_MS
-    let sliceMs = performance.now() + REACH_SLICE_MS
     const unreached = this.#remaining
     let reached = 0
     const source = run === undefined ? pattern?.source : undefined
@@ -139,10 +131,7 @@ export class TextIndex {
         }
       }
       if (source !== undefined && !seen) this.#seen = { source, from: id, to: newest }
-      if (nowMs > sliceMs) {
-        yield
-        sliceMs = performance.now() + REACH_SLICE_MS
-      }
+      yield
       chunk = this.#lastBefore(id, run)
     }
     return 0
@@ -181,7 +170,8 @@ export class TextIndex {
         this.#saveMark.run('indexed', chunk.id)
         this.#forgetAhead.run(chunk.id)
       } else if (chunk) this.#rememberAhead.run(chunk.id)
-      for (const { id, payload } of logs) this.#insert.run(-id, logText(JSON.parse(payload) as OtlpLogRecord))
+      for (const { id, payload } of logs)
+        this.#insert.run(-id, unless(() => logText(JSON.parse(payload) as OtlpLogRecord)) ?? '')
       if (logs.length > 0) this.#saveMark.run('indexed logs', logs.at(-1)!.id)
       this.#db.exec('COMMIT')
     } catch (error) {
@@ -199,12 +189,10 @@ export class TextIndex {
 
   #addChunk({ id, body }: StoredChunk): void {
     const chunk = openChunk(body)
-    for (let index = 0; index < chunk.length; index++)
-      this.#insert.run(documentOf(id, index), spanText(chunk.span(index)))
-  }
-
-  #counted(): number {
-    return (this.#count.get(this.#chunkMark) as { count: number }).count
+    for (let index = 0; index < chunk.length; index++) {
+      const text = unless(() => spanText(chunk.span(index)!))
+      if (text) this.#insert.run(documentOf(id, index), text)
+    }
   }
 }
 

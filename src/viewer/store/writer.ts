@@ -6,6 +6,8 @@ import { packChunk } from './chunk.ts'
 
 /** Known ids kept in memory, so that a batch costs one lookup per trace. */
 const CACHED_RUNS = 50_000
+/** A transaction takes some ten milliseconds for so much. */
+const PART_BYTES = 4 * 1024 * 1024
 
 export class Writer {
   readonly #db: DatabaseSync
@@ -28,6 +30,19 @@ export class Writer {
     this.#insertLog = db.prepare(
       'INSERT OR IGNORE INTO log (run, span_id, digest, payload) VALUES (?, ?, ?, ?)',
     )
+  }
+
+  /** Parts that can be written without keeping others waiting. */
+  *parts<T>(batch: readonly T[], sizeOf: (item: T) => number): Generator<readonly T[]> {
+    let from = 0
+    let size = 0
+    for (let at = 0; at < batch.length; at++) {
+      size += sizeOf(batch[at]!)
+      if (size < PART_BYTES && at < batch.length - 1) continue
+      yield batch.slice(from, at + 1)
+      from = at + 1
+      size = 0
+    }
   }
 
   /** Returns the trace ids that changed. All or nothing: on an error nothing of the batch is stored. */

@@ -1,0 +1,97 @@
+/** What happens between requests: sums, the search index, dead runs, retention. */
+
+import type { Live } from './http/live.ts'
+import type { InTurns } from './model/in-turns.ts'
+import type { Store } from './store/store.ts'
+import { Abandoned, takeTurns } from './turns.ts'
+
+/** At a time; then it is looked whether spans came meanwhile, which go first. */
+const WORK_MS = 25
+
+export class Housekeeping {
+  readonly #store: Store
+  readonly #live: Live
+  readonly #notice: (message: string) => void
+  #slice: NodeJS.Timeout | undefined
+  #timers: NodeJS.Timeout[] = []
+  #workedAt = 0
+  #stopped = false
+  /** What goes on; each task waits for its own last round. */
+  readonly #running = new Map<string, Promise<void>>()
+  storageError = ''
+
+  constructor(store: Store, live: Live, notice: (message: string) => void) {
+    this.#store = store
+    this.#live = live
+    this.#notice = notice
+  }
+
+  start(): void {
+    this.#timers = [
+      setInterval(() => this.#do('recheck', () => this.#recheck()), 2_000),
+      setInterval(() => this.#do('sweep', () => this.#store.sweeping()), 60_000),
+    ]
+    for (const timer of this.#timers) timer.unref()
+    this.#later(50)
+  }
+
+  /** When it is done, nothing touches the store any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#slice)
+    for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#running.values())
+  }
+
+  changed(traceIds: Set<string>): void {
+    this.#live.changed(traceIds)
+    if (traceIds.size === 0) return
+    // Pushed back while spans keep coming, since taking them in goes first; but not for ever.
+    if (performance.now() - this.#workedAt < 2_000) this.#later(400)
+    else if (!this.#slice) this.#later(0)
+  }
+
+  storage(error: Error | undefined): void {
+    const message = error?.message ?? ''
+    if (message === this.storageError) return
+    this.storageError = message
+    this.#notice(
+      message
+        ? `Spans cannot be stored: ${message}. Senders are told to try again.`
+        : 'Spans are stored again.',
+    )
+    this.#live.tell({ type: 'storage', error: message })
+  }
+
+  #later(ms: number): void {
+    if (this.#stopped) return
+    clearTimeout(this.#slice)
+    this.#slice = setTimeout(() => {
+      this.#slice = undefined
+      if (this.#running.has('work')) this.#later(WORK_MS)
+      else this.#do('work', () => this.#work())
+    }, ms)
+    this.#slice.unref()
+  }
+
+  *#work(): InTurns<void> {
+    const more = yield* this.#store.working(WORK_MS)
+    this.#workedAt = performance.now()
+    if (more) this.#later(5)
+  }
+
+  *#recheck(): InTurns<void> {
+    this.#live.changed(yield* this.#store.recheckingOpenRuns())
+  }
+
+  /** Not while the same is still going on. */
+  #do(name: string, work: () => InTurns<unknown>): void {
+    if (this.#running.has(name)) return
+    const done = takeTurns(work(), () => !this.#stopped)
+      .catch((error: Error) => {
+        if (!(error instanceof Abandoned)) this.storage(error)
+      })
+      .then(() => void this.#running.delete(name))
+    this.#running.set(name, done)
+  }
+}

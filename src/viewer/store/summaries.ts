@@ -1,0 +1,150 @@
+/** What the list says of each run: summed in idle moments, and before somebody looks. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { errorMessage } from '../../internal/errors.ts'
+import type { InTurns } from '../model/in-turns.ts'
+import type { RunSummary } from '../model/span.ts'
+import { summarising } from '../model/summary.ts'
+import { type RunKey, runKey, type StoredKey } from './reader.ts'
+import type { Removals } from './retention.ts'
+import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
+import type { RunSpans } from './run-spans.ts'
+import type { RowsOfRun, SpanReader } from './span-reader.ts'
+
+/** Saved together: a transaction for each would cost more than the sums. */
+const RUNS_AT_ONCE = 100
+
+interface Summed {
+  run: RunKey
+  summary: RunSummary
+  /** What of the run was summed: the last chunk and the last log. */
+  seq: number
+  logs: number
+  spans: RunSpans
+}
+
+export class Summaries {
+  readonly #db: DatabaseSync
+  readonly #spans: SpanReader
+  readonly #removals: Removals
+  readonly #dirty: StatementSync
+  readonly #open: StatementSync
+  readonly #lastLog: StatementSync
+  readonly #save: StatementSync
+  readonly #remember: StatementSync
+  readonly #removeChunk: StatementSync
+
+  constructor(db: DatabaseSync, spans: SpanReader, removals: Removals) {
+    this.#db = db
+    this.#spans = spans
+    this.#removals = removals
+    this.#dirty = db.prepare(
+      `SELECT id, trace_id, received_ms, dirty FROM run WHERE dirty = 1 AND id > ? ORDER BY id LIMIT ${RUNS_AT_ONCE}`,
+    )
+    this.#open = db.prepare(
+      "SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND status IN ('running', 'waiting')",
+    )
+    this.#lastLog = db.prepare('SELECT coalesce(max(id), 0) AS id FROM log')
+    // What came while the run was being summed has yet to be.
+    this.#save = db.prepare(
+      `UPDATE run SET ${ASSIGNED_COLUMNS}, dirty = EXISTS (SELECT 1 FROM chunk WHERE run = :id AND id > :seq)
+         OR EXISTS (SELECT 1 FROM log WHERE id > :logs AND run = :id) WHERE id = :id`,
+    )
+    this.#remember = db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
+    this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
+  }
+
+  /** Sums runs of which spans came, for about `budgetMs`; says whether there are more. */
+  *work(nowMs: number, budgetMs: number): InTurns<boolean> {
+    const untilMs = performance.now() + budgetMs
+    for (let last = 0; ; ) {
+      const runs = this.#dirty.all(last) as unknown as StoredKey[]
+      if (runs.length === 0) return false
+      const summed: Summed[] = []
+      for (const row of runs) {
+        summed.push(yield* this.#sumAnyhow(runKey(row), nowMs))
+        last = row.id
+        if (performance.now() > untilMs) break
+        yield
+      }
+      this.#saveAll(summed)
+      if (performance.now() > untilMs) return true
+    }
+  }
+
+  /** Looks again at runs that were open when last summed; gives those whose state changed without a new span. */
+  *recheckOpen(nowMs: number): InTurns<string[]> {
+    const changed: string[] = []
+    for (const row of this.#open.all() as unknown as (StoredKey & { status: string })[]) {
+      const summed = yield* this.#sumAnyhow(runKey(row), nowMs)
+      yield
+      if (summed.summary.status === row.status) continue
+      this.#saveAll([summed])
+      changed.push(row.trace_id)
+    }
+    return changed
+  }
+
+  /** Of one run; kept where it can be. */
+  *of(run: RunKey, nowMs: number): InTurns<RunSummary> {
+    const summed = yield* this.#sumAnyhow(run, nowMs)
+    try {
+      this.#saveAll([summed])
+    } catch {
+      // Whoever looks is shown it all the same; that nothing can be stored is noticed by what does nothing else.
+    }
+    return summed.summary
+  }
+
+  /** A run that cannot be summed is told as such, once; the others are none the worse for it. */
+  *#sumAnyhow(run: RunKey, nowMs: number): InTurns<Summed> {
+    const read = yield* this.#spans.rows(run, nowMs)
+    try {
+      return yield* this.#sum(run, read)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') throw error
+      const summed = yield* this.#sum(run, { ...read, rows: [] })
+      const title = `cannot be read: ${errorMessage(error)}`
+      return { ...summed, summary: { ...summed.summary, title, status: 'error' } }
+    }
+  }
+
+  *#sum(run: RunKey, { rows, seq, spans }: RowsOfRun): InTurns<Summed> {
+    const { id: logs } = this.#lastLog.get() as { id: number }
+    const summary = yield* summarising({
+      traceId: run.traceId,
+      rows,
+      conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
+      reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
+      open: (spanId) => {
+        const stored = spans.get(spanId)
+        return stored && this.#spans.open(run.id, stored)
+      },
+    })
+    return { run, summary, seq, logs, spans }
+  }
+
+  #saveAll(all: readonly Summed[]): void {
+    const removed: { chunk: number; spans: number }[] = []
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      for (const { run, summary, seq, logs, spans } of all) {
+        this.#removeSuperseded(spans, removed)
+        this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs })
+      }
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+    for (const { spans } of all) spans.settle()
+    for (const { chunk, spans } of removed) this.#removals.chunkRemoved(chunk, spans)
+  }
+
+  /** What was replaced is no longer found, and no longer kept once nothing else came with it. */
+  #removeSuperseded(spans: RunSpans, removed: { chunk: number; spans: number }[]): void {
+    for (const document of spans.superseded) this.#remember.run(document)
+    for (const emptied of spans.emptied) {
+      if (this.#removeChunk.run(emptied.chunk).changes > 0) removed.push(emptied)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Long work on the event loop, a slice at a time: spans are taken in, and others answered, while it goes on. */
+import type { InTurns } from './model/in-turns.ts'
+
+/** Nobody is kept waiting much longer by one piece of work, however many of them there are. */
+const SLICE_MS = 20
+
+const waiting: (() => void)[] = []
+
+/** One slice for each round of the loop, whoever's turn it is: ten long answers at once hold it no longer than one. */
+function pump(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(pump)
+}
+
+function myTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(pump)
+  })
+}
+
+/** Nobody wants it any more. */
+export class Abandoned extends Error {
+  override readonly name = 'Abandoned'
+}
+
+/**
+ * Does the work, giving way as often as it yields and its slice is over. What is short is done at once.
+ *
+ * @throws Abandoned between two slices, once `isWanted` says no.
+ */
+export async function takeTurns<T>(work: InTurns<T>, isWanted: () => boolean = () => true): Promise<T> {
+  let untilMs = performance.now() + SLICE_MS
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value
+    if (performance.now() < untilMs) continue
+    await myTurn()
+    if (!isWanted()) throw new Abandoned()
+    untilMs = performance.now() + SLICE_MS
+  }
+}
