@@ -1,0 +1,91 @@
+/** A full disk: nothing that was acknowledged is lost, and whatever is there can be looked at. */
+import { randomBytes } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { id, otlp } from '../viewer/support.ts'
+import { smallDisk } from './support/small-disk.ts'
+import { tell } from './support/tell.ts'
+import { askAll, routesOf, startViewerProcess, type ViewerProcess } from './support/viewer.ts'
+
+const traceOf = (run: number) => run.toString(16).padStart(32, '0')
+
+interface List {
+  runs: { traceId: string; title: string; spans: number; toolCalls: number }[]
+}
+
+/** One run after another, until it is not taken; gives those that were. */
+async function fill(viewer: ViewerProcess, first: number): Promise<{ taken: string[]; status: number }> {
+  const taken: string[] = []
+  for (let run = first; run < first + 500; run++) {
+    const traceId = traceOf(run)
+    const attributes = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'search',
+      noise: randomBytes(1500).toString('base64'),
+    }
+    const response = await viewer.send(otlp([{ traceId, spanId: id(1), name: `run ${run}`, attributes }]))
+    if (response.status !== 200) return { taken, status: response.status }
+    taken.push(traceId)
+  }
+  return { taken, status: 200 }
+}
+
+const list = async (viewer: ViewerProcess) =>
+  (await (await viewer.ask('/api/runs?limit=1000')).json()) as List
+
+it('shows every run it took when its disk is full, before and after a restart, and takes more once there is room', async ({
+  skip,
+}) => {
+  using disk = smallDisk(1024 * 1024)
+  if (!disk) return skip('needs the right to mount a tmpfs')
+  const db = join(disk.path, 'traces.db')
+  const ballast = join(disk.path, 'ballast')
+  writeFileSync(ballast, Buffer.alloc(200 * 1024))
+  const all: string[] = []
+  {
+    await using viewer = await startViewerProcess({ db })
+    const { taken, status } = await fill(viewer, 1)
+    expect(status).toBe(503)
+    expect(taken.length).toBeGreaterThan(10)
+    all.push(...taken)
+    const { runs } = await list(viewer)
+    expect(runs.map(({ traceId }) => traceId).sort()).toEqual(all.toSorted())
+    // What came last could not be summed into its row; it is summed for whoever looks.
+    expect(runs.filter(({ spans, toolCalls }) => spans === 1 && toolCalls === 1)).toHaveLength(all.length)
+    for (const traceId of [all[0]!, all.at(-1)!]) await askAll(viewer, routesOf(traceId, id(1)))
+    expect((await (await viewer.ask('/api/status')).json()) as object).toMatchObject({
+      storageError: expect.stringContaining('full'),
+    })
+    for (const [path, init] of [
+      [`/api/runs/${all[0]}`, { method: 'DELETE' }],
+      [
+        '/api/import',
+        { method: 'POST', body: JSON.stringify(otlp([{ traceId: traceOf(999), spanId: id(1) }])) },
+      ],
+    ] as const)
+      expect([path, (await viewer.ask(path, init)).status]).toEqual([path, expect.toBeOneOf([200, 503])])
+    all.splice(
+      0,
+      all.length,
+      ...(await list(viewer)).runs.map(({ traceId }) => traceId).filter((traceId) => all.includes(traceId)),
+    )
+    expect(all.length).toBeGreaterThanOrEqual(taken.length - 1)
+  }
+  {
+    await using viewer = await startViewerProcess({ db })
+    expect((await list(viewer)).runs.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(all))
+    await askAll(viewer, routesOf(all[0]!, id(1)))
+    rmSync(ballast)
+    const { taken } = await fill(viewer, 2000)
+    const after = (await list(viewer)).runs.map(({ traceId }) => traceId)
+    const missing = [...all, ...taken].filter((traceId) => !after.includes(traceId))
+    tell({
+      done: 'viewer: its disk full, every run asked for, restarted, room made',
+      times: all.length + taken.length,
+      lost: missing.length,
+    })
+    expect(missing).toEqual([])
+    expect(taken.length).toBeGreaterThan(0)
+  }
+})
