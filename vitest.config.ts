@@ -17,6 +17,8 @@ const report = process.env.HOOKSPAN_TEST_REPORT
 export default defineConfig({
   resolve: { alias },
   test: {
+    // For what comes early, also on a machine that is busy with something else.
+    expect: { poll: { timeout: 20_000, interval: 10 } },
     // The default leaves one core out, which on two cores is half of the time: most tests wait for processes.
     maxWorkers: Math.max(availableParallelism(), 2),
     ...(report !== undefined && { reporters: ['default', ['json', { outputFile: report }]] }),

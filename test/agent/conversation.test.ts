@@ -33,10 +33,11 @@ describe.each(modes)('an agent over $api, stream: $stream', (mode) => {
   it('runs parallel tools at once and tells their results in the order of the calls', async () => {
     const { client, fetch } = scripted([twoCalls, { content: 'It is 7 degrees.', usage }])
     const order: string[] = []
+    const { promise: isQuick, resolve: wasQuick } = Promise.withResolvers<void>()
     const slow: AgentTool = {
       name: 'slow',
       execute: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await isQuick
         order.push('slow')
         return 'slow result'
       },
@@ -45,6 +46,7 @@ describe.each(modes)('an agent over $api, stream: $stream', (mode) => {
       ...search,
       execute: (args: { city: string }) => {
         order.push('search')
+        wasQuick()
         return { ...args, tempC: 7 }
       },
     }

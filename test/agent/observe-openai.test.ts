@@ -18,7 +18,8 @@ const calls: ScriptedStep = {
   usage,
 }
 
-const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
+/** The runs that a client makes for calls outside of any end when their calls do. */
+const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
 const times = <T>(count: number, ...items: T[]) => Array.from({ length: count }, () => items).flat()
 
 afterEach(() => void vi.restoreAllMocks())
@@ -84,7 +85,7 @@ describe.each([
     await client.chat.completions.create(ask)
     await op.complete()
     await expect(client.chat.completions.create(ask)).rejects.toThrow('no')
-    await settled()
+    await settled(dispatcher)
 
     fetch.assertDone()
     expect(tree.lines()).toEqual([
@@ -95,7 +96,6 @@ describe.each([
       'invoke_agent - (error)',
       '  chat gpt-4o (error)',
     ])
-    expect(dispatcher.stats().operations).toBe(0)
   })
 
   it('counts a call that step.llmCall makes once', async () => {
@@ -109,7 +109,7 @@ describe.each([
   })
 
   it('reads a stream: interleaved parallel calls, and the usage of the last chunk', async () => {
-    const { client, tree, after } = observed(calls)
+    const { client, dispatcher, tree, after } = observed(calls)
     const stream = await client.chat.completions.create({
       ...ask,
       stream: true,
@@ -118,7 +118,7 @@ describe.each([
     expect(stream.controller).toBeInstanceOf(AbortController)
     let chunks = 0
     for await (const _chunk of stream) chunks++
-    await settled()
+    await settled(dispatcher)
 
     expect(chunks).toBeGreaterThan(4)
     expect(after).toMatchObject([
@@ -140,7 +140,7 @@ describe.each([
 
   it('leaves parse, stream, withResponse, asResponse and tee as they were', async () => {
     const json = { content: '{"city":"Berlin"}', usage }
-    const { client, tree, after, fetch } = observed(...times(7, json))
+    const { client, dispatcher, tree, after, fetch } = observed(...times(7, json))
     const response_format = {
       type: 'json_schema' as const,
       json_schema: { name: 'x', strict: true, schema: { type: 'object' } },
@@ -175,7 +175,7 @@ describe.each([
 
     const events = client.responses.stream({ model: 'gpt-4o', input: 'hi' })
     expect((await events.finalResponse()).output_text).toBe(json.content)
-    await settled()
+    await settled(dispatcher)
 
     fetch.assertDone()
     expect(tree.lines()).toEqual(times(7, 'invoke_agent -', '  chat gpt-4o'))
@@ -204,7 +204,7 @@ describe.each([
     const response = await op.run(() => client.chat.completions.create(ask).asResponse())
     await op.complete()
     expect(await response.json()).toMatchObject({ object: 'chat.completion' })
-    await settled()
+    await new Promise((resolve) => setImmediate(resolve))
 
     expect(errors).toEqual([])
     expect(tree.lines()).toEqual(['invoke_agent a', '  chat gpt-4o'])
@@ -263,7 +263,7 @@ describe.each([
     const endpoint = 'https://x.openai.azure.com'
     const azure = new AzureOpenAI({ apiKey: 'k', apiVersion: '2024-10-21', endpoint, deployment: 'd', fetch })
     await observeOpenAI(azure, { dispatcher }).chat.completions.create(ask)
-    await settled()
+    await settled(dispatcher)
 
     expect(paths).toEqual(['/openai/deployments/d/chat/completions'])
     expect(after.map((event) => event.response.content)).toEqual([undefined, 'azure'])
@@ -350,7 +350,7 @@ describe.each([
       const whole = answering({ ...body, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } })
       const reply = await whole.client.completions.create(ask)
       expect(reply.choices[0]?.text).toBe('Hello')
-      await settled()
+      await settled(whole.dispatcher)
       expect(whole.tree.lines()).toEqual(['invoke_agent -', '  text_completion m'])
       expect(whole.events).toMatchObject([
         {},
@@ -366,7 +366,7 @@ describe.each([
       const lines = pieces.map((piece) => `data: ${JSON.stringify({ ...body, choices: [piece] })}\n\n`)
       const streamed = answering(`${lines.join('')}data: [DONE]\n\n`)
       for await (const _chunk of await streamed.client.completions.create({ ...ask, stream: true }));
-      await settled()
+      await settled(streamed.dispatcher)
       expect(streamed.events[1]).toMatchObject({ response: { content: 'Hello' }, streamEnd: 'finished' })
 
       const { client, dispatcher } = answering(body)
@@ -427,9 +427,7 @@ describe.each([
       const { client, tree, events } = answering(compacted)
       await client.responses.compact({ model: 'm', input: 'hi' })
       await client.responses.compact({ model: 'm', input: 'hi' }).asResponse()
-      await vi.waitFor(() =>
-        expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2),
-      )
+      await expect.poll(() => events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2)
       expect(tree.lines()).toEqual(times(2, 'invoke_agent -', '  compact', '    chat m'))
       expect(events.filter(({ hookType }) => hookType === 'afterCompact')).toMatchObject(
         times(2, { messagesBefore: 1, messagesAfter: 2 }),
@@ -462,7 +460,7 @@ describe.each([
 
   it('ends failed calls as failed: HTTP 500 after retries, 429, a broken body, a stream cut midway', async () => {
     const error = (status: number) => ({ error: { status, message: `is ${status}`, retryAfterMs: 1 } })
-    const { client, tree, failed, fetch } = observed(
+    const { client, dispatcher, tree, failed, fetch } = observed(
       error(500),
       error(500),
       error(429),
@@ -479,7 +477,7 @@ describe.each([
       for await (const _chunk of stream);
     }
     await expect(read()).rejects.toThrow()
-    await settled()
+    await settled(dispatcher)
 
     fetch.assertDone()
     expect(failed.map((event) => event.errorType).slice(0, 2)).toEqual(['500', '429'])
@@ -498,7 +496,7 @@ describe.each([
       for await (const _chunk of await client.chat.completions.create({ ...ask, stream: true }));
     }
     await expect(read()).rejects.toThrow('overloaded')
-    await settled()
+    await settled(dispatcher)
     expect(failed).toMatchObject([{ errorMessage: expect.stringContaining('overloaded') }])
     const [llm] = tree.all.filter(({ activity }) => activity.kind === 'llm')
     expect(llm?.ends).toMatchObject([{ response: { content: 'half' }, error: expect.any(Error) }])
@@ -523,11 +521,12 @@ describe.each([
   })
 
   it('aborts the request with the run', async () => {
-    const { client, dispatcher, tree } = observed({ content: 'x', latencyMs: 10_000 })
+    const { client, dispatcher, tree, fetch } = observed({ content: 'x', latencyMs: 10_000 })
     const controller = new AbortController()
     const op = dispatcher.startOperation({ agentName: 'a', signal: controller.signal })
     const call = op.step(() => client.chat.completions.create(ask))
-    setTimeout(() => controller.abort(new Error('enough')), 5)
+    await expect.poll(() => fetch.requests).toHaveLength(1)
+    controller.abort(new Error('enough'))
     await expect(call).rejects.toThrow('enough')
     await op.complete({ reason: 'interrupted' })
     expect(tree.lines()).toEqual(['invoke_agent a', '  step 0 (error)', '    chat gpt-4o (error)'])

@@ -12,6 +12,9 @@ afterEach(() => setup[Symbol.dispose]())
 
 it('an agent run is one trace, its sub-agent below the tool call that asked for it', async () => {
   setup = traced()
+  const { promise: expertAnswered, resolve } = Promise.withResolvers<void>()
+  const answered = { id: 'answered', type: 'afterCallAgent', handler: () => resolve() } as const
+  setup.dispatcher.use({ name: 'order', hooks: [answered] })
   const { client } = scripted([
     { toolCalls: [{ name: 'expert', arguments: { instruction: 'x' } }, { name: 'look' }], usage },
     { content: 'I know.', usage },
@@ -23,7 +26,7 @@ it('an agent run is one trace, its sub-agent below the tool call that asked for 
       model: 'gpt-4o',
       stream: true,
       // Waits, so that the script's answers go to whom they are for.
-      tools: [{ name: 'look', execute: () => new Promise((resolve) => setTimeout(resolve, 20)) }],
+      tools: [{ name: 'look', execute: () => expertAnswered }],
       subAgents: [{ name: 'expert', model: 'gpt-4o-mini' }],
     },
     prompt: 'go',

@@ -189,12 +189,15 @@ describe('a sub-agent', () => {
   })
 
   it('ends with its caller when that is aborted', async () => {
-    const { client } = scripted([delegate('x'), { content: 'late', latencyMs: 10_000 }])
+    const { client, fetch } = scripted([delegate('x'), { content: 'late', latencyMs: 10_000 }])
     const { dispatcher, of, tree } = recorded()
     const controller = new AbortController()
-    setTimeout(() => controller.abort(), 30)
-    const run = await execAgent({ agent: boss, prompt: 'go', client, dispatcher, signal: controller.signal })
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    const { signal } = controller
+    const running = execAgent({ agent: boss, prompt: 'go', client, dispatcher, signal })
+    await expect.poll(() => fetch.requests).toHaveLength(2)
+    controller.abort()
+    const run = await running
+    await expect.poll(() => of('onComplete')).toHaveLength(2)
     expect(run.reason).toBe('interrupted')
     expect(of('onComplete').map((event) => event.reason)).toEqual(['interrupted', 'interrupted'])
     expect(tree.lines().join()).not.toContain('!ended')

@@ -3,9 +3,9 @@ import { HookDispatcher, type Operation, type ParkedOperation } from 'hookspan'
 import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
 import { type Approvals, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { requireHuman } from 'hookspan/policies'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { statelessModel } from '../support/stateless-model.ts'
-import { answer, desk, folder, pending } from './support.ts'
+import { answer, desk, folder } from './support.ts'
 
 /** What became of each request, the oldest first. */
 async function statuses(approvals: Approvals): Promise<string[]> {
@@ -91,7 +91,9 @@ describe('a run that ends while it asks', () => {
 })
 
 it('is not idle while it waits for a human', async () => {
-  const approvals = createApprovals({ pollMs: 10 })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const approvals = createApprovals()
   const dispatcher = new HookDispatcher({ idleTimeoutMs: 40 })
   dispatcher.use(approvals)
   dispatcher.use({ name: 'human', gates: [requireHuman()] })
@@ -99,8 +101,7 @@ it('is not idle while it waits for a human', async () => {
   const outcome = op.callAgent({ agentName: 'a', instruction: 'i' }, (parent) =>
     dispatcher.startOperation({ parent }).toolCall({ apiName: 't', args: {} }, () => 1),
   )
-  await pending(approvals)
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await vi.advanceTimersByTimeAsync(200)
   await answer(approvals, { decision: 'approve' })
   expect(await outcome).toMatchObject({ state: 'completed' })
   expect(op.ended).toBe(false)

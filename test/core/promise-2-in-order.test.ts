@@ -49,7 +49,7 @@ describe('one hook', () => {
     dispatcher.register('op', [
       hook('beforeStep', async ({ sequence }) => {
         running++
-        await new Promise((resolve) => setTimeout(resolve, sequence % 3))
+        for (let turns = 0; turns < sequence % 3; turns++) await turn()
         seen.push(sequence)
         expect(running--).toBe(1)
       }),

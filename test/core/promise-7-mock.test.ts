@@ -87,9 +87,11 @@ describe('event.mock', () => {
       signal: controller.signal,
       hooks: [hook('beforeToolCall', (event) => mock(event, { content: 'x', delayMs: 60_000 }))],
     })
-    setTimeout(() => controller.abort(new Error('enough')), 10)
+    const call = op.toolCall({ apiName: 'search', args: {} }, () => 'real')
+    await turn()
 
-    const outcome = await op.toolCall({ apiName: 'search', args: {} }, () => 'real')
+    controller.abort(new Error('enough'))
+    const outcome = await call
 
     expect(outcome).toMatchObject({ state: 'errored', error: new Error('enough') })
   })
@@ -175,8 +177,9 @@ describe('an asynchronous handler', () => {
 
   it('that mocks too late is told so by a throw, and the tool has run', async () => {
     let thrown: unknown
+    const { promise: isDecided, resolve: decided } = Promise.withResolvers<void>()
     const late = async (event: HookEvent) => {
-      await new Promise((resolve) => setTimeout(resolve, 80))
+      await isDecided
       try {
         mock(event, { content: 'late' })
       } catch (error) {
@@ -185,14 +188,15 @@ describe('an asynchronous handler', () => {
     }
 
     const { outcome, dispatcher } = await call([late])
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await expect.poll(() => dispatcher.stats().timedOut).toBe(1)
+    decided()
+    await turn()
 
     expect(outcome).toMatchObject({ state: 'completed', result: 'real' })
     expect(thrown).toMatchObject({
       code: 'MOCK_TOO_LATE',
       message: expect.stringContaining('after the call was decided'),
     })
-    expect(dispatcher.stats().timedOut).toBe(1)
   })
 
   describe('of parallel calls', () => {

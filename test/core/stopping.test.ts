@@ -212,12 +212,9 @@ describe('an approver', () => {
       gates: [short],
       approver: { requestApproval: () => new Promise(() => {}) },
     })
-    const startedAt = performance.now()
 
     expect(await op.toolCall({ apiName: 'pay', args: {} }, () => 'paid')).toMatchObject({
       code: 'approval_timeout',
     })
-
-    expect(performance.now() - startedAt).toBeLessThan(500)
   })
 })

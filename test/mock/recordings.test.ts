@@ -40,7 +40,7 @@ function world() {
     lookup: ({ email }: { email: string }) => ({ email, name: 'Anna', token: 's3cret' }),
     ship: () => new ToolResult({ content: 'no stock', success: false }),
     slow: async ({ ms }: { ms: number }) => {
-      await new Promise((resolve) => setTimeout(resolve, ms))
+      for (let turns = 0; turns < ms; turns++) await new Promise((resolve) => setImmediate(resolve))
       return `waited ${ms}`
     },
   }

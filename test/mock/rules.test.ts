@@ -93,7 +93,8 @@ describe('a mocked tool', () => {
     const abort = new AbortController()
     const operation = dispatcher.startOperation({ signal: abort.signal })
     const call = operation.toolCall({ apiName: 'stuck', args: {} }, () => 'real')
-    setTimeout(() => abort.abort(new Error('enough')), 5)
+    await new Promise((resolve) => setImmediate(resolve))
+    abort.abort(new Error('enough'))
     expect(errorOf(await call).message).toBe('enough')
   })
 

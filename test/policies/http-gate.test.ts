@@ -148,8 +148,7 @@ describe('httpGate', () => {
     [
       'half a body',
       (_q, r) => {
-        r.writeHead(200, { 'content-length': 100 }).write('{"decision"')
-        setTimeout(() => r.socket?.destroy(), 20)
+        r.writeHead(200, { 'content-length': 100 }).write('{"decision"', () => void r.socket?.destroy())
       },
       'gate_error',
       /did not answer/,

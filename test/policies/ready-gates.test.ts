@@ -1,7 +1,7 @@
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { type Gate, mutate } from 'hookspan/gates'
 import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callTool, gate, spy, start } from '../gates/support.ts'
 
 const reply = (content: string, tokens = 10) => ({
@@ -143,8 +143,11 @@ describe('budget', () => {
     expect(
       await steps.op.step(async (step) => (await step.toolCall({ apiName: 't', args: {} }, () => 1)).state),
     ).toBe('denied')
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
     const time = start([budget({ maxDurationMs: 5 })])
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    expect((await callTool(time.op)).outcome).toMatchObject({ state: 'completed' })
+    vi.advanceTimersByTime(6)
     expect((await callTool(time.op)).outcome).toMatchObject({ code: 'budget_exceeded' })
   })
 
@@ -337,8 +340,11 @@ describe('toolCache', () => {
   it('forgets what is too old, keeps no failure, and keeps users apart', async () => {
     const cache = (): Gate => toolCache({ match: '*', ttlMs: 5, scope: 'process' })
     const { op } = start([cache()])
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     await callTool(op)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    expect((await callTool(op)).outcome.state).toBe('skipped')
+    vi.advanceTimersByTime(6)
     expect((await callTool(op)).outcome.state).toBe('completed')
     const failing = start([toolCache({ match: '*' })]).op
     const fail = () => failing.toolCall({ apiName: 't', args: {} }, () => ({ isError: true }))

@@ -150,7 +150,7 @@ export class Driver {
         case 'say failure':
           return { isError: true, content: [{ type: 'text', text: 'no' }] }
         case 'hang':
-          setTimeout(() => this.#controller.abort(), 1)
+          setImmediate(() => this.#controller.abort())
           return hang(signal)
         case 'stop the run':
           this.#controller.abort(new TypeError('stopped'))
@@ -181,7 +181,7 @@ export class Driver {
         case 'throw':
           throw new Error('cannot be reached')
         case 'hang':
-          setTimeout(() => this.#controller.abort(), 1)
+          setImmediate(() => this.#controller.abort())
           return hang(signal)
         case 'answer':
           return 'an answer'

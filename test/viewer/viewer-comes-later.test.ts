@@ -21,6 +21,7 @@ async function freePort(): Promise<number> {
 
 it('a viewer that is started after the agent shows its next run while it goes on', async () => {
   const port = await freePort()
+  const asked = vi.spyOn(globalThis, 'fetch')
   const tracing = startTracing({
     serviceName: 'test',
     endpoint: `http://127.0.0.1:${port}`,
@@ -29,7 +30,7 @@ it('a viewer that is started after the agent shows its next run while it goes on
   const dispatcher = new HookDispatcher()
   dispatcher.use(tracing)
   // The first question has been asked, and nobody was there.
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await expect.poll(() => asked.mock.settledResults[0]?.type).toBe('rejected')
   const viewer = await startViewer({ port, db: ':memory:' })
   vi.useFakeTimers({ toFake: ['performance'] })
   vi.advanceTimersByTime(3_600_000)
@@ -43,6 +44,7 @@ it('a viewer that is started after the agent shows its next run while it goes on
       { timeout: 4_000 },
     )
   } finally {
+    asked.mockRestore()
     await operation.complete({})
     await tracing.shutdown({ timeoutMs: 1_000 })
     await viewer.close()

@@ -54,7 +54,7 @@ async function many(count: number): Promise<void> {
 async function collect(): Promise<number> {
   for (let i = 0; i < 6; i++) {
     gc()
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setImmediate(resolve))
   }
   return process.memoryUsage().heapUsed
 }
