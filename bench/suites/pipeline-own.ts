@@ -3,7 +3,7 @@ import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { NodeSDK } from '@opentelemetry/sdk-node'
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace'
-import { startTracing } from 'hookspan/tracing'
+import { type StartTracingOptions, startTracing } from 'hookspan/tracing'
 import { type Sink, startSink } from '../harness/sink.ts'
 import type { Proof, Workload } from '../harness/types.ts'
 import { handRun } from './agent-run-hand.ts'
@@ -59,9 +59,12 @@ async function byHand(
   return sendingWorkload(run, { flush, prove: (total) => proofOf(sink, total) })
 }
 
-async function observed(captureContent: boolean): Promise<Workload> {
+async function observed(
+  captureContent: boolean,
+  options: Pick<StartTracingOptions, 'protocol'> = {},
+): Promise<Workload> {
   const sink = await startSink()
-  const tracing = startTracing({ serviceName: 'bench', endpoint: sink.url, captureContent })
+  const tracing = startTracing({ serviceName: 'bench', endpoint: sink.url, captureContent, ...options })
   const flush = async () => {
     await tracing.forceFlush()
     const { queued, dropped, lastError } = tracing.stats()
@@ -78,4 +81,8 @@ export const ways = {
   'hand-json-content': () => byHand(JsonExporter, true),
   'hand-protobuf-content': () => byHand(ProtobufExporter, true),
   'hookspan-content': () => observed(true),
+  'hookspan-json': () => observed(false, { protocol: 'http/json' }),
+  'hookspan-json-content': () => observed(true, { protocol: 'http/json' }),
+  'hookspan-pb': () => observed(false, { protocol: 'http/protobuf' }),
+  'hookspan-pb-content': () => observed(true, { protocol: 'http/protobuf' }),
 }

@@ -14,6 +14,10 @@ const WAYS: readonly Way[] = [
   { id: 'hand-json-content', title: 'spans by hand, content, exporter for JSON' },
   { id: 'hand-protobuf-content', title: 'spans by hand, content, exporter for protobuf' },
   { id: 'hookspan-content', title: '**hookspan** `startTracing`, `observeOpenAI`, content' },
+  { id: 'hookspan-json', title: '**hookspan**, `protocol: http/json`' },
+  { id: 'hookspan-json-content', title: '**hookspan**, `protocol: http/json`, content' },
+  { id: 'hookspan-pb', title: 'pb' },
+  { id: 'hookspan-pb-content', title: 'pbc' },
   { id: 'langfuse', title: 'Langfuse `observeOpenAI`, its processor', peer: true },
   { id: 'langfuse-observations', title: 'the same, observations for agent and tools', peer: true },
 ]
