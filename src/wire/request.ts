@@ -125,21 +125,35 @@ export function samplingOf(request: LlmRequest): Sampling {
   const r: Loose = asObject(request.generationConfig) ?? asObject(request.config) ?? request
   const stop = r.stop ?? r.stop_sequences ?? r.stopSequences
   const choices = asCount(r.n ?? r.candidateCount)
-  return present<Sampling>({
-    temperature: asCount(r.temperature),
-    topP: asCount(r.top_p ?? r.topP),
-    topK: asCount(r.top_k ?? r.topK),
-    maxTokens: asCount(r.max_completion_tokens ?? r.max_output_tokens ?? r.max_tokens ?? r.maxOutputTokens),
-    frequencyPenalty: asCount(r.frequency_penalty ?? r.frequencyPenalty),
-    presencePenalty: asCount(r.presence_penalty ?? r.presencePenalty),
-    seed: asCount(r.seed),
-    choiceCount: choices === 1 ? undefined : choices,
-    stream: request.stream === true ? true : undefined,
-    stopSequences: typeof stop === 'string' ? [stop] : Array.isArray(stop) ? stop.map(String) : undefined,
-    reasoningLevel: asName(r.reasoning_effort ?? asObject(r.reasoning)?.effort),
-    previousResponseId: asName(request.previous_response_id),
-    outputType: outputType(r),
-  })
+  // Field by field: most requests name one or two, and this is on the way of every model call.
+  const told: { -readonly [K in keyof Sampling]: Sampling[K] } = {}
+  const temperature = asCount(r.temperature)
+  if (temperature !== undefined) told.temperature = temperature
+  const topP = asCount(r.top_p ?? r.topP)
+  if (topP !== undefined) told.topP = topP
+  const topK = asCount(r.top_k ?? r.topK)
+  if (topK !== undefined) told.topK = topK
+  const maxTokens = asCount(
+    r.max_completion_tokens ?? r.max_output_tokens ?? r.max_tokens ?? r.maxOutputTokens,
+  )
+  if (maxTokens !== undefined) told.maxTokens = maxTokens
+  const frequencyPenalty = asCount(r.frequency_penalty ?? r.frequencyPenalty)
+  if (frequencyPenalty !== undefined) told.frequencyPenalty = frequencyPenalty
+  const presencePenalty = asCount(r.presence_penalty ?? r.presencePenalty)
+  if (presencePenalty !== undefined) told.presencePenalty = presencePenalty
+  const seed = asCount(r.seed)
+  if (seed !== undefined) told.seed = seed
+  if (choices !== undefined && choices !== 1) told.choiceCount = choices
+  if (request.stream === true) told.stream = true
+  if (typeof stop === 'string') told.stopSequences = [stop]
+  else if (Array.isArray(stop) && stop.length > 0) told.stopSequences = stop.map(String)
+  const reasoningLevel = asName(r.reasoning_effort ?? asObject(r.reasoning)?.effort)
+  if (reasoningLevel !== undefined) told.reasoningLevel = reasoningLevel
+  const previousResponseId = asName(request.previous_response_id)
+  if (previousResponseId !== undefined) told.previousResponseId = previousResponseId
+  const type = outputType(r)
+  if (type !== undefined) told.outputType = type
+  return told
 }
 
 function outputType(request: Loose): Sampling['outputType'] {

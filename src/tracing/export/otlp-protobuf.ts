@@ -201,10 +201,7 @@ function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
   const parent = span.parentSpanContext
   writeIds(writer, SPAN, traceId, spanId)
   if (traceState !== undefined) writeState(writer, SPAN.traceState, traceState)
-  if (parent?.spanId) {
-    writer.byte(SPAN.parentSpanId)
-    writer.hex(parent.spanId)
-  }
+  if (parent?.spanId) writer.hex(SPAN.parentSpanId, parent.spanId)
   writeText(writer, SPAN.name, span.name)
   // Kinds begin at 1 there, and 0 is a kind that is not known.
   if (span.kind != null) writeCount(writer, SPAN.kind, span.kind + 1)
@@ -251,10 +248,8 @@ function writeStatus(writer: ProtobufWriter, { code, message }: ReadableSpan['st
 }
 
 function writeIds(writer: ProtobufWriter, tags: typeof SPAN | typeof LINK, trace: string, span: string) {
-  writer.byte(tags.traceId)
-  writer.hex(trace)
-  writer.byte(tags.spanId)
-  writer.hex(span)
+  writer.hex(tags.traceId, trace)
+  writer.hex(tags.spanId, span)
 }
 
 function writeState(writer: ProtobufWriter, tag: number, state: NonNullable<SpanContext['traceState']>) {
@@ -270,13 +265,13 @@ function writeFlags(writer: ProtobufWriter, tag: number, flags: number, isRemote
 
 /** Nanoseconds since the epoch, for which a number of JavaScript is too short. */
 function writeTime(writer: ProtobufWriter, tag: number, [seconds, nanos]: HrTime): void {
-  // Of the seconds the lower 16 bits and the rest, each of which can be multiplied without loss.
-  const lower = (seconds & 0xffff) * 1e9 + nanos
-  const upper = Math.floor(seconds / 2 ** 16) * 1e9
-  const low = (upper % 2 ** 16) * 2 ** 16 + (lower % 2 ** 32)
-  writer.byte(tag)
-  writer.fixed64(
-    low % 2 ** 32,
-    Math.floor(upper / 2 ** 16) + Math.floor(lower / 2 ** 32) + Math.floor(low / 2 ** 32),
-  )
+  // The lower 16 bits of the seconds and the rest, each of which can be multiplied without loss.
+  const upper = Math.floor(seconds / 2 ** 16)
+  const lowerNanos = (seconds - upper * 2 ** 16) * 1e9 + nanos
+  const upperNanos = upper * 1e9
+  const lowerHigh = Math.floor(lowerNanos / 2 ** 32)
+  const upperHigh = Math.floor(upperNanos / 2 ** 16)
+  const low = lowerNanos - lowerHigh * 2 ** 32 + (upperNanos - upperHigh * 2 ** 16) * 2 ** 16
+  const carry = low < 2 ** 32 ? 0 : 1
+  writer.fixed64(tag, low - carry * 2 ** 32, lowerHigh + upperHigh + carry)
 }

@@ -20,9 +20,11 @@ export function writeText(writer: ProtobufWriter, tag: number, text: string): vo
 }
 
 export function writeCount(writer: ProtobufWriter, tag: number, count: number): void {
-  writer.byte(tag)
-  writer.varint(count)
+  writer.count(tag, count)
 }
+
+/** All bits of the numbers below 2^28. */
+const SMALL = 2 ** 28 - 1
 
 const KNOWN_KEYS = 1_000
 const keys = new Map<string, Uint8Array>()
@@ -48,9 +50,14 @@ export function writeAttributes(
   for (const key in attributes) {
     if (!Object.hasOwn(attributes, key)) continue
     const value = attributes[key]
-    if (typeof value === 'string')
+    // What most attributes are goes in one call.
+    if (typeof value === 'string') {
       writer.textAttribute(tag, keyField(key), KEY_VALUE.value, VALUE.string, value)
-    else writeAttribute(writer, tag, key, value)
+    } else if (typeof value === 'number' && (value & SMALL) === value) {
+      writer.varintAttribute(tag, keyField(key), KEY_VALUE.value, VALUE.int, value)
+    } else if (typeof value === 'boolean') {
+      writer.varintAttribute(tag, keyField(key), KEY_VALUE.value, VALUE.bool, value ? 1 : 0)
+    } else writeAttribute(writer, tag, key, value)
   }
 }
 

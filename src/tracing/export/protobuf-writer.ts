@@ -58,14 +58,23 @@ export class ProtobufWriter {
     this.#bytes[this.at++] = rest
   }
 
-  fixed32(value: number): void {
-    this.#reserve(4)
-    this.at = this.#bytes.writeUInt32LE(value >>> 0, this.at)
+  /** A field that is a varint, most of which are small. */
+  count(tag: number, value: number): void {
+    this.#reserve(11)
+    this.#bytes[this.at++] = tag
+    if ((value & 0x7f) === value) this.#bytes[this.at++] = value
+    else this.varint(value)
   }
 
-  fixed64(low: number, high: number): void {
-    this.#reserve(8)
-    this.at = this.#bytes.writeUInt32LE(high, this.#bytes.writeUInt32LE(low, this.at))
+  fixed32(value: number): void {
+    this.#reserve(4)
+    this.at = put32(this.#bytes, this.at, value)
+  }
+
+  fixed64(tag: number, low: number, high: number): void {
+    this.#reserve(9)
+    this.#bytes[this.at++] = tag
+    this.at = put32(this.#bytes, put32(this.#bytes, this.at, low), high)
   }
 
   double(value: number): void {
@@ -85,13 +94,16 @@ export class ProtobufWriter {
   }
 
   /** Two hex digits to a byte. */
-  hex(digits: string): void {
+  hex(tag: number, digits: string): void {
     const length = digits.length >> 1
-    this.varint(length)
-    this.#reserve(length)
-    for (let i = 0; i < length; i++) {
-      this.#bytes[this.at++] = (nibble(digits.charCodeAt(2 * i)) << 4) | nibble(digits.charCodeAt(2 * i + 1))
+    this.#reserve(length + 11)
+    this.count(tag, length)
+    const bytes = this.#bytes
+    let { at } = this
+    for (let i = 0; i < 2 * length; i += 2) {
+      bytes[at++] = (nibble(digits.charCodeAt(i)) << 4) | nibble(digits.charCodeAt(i + 1))
     }
+    this.at = at
   }
 
   /** Its length in UTF-8, and it. */
@@ -122,6 +134,21 @@ export class ProtobufWriter {
     at = putVarint(bytes, at, inner)
     bytes[at++] = textTag
     this.at = putVarint(bytes, at, length) + length
+  }
+
+  /** The same for a value that is a varint below 2^28. */
+  varintAttribute(tag: number, key: Uint8Array, valueTag: number, varintTag: number, value: number): void {
+    this.#reserve(16 + key.length)
+    const inner = 1 + sizeOfVarint(value)
+    const bytes = this.#bytes
+    let { at } = this
+    bytes[at++] = tag
+    at = putVarint(bytes, at, key.length + 2 + inner)
+    for (let i = 0; i < key.length; i++) bytes[at++] = key[i] as number
+    bytes[at++] = valueTag
+    bytes[at++] = inner
+    bytes[at++] = varintTag
+    this.at = putVarint(bytes, at, value)
   }
 
   /** Begins what is written with its length before it; the length is expected to take so many bytes. */
@@ -171,6 +198,15 @@ function headOf(key: number, length: number): number {
   const inner = 1 + sizeOfVarint(length) + length
   const head = key + 1 + sizeOfVarint(inner)
   return 1 + sizeOfVarint(head + inner) + head + 1 + sizeOfVarint(length)
+}
+
+function put32(bytes: Uint8Array, start: number, value: number): number {
+  let at = start
+  bytes[at++] = value
+  bytes[at++] = value >>> 8
+  bytes[at++] = value >>> 16
+  bytes[at++] = value >>> 24
+  return at
 }
 
 function putVarint(bytes: Uint8Array, start: number, value: number): number {
