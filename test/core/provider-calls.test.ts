@@ -166,4 +166,22 @@ describe('what the provider ran', () => {
     await op.complete()
     expect(setup.span('execute_tool find').attributes['error.type']).toBe('tool_error')
   })
+
+  it('is not looked for in a reply that is read in whole only for those who look at it', async () => {
+    let reads = 0
+    const message = {
+      role: 'assistant',
+      get content() {
+        reads++
+        return 'Dry.'
+      },
+    }
+    const reply = { choices: [{ index: 0, finish_reason: 'stop', message }] }
+    using setup = traced({ captureContent: false })
+    const op = setup.dispatcher.startOperation({ agentName: 'a' })
+    await op.step((step) => step.llmCall(call, () => reply))
+    await op.complete()
+    expect(setup.tree()).toContain('chat m')
+    expect(reads).toBe(0)
+  })
 })

@@ -13,10 +13,11 @@ const CLOSED = 'The provider of the model ran this tool by itself: nothing can s
  * Tells what the provider ran to come to its reply, beside the model call: counted, with hooks and a span like every
  * tool call, but nobody decides on it, for it is over.
  */
-export function tellProviderCalls(core: OperationCore, site: CallSite, { head, response }: LlmReading): void {
-  // A reply of which all is read only when somebody asks is of an API whose provider runs nothing.
-  if (head !== undefined) return
-  for (const call of response.providerToolCalls ?? []) {
+export function tellProviderCalls(core: OperationCore, site: CallSite, reading: LlmReading): void {
+  // A reply of which all is read only when somebody asks, and naming `response` asks, is of an API whose provider runs
+  // nothing.
+  if (reading.head !== undefined) return
+  for (const call of reading.response.providerToolCalls ?? []) {
     // What has neither ended nor given anything is told by the reply that has the end of it.
     const isOver = call.success !== undefined || call.result !== undefined || call.error !== undefined
     if (isOver && !core.ended) new ProviderCall(core, site, call).tell(call)
