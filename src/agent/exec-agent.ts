@@ -12,6 +12,7 @@ import { runLoop } from './loop.ts'
 import type { ModelApi } from './model-api.ts'
 import { assertPriced, installedPrices } from './prices.ts'
 import { type LoopState, RUN_STATE_VERSION, type SavedRun } from './run-state.ts'
+import { runTools } from './run-tools.ts'
 import { Spending } from './spending.ts'
 import { subAgentTool } from './sub-agents.ts'
 import { Toolbox } from './tools.ts'
@@ -130,7 +131,7 @@ function begin(conversation: LoopState['messages']): LoopState {
 /** Ends this part of the run, and gives what continues it. */
 function park(
   op: Operation,
-  { agent, hooks, userId, conversationId }: ExecAgentOptions,
+  { agent, gates = [], hooks, userId, conversationId }: ExecAgentOptions,
   saved: SavedRun | undefined,
   run: { state: LoopState; spending: Spending; children: Record<string, SavedRun>; callIds: number },
 ): Pick<AgentRun, 'state' | 'pendingApprovals'> {
@@ -145,6 +146,7 @@ function park(
     version: RUN_STATE_VERSION,
     agentName: agent.name,
     hookIds: (hooks ?? []).map((hook) => (typeof hook === 'string' ? hook : hook.id)),
+    gateIds: [...gates, ...(agent.gates ?? [])].map(({ id }) => id),
     operation,
     loop: run.state,
     spending: run.spending.save(),
@@ -164,13 +166,14 @@ function start(
   toolbox: Toolbox,
   saved: SavedRun | undefined,
 ): Operation {
-  const { agent, prompt, messages, hooks, approver, signal, parent, operationId } = options
+  const { agent, gates = [], prompt, messages, hooks, approver, signal, parent, operationId } = options
   const { userId = saved?.userId, conversationId = saved?.conversationId, traceparent, attributes } = options
   const op: Operation = dispatcher.startOperation({
     agentName: agent.name,
     input: prompt ?? messages,
     priceOf: spending.priceOf,
-    gates: toolbox.approvalGates(() => op.operationId),
+    gates: [...gates, ...(agent.gates ?? []), ...toolbox.approvalGates(() => op.operationId)],
+    tools: runTools(agent),
     ...(agent.instructions !== undefined && { instructions: agent.instructions }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
     ...(approver && { approver: asApprover(approver) }),

@@ -1,15 +1,18 @@
 import { HookspanError } from '../internal/errors.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { runAgent, sharedOf } from './exec-agent.ts'
 import type { SavedRun } from './run-state.ts'
 import { readSavedRun } from './saved-run.ts'
 import type { AgentRun, ExecAgentOptions } from './types.ts'
-import { assertOptions } from './validate.ts'
+import { assertOptions, RESUME_FIELDS } from './validate.ts'
 
 export interface ResumeAgentOptions
   extends Omit<ExecAgentOptions, 'prompt' | 'messages' | 'operationId' | 'traceparent' | 'parent'> {
   /** What `execAgent` gave: the object, or its JSON. */
   state: SavedRun | string
 }
+
+const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a.value) }
 
 /**
  * Continues a run that waits for a human, in the same trace, where it was: here or in another process, hours later.
@@ -19,7 +22,7 @@ export interface ResumeAgentOptions
  * those that the dispatcher knows by name (`dispatcher.namedHooks`): they come back by themselves.
  *
  * @throws HookspanError `INVALID_STATE` for a state of another version or another agent, or when a hook that observed
- * the run is missing; and what `execAgent` throws.
+ * the run, or a gate of its own, is missing; and what `execAgent` throws.
  * @example
  * const run = await execAgent({ agent, prompt, dispatcher })
  * if (run.status === 'waiting_for_human') await save(JSON.stringify(run.state))
@@ -27,6 +30,7 @@ export interface ResumeAgentOptions
  * const rest = await resumeAgent({ agent, state: await load(), dispatcher })
  */
 export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun> {
+  assertFields<ResumeAgentOptions>(options, FIELDS, 'resumeAgent')
   const { state, ...rest } = options
   const saved = readSavedRun(state)
   const { agent } = rest
@@ -39,7 +43,17 @@ export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun
       `The saved run is agent "${saved.agentName}"'s, and cannot be resumed by "${agent.name}".`,
     )
   }
+  assertGatesOf(saved, asked)
   return runAgent(sharedOf(asked), asked, { saved })
+}
+
+/** A guard that held the run before must hold what is left of it. */
+function assertGatesOf({ gateIds = [] }: SavedRun, { agent, gates = [] }: ExecAgentOptions): void {
+  const given = new Set([...gates, ...(agent.gates ?? [])].map(({ id }) => id))
+  const missing = gateIds.filter((id) => !given.has(id))
+  if (missing.length === 0) return
+  const message = `The run was held by the gate(s) ${missing.join(', ')}, which are missing. Give \`gates\` with the same ids.`
+  throw new HookspanError('INVALID_STATE', message)
 }
 
 /** The hooks that are given, and those of the run that the dispatcher knows by name. */

@@ -52,6 +52,8 @@ export interface SavedRun {
   readonly agentName: string
   /** The hooks that observed the run: the same ones are to observe what is left of it. */
   readonly hookIds: readonly string[]
+  /** The gates of the run and of its agent; the dispatcher's are not among them. */
+  readonly gateIds?: readonly string[]
   readonly operation: ParkedOperation
   readonly loop: LoopState
   readonly spending: SavedSpending

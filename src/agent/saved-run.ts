@@ -1,5 +1,5 @@
 import { describeValue, errorMessage } from '../internal/errors.ts'
-import { refusing } from '../internal/expect.ts'
+import { a, refusing } from '../internal/expect.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { RUN_STATE_VERSION, type SavedRun } from './run-state.ts'
 
@@ -28,6 +28,10 @@ export function readSavedRun(state: unknown): SavedRun {
   for (const key of ['operation', 'loop', 'spending', 'children', 'pendingApprovals', 'hookIds'] as const) {
     if (typeof saved[key] === 'object' && saved[key] !== null) continue
     throw invalid(`expected \`${key}\` to be an object, got ${describeValue(saved[key])}`)
+  }
+  const { gateIds } = saved
+  if (gateIds !== undefined && !a.strings.fits(gateIds)) {
+    throw invalid(`expected \`gateIds\` to be ${a.strings.words}, got ${describeValue(gateIds)}`)
   }
   return saved as SavedRun
 }

@@ -1,5 +1,5 @@
 import type { HookDispatcher, Operation, ParentOperation, PriceOf } from '../dispatcher/index.ts'
-import type { ApprovalOptions, ApprovalRequest, Approver } from '../gates/index.ts'
+import type { ApprovalOptions, ApprovalRequest, Approver, Gate } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
 
 import type { AgentMessage, SavedRun } from './run-state.ts'
@@ -74,6 +74,8 @@ export interface Agent {
   tools?: readonly AgentTool[]
   /** Agents that this one may call, each as a tool that takes an `instruction`. */
   subAgents?: readonly Agent[]
+  /** Decide wherever this agent runs and, inherited, on its sub-agents. */
+  gates?: readonly Gate[]
   /** @default 'chat' */
   api?: 'chat' | 'responses'
   /** Streams the model's replies: see `onText`. @default false */
@@ -121,6 +123,8 @@ export interface ExecAgentOptions {
   client?: OpenAIClient
   /** Observe this run, themselves or by the names that the dispatcher knows; its own observe sub-agents, too. */
   hooks?: readonly (AgentHook | string)[]
+  /** Decide on this run and, inherited, on its sub-agents, beside the dispatcher's. */
+  gates?: readonly Gate[]
   /** @default one of its own */
   dispatcher?: HookDispatcher
   /** Aborting it ends the run with status `interrupted`, with what is in flight. */

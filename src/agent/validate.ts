@@ -1,7 +1,11 @@
+import { assertApprover } from '../gates/approver.ts'
+import { APPROVAL_FIELDS } from '../gates/decision.ts'
+import { assertGates } from '../gates/gate.ts'
+import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
 import { assertCompaction } from './compaction.ts'
-import type { Agent, AgentTool, ExecAgentOptions } from './types.ts'
+import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
 const TOOL_NAME = shape(
   '1 to 64 letters, digits, "_" or "-"',
@@ -16,10 +20,14 @@ const OPTIONS: Fields<ExecAgentOptions> = {
   messages: a.value,
   client: a.value,
   hooks: a.list,
+  gates: a.value,
   dispatcher: a.object,
   signal: a.signal,
   parent: a.value,
-  approver: a.value,
+  approver: shape(
+    'an approver, or the function that asks',
+    (value) => typeof value === 'function' || (typeof value === 'object' && value !== null),
+  ),
   onText: a.function,
   priceOf: a.function,
   operationId: a.value,
@@ -29,6 +37,10 @@ const OPTIONS: Fields<ExecAgentOptions> = {
   attributes: a.object,
 }
 
+/** What `resumeAgent` takes, too. */
+const { prompt: _p, messages: _m, operationId: _o, traceparent: _t, parent: _c, ...shared } = OPTIONS
+export const RESUME_FIELDS = shared
+
 const AGENT: Fields<Agent> = {
   name: required(a.name),
   description: a.string,
@@ -37,6 +49,7 @@ const AGENT: Fields<Agent> = {
   provider: a.name,
   tools: a.list,
   subAgents: a.list,
+  gates: a.value,
   api: a.oneOf('chat', 'responses'),
   stream: a.boolean,
   maxSteps: WHOLE,
@@ -47,6 +60,14 @@ const AGENT: Fields<Agent> = {
   maxOutputTokens: a.finite,
   request: a.object,
   maxToolResultBytes: ABOVE_ZERO,
+}
+
+const COMPACTION: Fields<Compaction> = {
+  thresholdTokens: a.value,
+  keepMessages: a.value,
+  instructions: a.string,
+  model: a.name,
+  countTokens: a.function,
 }
 
 const TOOL: Fields<AgentTool> = {
@@ -67,8 +88,13 @@ const TOOL: Fields<AgentTool> = {
 /** @throws HookspanError `INVALID_OPTION` naming the value and the mend. */
 export function assertOptions(options: ExecAgentOptions): void {
   assertFields<ExecAgentOptions>(options, OPTIONS, 'execAgent')
-  const { agent, prompt, messages, client } = options
+  const { agent, prompt, messages, client, approver, gates } = options
   assertAgent(agent, new Set())
+  if (gates !== undefined) {
+    assertGates(gates)
+    assertGates([...gates, ...(agent.gates ?? [])])
+  }
+  if (typeof approver === 'object') assertApprover(approver, 'execAgent', 'INVALID_OPTION')
   if (prompt !== undefined && typeof prompt !== 'string') throw expected('`prompt` to be a text', prompt)
   if (messages !== undefined && !Array.isArray(messages)) throw expected('`messages` to be a list', messages)
   if (prompt === undefined && (messages === undefined || messages.length === 0)) {
@@ -86,8 +112,12 @@ function assertAgent(agent: Agent, seen: Set<Agent>): void {
   const { name } = agent
   const whose = a.name.fits(name) ? `agent "${name}"` : 'the agent'
   assertFields<Agent>(agent, AGENT, whose)
-  assertCompaction(agent)
+  if (agent.compaction !== undefined) {
+    assertFields<Compaction>(agent.compaction, COMPACTION, `\`compaction\` of ${whose}`)
+    assertCompaction(agent)
+  }
   assertTools(agent, whose)
+  if (agent.gates !== undefined) assertGates(agent.gates)
   for (const subAgent of agent.subAgents ?? []) {
     assertName(subAgent?.name, `a sub-agent of "${name}", which is also its tool's name,`)
     assertAgent(subAgent, seen)
@@ -99,8 +129,14 @@ function assertTools({ name, tools = [], subAgents = [] }: Agent, whose: string)
   for (const tool of tools) {
     assertName(tool?.name, `a tool of ${whose}`)
     assertFields<AgentTool>(tool, TOOL, `tool "${tool.name}" of ${whose}`)
-    if (typeof tool.execute === 'function') continue
-    throw new HookspanError('INVALID_OPTION', `Tool "${tool.name}" of ${whose} has no \`execute\` function.`)
+    if (typeof tool.execute !== 'function') {
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `Tool "${tool.name}" of ${whose} has no \`execute\` function.`,
+      )
+    }
+    if (tool.approval === undefined) continue
+    assertFields<ApprovalOptions>(tool.approval, APPROVAL_FIELDS, `\`approval\` of tool "${tool.name}"`)
   }
   for (const { name: toolName } of [...tools, ...subAgents]) {
     if (names.has(toolName)) {

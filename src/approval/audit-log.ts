@@ -14,6 +14,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { delay } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
 import { canonicalJson, digestOf } from '../internal/json.ts'
 
 /** What happened. Never the arguments themselves: their digest. */
@@ -50,6 +51,8 @@ export interface AuditOptions {
   key?: string
 }
 
+const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.string) }
+
 const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000
 
@@ -57,7 +60,9 @@ const LOCK_TIMEOUT_MS = 5_000
  * An append-only file of one JSON object a line, each chained to the one before by hash. Several processes may write;
  * each entry is on the disk before `append` resolves.
  */
-export function auditLog({ path, key }: AuditOptions): AuditLog {
+export function auditLog(options: AuditOptions): AuditLog {
+  assertFields<AuditOptions>(options, FIELDS, 'auditLog')
+  const { path, key } = options
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let last: Promise<void> = Promise.resolve()
   return {
@@ -170,7 +175,9 @@ export type AuditReport =
  * Reads an audit log from its beginning and finds the first line that was changed, removed, added or moved. The end
  * cut off is only found where the number of entries, or the last hash, is known from elsewhere.
  */
-export function verifyAudit({ path, key }: AuditOptions): AuditReport {
+export function verifyAudit(options: AuditOptions): AuditReport {
+  assertFields<AuditOptions>(options, FIELDS, 'verifyAudit')
+  const { path, key } = options
   const lines = readFileSync(path, 'utf8').split('\n')
   const last = lines.pop()
   if (last !== '') lines.push(last ?? '')

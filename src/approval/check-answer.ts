@@ -1,6 +1,6 @@
 import type { ApprovalAnswer } from '../gates/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
-import { refusing } from '../internal/expect.ts'
+import { assertKnown, refusing } from '../internal/expect.ts'
 import { assertHarmless } from '../internal/hostile-json.ts'
 import { isRecord } from '../internal/objects.ts'
 import type { ApprovalRecord } from './store.ts'
@@ -14,8 +14,7 @@ const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', '
 /** The fields of an answer, each checked; nothing else is kept. */
 export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
   if (!isRecord(answer)) throw badAnswer(`expected an object, got ${describeValue(answer)}`)
-  const unknown = Object.keys(answer).find((key) => !ANSWER_FIELDS.includes(key))
-  if (unknown !== undefined) throw badAnswer(`unknown field \`${unknown}\``)
+  assertKnown(answer, ANSWER_FIELDS, 'the answer', 'INVALID_ANSWER')
   const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = answer
   if (!CHOICES.includes(decision as string)) {
     throw badAnswer(

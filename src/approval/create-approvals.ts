@@ -2,7 +2,7 @@ import type { Plugin } from '../dispatcher/index.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
@@ -78,6 +78,14 @@ const FIELDS: Fields<ApprovalsOptions> = {
   onError: a.function,
 }
 
+const CHANNEL: Fields<ApprovalChannel> = {
+  name: required(a.name),
+  requested: a.function,
+  closed: a.function,
+  open: a.function,
+}
+const FILTER: Fields<ApprovalFilter> = { status: a.string, rootOperationId: a.string, limit: a.number(1) }
+
 const DAY_MS = 86_400_000
 const CLOSE_PATIENCE_MS = 2_000
 
@@ -106,6 +114,9 @@ class ApprovalDesk implements Approvals {
 
   constructor(options: ApprovalsOptions) {
     assertFields<ApprovalsOptions>(options, FIELDS, 'the approvals')
+    for (const channel of options.channels ?? []) {
+      assertFields<ApprovalChannel>(channel, CHANNEL, 'an approval channel')
+    }
     this.#options = options
     this.#sideWork = new SideWork(options.onError)
     this.store = options.store ?? memoryStore()
@@ -135,7 +146,8 @@ class ApprovalDesk implements Approvals {
     }
   }
 
-  list(filter?: ApprovalFilter): Promise<ApprovalRecord[]> {
+  async list(filter: ApprovalFilter = {}): Promise<ApprovalRecord[]> {
+    assertFields<ApprovalFilter>(filter, FILTER, 'list()')
     return this.store.list(filter)
   }
 

@@ -1,11 +1,12 @@
 import type { ApprovalAnswer } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, signatureHeaders, verifySignature } from '../internal/signature.ts'
 import type { ApprovalChannel } from './create-approvals.ts'
-import { type RedisPlace, RedisPool } from './redis-client.ts'
+import { REDIS_PLACE, type RedisPlace, RedisPool } from './redis-client.ts'
 
 export interface RedisChannelOptions extends RedisPlace {
   /** Signs what is published, and what is answered: whoever may publish on the broker is not whoever may approve. */
@@ -16,6 +17,14 @@ export interface RedisChannelOptions extends RedisPlace {
   responseTopic?: string
   /** Told of a message that was refused. @default console.warn */
   onRefused?: (error: unknown, message: string) => void
+}
+
+const FIELDS: Fields<RedisChannelOptions> = {
+  ...REDIS_PLACE,
+  secret: a.value,
+  requestTopic: a.name,
+  responseTopic: a.name,
+  onRefused: a.function,
 }
 
 /** A message of the broker: what was said, and who may have said it. */
@@ -31,6 +40,7 @@ interface Envelope {
  * @throws HookspanError `INVALID_OPTION`, `MISSING_DEPENDENCY`.
  */
 export function redisChannel(options: RedisChannelOptions): ApprovalChannel {
+  assertFields<RedisChannelOptions>(options, FIELDS, 'redisChannel')
   const {
     secret,
     requestTopic = 'agent-approval-requests',

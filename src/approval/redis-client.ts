@@ -1,3 +1,4 @@
+import { a, type Fields } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
 /** What is used of a client of the `redis` package. */
@@ -21,6 +22,8 @@ export interface RedisPlace {
   /** A client of the `redis` package; it stays yours to close. */
   client?: RedisClient
 }
+
+export const REDIS_PLACE: Fields<RedisPlace> = { url: a.string, client: a.object }
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {

@@ -1,8 +1,9 @@
 import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
-import { type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
+import { REDIS_PLACE, type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
 import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
 
 export interface RedisStoreOptions extends RedisPlace {
@@ -54,6 +55,7 @@ const SETTLE = `
  * @throws HookspanError `MISSING_DEPENDENCY` when `redis` is not installed and no client is given.
  */
 export function redisStore(options: RedisStoreOptions): ApprovalStore {
+  assertFields<RedisStoreOptions>(options, { ...REDIS_PLACE, prefix: a.string }, 'redisStore')
   const { prefix = 'hookspan:' } = options
   const pool = new RedisPool(options)
   const index = `${prefix}approvals`

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
-import { a, expected } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
@@ -35,6 +35,17 @@ export interface ApprovalRoutesOptions {
   perMinute?: number
 }
 
+export const ROUTES_FIELDS: Fields<ApprovalRoutesOptions> = {
+  approvals: required(a.object),
+  token: a.value,
+  tokens: secret(a.object),
+  webhookSecret: a.value,
+  protocol: a.oneOf('hookspan', 'dapr'),
+  basePath: a.string,
+  openForReading: a.boolean,
+  perMinute: a.number(1),
+}
+
 /** Answers a request, or undefined for a path that is not its own. */
 export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
 
@@ -47,6 +58,7 @@ export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
  * @throws HookspanError `INVALID_OPTION` where nobody could ever answer, or a token is too short.
  */
 export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
+  assertFields<ApprovalRoutesOptions>(options, ROUTES_FIELDS, 'the approval routes')
   const { approvals, webhookSecret, basePath = '/hitl', openForReading = false, perMinute = 120 } = options
   const speaksDapr = isDapr(options)
   const owners = ownersOf(options)
@@ -124,13 +136,8 @@ async function respond(
   return json(200, await approvals.respond(requestId, answer))
 }
 
-const PROTOCOL = a.oneOf('hookspan', 'dapr')
-
 /** @throws HookspanError `INVALID_OPTION`. */
 function isDapr({ protocol = 'hookspan', token, tokens, webhookSecret }: ApprovalRoutesOptions): boolean {
-  if (!PROTOCOL.fits(protocol)) {
-    throw expected(`\`protocol\` of the approval routes to be ${PROTOCOL.words}`, protocol)
-  }
   if (protocol === 'hookspan') return false
   if (tokens !== undefined && token === undefined && webhookSecret === undefined) return true
   throw new HookspanError(

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes } from './routes.ts'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes, ROUTES_FIELDS } from './routes.ts'
 
 export interface ServeApprovalsOptions extends ApprovalRoutesOptions {
   /** 0 takes a free one. @default 0 */
@@ -10,6 +11,13 @@ export interface ServeApprovalsOptions extends ApprovalRoutesOptions {
   host?: string
   /** Names by which the server may be asked for, beside loopback's and `host`. */
   allowedHosts?: readonly string[]
+}
+
+const FIELDS: Fields<ServeApprovalsOptions> = {
+  ...ROUTES_FIELDS,
+  port: a.number(0),
+  host: a.name,
+  allowedHosts: a.strings,
 }
 
 export interface ApprovalServer {
@@ -24,8 +32,9 @@ export interface ApprovalServer {
  * @throws what `approvalRoutes` throws, and the error of a port that is taken.
  */
 export async function serveApprovals(options: ServeApprovalsOptions): Promise<ApprovalServer> {
-  const { port = 0, host = '127.0.0.1', allowedHosts = [] } = options
-  const routes = approvalRoutes(options)
+  assertFields<ServeApprovalsOptions>(options, FIELDS, 'serveApprovals')
+  const { port = 0, host = '127.0.0.1', allowedHosts = [], ...asked } = options
+  const routes = approvalRoutes(asked)
   await options.approvals.ready()
   const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
@@ -38,6 +39,7 @@ interface Row {
  * @param options.path the file; its folder is made. Its owner alone may read it.
  */
 export function sqliteStore(options: { path: string }): ApprovalStore {
+  assertFields(options, { path: required(a.name) }, 'sqliteStore')
   const db = open(options.path)
   const row = (id: string) =>
     db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined

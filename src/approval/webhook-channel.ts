@@ -1,4 +1,5 @@
-import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
+import { a, assertFields } from '../internal/expect.ts'
+import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import type { ApprovalChannel } from './create-approvals.ts'
 
@@ -9,6 +10,11 @@ import type { ApprovalChannel } from './create-approvals.ts'
  * @throws HookspanError `INVALID_OPTION`.
  */
 export function webhookChannel(options: WebhookOptions & { name?: string }): ApprovalChannel {
+  assertFields<WebhookOptions & { name?: string }>(
+    options,
+    { ...WEBHOOK_FIELDS, name: a.name },
+    'webhookChannel',
+  )
   const { name = 'webhook', ...rest } = options
   const sender = new WebhookSender(name, rest)
   const send = async (id: string, message: object): Promise<void> => {

@@ -2,6 +2,7 @@ import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { assertFields, TIMEOUT } from '../internal/expect.ts'
 import { type DrainReport, DrainWaiters } from './events/drain.ts'
 import { EndedOperations } from './events/ended-operations.ts'
 import { IdleSweeper } from './events/idle-sweeper.ts'
@@ -27,6 +28,7 @@ import {
   type LiveParent,
   type OperationInit,
 } from './run/operation-init.ts'
+import { reportUnmatched } from './run/unmatched.ts'
 
 /**
  * The one place through which every lifecycle event passes.
@@ -176,6 +178,7 @@ export class HookDispatcher {
    * @param options.timeoutMs milliseconds to wait at most; default 30 000. Never rejects.
    */
   drain(operationId?: string, options: { timeoutMs?: number } = {}): Promise<DrainReport> {
+    assertFields(options, TIMEOUT, 'drain()')
     return this.#drains.wait(() => this.#pending(operationId), options.timeoutMs)
   }
 
@@ -213,9 +216,22 @@ export class HookDispatcher {
     this.#assertCapable(init)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
+    this.#reportUnmatched(init)
     return Operation.start(this.#operationHost, record, init, (operation) =>
       this.#operations.set(record, operation),
     )
+  }
+
+  #reportUnmatched({ agentName, tools, gates = [], hooks = [], parent }: OperationInit): void {
+    if (tools === undefined) return
+    // What sub-agents inherit is about the tools of the whole tree, and was looked at with its root.
+    const root = parent === undefined
+    const guards = {
+      gates: root ? [...gates, ...this.#plugins.gates] : gates,
+      hooks: root ? [...hooks, ...this.#plugins.hooks.map(({ hook }) => hook)] : hooks,
+    }
+    const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
+    reportUnmatched(this.#reporter, run, tools, guards)
   }
 
   #assertCapable({ adapter, gates = [], parent }: OperationInit): void {
@@ -230,6 +246,7 @@ export class HookDispatcher {
    * For process shutdown.
    */
   async shutdown(options: { timeoutMs?: number } = {}): Promise<DrainReport> {
+    assertFields(options, TIMEOUT, 'shutdown()')
     this.interruptAll()
     const report = await this.drain(undefined, options)
     this.#sweeper.stop()

@@ -1,6 +1,7 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, assertKeys, keysOf, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -8,7 +9,7 @@ import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
 import { openWaiting } from './calls/end-waiting.ts'
-import { OpenStep, type Step, type StepInit } from './calls/step.ts'
+import { OpenStep, STEP_KEYS, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
@@ -32,6 +33,8 @@ export interface CompleteInit {
   /** The run's last word. */
   content?: string
 }
+
+const COMPLETE_KEYS = keysOf<CompleteInit>({ reason: true, content: true })
 
 export interface CompleteResult {
   readonly reason: CompletionReason
@@ -209,6 +212,7 @@ export class Operation extends CallMaker {
   }
 
   #begin(init: StepInit): OpenStep {
+    assertKeys(init, STEP_KEYS, 'a step', 'INVALID_CALL')
     const { stepIndex } = init
     if (stepIndex !== undefined && !(Number.isSafeInteger(stepIndex) && stepIndex >= 0)) {
       throw invalidCall('stepIndex', 'a step', 'an integer >= 0', stepIndex)
@@ -225,6 +229,7 @@ export class Operation extends CallMaker {
    * @throws HookspanError `INVALID_OPTION` for an unknown reason.
    */
   async complete(init: CompleteInit = {}): Promise<CompleteResult> {
+    assertKeys(init, COMPLETE_KEYS, 'the end of a run', 'INVALID_OPTION')
     const { reason = 'done', content } = init
     if (!COMPLETION_REASONS.includes(reason)) throw unknownReason(reason)
     const core = this.#core
@@ -274,6 +279,7 @@ export class Operation extends CallMaker {
    * `startOperation({ resume })`, in this process or another, to go on in the same trace.
    */
   park(init: { waitingFor: string }): ParkedOperation {
+    assertFields(init, { waitingFor: required(a.name) }, 'a parked run')
     const core = this.#core
     if (core.ended || core.phase.ending) {
       throw new HookspanError(

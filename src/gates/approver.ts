@@ -1,4 +1,6 @@
 import type { GatePoint } from '../hooks/index.ts'
+import type { HookspanErrorCode } from '../internal/errors.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import type { ApprovalChoice } from './decision.ts'
 
 /** A question to a human, as a rule about one tool call. Plain JSON. */
@@ -96,4 +98,19 @@ export interface Approver {
   withdraw?(requestId: string): void | Promise<void>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
+}
+
+const APPROVER: Fields<Approver> = {
+  requestApproval: required(a.function),
+  lookup: a.function,
+  withdraw: a.function,
+  ledger: a.object,
+}
+const LEDGER: Fields<ExecutionLedger> = { claim: required(a.function), settle: required(a.function) }
+
+/** @throws HookspanError of the code, naming the method that is missing or misspelt. */
+export function assertApprover(approver: unknown, whose: string, code: HookspanErrorCode): void {
+  assertFields<Approver>(approver, APPROVER, `the approver of ${whose}`, code)
+  const { ledger } = approver
+  if (ledger !== undefined) assertFields<ExecutionLedger>(ledger, LEDGER, `the ledger of ${whose}`, code)
 }

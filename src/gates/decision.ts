@@ -1,5 +1,6 @@
 import type { GatePoint } from '../hooks/index.ts'
 import { describeValue } from '../internal/errors.ts'
+import { a, assertFields, didYouMean, type Fields } from '../internal/expect.ts'
 import { isRecord } from '../internal/objects.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
@@ -14,6 +15,13 @@ export interface ApprovalOptions {
   readonly approvers?: readonly string[]
   /** Which answers are taken. @default ['approve', 'edit', 'reject'] */
   readonly allow?: readonly ApprovalChoice[]
+}
+
+export const APPROVAL_FIELDS: Fields<ApprovalOptions> = {
+  timeoutMs: a.milliseconds,
+  instructions: a.string,
+  approvers: a.strings,
+  allow: a.someOf('approve', 'edit', 'reject'),
 }
 
 /** Version of the decision's shape and of its published JSON Schema. */
@@ -84,13 +92,17 @@ export function skip(result?: unknown): Decision {
  * @param options.stop ends the run with reason `denied`.
  */
 export function deny(reason: string, options: { code?: ReasonCode; stop?: boolean } = {}): Decision {
+  assertFields<{ code?: string; stop?: boolean }>(options, DENY_FIELDS, 'deny()')
   return { decision: 'deny', reason, ...options }
 }
 
 /** Asks the plugged-in approver; where there is none, the call is denied with `no_approver`. */
 export function requireApproval(options: ApprovalOptions = {}): Decision {
+  assertFields<ApprovalOptions>(options, APPROVAL_FIELDS, 'requireApproval()')
   return { decision: 'require_approval', ...options }
 }
+
+const DENY_FIELDS: Fields<{ code?: string; stop?: boolean }> = { code: a.string, stop: a.boolean }
 
 const FIELDS: Record<Decision['decision'], readonly string[]> = {
   proceed: [],
@@ -123,7 +135,8 @@ export function decisionProblem(value: unknown, point?: GatePoint): string | und
   }
   const allowed = FIELDS[decision as Decision['decision']]
   const unknown = Object.keys(rest).find((key) => !allowed.includes(key))
-  if (unknown !== undefined) return `unknown field \`${unknown}\` in a "${decision}" decision`
+  if (unknown !== undefined)
+    return `unknown field \`${unknown}\` in a "${decision}" decision.${didYouMean(unknown, allowed)}`
   if (point !== undefined && NOT_AT[point]?.includes(decision as Decision['decision'])) {
     return `"${decision}" has no meaning at ${point}`
   }

@@ -1,7 +1,7 @@
 import { GATE_POINTS, type GatePoint, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
-import { GLOBS, matchesGlob } from '../internal/glob.ts'
+import { GLOB_LIST, GLOBS, matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
 /** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
@@ -87,6 +87,11 @@ export interface Gate {
    * about no other call. Ignored at points that have no name.
    */
   match?: string | readonly string[]
+  /**
+   * Globs over the tools that `decide` itself looks for, beside `match`. They decide nothing: one that matches none of
+   * the tools of a run is reported.
+   */
+  names?: readonly string[]
   /** Where the gate runs. `command` and `http` get a span of their own. @default 'function' */
   runtime?: 'function' | 'command' | 'http'
   /** Proves that the gate can start and answers; rejects when not. What `hookspan hooks check` runs. */
@@ -105,6 +110,7 @@ const FIELDS: Fields<Gate> = {
   onFailure: a.oneOf('deny', 'proceed'),
   shadow: a.boolean,
   match: GLOBS,
+  names: GLOB_LIST,
   runtime: a.oneOf('function', 'command', 'http'),
   check: a.function,
 }

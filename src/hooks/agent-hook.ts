@@ -1,5 +1,6 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { GLOB } from '../internal/glob.ts'
 import type { HookEvent } from './events.ts'
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, isHookType } from './hook-types.ts'
 
@@ -36,7 +37,7 @@ interface HookOf<T extends AnyHookType> {
   handler: (event: HookEvent<T>, context: HookContext) => void | Promise<void>
   /**
    * Which events reach the handler. For tool hooks a string is a glob over `apiName` and over
-   * `identifier/apiName` (`*` any run of characters, `?` one), a RegExp is tested against the same two.
+   * `identifier/apiName` (`*` any run of characters, `?` one; other signs of patterns are refused), a RegExp is tested against the same two.
    * A predicate may be used with every type; when it throws, the event is not delivered and the failure is reported.
    */
   match?: string | RegExp | ((event: HookEvent<T>) => boolean)
@@ -117,6 +118,9 @@ export function assertHooks(
 
 function assertMatch(whose: string, type: AnyHookType, match: unknown): void {
   if (match === undefined || typeof match === 'function') return
+  if (typeof match === 'string' && match !== '' && !GLOB.fits(match)) {
+    throw expected(`\`match\` of ${whose} to be ${GLOB.words}, or a RegExp`, match, 'INVALID_HOOK')
+  }
   if (!a.name.fits(match) && !(match instanceof RegExp)) {
     throw expected(`\`match\` of ${whose} to be a glob, a RegExp or a predicate`, match, 'INVALID_HOOK')
   }

@@ -5,6 +5,8 @@ import { nearestName } from './nearest-name.ts'
 export interface Shape {
   readonly words: string
   readonly required?: boolean
+  /** Never shown: where it goes, a secret may have been put by mistake. */
+  readonly secret?: boolean
   fits(value: unknown): boolean
 }
 
@@ -50,6 +52,13 @@ export function required(given: Shape): Shape {
   return { ...given, required: true }
 }
 
+export function secret(given: Shape): Shape {
+  return { ...given, secret: true }
+}
+
+/** Of `flush({ timeoutMs })` and the like. */
+export const TIMEOUT: Fields<{ timeoutMs?: number }> = { timeoutMs: a.number(0) }
+
 /** The one form in which a wrong value is told: `Expected <what>, got <value>.` */
 export function expected(
   what: string,
@@ -79,15 +88,47 @@ export function assertFields<T extends object>(
   whose: string,
   code: HookspanErrorCode = 'INVALID_OPTION',
 ): asserts given is T {
-  const names = Object.keys(fields) as (keyof T & string)[]
-  assertKnown(given, names, whose, code)
-  for (const name of names) {
-    const { words, required: needed, fits } = fields[name]
-    const value = (given as Partial<T>)[name]
-    if (value === undefined ? needed === true : !fits(value)) {
-      throw expected(`\`${name}\` of ${whose} to be ${words}`, value, code)
-    }
+  assertObject(given, whose, code)
+  // Of a plain object only what it has is looked at: operations are started, and hooks registered, often.
+  const plain = isPlain(given)
+  if (!plain) assertKnown(given, Object.keys(fields), whose, code)
+  for (const name in plain ? given : fields) {
+    if (isField(fields, name)) assertField(given, name, fields, whose, code)
+    else assertKnown(given, Object.keys(fields), whose, code)
   }
+  for (const name of requiredOf(fields)) assertField(given, name, fields, whose, code)
+}
+
+type Table = Readonly<Record<string, Shape>>
+
+/** Not what every object has, as `constructor`. */
+function isField(fields: object, name: string): boolean {
+  return (fields as Table)[name]?.fits !== undefined
+}
+
+function assertField(
+  given: object,
+  name: string,
+  fields: object,
+  whose: string,
+  code: HookspanErrorCode,
+): void {
+  const { words, required: needed, fits, secret } = (fields as Table)[name] as Shape
+  const value = (given as Readonly<Record<string, unknown>>)[name]
+  if (value === undefined ? needed !== true : fits(value)) return
+  const shown = secret === true && value !== undefined ? `[${typeof value}, not shown]` : value
+  throw expected(`\`${name}\` of ${whose} to be ${words}`, shown, code)
+}
+
+const requiredNames = new WeakMap<object, readonly string[]>()
+
+function requiredOf(fields: object): readonly string[] {
+  let names = requiredNames.get(fields)
+  if (names === undefined) {
+    names = Object.keys(fields).filter((name) => (fields as Table)[name]?.required === true)
+    requiredNames.set(fields, names)
+  }
+  return names
 }
 
 /**
@@ -101,12 +142,30 @@ export function assertKnown(
   whose: string,
   code: HookspanErrorCode = 'INVALID_OPTION',
 ): asserts given is object {
-  if (typeof given !== 'object' || given === null) {
-    throw expected(`the options of ${whose} to be an object`, given, code)
-  }
+  assertObject(given, whose, code)
   const strays = namesOf(given).filter((key) => !known.includes(key))
   const stray = isPlain(given) ? strays[0] : strays.find((key) => isMisspelt(key, given, known))
   if (stray !== undefined) throw unknownKey(stray, known, whose, code)
+}
+
+function assertObject(given: unknown, whose: string, code: HookspanErrorCode): asserts given is object {
+  if (typeof given === 'object' && given !== null) return
+  throw expected(`the options of ${whose} to be an object`, given, code)
+}
+
+/** The names of a type's fields: one that is left out, or that there is not, does not compile. */
+export function keysOf<T>(keys: Readonly<Record<keyof Required<T>, true>>): ReadonlySet<string> {
+  return new Set(Object.keys(keys))
+}
+
+/** As `assertKnown`, for what is often asked: nothing is made unless something is wrong. */
+export function assertKeys(
+  given: object,
+  known: ReadonlySet<string>,
+  whose: string,
+  code: HookspanErrorCode,
+): void {
+  for (const key in given) if (!known.has(key)) return assertKnown(given, [...known], whose, code)
 }
 
 /** An object as it is written down, of whatever realm. */
@@ -135,7 +194,12 @@ function unknownKey(
   whose: string,
   code: HookspanErrorCode,
 ): HookspanError {
-  const near = nearestName(key, known)
-  const hint = near === undefined ? '' : ` Did you mean \`${near}\`?`
+  const hint = didYouMean(key, known)
   return new HookspanError(code, `Unknown option \`${key}\` of ${whose}.${hint} Known: ${known.join(', ')}.`)
+}
+
+/** What to add to the message about a name that is not known. */
+export function didYouMean(name: string, names: Iterable<string>, quote = '`'): string {
+  const near = nearestName(name, names)
+  return near === undefined ? '' : ` Did you mean ${quote}${near}${quote}?`
 }

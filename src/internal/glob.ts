@@ -1,10 +1,32 @@
-import { shape } from './expect.ts'
+import { expected, type Shape, shape } from './expect.ts'
 
-const isGlob = (value: unknown) => typeof value === 'string' && value !== ''
+/** What other kinds of patterns mean something by: taken as it is it would match nothing, and a guard would be gone. */
+const FOREIGN = /[[\]{}!^|$()\\]|^\s|\s$/
+const SIGNS = '`*` (any run of characters) and `?` (one), without [ ] { } ! ^ | $ ( ) \\'
+
+const isGlob = (value: unknown) => typeof value === 'string' && value !== '' && !FOREIGN.test(value)
 const isList = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isGlob)
 
-export const GLOBS = shape('globs', (value) => isGlob(value) || (isList(value) && value.length > 0))
-export const GLOB_LIST = shape('a list of tool names or globs', isList)
+export const GLOB: Shape = shape(`a name or a glob of ${SIGNS}`, isGlob)
+export const GLOBS: Shape = shape(
+  `a name or a glob of ${SIGNS}, or a list of such globs, one for each alternative`,
+  (value) => isGlob(value) || (isList(value) && value.length > 0),
+)
+export const GLOB_LIST: Shape = shape(
+  `a list of tool names or globs of ${SIGNS}, one for each alternative`,
+  isList,
+)
+
+/** Of an argument: `$ref` is a name, too. */
+export const ARGUMENT: Shape = shape(
+  "an argument's name or path, or a glob of `*` and `?`, without [ ] { } ! ^ | ( ) \\",
+  (value) => typeof value === 'string' && isGlob(value.replaceAll(/\$(?=.)/g, '_')),
+)
+
+/** @throws HookspanError `INVALID_OPTION` for what is no glob. */
+export function assertGlob(value: unknown, what: string): void {
+  if (!isGlob(value)) throw expected(`${what} to be ${GLOB.words}`, value)
+}
 
 /**
  * Whether a glob of `*` (any run of characters) and `?` (one character) matches the whole text. Runs in

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { describeValue, HookspanError } from './errors.ts'
-import { refusing } from './expect.ts'
+import { a, assertFields, type Fields, refusing, required, shape } from './expect.ts'
 
 const invalid = refusing('INVALID_SIGNATURE', 'The signature is not valid')
 
@@ -48,6 +48,15 @@ export interface VerifyOptions {
   now?: number
 }
 
+const VERIFY_FIELDS: Fields<VerifyOptions> = {
+  secret: required(a.value),
+  headers: required(a.object),
+  body: required(a.value),
+  toleranceMs: a.number(0),
+  replay: shape('a ReplayGuard or false', (value) => value === false || value instanceof ReplayGuard),
+  now: a.finite,
+}
+
 export type HeadersLike =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
@@ -64,6 +73,7 @@ export type HeadersLike =
  * })
  */
 export function verifySignature(options: VerifyOptions): { id: string; timestampMs: number } {
+  assertFields<VerifyOptions>(options, VERIFY_FIELDS, 'verifySignature')
   const { headers, toleranceMs = DEFAULT_TOLERANCE_MS, replay = PROCESS_GUARD, now = Date.now() } = options
   const id = header(headers, SIGNATURE_HEADERS.id)
   const timestamp = header(headers, SIGNATURE_HEADERS.timestamp)
@@ -100,6 +110,7 @@ export class ReplayGuard {
   readonly #maxEntries: number
 
   constructor(options: { maxEntries?: number } = {}) {
+    assertFields(options, { maxEntries: a.number(1) }, 'ReplayGuard')
     this.#maxEntries = options.maxEntries ?? 100_000
   }
 

@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
+import { a, assertFields } from '../internal/expect.ts'
 import { snapshot } from '../internal/snapshot.ts'
 
 type Row = Record<string, unknown>
@@ -80,6 +81,7 @@ export class MockTable<R extends Row = Row> {
  * mock('cancel_order').calls(({ id }) => db.table('orders').update(id, { state: 'cancelled' }))
  */
 export function mockDatabase<S extends Seed>(seed: S, options: { key?: string } = {}): MockDatabase<S> {
+  assertFields(options, { key: a.name }, 'mockDatabase')
   return new MockDatabase(seed, options.key ?? 'id')
 }
 

@@ -1,5 +1,6 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, type HookEvent } from '../hooks/index.ts'
+import { a, assertFields } from '../internal/expect.ts'
 
 /** How many events a log keeps; past it the oldest go. */
 const DEFAULT_MAX_EVENTS = 10_000
@@ -25,10 +26,9 @@ let nextId = 0
  * await execAgent({ agent, prompt, dispatcher })
  * expect(log).toHaveAskedHuman('refund')
  */
-export function recordEvents(
-  dispatcher: HookDispatcher,
-  { maxEvents = DEFAULT_MAX_EVENTS }: { maxEvents?: number } = {},
-): EventLog {
+export function recordEvents(dispatcher: HookDispatcher, options: { maxEvents?: number } = {}): EventLog {
+  assertFields(options, { maxEvents: a.number(1) }, 'recordEvents')
+  const { maxEvents = DEFAULT_MAX_EVENTS } = options
   const events: HookEvent[] = []
   let dropped = 0
   const id = nextId++

@@ -1,5 +1,5 @@
 import { HookspanError } from '../internal/errors.ts'
-import { expected } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 import { differences, formatDifference } from './match/difference.ts'
 import {
@@ -10,6 +10,7 @@ import {
   scriptedFetch,
   startScriptedServer,
 } from './scripted-server/index.ts'
+import { checkKeys, STEP_KEYS } from './scripted-server/validate.ts'
 
 /** What a request must look like for a step to answer it; compared partially, may hold matchers. */
 export interface ExpectedRequest {
@@ -88,11 +89,13 @@ export class ScriptedModel implements Disposable {
   #missing: HookspanError | undefined
   #told = false
 
-  constructor(steps: readonly ModelStep[], { latencyMs = 0 }: ScriptedModelOptions) {
+  constructor(steps: readonly ModelStep[], options: ScriptedModelOptions) {
+    assertFields<ScriptedModelOptions>(options, { latencyMs: a.number(0) }, 'scriptedModel')
+    const { latencyMs = 0 } = options
     if (!Array.isArray(steps)) {
       throw expected('scriptedModel() to get a list of steps', steps)
     }
-    for (const step of steps) checkEagerly(step)
+    for (const [index, step] of steps.entries()) checkEagerly(step, `steps[${index}]`)
     this.#steps = [...steps]
     this.#latencyMs = latencyMs
     this.fetch = scriptedFetch({ respond: (request) => this.#respond(request), latencyMs })
@@ -196,12 +199,17 @@ function toStep(step: string | ScriptedStep): ScriptedStep {
 }
 
 /** A misspelt step fails where it is written: the script itself checks it. */
-function checkEagerly(step: ModelStep): void {
+const MODEL_STEP_KEYS: ReadonlySet<string> = new Set([...STEP_KEYS, 'expects'])
+const EXPECTS: Fields<ExpectedRequest> = { model: a.value, lastMessage: a.value, body: a.object }
+
+function checkEagerly(step: ModelStep, where: string): void {
   if (typeof step === 'function' || typeof step === 'string') return
   if (typeof step !== 'object' || step === null) {
     throw expected('a step of scriptedModel() to be a text, an object or a function', step)
   }
-  const { expects: _expects, ...plain } = step as ScriptedStep & { expects?: unknown }
+  checkKeys(step, MODEL_STEP_KEYS, where)
+  const { expects, ...plain } = step as ScriptedStep & { expects?: unknown }
+  if (expects !== undefined) assertFields<ExpectedRequest>(expects, EXPECTS, '`expects` of a step')
   scriptedFetch({ steps: [plain] })
 }
 

@@ -1,4 +1,5 @@
 import type { HookEvent, LlmRequest } from '../hooks/index.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { toolDefinitions } from '../wire/request.ts'
 
 /** A tool as an agent or an MCP server declares it. */
@@ -10,6 +11,12 @@ export interface ToolDeclaration {
   outputSchema?: unknown
 }
 
+const DECLARATION: Fields<ToolDeclaration> = {
+  name: required(a.name),
+  inputSchema: a.value,
+  outputSchema: a.value,
+}
+
 /** Which tools there are: those that were declared, and those that model requests offer. */
 export class ToolCatalog {
   readonly #declared = new Map<string, ToolDeclaration>()
@@ -19,6 +26,7 @@ export class ToolCatalog {
 
   constructor(declared: readonly ToolDeclaration[] = []) {
     for (const tool of declared) {
+      assertFields<ToolDeclaration>(tool, DECLARATION, 'a declared tool')
       this.#declared.set(tool.name, tool)
       this.#names.add(tool.name)
     }

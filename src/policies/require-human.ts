@@ -1,3 +1,4 @@
+import { APPROVAL_FIELDS } from '../gates/decision.ts'
 import {
   type ApprovalOptions,
   type Gate,
@@ -24,10 +25,7 @@ export const REQUIRE_HUMAN: Fields<RequireHumanOptions> = {
   point: a.value,
   match: GLOBS,
   when: a.function,
-  timeoutMs: a.milliseconds,
-  instructions: a.string,
-  approvers: a.strings,
-  allow: a.someOf('approve', 'edit', 'reject'),
+  ...APPROVAL_FIELDS,
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { type Fields, shape } from '../internal/expect.ts'
-import { GLOB_LIST, matchesGlob } from '../internal/glob.ts'
+import { expected, type Fields, shape } from '../internal/expect.ts'
+import { ARGUMENT, GLOB_LIST, matchesGlob } from '../internal/glob.ts'
 import { toContent } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
@@ -52,6 +52,7 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
   const rules = rulesOf(options.denyArguments ?? {}, owner)
   return {
     ...gate,
+    names: [...(allow ?? []), ...denied],
     point: 'beforeToolCall',
     decide(ctx) {
       const banned = denied.find((glob) => names(glob, ctx))
@@ -79,6 +80,8 @@ function rulesOf(
   owner: string,
 ): ArgumentRule[] {
   return Object.entries(denyArguments).map(([name, given]) => {
+    if (!ARGUMENT.fits(name))
+      throw expected(`each name in \`denyArguments\` of ${owner} to be ${ARGUMENT.words}`, name)
     const list: unknown[] = Array.isArray(given) ? given : [given]
     return { name, patterns: list.map((pattern) => linearPattern(pattern, `${owner} for \`${name}\``)) }
   })

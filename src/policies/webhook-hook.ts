@@ -2,8 +2,8 @@ import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
-import { a, expected } from '../internal/expect.ts'
-import { type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
+import { a, assertFields, expected, type Fields, TIMEOUT } from '../internal/expect.ts'
+import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
 import { pulsebotPost } from './protocols/pulsebot.ts'
@@ -22,6 +22,15 @@ export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends
   protocol?: 'hookspan' | 'pulsebot'
 }
 
+const FIELDS: Fields<WebhookHookOptions> = {
+  ...WEBHOOK_FIELDS,
+  id: a.value,
+  type: a.value,
+  match: a.value,
+  select: a.function,
+  protocol: a.oneOf('hookspan', 'pulsebot'),
+}
+
 /** A hook that observes over the wire. */
 export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
   /** Waits until everything was delivered or given up. @param options.timeoutMs default 30 000 */
@@ -38,6 +47,7 @@ export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
  * webhookHook({ id: 'billing', type: 'onComplete', url: 'https://billing.example/runs', secret, deadLetterPath: 'dead.jsonl' })
  */
 export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T>): WebhookHook<T> {
+  assertFields<WebhookHookOptions<T>>(options, FIELDS, `webhook "${options?.id}"`)
   const { id, type, match, select, protocol, ...rest } = options
   assertProtocol(options)
   const sender = new WebhookSender(id, rest)
@@ -58,20 +68,19 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
     },
   }
   assertHook(hook)
-  const flush = async ({ timeoutMs = 30_000 }: { timeoutMs?: number } = {}) => {
+  const flush = async (asked: { timeoutMs?: number } = {}) => {
+    assertFields(asked, TIMEOUT, 'flush()')
+    const { timeoutMs = 30_000 } = asked
     // The timer is not unref'd: retries do not keep the process alive, whoever waits for them does.
     await within(timeoutMs, Promise.all(under))
   }
   return withMethods(hook, { flush }) as unknown as WebhookHook<T>
 }
 
-const PROTOCOL = a.oneOf('hookspan', 'pulsebot')
-
 /** @throws HookspanError `INVALID_OPTION`. */
 function assertProtocol<T extends AnyHookType>(options: WebhookHookOptions<T>): void {
   const { id, type, select, protocol = 'hookspan' } = options
   const what = `\`protocol\` of hook "${id}"`
-  if (!PROTOCOL.fits(protocol)) throw expected(`${what} to be ${PROTOCOL.words}`, protocol)
   if (protocol === 'pulsebot' && (type !== 'afterToolCall' || select !== undefined)) {
     throw expected(`${what} to come with \`type\` afterToolCall and without \`select\``, type)
   }

@@ -1,5 +1,5 @@
 import type { Meter, Tracer } from '@opentelemetry/api'
-import { expected } from '../internal/expect.ts'
+import { a, type Fields, shape } from '../internal/expect.ts'
 import type { Redact } from '../spans/content.ts'
 import type { SemconvProfile } from '../spans/names.ts'
 import type { RenderOptions } from '../spans/start.ts'
@@ -36,24 +36,26 @@ export interface TraceHooksOptions {
   usageOnAgentSpan?: boolean
 }
 
+export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
+  tracer: a.object,
+  meter: shape(
+    'a meter or false',
+    (value) => value === false || (typeof value === 'object' && value !== null),
+  ),
+  captureContent: a.boolean,
+  redact: a.function,
+  maxContentBytes: a.number(256),
+  stepSpans: a.boolean,
+  semconv: a.oneOf('compat', 'latest'),
+  usageOnAgentSpan: a.boolean,
+}
+
 export interface ResolvedTraceOptions extends RenderOptions {
   readonly stepSpans: boolean
 }
 
-/** @throws HookspanError `INVALID_OPTION`. */
 export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('the options of tracing to be an object', options)
-  }
   const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
-  const fits = typeof maxContentBytes === 'number' && maxContentBytes >= 256
-  if (!fits) throw expected('`maxContentBytes` to be a number >= 256', maxContentBytes)
-  if (semconv !== 'compat' && semconv !== 'latest') {
-    throw expected('`semconv` to be "compat" or "latest"', semconv)
-  }
-  if (redact !== undefined && typeof redact !== 'function') {
-    throw expected('`redact` to be a function', redact)
-  }
   return {
     content: { capture: captureContent ?? capturesContentByEnv(), redact, maxBytes: maxContentBytes },
     stepSpans: options.stepSpans ?? true,

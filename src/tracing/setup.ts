@@ -2,14 +2,15 @@ import { context, diag, propagation, type TracerProvider, trace } from '@opentel
 import type { Plugin } from '../dispatcher/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
+import { a, assertFields, type Fields, TIMEOUT } from '../internal/expect.ts'
 import { withMethods } from '../internal/objects.ts'
 import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import type { ExportStats } from './export/span-queue.ts'
-import { type ExportOptions, type SpanExport, startExport } from './export/start-export.ts'
+import { EXPORT_FIELDS, type ExportOptions, type SpanExport, startExport } from './export/start-export.ts'
 import type { ReadableSpan, SpanProcessor } from './export/types.ts'
 import { type LinkedRun, type LinkSource, type TraceLink, traceLink } from './links/trace-link.ts'
-import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
+import { TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
 import { tracedBy } from './trace-hooks.ts'
 import { operationIdGenerator } from './trace-ids.ts'
 
@@ -30,6 +31,18 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'>, 
    * the exit; ours only delays it, by 3 seconds at most. @default true
    */
   flushOnExit?: boolean
+}
+
+const { tracer, ...HOOKS } = TRACE_FIELDS
+const FIELDS: Fields<StartTracingOptions> = {
+  ...HOOKS,
+  ...EXPORT_FIELDS,
+  serviceName: a.string,
+  resourceAttributes: a.object,
+  metrics: a.boolean,
+  instrumentations: a.list,
+  spanProcessors: a.list,
+  flushOnExit: a.boolean,
 }
 
 /** A plugin, and the way to end it. */
@@ -78,7 +91,7 @@ const IDLE_FLUSH_MS = 2_500
  */
 export function startTracing(options: StartTracingOptions = {}): Tracing {
   // All that may throw comes before the SDK starts, which nobody could stop after.
-  resolveTraceOptions(options)
+  assertFields<StartTracingOptions>(options, FIELDS, 'tracing')
   refuseSecondSdk()
   const { NodeSDK } = requirePeer<SdkModule>(SDK, 'startTracing()', INSTALL)
   const sending = startExport(options)
@@ -115,15 +128,21 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     tracesUrl,
     stats: () => sending.stats(),
     linkTo: (run) => traceLink(run, links),
-    forceFlush: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => within(timeoutMs, sending.forceFlush()),
-    shutdown: ({ timeoutMs = DEFAULT_DEADLINE_MS } = {}) => {
+    forceFlush: (asked = {}) => within(deadlineOf(asked, 'forceFlush()'), sending.forceFlush()),
+    shutdown: (asked = {}) => {
+      const deadlineMs = deadlineOf(asked, 'shutdown()')
       ending ??= end()
       return within(
-        timeoutMs,
+        deadlineMs,
         ending.catch(() => {}),
       )
     },
   })
+}
+
+function deadlineOf(asked: { timeoutMs?: number }, whose: string): number {
+  assertFields(asked, TIMEOUT, whose)
+  return asked.timeoutMs ?? DEFAULT_DEADLINE_MS
 }
 
 function startSdk(NodeSDK: SdkModule['NodeSDK'], sending: SpanExport, options: StartTracingOptions) {

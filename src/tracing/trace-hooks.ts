@@ -1,10 +1,11 @@
 import { createNoopMeter, metrics, type Span, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
+import { assertFields } from '../internal/expect.ts'
 import { withEvents } from '../spans/event-activities.ts'
 import { lightStarter } from './light/light-tracer.ts'
 import { GenAiMetrics } from './metrics.ts'
-import { resolveTraceOptions, type TraceHooksOptions } from './options.ts'
+import { resolveTraceOptions, TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
 import { currentPlace } from './span-context.ts'
 import { SpanInstrument } from './span-instrument.ts'
 
@@ -16,6 +17,7 @@ import { SpanInstrument } from './span-instrument.ts'
  * dispatcher.use(traceHooks({ tracer: provider.getTracer('my-app'), captureContent: true }))
  */
 export function traceHooks(options: TraceHooksOptions = {}): Plugin {
+  assertFields<TraceHooksOptions>(options, TRACE_FIELDS, 'tracing')
   return tracedBy(options)
 }
 

@@ -1,5 +1,7 @@
 /** Runs for the command line: from the viewer that runs, or, when none does, from the file it left. */
+
 import { existsSync } from 'node:fs'
+import { a, assertFields } from '../internal/expect.ts'
 import { fromColumns, type RowColumns } from './model/columns.ts'
 import { buildConversation } from './model/conversation.ts'
 import type { Conversation } from './model/conversation-items.ts'
@@ -41,6 +43,7 @@ export interface RunSource {
 
 /** @throws when neither a viewer nor its file can be found, saying how to start one. */
 export async function openRunSource(options: RunSourceOptions = {}): Promise<RunSource> {
+  assertFields<RunSourceOptions>(options, { db: a.string, url: a.string }, 'openRunSource')
   if (options.db) return new FileSource(options.db)
   const url = (options.url ?? 'http://127.0.0.1:4318').replace(/\/$/, '')
   if (await isViewer(url)) return new ViewerSource(url)

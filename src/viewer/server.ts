@@ -1,7 +1,9 @@
 /** The local viewer: OTLP receiver, store and page behind one port. */
+
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
@@ -60,6 +62,19 @@ export interface ViewerOptions {
   onNotice?: (message: string) => void
 }
 
+const FIELDS: Fields<ViewerOptions> = {
+  port: a.number(0),
+  host: a.name,
+  db: a.name,
+  allowedHosts: a.strings,
+  maxAgeMs: a.number(0),
+  maxBytes: a.number(0),
+  maxBodyBytes: a.number(0),
+  approvals: a.object,
+  approver: a.name,
+  onNotice: a.function,
+}
+
 export interface Viewer {
   /** The page, without the token: good for reading on this machine. */
   url: string
@@ -86,6 +101,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
  * console.log(viewer.link)
  */
 export async function startViewer(options: ViewerOptions = {}): Promise<Viewer> {
+  assertFields<ViewerOptions>(options, FIELDS, 'startViewer')
   const host = options.host ?? '127.0.0.1'
   const file = options.db ?? defaultDatabaseFile()
   const store = new Store({

@@ -1,3 +1,4 @@
+import { a, assertFields } from '../internal/expect.ts'
 import type { MockCoverage } from '../mock/index.ts'
 
 interface TestCase {
@@ -19,6 +20,7 @@ export class MockCoverageReporter {
   readonly #write: (text: string) => void
 
   constructor(options: { write?: (text: string) => void } = {}) {
+    assertFields(options, { write: a.function }, 'MockCoverageReporter')
     this.#write = options.write ?? ((text) => process.stdout.write(text))
   }
 

@@ -1,7 +1,7 @@
 import type { HumanAction } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { assertKnown } from '../internal/expect.ts'
-import { matchesGlob } from '../internal/glob.ts'
+import { assertGlob, matchesGlob } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import {
   type ExpectedCall,
@@ -63,6 +63,7 @@ export const matchers = {
     options: CalledToolOptions = {},
   ): MatcherResult {
     assertKnown(options, ['args', 'times', 'result', 'outcome', 'agent'], 'toHaveCalledTool')
+    assertGlob(name, 'the tool of toHaveCalledTool()')
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
     const expected = { ...defined({ name, args }), ...more }
@@ -95,6 +96,7 @@ export const matchers = {
 
   toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
     assertKnown(options, ['code', 'reason'], 'toHaveBeenDenied')
+    assertGlob(name, 'the tool of toHaveBeenDenied()')
     const events = eventsOf(received)
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
@@ -118,6 +120,7 @@ export const matchers = {
 
   toHaveAskedHuman(received: ReadableTrajectory, name = '*', options: AskedHumanOptions = {}): MatcherResult {
     assertKnown(options, ['action', 'approver', 'times'], 'toHaveAskedHuman')
+    assertGlob(name, 'the tool of toHaveAskedHuman()')
     const questions = readQuestions(received)
     const { action, approver, times } = options
     const fitting = questions.filter(

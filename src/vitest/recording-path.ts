@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path'
+import { assertKnown } from '../internal/expect.ts'
 import type { RedactRecording, ReplayMode, ToolDeclaration } from '../mock/index.ts'
 
 export interface ReplayFixtureOptions {
@@ -14,8 +15,10 @@ export interface ReplayFixtureOptions {
 export function recordingPath(
   testFile: string,
   testName: string,
-  { folder }: ReplayFixtureOptions = {},
+  options: ReplayFixtureOptions = {},
 ): string {
+  assertKnown(options, ['mode', 'redact', 'tools', 'folder'], 'replay()')
+  const { folder } = options
   const slug = testName.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '')
   return join(folder ?? join(dirname(testFile), '__recordings__'), basename(testFile), `${slug}.json`)
 }

@@ -1,4 +1,4 @@
-import { expected } from '../internal/expect.ts'
+import { assertKnown, expected } from '../internal/expect.ts'
 import { joinFailures, TestKit } from './test-kit.ts'
 
 /** What one of several runs gets: the fixtures, of its own. */
@@ -36,9 +36,11 @@ export function repeatRuns(
 export async function repeatWith(
   runs: number,
   fn: (run: RepeatedRun) => unknown,
-  { concurrency = 1 }: { concurrency?: number } = {},
+  options: { concurrency?: number } = {},
   onRun: (kit: TestKit) => void = () => {},
 ): Promise<RepeatReport> {
+  assertKnown(options, ['concurrency'], 'repeatRuns')
+  const { concurrency = 1 } = options
   for (const [name, value] of Object.entries({ runs, concurrency })) {
     if (Number.isInteger(value) && value >= 1) continue
     throw expected(`\`${name}\` to be a whole number >= 1`, value)

@@ -73,15 +73,14 @@ describe('loadConfig', () => {
 
   it('fills variables in where they are named, in the fields that may hold them', async () => {
     const variable = (name: string) => `$${`{${name}}`}`
-    const text = `gates:\n  - { id: h, type: http, point: onStart, url: "https://${variable('HOST')}/x", secret: "${variable('KEY')}" }\n  - { id: t, type: toolPolicy, deny: ["${variable('HOST')}"] }\n`
+    const text = `gates:\n  - { id: h, type: http, point: onStart, url: "https://${variable('HOST')}/x", secret: "${variable('KEY')}" }\n  - { id: t, type: redact, in: [toolArguments], replacement: "${variable('HOST')}" }\n`
     const { plugin } = await load(
       { 'hookspan.config.yaml': text },
       { env: { HOST: 'guard.example', KEY: 'a long secret' } },
     )
-    expect(
-      await decide(plugin.gates?.filter((gate) => gate.id === 't') ?? [], {}, `$${'{HOST}'}`),
-    ).toMatchObject({
-      state: 'denied',
+    const gates = plugin.gates?.filter((gate) => gate.id === 't') ?? []
+    expect(await decide(gates, { q: 'mara@example.org' }, 'search')).toMatchObject({
+      result: { found: { q: variable('HOST') } },
     })
     await expect(load({ 'hookspan.config.yaml': text }, { env: { HOST: 'x.example' } })).rejects.toThrow(
       /yaml:2: the environment variable KEY is not set/,

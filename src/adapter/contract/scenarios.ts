@@ -3,6 +3,7 @@ import type { Plugin } from '../../dispatcher/index.ts'
 import type { Capability } from '../../dispatcher/run/capabilities.ts'
 import { type Approver, deny, type Gate, mutate, requireApproval } from '../../gates/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import { Recorder, type RunRecord } from './record.ts'
 import type {
   ContractOutcome,
@@ -344,6 +345,14 @@ export async function resumeElsewhere(subject: ContractSubject, saved: string): 
   return JSON.stringify(ran)
 }
 
+const SUBJECT: Fields<ContractSubject> = {
+  name: required(a.name),
+  capabilities: required(a.object),
+  run: required(a.function),
+  readsItself: a.boolean,
+  elsewhere: a.function,
+}
+
 /**
  * What every adapter holds, as tests of whatever runner: each scenario states the spans, the hooks and what the model was
  * told. What an adapter says it cannot do is asked for as well, and must be refused without the tool being run.
@@ -352,6 +361,7 @@ export async function resumeElsewhere(subject: ContractSubject, saved: string): 
  * for (const { name, run } of adapterContract(subject)) it(name, run)
  */
 export function adapterContract(subject: ContractSubject): ContractScenario[] {
+  assertFields<ContractSubject>(subject, SUBJECT, 'adapterContract')
   return SCENARIOS.map(([name, needs, hold, asked]) => ({
     name,
     needs,

@@ -3,6 +3,7 @@ import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { replace, watchPromise } from './api-promise.ts'
@@ -29,6 +30,13 @@ export interface ObserveOptions {
   provider?: string
 }
 
+const FIELDS: Fields<ObserveOptions> = {
+  dispatcher: a.value,
+  operation: a.object,
+  agentName: a.string,
+  provider: a.name,
+}
+
 const CALL = Symbol('hookspan.call')
 const DONE = 'observe-client:done'
 const FAILED = 'observe-client:failed'
@@ -48,6 +56,7 @@ export function observeClient<C extends object>(client: C, options: ObserveOptio
       `${kind.observer} needs a \`dispatcher\`: new HookDispatcher().`,
     )
   }
+  assertFields<ObserveOptions>(options, FIELDS, kind.observer)
   if (!canObserve(client, kind)) return client
   const before = observed.get(client)
   if (before !== undefined && before.dispatcher !== options.dispatcher) {

@@ -1,6 +1,7 @@
 import type { ChainResult } from '../../gates/chain.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import type { AgentEnd, ResumedSpan } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -19,6 +20,13 @@ export interface CallAgentInit {
   /** True when the agent runs elsewhere, so that this side shows the call as its own span. @default false */
   remote?: boolean
 }
+
+const AGENT_CALL_KEYS = keysOf<CallAgentInit>({
+  agentName: true,
+  agentId: true,
+  instruction: true,
+  remote: true,
+})
 
 /** What an agent is to be run with. */
 export interface CalledAgent {
@@ -55,6 +63,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   constructor(core: OperationCore, site: CallSite, init: CallAgentInit, taken?: WaitingCall) {
     const asked: unknown = init?.instruction
     if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
+    assertKeys(init, AGENT_CALL_KEYS, 'an agent call', 'INVALID_CALL')
     const { agentName, instruction, remote = false } = init
     const agentId = init.agentId ?? agentName ?? 'agent'
     const waited = taken ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')

@@ -1,5 +1,5 @@
-import type { HumanInterventionInit } from '../humans/human-intervention.ts'
-import { HumanIntervention } from '../humans/human-intervention.ts'
+import { assertKeys } from '../../internal/expect.ts'
+import { HUMAN_KEYS, HumanIntervention, type HumanInterventionInit } from '../humans/human-intervention.ts'
 import type { OpenedCall } from '../run/bracket.ts'
 import { currentPlace } from '../run/current.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
@@ -118,9 +118,10 @@ export class CallMaker {
    * A human is asked by the runtime itself, not by a gate: `answered()` tells what came of it, `park()` that the
    * answer will come to another process.
    *
-   * @throws HookspanError `OPERATION_ENDED`, `RUN_DENIED`.
+   * @throws HookspanError `INVALID_CALL`, `OPERATION_ENDED`, `RUN_DENIED`.
    */
   openHumanIntervention(init: HumanInterventionInit): HumanIntervention {
+    assertKeys(init, HUMAN_KEYS, 'a human intervention', 'INVALID_CALL')
     this.#core.assertRunning()
     return this.opened(new HumanIntervention(this.#core, this.#site, init))
   }

@@ -1,4 +1,5 @@
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 import type { CompactEnd } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
@@ -11,6 +12,8 @@ export interface CompactInit {
   /** Tokens before. */
   tokenCount: number
 }
+
+const COMPACT_KEYS = keysOf<CompactInit>({ messageCount: true, tokenCount: true })
 
 /** What the compaction reports; a runtime may return more and gets it back whole. */
 export interface CompactResult {
@@ -33,6 +36,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
       const count: unknown = init?.[name]
       if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
     }
+    assertKeys(init, COMPACT_KEYS, 'a compaction', 'INVALID_CALL')
     const { messageCount, tokenCount } = init
     const callKey = core.nextCallKey()
     super(core, site, { kind: 'compact', callKey, messageCount, tokenCount })

@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 
 /** A model call that a runtime is about to make. */
@@ -16,6 +17,43 @@ export interface LlmCallInit<R = unknown> {
   read?: (reply: R) => LlmReading
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
   standIn?: (message: LlmResponse) => R
+}
+
+const NAMES = keysOf<LlmCallInit>({
+  model: true,
+  operationName: true,
+  provider: true,
+  request: true,
+  serverAddress: true,
+  serverPort: true,
+  read: true,
+  standIn: true,
+})
+
+/**
+ * A switch, and not a look into a set, which would cost each call some 30 nanoseconds. A field that is in neither does
+ * not compile.
+ */
+function isKnown(name: keyof LlmCallInit): boolean {
+  switch (name) {
+    case 'model':
+    case 'operationName':
+    case 'provider':
+    case 'request':
+    case 'serverAddress':
+    case 'serverPort':
+    case 'read':
+    case 'standIn':
+      return true
+    default:
+      name satisfies never
+      return false
+  }
+}
+
+/** @throws HookspanError `INVALID_CALL` for a key that there is not. */
+export function assertLlmCallKeys(init: object): void {
+  for (const key in init) if (!isKnown(key as never)) assertKeys(init, NAMES, 'a model call', 'INVALID_CALL')
 }
 
 /** What the function that asks the model gets beside the request. */

@@ -12,7 +12,7 @@ import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
 import { decide } from './decide.ts'
-import type { LlmCallInit, LlmFunction } from './llm-call-init.ts'
+import { assertLlmCallKeys, type LlmCallInit, type LlmFunction } from './llm-call-init.ts'
 import { ToldLlmCall } from './told-llm-call.ts'
 
 /**
@@ -58,6 +58,7 @@ export function assertCall(init: { readonly model: unknown } | undefined, fn: un
   }
   if (typeof fn !== 'function')
     throw invalidCall('fn', 'a model call', 'the function that asks the model', fn)
+  assertLlmCallKeys(init as object)
 }
 
 /** Whether nothing decides on a call, waits for it or may abort it. */

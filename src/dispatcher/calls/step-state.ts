@@ -1,4 +1,5 @@
 import type { EventInit, TokenUsage } from '../../hooks/index.ts'
+import { keysOf } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
@@ -13,6 +14,8 @@ export interface StepReport {
   content?: string
   reasoning?: string
 }
+
+export const REPORT_KEYS = keysOf<StepReport>({ shouldContinue: true, content: true, reasoning: true })
 
 /** What a step collects for its `afterStep`. */
 export class StepState implements CallSite {

@@ -1,5 +1,6 @@
 import { isRefusal } from '../../gates/chain.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 import type { StepEnd } from '../plugins/instrument.ts'
 import { Bracket, type OpenedCall } from '../run/bracket.ts'
 import { runAt } from '../run/current.ts'
@@ -7,13 +8,15 @@ import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { SavedStep } from '../run/parked.ts'
 import { CallMaker } from './call-maker.ts'
 import { decide } from './decide.ts'
-import { type StepReport, StepState } from './step-state.ts'
+import { REPORT_KEYS, type StepReport, StepState } from './step-state.ts'
 
 export interface StepInit {
   stepType?: string
   /** The runtime's own count, where it has one. @default one more than the step before */
   stepIndex?: number
 }
+
+export const STEP_KEYS = keysOf<StepInit>({ stepType: true, stepIndex: true })
 
 /** A turn of the loop between its two hooks. */
 class StepRun extends Bracket<StepEnd> {
@@ -86,8 +89,9 @@ export class Step extends CallMaker {
     this.stepIndex = run.state.stepIndex
   }
 
-  /** Adds to what `afterStep` tells. */
+  /** Adds to what `afterStep` tells. @throws HookspanError `INVALID_CALL` for a field that it does not tell. */
   report(report: StepReport): void {
+    assertKeys(report, REPORT_KEYS, 'the report of a step', 'INVALID_CALL')
     Object.assign(this.#run.state.report, report)
   }
 

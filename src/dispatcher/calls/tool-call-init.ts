@@ -1,4 +1,5 @@
 import type { ToolSource } from '../../hooks/index.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 
 /** A tool call that a runtime is about to make. */
 export interface ToolCallInit<A = unknown> {
@@ -24,6 +25,47 @@ export interface ToolCallInit<A = unknown> {
   idempotent?: boolean
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
+}
+
+const NAMES = keysOf<ToolCallInit>({
+  toolCallId: true,
+  identifier: true,
+  apiName: true,
+  args: true,
+  source: true,
+  description: true,
+  inputSchema: true,
+  outputSchema: true,
+  idempotent: true,
+  onProgress: true,
+})
+
+/**
+ * A switch, and not a look into a set, which would cost each call some 30 nanoseconds. A field that is in neither does
+ * not compile.
+ */
+function isKnown(name: keyof ToolCallInit): boolean {
+  switch (name) {
+    case 'toolCallId':
+    case 'identifier':
+    case 'apiName':
+    case 'args':
+    case 'source':
+    case 'description':
+    case 'inputSchema':
+    case 'outputSchema':
+    case 'idempotent':
+    case 'onProgress':
+      return true
+    default:
+      name satisfies never
+      return false
+  }
+}
+
+/** @throws HookspanError `INVALID_CALL` for a key that there is not. */
+export function assertToolCallKeys(init: object): void {
+  for (const key in init) if (!isKnown(key as never)) assertKeys(init, NAMES, 'a tool call', 'INVALID_CALL')
 }
 
 /** What the tool's function gets beside its arguments. */

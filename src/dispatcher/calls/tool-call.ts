@@ -18,7 +18,12 @@ import { askPlugged } from './ask-plugged.ts'
 import { decide } from './decide.ts'
 import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended } from './suspended.ts'
-import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
+import {
+  assertToolCallKeys,
+  type ToolCallInit,
+  type ToolFunction,
+  type ToolRunContext,
+} from './tool-call-init.ts'
 import {
   erroredEnding,
   type MockOrigin,
@@ -73,6 +78,7 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
     if (typeof apiName !== 'string' || apiName === '') {
       throw invalidCall('apiName', 'a tool call', 'a non-empty string', apiName)
     }
+    assertToolCallKeys(init)
     const waited = resumed ?? core.takeWaiting(init.toolCallId, apiName)
     const callKey = waited?.callKey ?? core.nextCallKey()
     const call: ToolCallContext = {
@@ -293,7 +299,8 @@ export class ToolCallRun<A, R> extends Bracket<ToolEnd, CallSite> {
         true,
       )
     }
-    return this.#gateResult(returnedEnding('mocked', this.#call.toolCallId, new ToolResult(mock) as R))
+    const result = new ToolResult('delayMs' in mock ? withoutDelay(mock) : mock)
+    return this.#gateResult(returnedEnding('mocked', this.#call.toolCallId, result as R))
   }
 
   async #real(
@@ -407,4 +414,8 @@ function activityOf(call: ToolCallContext): Activity {
     return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex }
   }
   return { kind, callKey, identifier, source, apiName, args, toolCallId, callIndex, description }
+}
+
+function withoutDelay<M extends ToolMock>({ delayMs: _waited, ...mock }: M): Omit<M, 'delayMs'> {
+  return mock
 }

@@ -1,5 +1,6 @@
 import type { ApprovalRequest } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { assertKeys } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 
 /** A tool message of the chat completions API; other APIs take `tool_call_id` and `content` apart. */
@@ -28,6 +29,8 @@ export type ToolOutcome<R = unknown> =
   /** The approver parked the run: end it with `op.park()`, and resume it once the request is answered. */
   | ({ readonly state: 'waiting'; readonly request?: ApprovalRequest } & ToMessage)
 
+const RESULT_KEYS: ReadonlySet<string> = new Set(['content', 'success', 'data'])
+
 /**
  * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
  * tool, or give the same fields to `event.mock()`.
@@ -40,7 +43,9 @@ export class ToolResult<R = unknown> {
   /** What the caller gets as the result; the content when absent. */
   readonly data: R | string
 
+  /** @throws HookspanError `INVALID_OPTION` for a field that it does not have. */
   constructor(fields: { content: string; success?: boolean; data?: R }) {
+    assertKeys(fields, RESULT_KEYS, 'a ToolResult', 'INVALID_OPTION')
     this.content = fields.content
     this.success = fields.success ?? true
     this.data = Object.hasOwn(fields, 'data') ? (fields.data as R) : fields.content

@@ -1,5 +1,6 @@
 import type { ToolMock } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { assertKeys } from '../../internal/expect.ts'
 
 /** Where the handlers of one `beforeToolCall` put their mock. */
 export class MockSlot {
@@ -48,9 +49,12 @@ export class MockSlot {
   }
 }
 
+const MOCK_KEYS: ReadonlySet<string> = new Set(['content', 'success', 'data', 'error', 'delayMs'])
+
 /** @throws HookspanError `MOCK_INVALID` naming the value. */
 export function assertToolMock(value: unknown): asserts value is ToolMock {
   if (typeof value === 'object' && value !== null) {
+    assertKeys(value, MOCK_KEYS, 'event.mock()', 'MOCK_INVALID')
     const { content, success, delayMs } = value as Record<string, unknown>
     const hasError = Object.hasOwn(value, 'error')
     const delayOk = delayMs === undefined || (typeof delayMs === 'number' && delayMs >= 0)

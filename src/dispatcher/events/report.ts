@@ -39,8 +39,8 @@ export interface ApprovalMessage {
 
 /** Why a hook or a plugin did not do its work. The agent is not affected by any of these. */
 export interface HookFailure {
-  readonly kind: 'failed' | 'timed_out' | 'dropped' | 'instrument'
-  /** The hook's id, or the plugin's name for `instrument`. */
+  readonly kind: 'failed' | 'timed_out' | 'dropped' | 'instrument' | 'unmatched'
+  /** The hook's id; the plugin's name for `instrument`; the gate's or hook's for `unmatched`: a pattern of it that no tool has. */
   readonly hookId: string
   readonly hookType?: AnyHookType
   readonly operationId?: string
@@ -71,6 +71,7 @@ export class Reporter {
   readonly counters: Counters = { dispatched: 0, delivered: 0, failed: 0, timedOut: 0, dropped: 0 }
   readonly #onHookError: (failure: HookFailure) => void
   readonly #warned = new Set<string>()
+  readonly #unmatched = new Set<string>()
 
   constructor(onHookError?: (failure: HookFailure) => void) {
     this.#onHookError = onHookError ?? ((failure) => this.#warnOnce(failure))
@@ -88,27 +89,41 @@ export class Reporter {
   failure(failure: Omit<HookFailure, 'message'>): void {
     if (failure.kind === 'timed_out') this.counters.timedOut++
     else if (failure.kind !== 'dropped') this.counters.failed++
+    this.#tell({ ...failure, message: sentence(failure) })
+  }
+
+  #tell(failure: HookFailure): void {
     const warn = (error: unknown) =>
       this.#warnOnce({
         ...failure,
+        kind: 'failed',
         hookId: 'onHookError',
         message: `onHookError threw: ${errorMessage(error)}.`,
       })
     try {
-      const told: unknown = this.#onHookError({ ...failure, message: sentence(failure) })
+      const told: unknown = this.#onHookError(failure)
       if (told !== undefined && isThenable(told)) new Promise((resolve) => resolve(told)).catch(warn)
     } catch (error) {
       warn(error)
     }
   }
 
+  /** Tells of patterns that match none of a run's tools, once for each id and list of patterns. */
+  unmatched(hookId: string, patterns: readonly string[], message: string): void {
+    const key = JSON.stringify([hookId, ...patterns])
+    if (this.#unmatched.has(key) || this.#unmatched.size >= MAX_WARNED_IDS) return
+    this.#unmatched.add(key)
+    this.#tell({ kind: 'unmatched', hookId, message })
+  }
+
   #warnOnce(failure: HookFailure): void {
-    if (this.#warned.has(failure.hookId) || this.#warned.size >= MAX_WARNED_IDS) return
-    this.#warned.add(failure.hookId)
+    const more = 'Further failures of it are counted in stats() and not repeated here.'
+    if (failure.kind !== 'unmatched') {
+      if (this.#warned.has(failure.hookId) || this.#warned.size >= MAX_WARNED_IDS) return
+      this.#warned.add(failure.hookId)
+    }
     try {
-      console.warn(
-        `[hookspan] ${failure.message} Further failures of it are counted in stats() and not repeated here.`,
-      )
+      console.warn(`[hookspan] ${failure.message}${failure.kind === 'unmatched' ? '' : ` ${more}`}`)
     } catch {
       // A console that throws must not reach the agent.
     }

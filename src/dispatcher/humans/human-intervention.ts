@@ -1,5 +1,6 @@
 import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { assertKeys, keysOf } from '../../internal/expect.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
@@ -14,6 +15,13 @@ export interface HumanInterventionInit {
   expiresAt?: number
 }
 
+export const HUMAN_KEYS = keysOf<HumanInterventionInit>({
+  pendingTools: true,
+  instructions: true,
+  requestId: true,
+  expiresAt: true,
+})
+
 /** What came of it. */
 export interface HumanAnswer {
   readonly action: HumanAction
@@ -27,6 +35,15 @@ export interface HumanAnswer {
   /** Asking itself failed. */
   readonly error?: unknown
 }
+
+const ANSWER_KEYS = keysOf<HumanAnswer>({
+  action: true,
+  approver: true,
+  reason: true,
+  stop: true,
+  code: true,
+  error: true,
+})
 
 /** A human is asked: told when it begins, and once more when it is over. */
 export class HumanIntervention extends Bracket<HumanEnd> {
@@ -59,6 +76,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
 
   /** Tells the answer. False when its end has been told already. */
   answered(answer: HumanAnswer): boolean {
+    assertKeys(answer, ANSWER_KEYS, "a human's answer", 'INVALID_CALL')
     if (!this.claim()) return false
     this.close(this.#told(answer))
     return true

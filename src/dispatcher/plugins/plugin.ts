@@ -1,3 +1,4 @@
+import { assertApprover } from '../../gates/approver.ts'
 import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import { assertHooks } from '../../hooks/agent-hook.ts'
@@ -35,6 +36,12 @@ const FIELDS: Fields<Plugin> = {
   attached: a.function,
 }
 
+const INSTRUMENT: Fields<Instrument> = {
+  start: required(a.function),
+  onEvent: a.function,
+  onRelease: a.function,
+}
+
 /** @throws HookspanError `INVALID_PLUGIN`, `INVALID_HOOK` or `INVALID_GATE`. */
 export function assertPlugin(plugin: unknown): asserts plugin is Plugin {
   if (typeof plugin !== 'object' || plugin === null) {
@@ -45,10 +52,8 @@ export function assertPlugin(plugin: unknown): asserts plugin is Plugin {
   assertFields<Plugin>(plugin, FIELDS, whose, 'INVALID_PLUGIN')
   if (hooks !== undefined) assertHooks(hooks, whose)
   if (gates !== undefined) assertGates(gates)
-  if (approver !== undefined && typeof approver?.requestApproval !== 'function') {
-    throw expected(`the approver of ${whose} to have requestApproval()`, approver, 'INVALID_PLUGIN')
-  }
-  if (instrument !== undefined && typeof instrument?.start !== 'function') {
-    throw expected(`the instrument of ${whose} to have start()`, instrument, 'INVALID_PLUGIN')
+  if (approver !== undefined) assertApprover(approver, whose, 'INVALID_PLUGIN')
+  if (instrument !== undefined) {
+    assertFields<Instrument>(instrument, INSTRUMENT, `the instrument of ${whose}`, 'INVALID_PLUGIN')
   }
 }

@@ -1,14 +1,16 @@
+import { assertApprover } from '../../gates/approver.ts'
 import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import type { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, expected, type Fields, shape } from '../../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, shape } from '../../internal/expect.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { type AdapterInfo, assertAdapter } from './capabilities.ts'
 import type { ParkedOperation } from './parked.ts'
 import type { RunTree } from './run-tree.ts'
+import type { RunTool } from './unmatched.ts'
 
 /**
  * The caller of a sub-agent, as it is handed to the child's `startOperation({ parent })`. In another process only
@@ -69,6 +71,11 @@ export interface OperationInit {
   hooks?: AgentHook[]
   /** Decide on this operation and, inherited, on its sub-agents. */
   gates?: Gate[]
+  /**
+   * The tools that the run has, its sub-agents' included, where the runtime knows them: a pattern of a gate or a hook
+   * that matches none of them is reported once, as `unmatched`.
+   */
+  tools?: readonly RunTool[]
   /** Asked when a gate answers `requireApproval`, here and in sub-agents; else the dispatcher's is. */
   approver?: Approver
   /** Aborting it aborts the tools and model calls in flight. */
@@ -100,6 +107,7 @@ const FIELDS: Fields<OperationInit> = {
   traceparent: a.value,
   hooks: a.value,
   gates: a.value,
+  tools: a.list,
   approver: a.value,
   signal: a.signal,
   priceOf: a.function,
@@ -112,6 +120,8 @@ const FIELDS: Fields<OperationInit> = {
   ),
 }
 
+const TOOL: Fields<RunTool> = { name: required(a.name), identifier: a.name }
+
 /** @throws HookspanError `INVALID_OPTION`, or `INVALID_GATE`: a guard that is misspelt must not be missing. */
 export function assertOperationInit(init: OperationInit): void {
   if (typeof init !== 'object' || init === null) {
@@ -119,6 +129,8 @@ export function assertOperationInit(init: OperationInit): void {
   }
   assertFields<OperationInit>(init, FIELDS, 'the operation')
   if (init.gates !== undefined) assertGates(init.gates)
+  for (const tool of init.tools ?? []) assertFields<RunTool>(tool, TOOL, 'a tool of the operation')
+  if (init.approver !== undefined) assertApprover(init.approver, 'the operation', 'INVALID_OPTION')
   if (init.adapter !== undefined) assertAdapter(init.adapter)
 }
 

@@ -1,5 +1,6 @@
 import { HookspanError } from '../../internal/errors.ts'
-import { expected as wrong } from '../../internal/expect.ts'
+import { a, assertFields, expected as wrong } from '../../internal/expect.ts'
+import { assertGlob } from '../../internal/glob.ts'
 import type { Condition } from '../rules/definition.ts'
 
 export type HumanReply =
@@ -25,6 +26,7 @@ export class HumanAnswer {
     if (typeof tool !== 'string' || tool === '') {
       throw wrong(`human() to get a tool's name`, tool)
     }
+    assertGlob(tool, 'the tool of human()')
     const once = { times: 1, approver: 'scripted human', delayMs: 0 }
     this.#definition = { tool, condition: undefined, reply: undefined, ...once }
   }
@@ -47,8 +49,9 @@ export class HumanAnswer {
   }
 
   /** The model is told the reason; with `stop` the run ends. */
-  rejects(reason: string, { stop = false }: { stop?: boolean } = {}): this {
-    return this.#reply({ kind: 'reject', reason, stop })
+  rejects(reason: string, options: { stop?: boolean } = {}): this {
+    assertFields(options, { stop: a.boolean }, `${this}.rejects()`)
+    return this.#reply({ kind: 'reject', reason, stop: options.stop ?? false })
   }
 
   /** Approves other arguments: these, or what a function makes of those that were shown. */

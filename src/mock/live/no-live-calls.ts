@@ -1,6 +1,7 @@
 import { addToolGuard, currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { GLOB_LIST, matchesGlob } from '../../internal/glob.ts'
 import { Failures } from '../failures.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { addNetworkGuard } from './network-guard.ts'
@@ -14,6 +15,8 @@ export interface NoLiveCallsOptions {
     tools?: readonly string[]
   }
 }
+
+const ALLOW: Fields<NonNullable<NoLiveCallsOptions['allow']>> = { hosts: a.strings, tools: GLOB_LIST }
 
 /** Refuses live calls until it is disposed. */
 export interface LiveCallGuard extends Disposable {
@@ -37,7 +40,10 @@ export interface LiveCallGuard extends Disposable {
  * @example
  * using _ = noLiveCalls({ allow: { hosts: ['127.0.0.1:4318'] } })
  */
-export function noLiveCalls({ allow = {} }: NoLiveCallsOptions = {}): LiveCallGuard {
+export function noLiveCalls(options: NoLiveCallsOptions = {}): LiveCallGuard {
+  assertFields<NoLiveCallsOptions>(options, { allow: a.object }, 'noLiveCalls')
+  const { allow = {} } = options
+  assertFields<NonNullable<NoLiveCallsOptions['allow']>>(allow, ALLOW, '`allow` of noLiveCalls')
   const { hosts = [], tools = [] } = allow
   const failures = new Failures()
   const live = (message: string) => failures.add(new HookspanError('LIVE_CALL', message))

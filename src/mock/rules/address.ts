@@ -1,6 +1,6 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
 import { expected } from '../../internal/expect.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { assertGlob, matchesGlob } from '../../internal/glob.ts'
 
 /** Which tool a rule is for: `search`, `github/create_*`, `researcher > search`, `support > researcher > search`. */
 export interface Address {
@@ -20,6 +20,7 @@ export function parseAddress(text: unknown): Address {
   if (tool === undefined || parts.includes('')) {
     throw expected(`mock() to get a tool's name, or a path like "researcher > search"`, text)
   }
+  assertGlob(tool, 'the tool of mock()')
   return { text: parts.join(' > '), agents: parts.slice(0, -1), tool, literal: !/[*?]/.test(tool) }
 }
 

@@ -1,5 +1,5 @@
 import { HookspanError } from '../../internal/errors.ts'
-import { expected as wrong } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, expected as wrong } from '../../internal/expect.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 import { isMatcher } from '../match/matcher.ts'
 import { schema } from '../match/matchers.ts'
@@ -7,6 +7,8 @@ import { parseAddress } from './address.ts'
 import type { Answer, MockFunction, StreamEnd } from './answer.ts'
 import type { Condition, RuleDefinition } from './definition.ts'
 import type { MockedCall } from './mocked-call.ts'
+
+const STREAM_END: Fields<StreamEnd> = { returns: a.value, throws: a.value, intervalMs: a.value }
 
 /**
  * What a tool is to answer, built by chained calls. A rule holds no state: the same one may be used in many tests.
@@ -83,6 +85,7 @@ export class MockRule {
 
   /** The tool gives partial results before it ends; they reach the runtime's `onProgress`. */
   streams(chunks: readonly unknown[], end: StreamEnd = {}): this {
+    assertFields<StreamEnd>(end, STREAM_END, `${this}.streams()`)
     checkMs(end.intervalMs ?? 0, 'intervalMs')
     return this.#answer({ kind: 'stream', chunks: [...chunks], end })
   }

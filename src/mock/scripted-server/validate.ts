@@ -1,16 +1,53 @@
+import { didYouMean, keysOf } from '../../internal/expect.ts'
 import { ScriptError } from './script-error.ts'
-import type { ScriptedStep, ScriptOptions } from './types.ts'
+import type {
+  ScriptedError,
+  ScriptedReply,
+  ScriptedStep,
+  ScriptedToolCall,
+  ScriptedUsage,
+  ScriptOptions,
+} from './types.ts'
 
-const STEP_KEYS = new Set([
-  ...['content', 'reasoning', 'toolCalls', 'usage', 'finishReason', 'model', 'id', 'error', 'raw'],
-  ...['cutAfterChunks', 'latencyMs', 'chunkDelayMs', 'toolCallOrder'],
-])
-const USAGE_KEYS = new Set([
-  ...['inputTokens', 'outputTokens', 'cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
-])
+const OPTION_KEYS = keysOf<ScriptOptions>({
+  steps: true,
+  respond: true,
+  latencyMs: true,
+  recordRequests: true,
+})
+export const STEP_KEYS = keysOf<ScriptedStep>({
+  ...{
+    content: true,
+    reasoning: true,
+    toolCalls: true,
+    usage: true,
+    finishReason: true,
+    model: true,
+    id: true,
+  },
+  ...{
+    error: true,
+    raw: true,
+    cutAfterChunks: true,
+    latencyMs: true,
+    chunkDelayMs: true,
+    toolCallOrder: true,
+  },
+})
+const CALL_KEYS = keysOf<ScriptedToolCall>({ id: true, name: true, arguments: true })
+const USAGE_KEYS = keysOf<ScriptedUsage>({
+  ...{ inputTokens: true, outputTokens: true, cachedInputTokens: true },
+  ...{ cacheCreationInputTokens: true, reasoningTokens: true },
+})
+const ERROR_KEYS = keysOf<ScriptedError>({
+  ...{ status: true, message: true, code: true, type: true, retryAfterMs: true },
+})
+const RAW_KEYS = keysOf<ScriptedReply>({ body: true, status: true, contentType: true })
 
 /** @throws ScriptError naming the value, so that a misspelt step fails where it is written. */
-export function checkOptions({ steps, respond, latencyMs }: ScriptOptions): void {
+export function checkOptions(options: ScriptOptions): void {
+  checkKeys(options, OPTION_KEYS, 'the options of a script')
+  const { steps, respond, latencyMs } = options
   if ((steps === undefined) === (respond === undefined)) {
     throw invalid(`Expected either \`steps\` or \`respond\`, got ${steps ? 'both' : 'neither'}`)
   }
@@ -30,21 +67,20 @@ export function checkOptions({ steps, respond, latencyMs }: ScriptOptions): void
 export function checkStep(step: ScriptedStep, where: string): void {
   if (typeof step !== 'object' || step === null)
     throw invalid(`Expected ${where} to be an object, got ${show(step)}`)
-  for (const key of Object.keys(step)) {
-    if (!STEP_KEYS.has(key)) {
-      throw invalid(`Unknown key \`${key}\` in ${where}. A step has: ${[...STEP_KEYS].join(', ')}`)
-    }
-  }
+  checkKeys(step, STEP_KEYS, where)
+  checkKeys(step.usage, USAGE_KEYS, `${where}.usage`)
+  checkKeys(step.error, ERROR_KEYS, `${where}.error`)
+  checkKeys(step.raw, RAW_KEYS, `${where}.raw`)
   if (step.content !== undefined && step.content !== null && typeof step.content !== 'string') {
     throw invalid(`Expected ${where}.content to be a string or null, got ${show(step.content)}`)
   }
   step.toolCalls?.forEach((call, index) => {
+    checkKeys(call, CALL_KEYS, `${where}.toolCalls[${index}]`)
     if (typeof call?.name !== 'string' || call.name === '') {
       throw invalid(`Expected ${where}.toolCalls[${index}].name to be a name, got ${show(call?.name)}`)
     }
   })
   for (const [key, value] of Object.entries(step.usage ?? {})) {
-    if (!USAGE_KEYS.has(key)) throw invalid(`Unknown key \`${key}\` in ${where}.usage`)
     checkCount(value, `${where}.usage.${key}`)
   }
   const { status } = step.error ?? { status: 500 }
@@ -58,6 +94,15 @@ export function checkStep(step: ScriptedStep, where: string): void {
   checkCount(step.latencyMs, `${where}.latencyMs`)
   checkCount(step.chunkDelayMs, `${where}.chunkDelayMs`)
   checkCount(step.cutAfterChunks, `${where}.cutAfterChunks`)
+}
+
+/** @throws ScriptError naming the key, and the nearest that there is. */
+export function checkKeys(given: object | undefined, known: ReadonlySet<string>, where: string): void {
+  for (const key of Object.keys(given ?? {})) {
+    if (known.has(key)) continue
+    const hint = didYouMean(key, known)
+    throw invalid(`Unknown key \`${key}\` in ${where}.${hint} Known: ${[...known].join(', ')}`)
+  }
 }
 
 function checkCount(value: unknown, where: string): void {

@@ -1,4 +1,5 @@
 import { assertKnown, expected as wrong } from '../../internal/expect.ts'
+import { GLOB, GLOB_LIST } from '../../internal/glob.ts'
 import type { ExpectedCall, TrajectoryOptions, TrajectoryOutcome } from './types.ts'
 
 const MODES = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
@@ -44,11 +45,15 @@ export function assertTrajectoryOptions(options: TrajectoryOptions): void {
   if (typeof args === 'function') throw wrong(`\`args\` to be one of ${ARGS_MODES.join(', ')}`, args)
   assertArgsMode(args, '`args`')
   for (const [tool, each] of Object.entries(argsByTool ?? {})) assertArgsMode(each, `argsByTool.${tool}`)
-  const globs = forbidden === undefined || (Array.isArray(forbidden) && forbidden.every(isText))
-  if (!globs) throw wrong("`forbidden` to be a list of tools' names or globs", forbidden)
+  if (forbidden !== undefined && !GLOB_LIST.fits(forbidden)) {
+    throw wrong(`\`forbidden\` to be ${GLOB_LIST.words}`, forbidden)
+  }
   const limits = typeof maxCalls === 'object' && maxCalls !== null ? Object.values(maxCalls) : [maxCalls ?? 0]
   if (!limits.every((most) => typeof most === 'number' && most >= 0)) {
     throw wrong('`maxCalls` to be a number >= 0, or such numbers by tool', maxCalls)
+  }
+  for (const glob of typeof maxCalls === 'object' ? Object.keys(maxCalls) : []) {
+    if (!GLOB.fits(glob)) throw wrong(`each name in \`maxCalls\` to be ${GLOB.words}`, glob)
   }
   if (minScore !== undefined && !(typeof minScore === 'number' && minScore >= 0 && minScore <= 1)) {
     throw wrong('`minScore` to be a number from 0 to 1', minScore)
@@ -59,5 +64,3 @@ function assertArgsMode(mode: unknown, where: string): void {
   if (mode === undefined || typeof mode === 'function' || ARGS_MODES.includes(mode as never)) return
   throw wrong(`${where} to be one of ${ARGS_MODES.join(', ')}, or a function`, mode)
 }
-
-const isText = (value: unknown) => typeof value === 'string' && value !== ''

@@ -4,8 +4,8 @@ import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
+import { didYouMean } from '../../internal/expect.ts'
 import { WEBHOOK_FIELDS } from '../../internal/http/webhook-sender.ts'
-import { nearestName } from '../../internal/nearest-name.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { webhookHook } from '../webhook-hook.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
@@ -171,8 +171,7 @@ function assertFields(
 }
 
 function unknown(what: string, name: unknown, known: readonly string[]): string {
-  const near = typeof name === 'string' ? nearestName(name, known) : undefined
-  const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+  const hint = typeof name === 'string' ? didYouMean(name, known, '"') : ''
   return `unknown ${what} ${describeValue(name)}.${hint} Known: ${known.join(', ')}.`
 }
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { lilconfig } from 'lilconfig'
 import type { Plugin } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
-import { nearestName } from '../../internal/nearest-name.ts'
+import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { buildLayer } from './build.ts'
 import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
@@ -25,6 +25,16 @@ export interface LoadConfigOptions {
   /** @default process.env */
   env?: Readonly<Record<string, string | undefined>>
 }
+
+export const LOAD_FIELDS: Fields<LoadConfigOptions> = {
+  cwd: a.string,
+  file: a.string,
+  userFile: shape('a path, or false', (value) => value === false || typeof value === 'string'),
+  run: a.object,
+  gateTypes: a.object,
+  env: a.object,
+}
+const GATE_TYPE: Fields<GateType> = { options: required(a.strings), create: required(a.function) }
 
 export interface LoadedConfig {
   /** The files that were read, the lowest layer first. */
@@ -49,7 +59,11 @@ const MODULES = ['.ts', '.mts', '.js', '.mjs']
  * dispatcher.use(plugin)
  */
 export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
+  assertFields<LoadConfigOptions>(options, LOAD_FIELDS, 'loadConfig')
   const { gateTypes = {}, env = process.env } = options
+  for (const [name, type] of Object.entries(gateTypes)) {
+    assertFields<GateType>(type, GATE_TYPE, `gate type "${name}"`)
+  }
   const sources: [LayerName, ConfigSource][] = []
   const user = options.userFile === false ? undefined : await read(await userFile(options, env))
   if (user !== undefined) sources.push(['user', user])
@@ -86,13 +100,8 @@ function overlay(
   const known = [...below, ...own].map(({ id }) => id)
   for (const [index, id] of disable.entries()) {
     if (known.includes(id)) continue
-    const near = nearestName(id, known)
-    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    throw configError(
-      source.file,
-      source.lineOf(['disable', index]),
-      `there is no entry "${id}" to disable.${hint}`,
-    )
+    const message = `there is no entry "${id}" to disable.${didYouMean(id, known, '"')}`
+    throw configError(source.file, source.lineOf(['disable', index]), message)
   }
   const replaced = new Set(own.map(({ id }) => id))
   return [

@@ -2,7 +2,8 @@ import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { LOAD_FIELDS, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 import { configError } from './source.ts'
 
 export interface UseConfigOptions extends LoadConfigOptions {
@@ -11,6 +12,13 @@ export interface UseConfigOptions extends LoadConfigOptions {
   /** Told of a reload that failed. @default console.warn */
   onError?: (error: unknown) => void
   onReload?: (config: LoadedConfig) => void
+}
+
+const FIELDS: Fields<UseConfigOptions> = {
+  ...LOAD_FIELDS,
+  watch: a.boolean,
+  onError: a.function,
+  onReload: a.function,
 }
 
 export interface ConfigInUse extends Disposable {
@@ -31,27 +39,28 @@ export async function useConfig(
   dispatcher: HookDispatcher,
   options: UseConfigOptions = {},
 ): Promise<ConfigInUse> {
+  assertFields<UseConfigOptions>(options, FIELDS, 'useConfig')
+  const { watch: watches, onError, onReload, ...load } = options
   const report =
-    options.onError ??
-    ((error) => console.warn(`[hookspan] the config was not reloaded: ${errorMessage(error)}`))
-  let current = await loadConfig(options)
+    onError ?? ((error) => console.warn(`[hookspan] the config was not reloaded: ${errorMessage(error)}`))
+  let current = await loadConfig(load)
   let used = current.plugin
   let inUse = dispatcher.use(used)
   const watchers: FSWatcher[] = []
   let timer: NodeJS.Timeout | undefined
   const reload = async (): Promise<LoadedConfig> => {
     for (const file of current.files) assertThere(file)
-    const next = await loadConfig(options)
+    const next = await loadConfig(load)
     const plugin: Plugin = { ...next.plugin, replaces: used }
     inUse = dispatcher.use(plugin)
     // Or each would hold all those before.
     delete plugin.replaces
     used = plugin
     current = next
-    options.onReload?.(next)
+    onReload?.(next)
     return next
   }
-  if (options.watch === true) {
+  if (watches === true) {
     for (const folder of new Set(current.files.map((file) => dirname(file)))) {
       const watcher = watch(folder, { persistent: false }, (_event, name) => {
         if (!current.files.some((file) => file.endsWith(String(name)))) return

@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { assertKnown, keysOf } from '../../internal/expect.ts'
 
 export interface SpanQueueOptions {
   /**
@@ -32,6 +33,11 @@ export interface SpanQueueOptions {
   onTrouble?: (message: string) => void
 }
 
+const KEYS = keysOf<SpanQueueOptions>({
+  ...{ maxQueueSpans: true, maxBatchSpans: true, maxBatchChars: true, delayMs: true },
+  ...{ requestTimeoutMs: true, giveUpAfterMs: true, onTrouble: true },
+})
+
 export type QueueSettings = Required<SpanQueueOptions>
 
 const DEFAULTS = {
@@ -57,6 +63,7 @@ export function queueSettings(
   options: SpanQueueOptions,
   onTrouble: (message: string) => void,
 ): Omit<QueueSettings, 'requestTimeoutMs'> {
+  assertKnown(options, [...KEYS], '`queue` of tracing')
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const settings = { ...DEFAULTS, ...byEnvironment(onTrouble), ...given, onTrouble }
   for (const [name, value] of Object.entries(settings)) {

@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { a, type Fields, secret } from '../../internal/expect.ts'
 import { consoleSpans } from './console-spans.ts'
 import { exportersByEnv, isDisabledByEnv } from './environment.ts'
 import { exporterSender } from './exporter-sender.ts'
@@ -47,6 +48,16 @@ export interface ExportOptions {
   queue?: SpanQueueOptions
   /** Sends to something else than OTLP/HTTP, for example an in-memory exporter. Over OTEL_TRACES_EXPORTER. */
   exporter?: SpanExporter
+}
+
+export const EXPORT_FIELDS: Fields<ExportOptions> = {
+  endpoint: a.value,
+  headers: secret(a.object),
+  protocol: a.value,
+  spoolDir: a.value,
+  maxSpoolBytes: a.value,
+  queue: a.object,
+  exporter: a.object,
 }
 
 /** What sends spans. No method throws or rejects. */

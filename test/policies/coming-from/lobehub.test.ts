@@ -216,10 +216,15 @@ it('matches by globs, and by regular expressions that are written as such', asyn
     match,
     handler: (event: HookEvent<'afterToolCall'>) => void asked.push(`${id} ${event.apiName}`),
   })
-  const hooks = [hook('glob', 'mail/send_*'), hook('regex', /^send_(all|one)$/), hook('text', '^send_.*$')]
-  const op = new HookDispatcher().startOperation({ hooks })
+  const op = new HookDispatcher().startOperation({
+    hooks: [hook('glob', 'mail/send_*'), hook('regex', /^send_(all|one)$/)],
+  })
   await op.toolCall({ apiName: 'send_all', identifier: 'mail', args: {} }, () => 1)
   expect(asked).toEqual(['glob send_all', 'regex send_all'])
+  // As a text it would match nothing, and whoever wrote it would not hear of it.
+  expect(() => new HookDispatcher().register('op', [hook('text', '^send_.*$')])).toThrow(
+    /`match` of hook "text".*RegExp, got `"\^send_/,
+  )
 })
 
 it('posts the event in an envelope, or what is selected of it', async () => {

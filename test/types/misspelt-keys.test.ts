@@ -1,0 +1,467 @@
+import { HookDispatcher, type Operation, ToolResult } from 'hookspan'
+import * as adapter from 'hookspan/adapter'
+import { adapterContract } from 'hookspan/adapter/contract'
+import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
+import {
+  approvalRoutes,
+  auditLog,
+  createApprovals,
+  memoryStore,
+  redisChannel,
+  redisStore,
+  serveApprovals,
+  sqliteStore,
+  verifyAudit,
+  webhookChannel,
+} from 'hookspan/approval'
+import { deny, requireApproval } from 'hookspan/gates'
+import {
+  human,
+  matchSpans,
+  matchTrajectory,
+  mock,
+  mockDatabase,
+  mockTools,
+  noLiveCalls,
+  recordEvents,
+  recordTools,
+  replayTools,
+  scriptedFetch,
+  scriptedModel,
+  startScriptedServer,
+} from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
+import {
+  budget,
+  commandGate,
+  httpGate,
+  loadConfig,
+  loopGuard,
+  ReplayGuard,
+  redact,
+  requireHuman,
+  toolCache,
+  toolPolicy,
+  useConfig,
+  verifySignature,
+  webhookHook,
+} from 'hookspan/policies'
+import { startTracing, traceHooks } from 'hookspan/tracing'
+import { openRunSource, startViewer } from 'hookspan/viewer'
+import { matchers, repeatRuns } from 'hookspan/vitest'
+import { MockCoverageReporter } from 'hookspan/vitest-reporter'
+import { describe, expect, it } from 'vitest'
+import { optionTypes, type Taken } from '../support/option-types.ts'
+
+/** Calls a public function with options that are right but for what is added to them. */
+type Call = (more: object) => unknown
+
+const dispatcher = () => new HookDispatcher({ onHookError: () => {} })
+const hook = { id: 'h', type: 'afterToolCall' as const, handler: () => {} }
+const gate = { id: 'g', point: 'beforeToolCall' as const, decide: () => deny('no') }
+const approver = { requestApproval: async () => ({ decision: 'approve' as const }) }
+const ledger = { claim: async () => ({ state: 'run' as const }), settle: async () => {} }
+const tool = { name: 'search', execute: () => 1 }
+const client = { chat: { completions: { create: async () => ({}) } } }
+const agent = (more: object = {}): Agent => ({ name: 'a', model: 'm', ...more })
+const remote = { id: 'r', point: 'beforeToolCall' as const }
+const WHAT = { name: 'test', capabilities: {} } as never
+const state = {
+  ...{
+    schema: 'hookspan.run',
+    version: 1,
+    agentName: 'a',
+    hookIds: [],
+    operation: {},
+    loop: { messages: [{}] },
+  },
+  ...{ spending: {}, children: {}, callIds: 0, pendingApprovals: [] },
+  operation: { version: 1 },
+} as never
+const url = 'https://hooks.example'
+const config = (run: object) => loadConfig({ userFile: false, cwd: '/', run: run as never })
+
+/** What `execAgent` and `resumeAgent` take alike. */
+const agentCalls = (run: (options: object) => unknown): Record<string, Call> => ({
+  Agent: (more) => run({ agent: agent(more) }),
+  AgentTool: (more) => run({ agent: agent({ tools: [{ ...tool, ...more }] }) }),
+  ApprovalOptions: (more) => run({ agent: agent({ tools: [{ ...tool, approval: more }] }) }),
+  Compaction: (more) => run({ agent: agent({ compaction: { thresholdTokens: 9, ...more } }) }),
+  Gate: (more) => run({ agent: agent(), gates: [{ ...gate, ...more }] }),
+  HookOf: (more) => run({ agent: agent(), hooks: [{ ...hook, ...more }] }),
+  Approver: (more) => run({ agent: agent(), approver: { ...approver, ...more } }),
+  ExecutionLedger: (more) =>
+    run({ agent: agent(), approver: { ...approver, ledger: { ...ledger, ...more } } }),
+})
+
+const exec = (options: object) => execAgent({ agent: agent(), prompt: 'go', client, ...options } as never)
+const resume = (options: object) => resumeAgent({ agent: agent(), client, state, ...options } as never)
+const scripts = (run: (steps: object[]) => unknown): Record<string, Call> => ({
+  ScriptedStep: (more) => run([more]),
+  ScriptedToolCall: (more) => run([{ toolCalls: [{ name: 'x', ...more }] }]),
+  ScriptedUsage: (more) => run([{ usage: more }]),
+  ScriptedError: (more) => run([{ error: { status: 500, message: '', ...more } }]),
+  ScriptedReply: (more) => run([{ raw: { body: '', ...more } }]),
+})
+const configCalls = (load: (run: object) => unknown): Record<string, Call> => ({
+  ConfigLayer: load,
+  ConfigEntry: (more) => load({ gates: [{ id: 'a', type: 'budget', maxSteps: 1, ...more }] }),
+  Gate: (more) => load({ gates: [{ ...gate, ...more }] }),
+  HookOf: (more) => load({ hooks: [{ ...hook, ...more }] }),
+})
+const WEBHOOK =
+  'url, secret, headers, allowPrivateAddresses, timeoutMs, maxAttempts, baseDelayMs, maxDelayMs, maxQueued, concurrency, deadLetterPath'
+const STEP =
+  'content, reasoning, toolCalls, usage, finishReason, model, id, error, raw, cutAfterChunks, latencyMs, chunkDelayMs, toolCallOrder'
+const TIMEOUT = '{ timeoutMs }'
+
+/** By who takes it, and the type of what it takes. */
+const CALLS: Record<string, Record<string, Call>> = {
+  'new HookDispatcher': { HookDispatcherOptions: (more) => new HookDispatcher(more) },
+  'HookDispatcher#register': {
+    HookOf: (more) => dispatcher().register('op', [{ ...hook, ...more } as never]),
+  },
+  'HookDispatcher#drain': { [TIMEOUT]: (more) => dispatcher().drain(undefined, more) },
+  'HookDispatcher#shutdown': { [TIMEOUT]: (more) => dispatcher().shutdown(more) },
+  'NamedHooks#define': { HookOf: (more) => dispatcher().namedHooks.define([{ ...hook, ...more } as never]) },
+  'HookDispatcher#use': {
+    Plugin: (more) => dispatcher().use({ name: 'p', ...more }),
+    HookOf: (more) => dispatcher().use({ name: 'p', hooks: [{ ...hook, ...more } as never] }),
+    Gate: (more) => dispatcher().use({ name: 'p', gates: [{ ...gate, ...more }] }),
+    Approver: (more) => dispatcher().use({ name: 'p', approver: { ...approver, ...more } }),
+    ExecutionLedger: (more) =>
+      dispatcher().use({ name: 'p', approver: { ...approver, ledger: { ...ledger, ...more } } }),
+    Instrument: (more) => dispatcher().use({ name: 'p', instrument: { start: () => undefined, ...more } }),
+  },
+  'HookDispatcher#startOperation': {
+    OperationInit: (more) => dispatcher().startOperation(more),
+    HookOf: (more) => dispatcher().startOperation({ hooks: [{ ...hook, ...more } as never] }),
+    Gate: (more) => dispatcher().startOperation({ gates: [{ ...gate, ...more }] }),
+    RunTool: (more) => dispatcher().startOperation({ tools: [{ name: 't', ...more }] }),
+    Approver: (more) => dispatcher().startOperation({ approver: { ...approver, ...more } }),
+    ExecutionLedger: (more) =>
+      dispatcher().startOperation({ approver: { ...approver, ledger: { ...ledger, ...more } } }),
+  },
+  'Operation#step': {
+    StepInit: (more) =>
+      dispatcher()
+        .startOperation()
+        .step(async () => {}, more),
+  },
+  'Operation#openStep': { StepInit: (more) => dispatcher().startOperation().openStep(more) },
+  'Operation#complete': { CompleteInit: (more) => dispatcher().startOperation().complete(more) },
+  'Operation#park': {
+    '{ waitingFor }': (more) =>
+      dispatcher()
+        .startOperation()
+        .park({ waitingFor: 'human', ...more }),
+  },
+  'Step#report': {
+    StepReport: (more) =>
+      dispatcher()
+        .startOperation()
+        .step(async (step) => step.report(more)),
+  },
+  'OpenStep#report': {
+    StepReport: async (more) => (await dispatcher().startOperation().openStep()).report(more),
+  },
+  'HumanIntervention#answered': {
+    HumanAnswer: (more) =>
+      dispatcher()
+        .startOperation()
+        .openHumanIntervention({ pendingTools: [] })
+        .answered({ action: 'approve', ...more }),
+  },
+  'new ToolResult': {
+    '{ content, success, data }': (more) => new ToolResult({ content: '', ...more }),
+  },
+  deny: {
+    '{ code, stop }': (more) => deny('no', more),
+  },
+  requireApproval: { ApprovalOptions: (more) => requireApproval(more) },
+  startTracing: {
+    StartTracingOptions: (more) => startTracing(more),
+    SpanQueueOptions: (more) => startTracing({ queue: more }),
+  },
+  'startTracing().forceFlush': { [TIMEOUT]: (more) => traced((tracing) => tracing.forceFlush(more)) },
+  'startTracing().shutdown': { [TIMEOUT]: (more) => traced((tracing) => tracing.shutdown(more)) },
+  traceHooks: { TraceHooksOptions: (more) => traceHooks(more) },
+  adapterContract: {
+    ContractSubject: (more) =>
+      adapterContract({ ...(WHAT as object), run: async () => ({}), ...more } as never),
+  },
+  execAgent: { ...agentCalls(exec), ExecAgentOptions: exec },
+  resumeAgent: { ...agentCalls(resume), ResumeAgentOptions: resume },
+  observeOpenAI: { ObserveOptions: (more) => observeOpenAI({}, { dispatcher: dispatcher(), ...more }) },
+  openRunSource: { RunSourceOptions: (more) => openRunSource(more) },
+  startViewer: { ViewerOptions: (more) => startViewer({ db: ':memory:', port: 0, ...more }) },
+  'new ReplayGuard': { '{ maxEntries }': (more) => new ReplayGuard(more) },
+  verifySignature: {
+    VerifyOptions: (more) => verifySignature({ secret: 's', headers: {}, body: '', ...more }),
+  },
+  budget: { BudgetOptions: (more) => budget({ maxSteps: 1, ...more }) },
+  commandGate: { CommandGateOptions: (more) => commandGate({ ...remote, command: 'true', ...more }) },
+  httpGate: { HttpGateOptions: (more) => httpGate({ ...remote, url, ...more }) },
+  loopGuard: { LoopGuardOptions: (more) => loopGuard(more) },
+  redact: { RedactOptions: (more) => redact(more) },
+  requireHuman: { RequireHumanOptions: (more) => requireHuman(more) },
+  toolCache: { ToolCacheOptions: (more) => toolCache({ match: 'read_*', ...more }) },
+  toolPolicy: { ToolPolicyOptions: (more) => toolPolicy({ deny: ['x'], ...more }) },
+  loadConfig: {
+    ...configCalls(config),
+    LoadConfigOptions: (more) => loadConfig({ userFile: false, cwd: '/', ...more }),
+    GateType: (more) =>
+      loadConfig({
+        userFile: false,
+        cwd: '/',
+        gateTypes: { x: { options: [], create: () => gate, ...more } },
+      }),
+  },
+  useConfig: {
+    ...configCalls((run) => useConfig(dispatcher(), { userFile: false, cwd: '/', run: run as never })),
+    UseConfigOptions: (more) => useConfig(dispatcher(), { userFile: false, cwd: '/', ...more }),
+  },
+  webhookHook: { WebhookHookOptions: (more) => webhookHook({ id: 'w', type: 'onComplete', url, ...more }) },
+  'webhookHook().flush': {
+    [TIMEOUT]: (more) => webhookHook({ id: 'w', type: 'onComplete', url }).flush(more),
+  },
+  auditLog: { AuditOptions: (more) => auditLog({ path: '/nowhere/audit.jsonl', ...more }) },
+  verifyAudit: { AuditOptions: (more) => verifyAudit({ path: '/nowhere/audit.jsonl', ...more }) },
+  createApprovals: {
+    ApprovalsOptions: (more) => createApprovals(more),
+    ApprovalChannel: (more) => createApprovals({ channels: [{ name: 'c', ...more }] }),
+  },
+  'createApprovals().list': { ApprovalFilter: (more) => createApprovals().list(more) },
+  'createApprovals().respond': { ApprovalAnswer: answered },
+  redisChannel: {
+    RedisChannelOptions: (more) => redisChannel({ secret: 'a secret of some length', ...more }),
+  },
+  redisStore: { RedisStoreOptions: (more) => redisStore(more) },
+  approvalRoutes: {
+    ApprovalRoutesOptions: (more) =>
+      approvalRoutes({ approvals: createApprovals(), token: 'a token of some length', ...more }),
+  },
+  serveApprovals: {
+    ServeApprovalsOptions: (more) =>
+      serveApprovals({ approvals: createApprovals(), token: 'a token of some length', ...more }),
+  },
+  sqliteStore: { '{ path }': (more) => sqliteStore({ path: ':memory:', ...more }) },
+  webhookChannel: {
+    [`{ ${WEBHOOK}, name }`]: (more) => webhookChannel({ url, ...more }),
+  },
+  mockDatabase: { '{ key }': (more) => mockDatabase({}, more) },
+  recordEvents: { '{ maxEvents }': (more) => recordEvents(dispatcher(), more) },
+  'HumanAnswer#rejects': { '{ stop }': (more) => human('x').rejects('no', more) },
+  noLiveCalls: {
+    NoLiveCallsOptions: (more) => noLiveCalls(more),
+    '{ hosts, tools }': (more) => noLiveCalls({ allow: more }),
+  },
+  mockTools: {
+    MockToolsOptions: (more) => mockTools(dispatcher(), [], more),
+    ToolDeclaration: (more) => mockTools(dispatcher(), [], { tools: [{ name: 'x', ...more }] }),
+  },
+  recordTools: {
+    RecordToolsOptions: (more) => recordTools(dispatcher(), more),
+    ToolDeclaration: (more) => recordTools(dispatcher(), { tools: [{ name: 'x', ...more }] }),
+  },
+  replayTools: {
+    ReplayToolsOptions: (more) => replayTools(dispatcher(), { file: '/nowhere.json', ...more }),
+    ToolDeclaration: (more) =>
+      replayTools(dispatcher(), { file: '/nowhere.json', tools: [{ name: 'x', ...more }] }),
+  },
+  'MockRule#streams': { StreamEnd: (more) => mock('x').streams([], more) },
+  scriptedModel: {
+    ...scripts((steps) => scriptedModel(steps)),
+    ScriptedModelOptions: (more) => scriptedModel([], more),
+    [`{ ${STEP}, expects }`]: (more) => scriptedModel([{ expects: {}, ...more } as never]),
+    ExpectedRequest: (more) => scriptedModel([{ expects: more }]),
+  },
+  scriptedFetch: {
+    ...scripts((steps) => scriptedFetch({ steps })),
+    ScriptOptions: (more) => scriptedFetch({ steps: [], ...more }),
+  },
+  startScriptedServer: {
+    ...scripts((steps) => startScriptedServer({ steps })),
+    ScriptOptions: (more) => startScriptedServer({ steps: [], ...more }),
+  },
+  matchSpans: {
+    '{ name, attributes, kind, failed, parent, under }': (more) => matchSpans([], [{ name: 'a', ...more }]),
+  },
+  matchTrajectory: {
+    TrajectoryOptions: (more) => matchTrajectory([{ name: 'a' }], ['a'], more as never),
+    '{ name, args, argsMode, result, outcome, agent, id, after }': (more) =>
+      matchTrajectory([{ name: 'a' }], [{ name: 'a', ...more }]),
+  },
+  repeatRuns: { '{ concurrency }': (more) => repeatRuns(1, () => {}, more) },
+  'new MockCoverageReporter': {
+    '{ write }': (more) => new MockCoverageReporter(more),
+  },
+  // By an interface that vitest is given, which no function takes.
+  toHaveCalledTool: {
+    CalledToolOptions: (more) => matchers.toHaveCalledTool([{ name: 'a' }], 'a', {}, more),
+  },
+  toHaveBeenDenied: { DeniedOptions: (more) => matchers.toHaveBeenDenied([{ name: 'a' }], 'a', more) },
+  toHaveAskedHuman: { AskedHumanOptions: (more) => matchers.toHaveAskedHuman([{ name: 'a' }], 'a', more) },
+  'event.mock': { ToolMock: mocked },
+}
+
+/** Where calls may be made from: each takes the same. */
+const MAKERS: Record<string, (use: (maker: adapter.OpenStep) => unknown) => Promise<unknown>> = {
+  CallMaker: async (use) => {
+    const op = dispatcher().startOperation()
+    return op.run(() => use(adapter.currentCalls() as never))
+  },
+  Operation: async (use) => use(dispatcher().startOperation() as unknown as adapter.OpenStep),
+  Step: (use) =>
+    dispatcher()
+      .startOperation()
+      .step(async (step) => use(step as adapter.OpenStep)),
+  OpenStep: async (use) => use(await dispatcher().startOperation().openStep()),
+}
+const llm = { model: 'm', request: {} }
+const asked = { instruction: 'go' }
+const counts = { messageCount: 1, tokenCount: 1 }
+const human1 = { pendingTools: [] }
+for (const [name, from] of Object.entries(MAKERS)) {
+  const method = (which: string, type: string, call: (maker: adapter.OpenStep, more: object) => unknown) => {
+    CALLS[`${name}#${which}`] = { [type]: (more) => from((maker) => call(maker, more)) }
+  }
+  method('toolCall', 'ToolCallInit', (m, more) => m.toolCall({ apiName: 't', args: {}, ...more }, () => 1))
+  method('openToolCall', 'ToolCallInit', (m, more) => m.openToolCall({ apiName: 't', args: {}, ...more }))
+  method('llmCall', 'LlmCallInit', (m, more) => m.llmCall({ ...llm, ...more }, () => ({})))
+  method('openLlmCall', 'LlmCallInit', (m, more) => m.openLlmCall({ ...llm, ...more }))
+  method('callAgent', 'CallAgentInit', (m, more) => m.callAgent({ ...asked, ...more }, () => 1))
+  method('openAgentCall', 'CallAgentInit', (m, more) => m.openAgentCall({ ...asked, ...more }))
+  method('compact', 'CompactInit', (m, more) => m.compact({ ...counts, ...more }, () => ({})))
+  method('openCompaction', 'CompactInit', (m, more) => m.openCompaction({ ...counts, ...more }))
+  method('openHumanIntervention', 'HumanInterventionInit', (m, more) =>
+    m.openHumanIntervention({ ...human1, ...more }),
+  )
+}
+
+async function traced(use: (tracing: ReturnType<typeof startTracing>) => unknown): Promise<void> {
+  const tracing = startTracing({
+    exporter: { export: (_, done) => done({ code: 0 }), shutdown: async () => {} },
+  })
+  try {
+    await use(tracing)
+  } finally {
+    await tracing.shutdown()
+  }
+}
+
+async function answered(more: object): Promise<unknown> {
+  const store = memoryStore()
+  const approvals = createApprovals({ store })
+  await store.add({ id: 'r', allow: ['approve', 'reject', 'edit'] } as never)
+  return approvals.respond('r', { decision: 'approve', ...more })
+}
+
+async function mocked(more: object): Promise<unknown> {
+  const op: Operation = dispatcher().startOperation({
+    hooks: [{ id: 'm', type: 'beforeToolCall', handler: (event) => event.mock({ content: '', ...more }) }],
+  })
+  const outcome = await op.toolCall({ apiName: 't', args: {} }, () => 'ran')
+  if (outcome.state === 'errored') throw outcome.error
+  return outcome
+}
+
+/** Types that nobody writes by hand, or that others gave: what they hold more is not ours to judge. */
+const NOT_OPTIONS: Record<string, RegExp> = {
+  'handed back as it was given':
+    /^(ParkedOperation|SavedRun|ParentOperation|CallingOperation|Approvals|ToolRecording|LinkedRun|MockCoverage)$/,
+  'handed from one part of the package to another': /^(ApprovalRequest|SettledExecution|RecordedToolCall)$/,
+  'data of a run, to which runtimes add fields': /Event$|^(Omit|PendingTool|AgentMessage)$/,
+  'a service with methods of its own':
+    /^(SpanExporter|SpanProcessor|OpenAIClient|RedisClient|ApprovalStore|AuditLog|ViewerApprovals|\{ get \})$/,
+  'what the package calls itself': /^(CallSite|Place|GateContext|HookContext|TestModule)$/,
+  'told whole, by a check of its own': /^AdapterInfo$/,
+  'no object of options': /^NonNullable$/,
+}
+/** Whose options are checked elsewhere, or are not for users. */
+const NOT_ASKED: Record<string, RegExp> = {
+  'made by the methods of an operation':
+    /^new (CallMaker|Operation|AgentCall|CompactCall|HumanIntervention|OpenLlmCall|OpenToolCall)$/,
+  'made by the function of the same name': /^new (MockTools|ToolRecorder|ToolReplay|ScriptedModel)$/,
+  'looked at when the config is loaded': /^defineConfig$/,
+  'looked at when the run starts': /^NamedHooks#resolve$/,
+  'part of a plugin that the package made': /^(approvalRoutes|serveApprovals)$/,
+  'the store of the viewer, for reading': /^(new Store$|Store#)/,
+  'what a function of the package gave, called by the package':
+    /^(memoryStore|redisStore|sqliteStore|budget|commandGate|httpGate|loopGuard|redact|requireHuman|toolCache|toolPolicy|AgentCall#|CompactCall#|HumanIntervention#close|webhookHook\(\)\.handler)/,
+  'takes what adapterContract took': /^resumeElsewhere$/,
+}
+
+const among = (patterns: Record<string, RegExp>, name: string) =>
+  Object.values(patterns).some((one) => one.test(name))
+
+const EXTRA: Taken[] = [
+  {
+    who: 'toHaveCalledTool',
+    type: 'CalledToolOptions',
+    keys: ['args', 'times', 'result', 'outcome', 'agent'],
+  },
+  { who: 'toHaveBeenDenied', type: 'DeniedOptions', keys: ['code', 'reason'] },
+  { who: 'toHaveAskedHuman', type: 'AskedHumanOptions', keys: ['action', 'approver', 'times'] },
+  { who: 'event.mock', type: 'ToolMock', keys: ['content', 'success', 'data', 'error', 'delayMs'] },
+  { who: 'loadConfig', type: 'GateType', keys: ['options', 'create'] },
+]
+
+const all = optionTypes((type) => among(NOT_OPTIONS, type))
+const asks = [...all, ...EXTRA].filter(
+  ({ who, type }) => CALLS[who]?.[type] !== undefined || !(among(NOT_OPTIONS, type) || among(NOT_ASKED, who)),
+)
+
+/** A letter less, or one twice, or two exchanged: what is no key itself. */
+function misspellings(key: string, keys: readonly string[]): string[] {
+  const swapped = `${key.slice(0, -2)}${key.at(-1)}${key.at(-2)}`
+  return [key.slice(0, -1), `${key}${key.at(-1)}`, swapped].filter(
+    (name) => name.length > 1 && name !== key && !keys.includes(name),
+  )
+}
+
+describe('the types of what is handed in', () => {
+  it('are read: those of all subpaths', () => {
+    expect(all.length).toBeGreaterThan(150)
+    expect(all.find(({ who, type }) => who === 'execAgent' && type === 'AgentTool')?.keys).toContain(
+      'needsApproval',
+    )
+  })
+
+  it('are each asked about here, or have a reason not to be', () => {
+    const forgotten = asks.filter(({ who, type }) => CALLS[who]?.[type] === undefined)
+    expect(forgotten.map(({ who, type }) => `${who}: ${type}`)).toEqual([])
+  })
+
+  it('are there for every call of this table', () => {
+    const known = new Set(asks.map(({ who, type }) => `${who}: ${type}`))
+    const made = Object.entries(CALLS).flatMap(([who, types]) =>
+      Object.keys(types).map((type) => `${who}: ${type}`),
+    )
+    expect(made.filter((call) => !known.has(call))).toEqual([])
+  })
+})
+
+describe.each(asks.map((taken) => [taken.who, taken.type.slice(0, 40), taken] as const))(
+  '%s, %s',
+  (who, _type, taken) => {
+    it.each(taken.keys)('refuses a misspelt %s, and names it', async (key) => {
+      const call = CALLS[who]?.[taken.type] as Call
+      const wrong = misspellings(key, taken.keys)
+      expect(wrong).not.toEqual([])
+      const messages: string[] = []
+      for (const name of wrong) {
+        const refused = (async () => call({ [name]: 1 }))()
+        await expect(refused, name).rejects.toMatchObject({
+          code: expect.stringMatching(/^(INVALID_|MOCK_INVALID)/),
+          message: expect.stringMatching(new RegExp(`[Uu]nknown .*\\b${name}\\b`)),
+        })
+        messages.push(await refused.then(String, (error: Error) => error.message))
+      }
+      expect(
+        messages.some((message) => new RegExp(`Did you mean [\`"]${key}[\`"]`).test(message)),
+        messages.join('\n'),
+      ).toBe(true)
+    })
+  },
+)
