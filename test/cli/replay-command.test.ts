@@ -240,7 +240,9 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
     await using stub = await startOtlpStub(undefined)
     const { code, stdout, stderr } = await replay([file('chat.json', chat), '--endpoint', stub.url])
     expect(stdout).toMatch(/✓ 1 run replayed/)
-    expect(stderr).toMatch(/^not delivered: .*timed out\. Run `hookspan doctor` for the cause\.\n$/)
+    expect(stderr).toMatch(
+      /^not delivered: .*no answer within 5000 ms\. Run `hookspan doctor` for the cause\.\n$/,
+    )
     expect(code).toBe(1)
   })
 
