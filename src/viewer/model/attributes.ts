@@ -7,6 +7,7 @@ import type { Attributes, AttributeValue } from './span.ts'
 
 export const NAMES = {
   spanState: ['hookspan.span.state'],
+  waitingFor: ['hookspan.operation.waiting_for'],
   operation: ['gen_ai.operation.name'],
   openInferenceKind: ['openinference.span.kind'],
   traceloopKind: ['traceloop.span.kind'],
@@ -141,6 +142,7 @@ export const NUMBERED_MESSAGES = {
 /** Names whose values rows and lists are made of; everything else stays packed until someone opens the span. */
 const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'spanState',
+  'waitingFor',
   'operation',
   'openInferenceKind',
   'traceloopKind',

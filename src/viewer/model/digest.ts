@@ -103,10 +103,13 @@ export function digestSpan(
 ): SpanDigest {
   const category = classify(name, attributes)
   const usage = category === 'llm' || category === 'embedding'
-  const outcome = readText(attributes, 'toolOutcome')
+  const started = readText(attributes, 'spanState') === STARTED
+  // A run that was parked goes on in another process, which ends its span.
+  const parked = started && readText(attributes, 'waitingFor') !== ''
+  const outcome = parked ? 'waiting' : readText(attributes, 'toolOutcome')
   return {
     category,
-    started: readText(attributes, 'spanState') === STARTED,
+    started,
     label: labelOf(category, name, attributes),
     conversationId: readText(attributes, 'conversationId'),
     reason: readText(attributes, 'reason'),

@@ -82,7 +82,8 @@ function lastReason(agents: readonly TreeNode[], reasonOf: (spanId: string) => s
 
 function statusOf(nodes: readonly TreeNode[]): RunStatus {
   const open = nodes.filter((node) => node.row.state !== 'ended')
-  if (open.some((node) => node.row.state === 'running' && node.row.category === 'human')) return 'waiting'
+  const asks = ({ row }: TreeNode) => row.category === 'human' || row.outcome === 'waiting'
+  if (open.some((node) => node.row.state === 'running' && asks(node))) return 'waiting'
   if (open.some((node) => node.row.state === 'running')) return 'running'
   const top = nodes[0]
   if (top && open.length > 0 && (top.row.state === 'interrupted' || top.row.category === 'missing'))

@@ -86,7 +86,9 @@ export class SpanReader {
       if (chunk <= sinceSeq) continue
       if (row.endUs === 0 && !alive.has(origin))
         alive.set(origin, mayStillEnd(this.#origins.get(origin).resource, silentMs))
-      rows.push(row.endUs > 0 || alive.get(origin) ? row : { ...row, state: 'interrupted' })
+      // A run that waits does not die with the process that parked it.
+      const lives = row.endUs > 0 || row.outcome === 'waiting' || alive.get(origin)
+      rows.push(lives ? row : { ...row, state: 'interrupted' })
       if (rows.length % ROWS_AT_ONCE === 0) yield
     }
     return { rows, seq: Math.max(seq, sinceSeq), spans }
