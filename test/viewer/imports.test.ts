@@ -7,6 +7,7 @@ const src = fileURLToPath(new URL('../../src', import.meta.url))
 
 function importsOf(folder: string): { file: string; target: string }[] {
   return globSync(`${src}/${folder}/**/*.ts`).flatMap((file) => {
+    if (file.endsWith('.test.ts')) return []
     const text = readFileSync(file, 'utf8')
     const names = [
       ...text.matchAll(/^(?:import|export|\})[^'\n]*\bfrom '([^']+)'$|import\('([^']+)'\)/gm),

@@ -1,5 +1,6 @@
 /** What the commands that read runs have in common. */
 import type { Command } from 'commander'
+import { defined } from '../../internal/objects.ts'
 import type { RunSource, RunWithRows } from '../../viewer/run-source.ts'
 import { createPaint, type Paint } from '../../viewer/text/paint.ts'
 
@@ -19,7 +20,8 @@ export function withSourceFlags(command: Command): Command {
 /** Opens the runs for as long as `use` runs. The store is loaded only now: other commands do without SQLite. */
 export async function withRuns(flags: SourceFlags, use: (source: RunSource) => Promise<void>): Promise<void> {
   const { openRunSource } = await import('../../viewer/run-source.ts')
-  const source = await openRunSource(flags)
+  const { db, url } = flags
+  const source = await openRunSource(defined({ db, url }))
   try {
     await use(source)
   } finally {
