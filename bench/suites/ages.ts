@@ -44,12 +44,12 @@ export function atEachAge(
   )
 }
 
-/** The same age, another way. */
+/** The same age, another way. Results of before 2026-11-22 know no ages. */
 export function sibling(id: string, way: string): string {
-  return `${id.split('/')[0]}/${way}`
+  return id.includes('/') ? `${id.split('/')[0]}/${way}` : way
 }
 
 /** The way of a variant at an age. */
 export function wayOf(id: string): string {
-  return id.split('/')[1] as string
+  return id.split('/').at(-1) as string
 }

@@ -61,22 +61,23 @@ export const channels: Record<string, MakeChannel> = {
     }
   },
 
+  // Copies of what the runtime hands over, whatever the field is called.
   'floor-copies': (listeners, { type }) => {
     let sequence = 0
     return {
-      fire: (event: { args?: unknown; result?: unknown }) => {
+      fire: (event) => {
         const number = sequence++
         const timestamp = Date.now()
         for (const listener of listeners) {
-          listener({
+          const own: Record<string, unknown> = {
             ...event,
             hookType: type,
             operationId: OPERATION,
             sequence: number,
             timestamp,
-            args: copyOf(event.args),
-            result: copyOf(event.result),
-          })
+          }
+          for (const key in own) own[key] = copyOf(own[key])
+          listener(own as never)
         }
       },
       settled: nextTurn,

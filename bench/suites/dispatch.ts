@@ -45,7 +45,7 @@ const WAYS: readonly Way[] = [
   { id: 'floor', title: 'floor: stamped by hand, `EventEmitter.emit`', make: () => of(own(), 'floor') },
   {
     id: 'floor-copies',
-    title: 'floor that makes the same promise: each listener its own `args` and `result`',
+    title: 'floor that makes the same promise: each listener its own copy of all objects',
     forms: ['tool'],
     make: () => of(own(), 'floor-copies'),
   },
@@ -137,7 +137,7 @@ export const dispatch: Suite = {
   notes: [
     'Nanoseconds per event, making the event object included, except where nobody listens. hookspan and the floor stamp each event (type, operation, sequence, time, schema version); the libraries pass the bare object on.',
     '`floor` spreads the object, adds type, operation id, sequence and `Date.now()`, and emits the result on an `EventEmitter`: what one writes by hand to get the same event.',
-    'The second floor gives each listener a deep copy of `args` and `result`, made by the few lines that one writes for plain data, as hookspan does for each hook.',
+    'The second floor gives each listener a deep copy of every object in the event, whatever the field is called, made by the few lines that one writes for plain data, as hookspan does for each hook.',
     'The flat event has four scalars; the tool event has eleven fields, arguments and result among them, of which hookspan gives each hook a copy of its own.',
     `Asynchronous listeners get bursts of ${BURST} events, then are waited for. With no listener, hookspan and hookable were never told of the operation or hook.`,
   ],

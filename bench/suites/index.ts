@@ -7,6 +7,7 @@ import { httpGate } from './http-gate.ts'
 import { mockMatch } from './mock-match.ts'
 import { mockedCall } from './mocked-call.ts'
 import { pipeline } from './pipeline.ts'
+import { spool } from './spool.ts'
 import { toolCall } from './tool-call.ts'
 
 export const suites: readonly Suite[] = [
@@ -14,6 +15,7 @@ export const suites: readonly Suite[] = [
   toolCall,
   agentRun,
   pipeline,
+  spool,
   heap,
   mockedCall,
   mockMatch,

@@ -83,6 +83,4 @@ export const ways = {
   'hookspan-content': () => observed(true),
   'hookspan-json': () => observed(false, { protocol: 'http/json' }),
   'hookspan-json-content': () => observed(true, { protocol: 'http/json' }),
-  'hookspan-pb': () => observed(false, { protocol: 'http/protobuf' }),
-  'hookspan-pb-content': () => observed(true, { protocol: 'http/protobuf' }),
 }

@@ -16,8 +16,6 @@ const WAYS: readonly Way[] = [
   { id: 'hookspan-content', title: '**hookspan** `startTracing`, `observeOpenAI`, content' },
   { id: 'hookspan-json', title: '**hookspan**, `protocol: http/json`' },
   { id: 'hookspan-json-content', title: '**hookspan**, `protocol: http/json`, content' },
-  { id: 'hookspan-pb', title: 'pb' },
-  { id: 'hookspan-pb-content', title: 'pbc' },
   { id: 'langfuse', title: 'Langfuse `observeOpenAI`, its processor', peer: true },
   { id: 'langfuse-observations', title: 'the same, observations for agent and tools', peer: true },
 ]

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { otlpBody } from './otlp-body.ts'
 
 export interface ReceivedSpan {
   readonly traceId: string
@@ -26,7 +27,7 @@ export async function startCollector(port = 0) {
         response.writeHead(404).end()
         return
       }
-      const received = readSpans(Buffer.concat(chunks).toString())
+      const received = readSpans(Buffer.concat(chunks))
       if (answer === 'hang') {
         hanging.add(response)
         return
@@ -89,8 +90,8 @@ interface KeyValue {
   readonly value: Record<string, unknown>
 }
 
-function readSpans(body: string): ReceivedSpan[] {
-  const { resourceSpans = [] } = JSON.parse(body) as OtlpJson
+function readSpans(body: Buffer): ReceivedSpan[] {
+  const { resourceSpans = [] } = otlpBody(body) as OtlpJson
   return resourceSpans
     .flatMap(({ scopeSpans = [] }) => scopeSpans)
     .flatMap(({ spans = [] }) => spans)

@@ -234,6 +234,60 @@ describe('content capture', () => {
     ).toEqual([{ content: text }, { image: text, width: 3 }, { content: 'Error: no seat left' }])
   })
 
+  it('says of bytes how many there are however deep they are, in arguments, requests, replies and results', async () => {
+    using setup = traced({ captureContent: true })
+    const data = Buffer.alloc(10 * 1024 * 1024, 7)
+    const shared = { data }
+    const value: Record<string, unknown> = {
+      files: [{ data }, { parts: [[data.buffer], new Float64Array(2)] }],
+      at: new Date(0),
+      again: [shared, shared],
+      record: new (class Image {
+        readonly bytes = data
+      })(),
+    }
+    value.self = value
+    let deep: unknown = { data }
+    for (let i = 0; i < 500; i++) deep = { deep }
+    const startedAt = performance.now()
+    const op = setup.dispatcher.startOperation({ agentName: 'a', input: { value } })
+    const outcome = await op.toolCall({ apiName: 't', args: { value } }, () => value)
+    const message = outcome.toToolMessage().content
+    const nested = (await op.toolCall({ apiName: 'u', args: { deep } }, () => deep)).toToolMessage().content
+    const content = [
+      { type: 'file', file: { data } },
+      { type: 'text', text: 'see' },
+    ]
+    const reply = { choices: [{ message: { role: 'assistant', content: 'ok', extra: [{ data }] } }] }
+    const request = {
+      messages: [{ role: 'user', content }],
+      tools: [{ type: 'function', function: { name: 'f', data } }],
+    }
+    await op.llmCall({ model: 'm', request }, () => reply)
+    await op.complete()
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+
+    const text = '[10485760 bytes of binary data]'
+    const told = {
+      files: [{ data: text }, { parts: [[text], '[16 bytes of binary data]'] }],
+      at: '1970-01-01T00:00:00.000Z',
+      again: [{ data: text }, { data: text }],
+      record: { bytes: text },
+      self: '[Circular]',
+    }
+    expect(JSON.parse(message)).toEqual(told)
+    expect(nested).toContain(text)
+    const { attributes } = setup.span('execute_tool t')
+    expect(JSON.parse(String(attributes['gen_ai.tool.call.result']))).toEqual(told)
+    expect(JSON.parse(String(attributes['gen_ai.tool.call.arguments']))).toMatchObject({
+      value: { again: told.again },
+    })
+    expect(value.files).toEqual([{ data }, { parts: [[data.buffer], new Float64Array(2)] }])
+    for (const span of setup.spans()) {
+      for (const one of Object.values(span.attributes)) expect(String(one).length).toBeLessThan(50_000)
+    }
+  })
+
   it('sees a message that was changed after it was captured', async () => {
     using setup = traced({ captureContent: true })
     const message = { role: 'user', content: 'first' }

@@ -8,6 +8,7 @@ import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { CA, CLIENT, SERVER } from '../support/certificates.ts'
+import { otlpBody } from '../support/otlp-body.ts'
 import { type OtlpStub, startOtlpStub } from '../support/otlp-stub.ts'
 
 interface SpanJson {
@@ -63,7 +64,7 @@ async function sendOne(options: StartTracingOptions = {}, more: (span: Span) => 
   return tracing
 }
 
-const received = () => stub.bodies.map((body) => JSON.parse(body.toString()) as RequestJson)
+const received = () => stub.bodies.map((body) => otlpBody(body) as RequestJson)
 const spans = () =>
   received().flatMap(({ resourceSpans }) =>
     resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
@@ -164,18 +165,18 @@ describe('the environment variable', () => {
     'PROTOCOL',
     'chooses how spans are written',
     async (set) => {
-      set('http/protobuf')
+      set('http/json')
       await sendOne()
-      expect(stub.requests[0]?.headers['content-type']).toBe('application/x-protobuf')
+      expect(stub.requests[0]?.headers['content-type']).toBe('application/json')
     },
-    'http/json',
+    'http/protobuf',
   )
 
-  it('OTEL_EXPORTER_OTLP_PROTOCOL of `grpc` is told of, and JSON is sent', async () => {
+  it('OTEL_EXPORTER_OTLP_PROTOCOL of `grpc` is told of, and protobuf is sent', async () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc')
     await sendOne()
     expect(troubles).toEqual([
-      expect.stringMatching(/OTEL_EXPORTER_OTLP_PROTOCOL is `"grpc"`.*sent as http\/json/),
+      expect.stringMatching(/OTEL_EXPORTER_OTLP_PROTOCOL is `"grpc"`.*sent as http\/protobuf/),
     ])
     expect(spans()).toHaveLength(2)
   })

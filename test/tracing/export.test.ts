@@ -256,6 +256,14 @@ describe('a process that ends', () => {
     },
   )
 
+  it('ends its open runs as interrupted and delivers them at SIGBREAK of Windows', async () => {
+    const process = await startChild(collector.url, '-', 'break')
+    const [code] = await once(process, 'exit')
+    expect(code).toBeGreaterThanOrEqual(128)
+    const run = collector.spans.find((span) => span.name === 'invoke_agent victim')
+    expect(run?.attributes['hookspan.operation.reason']).toBe('interrupted')
+  })
+
   it('ends by the signal beside a package that waits for others to end the process, too', async () => {
     const process = await startChild(collector.url, '-', 'tidy')
     const stdout = text(process.stdout as NodeJS.ReadableStream)

@@ -7,6 +7,7 @@ import { context, createContextKey } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { otlpBody } from '../support/otlp-body.ts'
 import { type OtlpStub, startOtlpStub } from '../support/otlp-stub.ts'
 
 const FAST = { delayMs: 10, requestTimeoutMs: 2_000 }
@@ -208,7 +209,9 @@ describe('the requests', () => {
     await runAgent(dispatcher)
     await tracing.forceFlush()
     expect(stub.requests[0]?.headers['content-encoding']).toBe('gzip')
-    expect(JSON.parse(gunzipSync(stub.bodies[0] as Buffer).toString())).toHaveProperty('resourceSpans')
+    expect(otlpBody(gunzipSync(stub.bodies[0] as Buffer))).toHaveProperty(
+      'resourceSpans.0.scopeSpans.0.spans',
+    )
   })
 
   it('make no spans themselves', async () => {

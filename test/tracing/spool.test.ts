@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import {
   appendFileSync,
   closeSync,
@@ -12,7 +13,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
 import { type ReadableSpan, type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
@@ -22,7 +24,7 @@ import { startOtlpStub } from '../support/otlp-stub.ts'
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
 
-const FAST = { delayMs: 10, requestTimeoutMs: 1_000 }
+const FAST = { delayMs: 10, requestTimeoutMs: 20_000 }
 
 describe('spoolDir', () => {
   let collector: Collector
@@ -78,7 +80,7 @@ describe('spoolDir', () => {
   it('leaves nothing on disk of what was delivered', async () => {
     const { tracing, dispatcher } = start()
     for (let i = 0; i < 600; i++) await runAgent(dispatcher)
-    await tracing.forceFlush()
+    await tracing.forceFlush({ timeoutMs: 20_000 })
     expect(tracing.stats()).toMatchObject({ queued: 0, exported: 1_800, dropped: 0 })
     expect(bytesOnDisk()).toBeLessThan(300_000)
     await tracing.shutdown()
@@ -110,6 +112,20 @@ describe('spoolDir', () => {
     await expect.poll(() => tracing.stats()).toMatchObject({ queued: 0, exported: 300, dropped: 0 })
   })
 
+  it('goes on reading where a file ends with the request that empties it', async () => {
+    // Files of 64 KiB and one span a request: some request ends where a file does.
+    const { tracing, dispatcher } = start({
+      maxSpoolBytes: 1_048_576,
+      queue: { maxQueueSpans: 1, maxBatchSpans: 1 },
+    })
+    await collector.stop()
+    for (let i = 0; i < 200; i++) await runAgent(dispatcher)
+    collector = await startCollector(collector.port)
+    await expect
+      .poll(() => tracing.stats(), { timeout: 20_000 })
+      .toMatchObject({ queued: 0, exported: 600, dropped: 0 })
+  })
+
   it('delivers what an earlier process left, once, and then lets go of the disk', async () => {
     await leaveBehind('first', 'second')
     const { tracing } = start()
@@ -117,6 +133,14 @@ describe('spoolDir', () => {
     expect(roots()).toEqual(['invoke_agent first', 'invoke_agent second'])
     await tracing.shutdown()
     expect(collector.spans).toHaveLength(6)
+    expect(files()).toEqual([])
+  })
+
+  it('delivers what is left when it ends at once', async () => {
+    await leaveBehind('first')
+    const { tracing } = start()
+    await tracing.shutdown()
+    expect(roots()).toEqual(['invoke_agent first'])
     expect(files()).toEqual([])
   })
 
@@ -144,12 +168,52 @@ describe('spoolDir', () => {
     trace.disable()
     const { dispatcher: others } = start()
     await runAgent(others, 'other')
-    await tracing?.forceFlush()
+    await tracing?.forceFlush({ timeoutMs: 20_000 })
     expect(roots()).toEqual(['invoke_agent other'])
     await owner.shutdown()
     await tracing?.shutdown()
     start()
     await collector.until(() => roots().includes('invoke_agent alive'))
+  })
+
+  it('delivers what a worker thread left that was terminated', async () => {
+    const workerData = { endpoint: collector.url, spoolDir: folder }
+    const worker = new Worker(new URL('processes/worker-agent.ts', import.meta.url), { workerData })
+    await once(worker, 'message')
+    await worker.terminate()
+    expect(collector.spans).toEqual([])
+    start()
+    await collector.until(() => collector.spans.length === 5)
+    const states = collector.spans.map(({ name, attributes }) => [
+      name,
+      attributes['hookspan.span.state'] ?? 'ended',
+    ])
+    expect(Object.fromEntries(states)).toEqual({
+      'execute_tool first': 'ended',
+      'step 0': 'ended',
+      'invoke_agent in a worker': 'interrupted',
+      'step 1': 'interrupted',
+      'execute_tool endless': 'interrupted',
+    })
+  })
+
+  it('stays where it is when the process changes its folder', async () => {
+    const before = process.cwd()
+    const { dispatcher } = start({ spoolDir: relative(before, folder) })
+    process.chdir(tmpdir())
+    try {
+      for (let i = 0; i < 2_000; i++) await runAgent(dispatcher)
+    } finally {
+      process.chdir(before)
+    }
+    await tracing?.forceFlush({ timeoutMs: 20_000 })
+    expect([troubles, tracing?.stats().exported]).toEqual([[], 6_000])
+  })
+
+  it.each(['', 7, {}, null])('refuses %j as a folder', (spoolDir) => {
+    expect(() => start({ spoolDir } as StartTracingOptions)).toThrow(
+      /`spoolDir` to be the path of a folder, got/,
+    )
   })
 
   it('sets aside a record that the disk changed, and delivers its neighbours', async () => {
@@ -185,7 +249,7 @@ describe('spoolDir', () => {
       const { tracing, dispatcher } = start()
       await collector.until(() => collector.spans.length === 8)
       await runAgent(dispatcher, 'poison again')
-      await tracing.forceFlush()
+      await tracing.forceFlush({ timeoutMs: 20_000 })
       expect(tracing.stats()).toMatchObject({ queued: 0, exported: 10, dropped: 2 })
       const records = readFileSync(join(folder, 'set-aside.ndjson'), 'utf8').trim().split('\n')
       const asides = records.map((line) => JSON.parse(line) as { why: string; record: string })
@@ -292,7 +356,7 @@ describe('spoolDir', () => {
     const op = dispatcher.startOperation({ agentName: 'long' })
     // So much is delivered meanwhile that what tells of the start is written anew.
     for (let i = 0; i < 700; i++) await runAgent(dispatcher)
-    await tracing?.forceFlush()
+    await tracing?.forceFlush({ timeoutMs: 20_000 })
     const [own] = readdirSync(folder)
     const segments = readdirSync(join(folder, own as string)).filter((name) => name.endsWith('.spans'))
     const lines = segments.flatMap((name) =>

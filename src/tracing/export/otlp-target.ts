@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { headersOf } from './headers.ts'
 import type { OtlpProtocol } from './otlp-encoder.ts'
 import { tracesUrlOf } from './traces-url.ts'
@@ -26,6 +26,8 @@ export interface OtlpTargetOptions {
   readonly headers?: Record<string, string> | undefined
   readonly protocol?: OtlpProtocol | undefined
   readonly timeoutMs?: number | undefined
+  /** Where neither the option nor the environment says so. @default 'http/protobuf' */
+  readonly usualProtocol?: OtlpProtocol
 }
 
 const PROTOCOLS: readonly OtlpProtocol[] = ['http/json', 'http/protobuf']
@@ -41,7 +43,10 @@ export function otlpTarget(options: OtlpTargetOptions, onNote: (message: string)
   return {
     url: tracesUrlOf(options.endpoint),
     headers: headersOf(options.headers),
-    protocol: options.protocol === undefined ? protocolByEnv(onNote) : checkedProtocol(options.protocol),
+    protocol:
+      options.protocol === undefined
+        ? protocolByEnv(options.usualProtocol ?? 'http/protobuf', onNote)
+        : checkedProtocol(options.protocol),
     gzip: gzipByEnv(onNote),
     tls: tlsByEnv(),
     timeoutMs: options.timeoutMs ?? timeoutByEnv(onNote) ?? DEFAULT_TIMEOUT_MS,
@@ -62,16 +67,16 @@ function checkedProtocol(value: OtlpProtocol): OtlpProtocol {
   throw invalid(`Expected \`protocol\` to be "http/json" or "http/protobuf", got ${describeValue(value)}`)
 }
 
-function protocolByEnv(onNote: (message: string) => void): OtlpProtocol {
+function protocolByEnv(usual: OtlpProtocol, onNote: (message: string) => void): OtlpProtocol {
   const told = variable('PROTOCOL')
-  if (told === undefined) return 'http/json'
+  if (told === undefined) return usual
   const known = PROTOCOLS.find((protocol) => protocol === told.value)
   if (known === undefined) {
     onNote(
-      `${told.name} is ${describeValue(told.value)}; spans are sent as http/json: hookspan knows http/json and http/protobuf.`,
+      `${told.name} is ${describeValue(told.value)}; spans are sent as ${usual}: hookspan knows http/json and http/protobuf.`,
     )
   }
-  return known ?? 'http/json'
+  return known ?? usual
 }
 
 function gzipByEnv(onNote: (message: string) => void): boolean {
@@ -104,7 +109,7 @@ function fileOf(name: string): Buffer | undefined {
   const told = variable(name)
   if (told === undefined) return undefined
   try {
-    return readFileSync(told.value)
+    return readRegularFile(told.value)
   } catch (error) {
     throw invalid(
       `Cannot read the file that ${told.name} names, ${describeValue(told.value)}: ${errorMessage(error)}`,

@@ -52,6 +52,8 @@ export interface SpanQueueInit {
 
 /** How often is looked for what other processes have left. */
 const LOOK_EVERY_MS = 5_000
+/** Past its own spans, an end is not held up for long. */
+const LEFTOVERS_AT_END_MS = 2_000
 /** What is read from disk for a process that exits, which must not take long. */
 const MAX_PARCELS_AT_EXIT = 20_000
 
@@ -72,6 +74,8 @@ export class SpanQueue implements SpanProcessor {
   #inFlight = 0
   /** Some of those that wait may have no place, though the disk might take them by now. */
   #mayLackPlace = false
+  /** Some of them that are not on their way may have one. */
+  #mayHavePlace = false
   #timer: NodeJS.Timeout | undefined
   #lookTimer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
@@ -97,7 +101,7 @@ export class SpanQueue implements SpanProcessor {
     if (disk !== undefined) {
       this.#lookTimer = setInterval(() => this.#look(), LOOK_EVERY_MS)
       this.#lookTimer.unref()
-      this.#schedule(0)
+      setImmediate(() => this.#look()).unref()
     }
   }
 
@@ -161,6 +165,8 @@ export class SpanQueue implements SpanProcessor {
     clearTimeout(this.#timer)
     clearInterval(this.#lookTimer)
     await this.forceFlush()
+    // Of processes that all end at once, one must take what another left.
+    if (this.#pending === 0) await this.flushAll(LEFTOVERS_AT_END_MS)
     this.#close()
     await this.#delivery.shutdown()
   }
@@ -219,6 +225,7 @@ export class SpanQueue implements SpanProcessor {
     const isFull = this.#waiting.length - this.#inFlight >= this.#settings.maxQueueSpans
     if (parcel.place !== undefined && (isFull || spool.unreadCount > 0)) return spool.leave([parcel])
     this.#mayLackPlace ||= parcel.place === undefined
+    this.#mayHavePlace ||= parcel.place !== undefined
     this.#waiting.push(parcel)
   }
 
@@ -228,6 +235,7 @@ export class SpanQueue implements SpanProcessor {
     const unplaced = this.#waiting.slice(from)
     const placed = unplaced.findIndex((parcel) => !spool.keep(parcel))
     this.#mayLackPlace = placed !== -1
+    this.#mayHavePlace = true
     if (spool.unreadCount === 0) return
     // They come after what is on disk alone.
     spool.leave(placed === -1 ? unplaced : unplaced.slice(0, placed))
@@ -235,9 +243,12 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #makeRoom(): void {
-    const excess = this.#waiting.length - this.#inFlight - this.#settings.maxQueueSpans
-    if (excess <= 0) return
-    if (this.#leaveOnDisk()) return
+    const { maxQueueSpans } = this.#settings
+    const excess = this.#waiting.length - this.#inFlight - maxQueueSpans
+    // Moving up a long queue costs more than a span: some are let in and go together.
+    if (excess <= Math.floor(maxQueueSpans / 1_000)) return
+    // Looked for once: of what the disk takes nothing of, each would be asked anew for each span that ends.
+    if (this.#mayHavePlace && this.#leaveOnDisk()) return
     this.#waiting.splice(this.#inFlight, excess)
     this.#overflowed += excess
   }
@@ -248,6 +259,7 @@ export class SpanQueue implements SpanProcessor {
 
   /** Lets go of all in memory that the disk has and that is not on its way. */
   #leaveOnDisk(): boolean {
+    this.#mayHavePlace = false
     const onDisk = new Set(this.#waiting.slice(this.#inFlight).filter((parcel) => this.#isOnDisk(parcel)))
     if (onDisk.size === 0) return false
     this.#disk?.spool.leave([...onDisk])
@@ -256,6 +268,7 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #look(): void {
+    if (this.#closed) return
     if (this.#disk?.leftovers.look(this.#disk.spool.path)) this.#schedule(0)
   }
 
@@ -276,7 +289,10 @@ export class SpanQueue implements SpanProcessor {
     if (this.#closed) return
     this.#sentLeftover = false
     const isSettled = await this.#sendNext()
-    const goesOn = this.#pending >= this.#settings.maxBatchSpans || this.#sentLeftover
+    const goesOn =
+      this.#pending >= this.#settings.maxBatchSpans ||
+      this.#sentLeftover ||
+      this.#disk?.leftovers.isAtWork === true
     if (isSettled && goesOn) return this.#schedule(0)
     if (this.#pending > 0 || this.#delivery.backoffMs > 0) this.#schedule(this.#settings.delayMs)
   }
@@ -295,6 +311,7 @@ export class SpanQueue implements SpanProcessor {
       this.#inFlight = own.length
       const isSettled = await this.#delivery.send(own, this.#own)
       this.#inFlight = 0
+      this.#mayHavePlace = this.#disk !== undefined
       if (!isSettled && this.#delivery.isHopeless) this.#giveUp()
       return isSettled
     }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields, secret } from '../../internal/expect.ts'
 import { consoleSpans } from './console-spans.ts'
@@ -26,9 +27,11 @@ export interface ExportOptions {
   /** Sent with each request, for example an API key. Over those of OTEL_EXPORTER_OTLP_HEADERS. */
   headers?: Record<string, string>
   /**
-   * How spans are written. Some collectors take only one of the two.
+   * How spans are written. Some collectors take only one of the two. Protobuf is a third shorter and takes a fraction
+   * of the time to write; `spoolDir` keeps spans as JSON, which goes out as it is.
    *
-   * @default OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL, else `http/json`
+   * @default OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL, else `http/protobuf`, with `spoolDir`
+   * `http/json`
    */
   protocol?: OtlpProtocol
   /**
@@ -94,7 +97,8 @@ export function startExport(options: ExportOptions): SpanExport {
   const timeoutMs = checkedTimeout(options.queue?.requestTimeoutMs)
   // With an exporter of one's own, what the environment says of OTLP is nobody's concern.
   const onNote = exporter === undefined ? onTrouble : () => {}
-  const target = otlpTarget({ endpoint, headers, protocol, timeoutMs }, onNote)
+  const usualProtocol = options.spoolDir === undefined ? 'http/protobuf' : 'http/json'
+  const target = otlpTarget({ endpoint, headers, protocol, usualProtocol, timeoutMs }, onNote)
   const { requestTimeoutMs: _, ...queueOptions } = options.queue ?? {}
   const settings = queueSettings(queueOptions, onTrouble)
   const maxBytes = checkedBytes(options.maxSpoolBytes)
@@ -150,7 +154,12 @@ const nothing: Omit<SpanExport, 'target' | 'processors'> = {
   endAtExit: () => {},
 }
 
-function openDisk(folder: string, maxBytes: number, onTrouble: (message: string) => void): Disk {
+function openDisk(spoolDir: unknown, maxBytes: number, onTrouble: (message: string) => void): Disk {
+  if (typeof spoolDir !== 'string' || spoolDir === '') {
+    throw invalid(`Expected \`spoolDir\` to be the path of a folder, got ${describeValue(spoolDir)}`)
+  }
+  // The process may go to another folder.
+  const folder = resolve(spoolDir)
   const setAside = new SetAside(folder)
   const leftovers = new Leftovers({ folder, setAside, onTrouble })
   const spool: Spool = new Spool({

@@ -16,9 +16,10 @@ export interface Answer {
 }
 
 export type Order =
-  | { readonly order: 'listen'; readonly port?: number }
+  | { readonly order: 'listen' }
   | { readonly order: 'leave' }
   | { readonly order: 'answer'; readonly answer: Answer }
+  | { readonly order: 'size' }
   | { readonly order: 'count' }
   | { readonly order: 'forget' }
 
@@ -43,6 +44,11 @@ interface OtlpJson {
 let answer: Answer = { status: 200 }
 let server: Server | undefined
 let port = 0
+/** Of its own where a machine has many of them: while it is away, nobody else gets its port and takes what is not theirs. */
+const host =
+  process.platform === 'linux'
+    ? `127.${1 + (process.pid & 127)}.${(process.pid >> 7) & 255}.${1 + Math.floor(Math.random() * 250)}`
+    : '127.0.0.1'
 let requests = 0
 const seen = new Map<string, { times: number; state: string; name: string }>()
 
@@ -76,13 +82,13 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   response.writeHead(said, { 'content-type': 'application/json' }).end(said === status ? body : '{}')
 }
 
-async function listen(): Promise<number> {
+async function listen(): Promise<string> {
   const opened = createServer((request, response) => void serve(request, response).catch(() => {}))
   server = opened
   opened.keepAliveTimeout = 0
-  await new Promise<void>((resolve) => opened.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => opened.listen(port, host, resolve))
   port = (opened.address() as AddressInfo).port
-  return port
+  return `http://${host}:${port}`
 }
 
 async function leave(): Promise<void> {
@@ -98,13 +104,11 @@ async function leave(): Promise<void> {
 }
 
 async function obey(order: Order): Promise<unknown> {
-  if (order.order === 'listen') {
-    port = order.port ?? port
-    return listen()
-  }
+  if (order.order === 'listen') return listen()
   if (order.order === 'leave') return leave()
   if (order.order === 'answer') answer = order.answer
   if (order.order === 'forget') seen.clear()
+  if (order.order === 'size') return seen.size
   if (order.order !== 'count') return undefined
   const spans = [...seen].map(([id, { times, state, name }]) => [id, times, state, name] as const)
   return { spans, requests } satisfies Count

@@ -3,6 +3,7 @@
  * writes into a file of its own, after hookspan was told: that file is what the collector's count is compared with.
  */
 import { openSync, writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { HookDispatcher } from 'hookspan'
 import { type SpanProcessor, type StartTracingOptions, startTracing } from 'hookspan/tracing'
 
@@ -10,6 +11,8 @@ export interface AgentOrder {
   readonly tracing: StartTracingOptions
   /** Where it writes what it started and ended. */
   readonly truth: string
+  /** It is not killed before all are made, and may write down many at once. */
+  readonly truthIsBuffered?: boolean
   readonly spansPerSecond: number
   /** Spans to make; without it, until it is killed. */
   readonly spans?: number
@@ -24,9 +27,16 @@ const TICK_MS = 10
 
 const order = JSON.parse(process.argv[2] ?? '{}') as AgentOrder
 const truth = openSync(order.truth, 'a')
+let unwritten = ''
+function note(line: string, isLast = order.truthIsBuffered !== true): void {
+  unwritten += line
+  if (!isLast && unwritten.length < 1_000_000) return
+  writeSync(truth, unwritten)
+  unwritten = ''
+}
 const witness: SpanProcessor = {
-  onStart: (span) => void writeSync(truth, `s ${span.spanContext().spanId}\n`),
-  onEnd: (span) => void writeSync(truth, `e ${span.spanContext().spanId}\n`),
+  onStart: (span) => note(`s ${span.spanContext().spanId}\n`),
+  onEnd: (span) => note(`e ${span.spanContext().spanId}\n`),
   forceFlush: async () => {},
   shutdown: async () => {},
 }
@@ -35,7 +45,8 @@ const onTrouble = (message: string) => console.error(message)
 const tracing = startTracing({
   serviceName: 'chaos',
   ...order.tracing,
-  queue: { onTrouble, ...order.tracing.queue },
+  // A machine that is busy with something else is no collector that does not answer.
+  queue: { onTrouble, requestTimeoutMs: 30_000, ...order.tracing.queue },
   spanProcessors: [witness],
 })
 const dispatcher = new HookDispatcher()
@@ -52,6 +63,17 @@ if (order.leaveOpen) {
   void op.step((step) => step.toolCall({ apiName: 'endless', args: {} }, () => new Promise(() => {})))
 }
 
+process.on('message', (message) => {
+  if (message !== 'stats') return
+  const rssBytes = process.memoryUsage.rss()
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  process.send?.({ ...tracing.stats(), rssBytes, liveBytes: heapUsed + external })
+})
+process.channel?.unref()
+
+// For the next one: most are killed, which do not come to write it.
+flushCompileCache()
 process.stdout.write('running\n')
 const startedAt = performance.now()
 let made = 0
@@ -63,10 +85,8 @@ while (made < (order.spans ?? Number.POSITIVE_INFINITY)) {
   }
   await new Promise((resolve) => setTimeout(resolve, TICK_MS))
 }
+note('', true)
 process.stdout.write('made\n')
-process.on('message', (message) => {
-  if (message === 'stats') process.send?.({ stats: tracing.stats(), rssBytes: process.memoryUsage.rss() })
-})
 
 if (order.then === 'exit') process.exit(3)
 if (order.then === 'throw') throw new Error('nobody catches this')

@@ -1,17 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { ExportStats } from 'hookspan/tracing'
 import type { AgentOrder } from '../processes/traced-agent.ts'
 import type { Received } from './collector.ts'
 import { preferTo } from './prefer-to.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/traced-agent.ts', import.meta.url))
 
+/** Hundreds of them start: most of that is compiling. */
+const COMPILED = join(tmpdir(), 'hookspan-chaos-code')
+
 export interface TracedAgent extends AsyncDisposable {
   readonly child: ChildProcess
   /** What it said on stderr until now. */
   stderr(): string
+  /** What it says of itself now. */
+  stats(): Promise<AgentStats>
   /** It is at work. */
   readonly running: Promise<void>
   /** It has made all the spans that it should. */
@@ -20,16 +28,26 @@ export interface TracedAgent extends AsyncDisposable {
   readonly ended: Promise<number | string>
 }
 
+export interface AgentStats extends ExportStats {
+  readonly rssBytes: number
+  /** What is in use after the garbage was collected: heap and buffers. */
+  readonly liveBytes: number
+}
+
 /** Starts a traced agent in a process of its own. `wrapper`: what it is started by, for example `unshare`. */
 export function startAgent(order: AgentOrder, wrapper: readonly string[] = []): TracedAgent {
   const [command = '', ...args] = [
     ...wrapper,
     process.execPath,
     '--no-warnings',
+    '--expose-gc',
     SCRIPT,
     JSON.stringify(order),
   ]
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
+  })
   preferTo(child.pid)
   let stderr = ''
   child.stderr?.on('data', (chunk) => {
@@ -53,6 +71,11 @@ export function startAgent(order: AgentOrder, wrapper: readonly string[] = []): 
   return {
     child,
     stderr: () => stderr,
+    async stats() {
+      child.send('stats')
+      const [stats] = (await once(child, 'message')) as [AgentStats]
+      return stats
+    },
     running,
     made,
     ended,

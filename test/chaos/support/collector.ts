@@ -15,6 +15,8 @@ export interface Collector extends AsyncDisposable {
   answerWith(answer: Answer): Promise<void>
   /** Lets go of what came until now. */
   forget(): Promise<void>
+  /** Of how many spans something came. Cheap, for whoever waits. */
+  size(): Promise<number>
   received(): Promise<Received>
 }
 
@@ -40,13 +42,14 @@ export async function startCollectorProcess(): Promise<Collector> {
     })
     return last
   }
-  const port = (await ask({ order: 'listen' })) as number
+  const url = (await ask({ order: 'listen' })) as string
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     leave: async () => void (await ask({ order: 'leave' })),
     comeBack: async () => void (await ask({ order: 'listen' })),
     answerWith: async (answer) => void (await ask({ order: 'answer', answer })),
     forget: async () => void (await ask({ order: 'forget' })),
+    size: async () => (await ask({ order: 'size' })) as number,
     async received() {
       const { spans, requests } = (await ask({ order: 'count' })) as Count
       return {

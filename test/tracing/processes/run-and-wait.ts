@@ -1,9 +1,11 @@
 /** A process with a run that is in the middle of a tool call. Args: endpoint, spool folder or `-`, how it ends. */
 import { onExit } from 'signal-exit'
 import { HookDispatcher } from '../../../src/index.ts'
-import { startTracing } from '../../../src/tracing/index.ts'
 
 const [endpoint = '', spool = '-', how = 'wait'] = process.argv.slice(2)
+// Ctrl-Break as Windows tells it; no other system has the signal.
+if (how === 'break') Object.defineProperty(process, 'platform', { value: 'win32' })
+const { startTracing } = await import('../../../src/tracing/index.ts')
 if (how === 'tidy') onExit(() => void process.stdout.write('tidied up\n'))
 if (how === 'graceful-before') process.once('SIGTERM', shutDown)
 const tracing = startTracing({
@@ -22,6 +24,7 @@ const open = op.step((step) =>
     process.stdout.write('running\n')
     if (how === 'end') return
     if (how === 'exit') process.exit(3)
+    if (how === 'break') setTimeout(() => process.emit('SIGBREAK', 'SIGBREAK'))
     if (how === 'crash') {
       setTimeout(() => {
         throw new Error('nobody catches this')

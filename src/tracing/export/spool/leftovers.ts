@@ -43,6 +43,11 @@ export class Leftovers {
     return false
   }
 
+  /** Whether something is adopted and not all delivered. */
+  get isAtWork(): boolean {
+    return this.#current !== undefined
+  }
+
   /** The next spans to deliver, the same again until they are settled. None when nothing is adopted. */
   next(limits: RequestLimits): Parcel[] {
     let parcels: Parcel[] = []

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../../internal/make-folder.ts'
 import type { Place } from '../parcel.ts'
@@ -36,6 +36,8 @@ export class OwnFolder {
         const lock = FolderLock.make(path)
         if (lock !== undefined) return OwnFolder.#in(lock, segmentBytes)
       } catch (error) {
+        // Who saw it before its lock took it for one whose owner has died.
+        if (!existsSync(path)) continue
         rmSync(path, { recursive: true, force: true })
         throw error
       }

@@ -39,6 +39,8 @@ export class Spool {
   readonly #segmentBytes: number
   #own: OwnFolder | undefined
   readonly #open = new OpenSpans()
+  /** Spans that were handed over while the disk took nothing, and their heads. */
+  readonly #unwrittenHandovers = new Map<string, string>()
   readonly #heads: string[] = []
   readonly #headNumbers = new Map<string, number>()
   /** Which segment was written to last, and the heads that it has. */
@@ -106,15 +108,18 @@ export class Spool {
   /** Another process ends it: it does not end with this one. */
   handedOver(span: ReadableSpan): void {
     this.#open.remove(span)
-    this.#write('p', headOf(span), span.spanContext().spanId)
+    const { spanId } = span.spanContext()
+    if (this.#write('p', headOf(span), spanId) === undefined)
+      this.#unwrittenHandovers.set(spanId, headOf(span))
   }
 
   /** The span as it is sent. Without a place when the disk takes nothing. */
   ended(span: ReadableSpan): Parcel {
     const head = headOf(span)
     const json = spanJson(span)
-    const place = this.#writeEnded(head, json)
+    // First: what makes room for its end must not tell of its start again.
     this.#open.remove(span)
+    const place = this.#writeEnded(head, json)
     const bytes = (place && this.#own?.log.copyOfBody()) ?? Buffer.from(json)
     return { text: { head, json: bytes }, size: bytes.byteLength, ...(place && { place }) }
   }
@@ -199,10 +204,11 @@ export class Spool {
     this.#dropped += segment.unread
     segment.settled += segment.unread
     segment.unread = 0
-    this.#unread =
-      segment === this.#own?.log.segments.at(-1)
-        ? undefined
-        : { segment: segment.number + 1, start: 0, end: 0 }
+    this.#readOnAfter(segment.number)
+  }
+
+  #readOnAfter(segment: number): void {
+    this.#unread = this.#unreadCount > 0 ? { segment: segment + 1, start: 0, end: 0 } : undefined
   }
 
   /** They are delivered, or given up. The parcels are the oldest that were not settled yet. */
@@ -301,6 +307,7 @@ export class Spool {
     const log = this.#own?.log
     if (log === undefined) return
     if (log.segments.at(-1)?.number === through) log.rotate()
+    if (this.#unread !== undefined && this.#unread.segment <= through) this.#readOnAfter(through)
     try {
       for (const open of this.#open.notAfter(through))
         open.segment = this.#append('s', open.head, open.text).segment
@@ -342,8 +349,6 @@ export class Spool {
 
   #giveUp(segment: Segment): void {
     this.#unreadCount -= segment.unread
-    if (this.#unread?.segment === segment.number)
-      this.#unread = { segment: segment.number + 1, start: 0, end: 0 }
     this.#dropThrough(segment.number)
   }
 
@@ -362,6 +367,8 @@ export class Spool {
     this.#pauseMs = 0
     this.#options.onTrouble('Spans are written to `spoolDir` again.')
     for (const open of this.#open.notAfter(0)) this.#record(open)
+    for (const [spanId, head] of this.#unwrittenHandovers) this.#write('p', head, spanId)
+    this.#unwrittenHandovers.clear()
   }
 }
 
