@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { visibleText } from '../viewer/model/format.ts'
 import { packageVersion } from '../viewer/version.ts'
 import { registerApprovals } from './commands/approvals.ts'
 import { registerDemo } from './commands/demo.ts'
@@ -8,6 +9,7 @@ import { registerHooks } from './commands/hooks.ts'
 import { registerJaeger } from './commands/jaeger.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
+import { registerRun } from './commands/run.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerShow } from './commands/show.ts'
 import { registerTail } from './commands/tail.ts'
@@ -17,6 +19,7 @@ import { EXIT, reportFailure } from './failure.ts'
 /** In the order of the help text. */
 const REGISTER = [
   registerDemo,
+  registerRun,
   registerView,
   registerJaeger,
   registerRuns,
@@ -38,6 +41,9 @@ export function createProgram(): Command {
     .option('--debug', 'show the stack of an error')
     .showHelpAfterError('Run with --help for what can be given.')
     .exitOverride()
+    .configureOutput({ writeErr: (text) => void process.stderr.write(visibleText(text)) })
+    // `run` takes the options behind its command as they are.
+    .enablePositionalOptions()
   for (const register of REGISTER) register(program)
   for (const command of program.commands) command.option('--debug', 'show the stack of an error')
   return program

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { isWithin } from '../../src/cli/doctor/adapters.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { runCli } from '../support/run-cli.ts'
 import { SELF_SIGNED } from '../support/self-signed.ts'
@@ -37,6 +39,17 @@ async function listening(server: Server) {
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** A folder with packages that are installed there. */
+function projectWith(packages: Readonly<Record<string, string>>) {
+  const folder = mkdtempSync(join(tmpdir(), 'hookspan-doctor-'))
+  for (const [name, version] of Object.entries(packages)) {
+    const home = join(folder, 'node_modules', name)
+    mkdirSync(home, { recursive: true })
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name, version }))
+  }
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
 }
 
 describe('hookspan doctor', { timeout: 60_000 }, () => {
@@ -80,6 +93,37 @@ describe('hookspan doctor', { timeout: 60_000 }, () => {
       says: expect.stringMatching(says),
       mend: expect.stringMatching(mend),
     })
+  })
+
+  it('says of each SDK of the project what attaches to it, and which version was not tested', async () => {
+    using project = projectWith({ ai: '6.4.1', openai: '7.2.0', '@modelcontextprotocol/sdk': '1.30.0' })
+    const { stdout } = await runCli(['doctor', '--json', '--timeout', '500'], { cwd: project.folder })
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] }
+    expect(findings.filter(({ check }) => check.startsWith('adapter:'))).toEqual([
+      { check: 'adapter:openai', state: 'ok', says: 'openai 7.2.0: hookspan/openai' },
+      {
+        check: 'adapter:ai',
+        state: 'note',
+        says: expect.stringMatching(
+          /^ai 6\.4\.1: hookspan\/ai-sdk, all but compaction, which is refused there\. It was tested with >=7\.\S+ <8$/,
+        ),
+        mend: expect.stringMatching(/^Run: npm install ai@">=7\.\S+ <8"$/),
+      },
+      {
+        check: 'adapter:@modelcontextprotocol/sdk',
+        state: 'ok',
+        says: expect.stringContaining('hookspan/mcp, all but park, '),
+      },
+    ])
+  })
+
+  it('reads the range of each peer', () => {
+    const ranges = Object.values(manifest.peerDependencies)
+    for (const range of ranges) {
+      expect(range).toMatch(/^>=\d+(\.\d+){0,2} <\d+(\.\d+){0,2}$/)
+      const [from = '', below = ''] = range.split(' ')
+      expect([isWithin(from.slice(2), range), isWithin(below.slice(1), range)]).toEqual([true, false])
+    }
   })
 
   it('names the mend where nobody listens', async () => {

@@ -85,14 +85,25 @@ describe('hookspan hooks', () => {
 describe('hookspan approvals', () => {
   it('shows what is asked so that no text in it acts on the terminal, or passes for another request', async () => {
     const path = `${folder()}/a.db`
-    const hostile = { apiName: 'pay\u001b[2K', args: { to: 'a\u202eb', note: '\u009b2J' } }
+    const hostile = { apiName: 'pay\u001b[2K', args: { to: 'a\u202eb\u200b', note: '\u009b2J' } }
     await sqliteStore({ path }).add(
       request('apr_1', { ...hostile, instructions: 'ok\napr_2  answered (approve by ann)' }),
     )
     const { stdout } = hookspan('approvals', 'list', '--db', path)
-    for (const acting of ['\u001b', '\u009b', '\u202e']) expect(stdout).not.toContain(acting)
+    for (const acting of ['\u001b', '\u009b', '\u202e', '\u200b']) expect(stdout).not.toContain(acting)
     expect(stdout).not.toMatch(/^apr_2/m)
-    expect(stdout).toContain('pay')
+    expect(stdout).toContain('pay\\u001b[2K {"to":"a\\u202eb\\u200b","note":"\\u009b2J"}')
+  })
+
+  it('shows all of the arguments, and takes none with a key twice', async () => {
+    const path = `${folder()}/a.db`
+    const args = { lines: Array.from({ length: 2_000 }, (_, i) => ({ i, text: 'x'.repeat(20) })), last: 'rm' }
+    const store = sqliteStore({ path })
+    await store.add(request('apr_1', { args }))
+    expect(hookspan('approvals', 'list', '--db', path).stdout).toContain(JSON.stringify(args))
+    const twice = hookspan('approvals', 'approve', 'apr_1', '--db', path, '--args', '{"id":1,"id":2}')
+    expect([twice.status, twice.stderr]).toEqual([2, expect.stringContaining('the key "id" twice')])
+    expect(await store.get('apr_1')).toMatchObject({ status: 'pending' })
   })
 
   it('lists, approves and rejects in the file that agents use, and verifies the audit log', async () => {

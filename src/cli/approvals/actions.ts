@@ -4,8 +4,10 @@ import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { defined } from '../../internal/objects.ts'
+import { exactJson, withoutUnseen } from '../../viewer/model/exact-json.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
 import { auditAt } from './audit.ts'
 import { openApprovals } from './open-approvals.ts'
 
@@ -41,7 +43,7 @@ export function verifyLog(file: string, key: string | undefined): void {
     console.log(`${report.entries} entries, unchanged. Last hash: ${report.lastHash}`)
     return
   }
-  console.error(`${file}:${report.line}: ${report.problem}`)
+  console.error(`${shown(file)}:${report.line}: ${report.problem}`)
   process.exitCode = 1
 }
 
@@ -128,7 +130,7 @@ function show({ request, status, answer: given }: ApprovalRecord): void {
   const by = given?.approver ? ` by ${given.approver}` : ''
   const lines = [
     `${id}  ${status}${given === undefined ? '' : ` (${given.decision}${by})`}`,
-    `  ${agentName ?? request.operationId}: ${identifier}/${apiName} ${JSON.stringify(args)}`,
+    `  ${withoutUnseen(`${agentName ?? request.operationId}: ${identifier}/${apiName}`)} ${exactJson(args)}`,
     ...(instructions === undefined ? [] : [`  ${instructions}`]),
   ]
   for (const line of lines) console.log(visibleText(line).replaceAll('\n', '\n    '))

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { shown } from '../render/shown.ts'
 import { printJson } from './run-source-flags.ts'
 
 interface FromTraceFlags {
@@ -25,12 +26,12 @@ export function registerMocks(program: Command): void {
       const { loadTrace } = await import('../mocks/load-trace.ts')
       const trace = await loadTrace(source, { jaeger: flags.jaeger, traceId: flags.trace || undefined })
       const { recording, trajectory, leftOut } = recordingFromTrace(trace)
-      for (const call of leftOut) console.error(`left out: ${call}`)
+      for (const call of leftOut) console.error(`left out: ${shown(call)}`)
       if (flags.trajectory) await writeFile(flags.trajectory, `${JSON.stringify(trajectory, null, 2)}\n`)
       if (!flags.out) return printJson({ recording, trajectory })
       await writeFile(flags.out, formatRecording(recording))
       console.error(
-        `${recording.calls.length} calls of ${Object.keys(recording.tools).length} tools written to ${flags.out}`,
+        `${recording.calls.length} calls of ${Object.keys(recording.tools).length} tools written to ${shown(flags.out)}`,
       )
     })
 }

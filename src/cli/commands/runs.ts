@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { formatWhole } from '../../viewer/model/format.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
 import { UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
 import {
   printJson,
   type SourceFlags,
@@ -18,7 +19,7 @@ export function registerRuns(program: Command): void {
       .description('list runs, newest first')
       .argument(
         '[query...]',
-        'words in any span, or agent:NAME, tool:NAME, status:error, cost>0.01, since:2h',
+        'words in any span, or agent:NAME, tool:NAME, status:failed, cost>0.01, since:2h',
       )
       .option('-n, --limit <count>', 'how many at most', '20'),
   ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
@@ -26,7 +27,7 @@ export function registerRuns(program: Command): void {
       const list = await source.listRuns(query.join(' '), limitOf(flags.limit))
       if (flags.json) printJson({ runs: list.runs, total: list.total, indexing: list.indexing })
       else if (list.runs.length === 0)
-        console.log(query.length > 0 ? 'No run matches.' : `No runs in ${source.from} yet.`)
+        console.log(query.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
       else {
         console.log(
           runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),

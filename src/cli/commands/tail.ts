@@ -5,6 +5,7 @@ import { rowTitle } from '../../viewer/model/row-title.ts'
 import type { RunSummary, SpanRow } from '../../viewer/model/span.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import type { Paint } from '../../viewer/text/paint.ts'
+import { shown } from '../render/shown.ts'
 import { type SourceFlags, terminalPaint, withRuns, withSourceFlags } from './run-source-flags.ts'
 
 const EVERY_MS = 500
@@ -55,7 +56,7 @@ async function follow(
       seen.set(summary.traceId, { seq: run.seq, spans: summary.spans, status: summary.status })
       if (!first) for (const row of run.rows) tell(summary, row)
     }
-    if (first) process.stderr.write(`Following ${source.from}. Ctrl+C ends.\n`)
+    if (first) process.stderr.write(`Following ${shown(source.from)}. Ctrl+C ends.\n`)
     await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {})
   }
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
 
 interface ViewFlags {
   port: string
@@ -69,10 +70,10 @@ async function view(flags: ViewFlags): Promise<void> {
   console.log(
     `send traces to   ${viewer.otlpEndpoint}  (OTLP over HTTP${flags.port === '4318' ? ', the default of OpenTelemetry SDKs' : ''})`,
   )
-  console.log(`kept in          ${db === ':memory:' ? 'memory, until this ends' : db}`)
+  console.log(`kept in          ${db === ':memory:' ? 'memory, until this ends' : shown(db)}`)
   if (flags.approvals !== undefined) {
     console.log(
-      `approvals from   ${flags.approvals}${isNew ? '  (new: no agent has asked yet)' : ''}, answered as ${flags.as}`,
+      `approvals from   ${shown(flags.approvals)}${isNew ? '  (new: no agent has asked yet)' : ''}, answered as ${flags.as}`,
     )
   }
   if (flags.open && process.stdout.isTTY && !process.env.CI) openBrowser(viewer.link)

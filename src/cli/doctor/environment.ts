@@ -79,7 +79,7 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
     findings.push({
       check: 'protocol',
       state: 'note',
-      says: `the environment asks for OTLP over "${protocol}"; hookspan knows http/json, which it sends, and http/protobuf`,
+      says: `the environment asks for OTLP over "${protocol}"; hookspan knows http/protobuf, which it sends, and http/json`,
       mend: 'Point it at the HTTP port of the collector, usually 4318.',
     })
   }

@@ -12,7 +12,13 @@ const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
   ['@pydantic/genai-prices', 'the cost of model calls without a `priceOf` of your own'],
 ]
 
-interface Installed {
+interface Manifest {
+  name?: string
+  version?: string
+  peerDependencies?: Record<string, string>
+}
+
+export interface Installed {
   version: string
   /** Its package.json, to look from there. */
   manifest: string
@@ -69,24 +75,30 @@ function major({ version }: Installed): string | undefined {
   return version.split('.')[0]
 }
 
-/** Up from the package's entry to its package.json, which `exports` may hide. */
-function find(name: string, from: string): Installed | undefined {
-  let folder: string
+/** From the package's entry up to its package.json, which `exports` may hide; or by its folder, if it has no entry. */
+export function find(name: string, from: string): Installed | undefined {
+  const require = createRequire(from)
+  let folder: string | undefined
   try {
-    folder = dirname(createRequire(from).resolve(name))
+    folder = dirname(require.resolve(name))
   } catch {
-    return undefined
+    const folders = (require.resolve.paths(name) ?? []).map((path) => join(path, name))
+    folder = folders.find((path) => readManifest(join(path, 'package.json')) !== undefined)
   }
-  for (;;) {
+  for (; folder !== undefined; folder = above(folder)) {
     const manifest = join(folder, 'package.json')
     const value = readManifest(manifest)
     if (value?.name === name && value.version !== undefined) return { version: value.version, manifest }
-    if (dirname(folder) === folder) return undefined
-    folder = dirname(folder)
   }
+  return undefined
 }
 
-function readManifest(path: string): { name?: string; version?: string } | undefined {
+function above(folder: string): string | undefined {
+  const parent = dirname(folder)
+  return parent === folder ? undefined : parent
+}
+
+export function readManifest(path: string): Manifest | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch {

@@ -2,6 +2,7 @@ import { errorMessage } from '../../internal/errors.ts'
 import type { Style } from '../../viewer/text/paint.ts'
 import { EXIT } from '../failure.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
+import { checkAdapters } from './adapters.ts'
 import { checkDelivery } from './delivery.ts'
 import { checkEndpoint, checkEnvironment } from './environment.ts'
 import type { Finding } from './finding.ts'
@@ -31,6 +32,7 @@ export async function runDoctor({ endpoint, timeout, json }: DoctorOptions): Pro
   tell(checkEnvironment())
   const packages = checkPackages()
   tell(packages)
+  tell(checkAdapters(process.cwd()))
   const { findings: place, tracesUrl } = checkEndpoint(endpoint)
   tell(place)
   const canSend = !packages.some(({ check, state }) => check === 'tracing-packages' && state === 'wrong')

@@ -4,7 +4,10 @@ import { orderGates, runChain } from '../../gates/chain.ts'
 import { decidesAt } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
+import { UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
 
 /** Flags of all `hookspan hooks` commands. */
 export interface ConfigFlags {
@@ -26,7 +29,9 @@ export async function listHooks(flags: ConfigFlags): Promise<void> {
   }
   if (entries.length === 0) {
     console.log(
-      files.length === 0 ? 'There is no config file.' : `Nothing is configured in ${files.join(', ')}.`,
+      files.length === 0
+        ? 'There is no config file.'
+        : `Nothing is configured in ${shown(files.join(', '))}.`,
     )
     return
   }
@@ -114,7 +119,7 @@ async function checkGate(gate: Gate, timeoutMs: number): Promise<Checked> {
 export async function testHooks(file: string, flags: ConfigFlags): Promise<void> {
   const { plugin } = await load(flags)
   const gates = plugin.gates ?? []
-  const text = readFileSync(file === '-' ? 0 : file, 'utf8')
+  const text = readText(file)
   for (const event of readEvents(text)) {
     const question = questionOf(event)
     if (question === undefined) continue
@@ -143,6 +148,17 @@ export async function testHooks(file: string, flags: ConfigFlags): Promise<void>
   }
 }
 
+function readText(file: string): string {
+  if (file === '-') return readFileSync(0, 'utf8')
+  try {
+    return readRegularFile(file).toString()
+  } catch (error) {
+    throw new UsageError(
+      `"${shown(file)}" cannot be read (${errorMessage(error)}). Give a file, or - for what is piped in.`,
+    )
+  }
+}
+
 const NOTHING = {
   steps: 0,
   llmCalls: 0,
@@ -166,7 +182,7 @@ function print(
   }[],
   result: { readonly kind: string },
 ): void {
-  console.log(`${point}${name === undefined ? '' : ` ${name}`} -> ${result.kind}`)
+  console.log(`${point}${name === undefined ? '' : ` ${shown(name)}`} -> ${result.kind}`)
   const rows = decisions.map(({ gateId, decision, code, reason, enforced }) => [
     '  ',
     gateId,
@@ -229,7 +245,8 @@ function questionOf(event: unknown): Question | undefined {
   return { ...fields, point, payload: payload(fields) }
 }
 
-function columns(rows: readonly (readonly string[])[]): string[] {
+function columns(given: readonly (readonly string[])[]): string[] {
+  const rows = given.map((row) => row.map(shown))
   const widths = rows.reduce<number[]>(
     (all, row) => row.map((cell, index) => Math.max(all[index] ?? 0, cell.length)),
     [],

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { errorMessage } from '../../internal/errors.ts'
 import { isJaeger } from '../../tracing/links/collector.ts'
 import { EXIT, UsageError } from '../failure.ts'
+import { shown } from '../render/shown.ts'
 
 export interface JaegerOptions {
   print?: boolean
@@ -52,7 +53,7 @@ function writeCompose(file: string, compose: string): number {
       throw new UsageError(`${file} is there already and says something else. Give --write another name.`)
     }
   }
-  console.log(`Wrote ${file}. Start it: docker compose -f ${file} up -d --wait`)
+  console.log(`Wrote ${shown(file)}. Start it: docker compose -f ${shown(file)} up -d --wait`)
   return EXIT.done
 }
 

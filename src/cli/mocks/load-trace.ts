@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { errorMessage } from '../../internal/errors.ts'
+import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { type PlainSpan, readSpans } from '../../mock/trajectory/spans.ts'
+import { shown } from '../render/shown.ts'
 
 /** Milliseconds until Jaeger must have answered. */
 const FETCH_TIMEOUT_MS = 30_000
@@ -19,17 +20,17 @@ export interface LoadTraceOptions {
  */
 export async function loadTrace(source: string, { jaeger, traceId }: LoadTraceOptions): Promise<PlainSpan[]> {
   const spans = readSpans(await loadJson(source, jaeger))
-  if (spans === undefined) throw new Error(`"${source}" holds neither OTLP JSON nor Jaeger's JSON.`)
+  if (spans === undefined) throw new Error(`"${shown(source)}" holds neither OTLP JSON nor Jaeger's JSON.`)
   const ids = [...new Set(spans.map((span) => span.traceId ?? ''))]
   if (traceId !== undefined) {
     const found = spans.filter((span) => (span.traceId ?? '').startsWith(traceId))
     if (found.length === 0)
-      throw new Error(`No trace ${traceId} in "${source}". It holds: ${ids.join(', ')}.`)
+      throw new Error(`No trace ${traceId} in "${shown(source)}". It holds: ${ids.join(', ')}.`)
     return found
   }
   if (ids.length > 1) {
     throw new Error(
-      `"${source}" holds ${ids.length} traces: ${ids.join(', ')}. Choose one with --trace <id>.`,
+      `"${shown(source)}" holds ${ids.length} traces: ${ids.join(', ')}. Choose one with --trace <id>.`,
     )
   }
   return spans
@@ -40,10 +41,10 @@ async function loadJson(source: string, jaeger: string): Promise<unknown> {
   if (address !== undefined) return fetchJson(address)
   let text: string
   try {
-    text = await readFile(source, 'utf8')
+    text = readRegularFile(source).toString()
   } catch (error) {
     throw new Error(
-      `"${source}" cannot be read (${errorMessage(error)}). Give a file, an address or a trace id.`,
+      `"${shown(source)}" cannot be read (${errorMessage(error)}). Give a file, an address or a trace id.`,
     )
   }
   try {
@@ -61,7 +62,7 @@ function readLines(text: string, source: string, failure: unknown): unknown[] {
       .filter((line) => line.trim() !== '')
       .map((line) => JSON.parse(line) as unknown)
   } catch {
-    throw new Error(`"${source}" is not JSON (${errorMessage(failure)}).`)
+    throw new Error(`"${shown(source)}" is not JSON (${errorMessage(failure)}).`)
   }
 }
 

@@ -4,8 +4,10 @@ import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
+import { visibleText } from '../../viewer/model/format.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 import type { TraceOutput } from '../export/trace-output.ts'
+import { shown } from '../render/shown.ts'
 import type { RecordedRun } from './recordings/index.ts'
 import { type ReplayRunOptions, replayRun } from './replay-run.ts'
 import { ServedTurns } from './served-turns.ts'
@@ -64,7 +66,7 @@ export async function replayAll(
 }
 
 export function describeFailure({ run, error }: RunResult): string {
-  return `${run.source}, run ${run.index} (${run.id}): ${errorMessage(error)}`
+  return `${shown(run.source)}, run ${run.index} (${shown(run.id)}): ${visibleText(errorMessage(error))}`
 }
 
 /** Works off a list, so many at once, and gives the results in the order of the list. */

@@ -7,6 +7,7 @@ import { EXIT, UsageError } from '../failure.ts'
 import { assertPeers } from '../peers.ts'
 import { Progress } from '../render/progress.ts'
 import { rowsOf } from '../render/rows.ts'
+import { shown } from '../render/shown.ts'
 import { plural, type Terminal, terminalOf } from '../render/terminal.ts'
 import { operationIdsOf } from './operation-ids.ts'
 import { type RecordedRun, readRecordings } from './recordings/index.ts'
@@ -90,7 +91,7 @@ function chosen(runs: readonly RecordedRun[], wanted: readonly string[] | undefi
     if (matches.length > 0) return matches
     const some = runs.slice(0, 5).map(({ id }) => id)
     throw new UsageError(
-      `There is no run "${name}". Give an id, such as ${some.join(', ')}, or a position from 0 to ${runs.length - 1}.`,
+      `There is no run "${shown(name)}". Give an id, such as ${shown(some.join(', '))}, or a position from 0 to ${runs.length - 1}.`,
     )
   })
   return [...new Set(found)]
@@ -168,7 +169,7 @@ function printSummary(
   ]
   const state = failed.length === 0 ? style('green', '✓') : style('red', `✗ ${failed.length} of`)
   line(`${state} ${plural(results.length, 'run')} replayed in ${formatDuration(tookMs)}: ${facts.join(', ')}`)
-  if (output.filePath !== undefined) line(`  written to ${output.filePath}`)
+  if (output.filePath !== undefined) line(`  written to ${shown(output.filePath)}`)
   if (output.collector !== undefined && undelivered === undefined) {
     const { kind, tracesUrl, pageOf } = output.collector
     line(`  sent to the ${kind} at ${tracesUrl}`)

@@ -338,7 +338,7 @@ describe('a file', () => {
     await expect(readRecordings(join(folder, 'nope.json'))).rejects.toThrow(
       /nope\.json: the file cannot be read \(ENOENT/,
     )
-    await expect(readRecordings(folder)).rejects.toThrow('cannot be read (EISDIR')
+    await expect(readRecordings(folder)).rejects.toThrow('cannot be read (it is a folder')
     await expect(readRecordings(write('z.gz', Buffer.from([0x1f, 0x8b, 8, 0])))).rejects.toThrow(
       'unpack it first',
     )

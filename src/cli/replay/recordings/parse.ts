@@ -1,5 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
 import { describeValue, errorMessage } from '../../../internal/errors.ts'
+import { FileTooLarge, readRegularFile } from '../../../internal/read-regular-file.ts'
 import { detectFormat } from './detect.ts'
 import { parseOpenAIChat, restoreChatMessage } from './openai-chat.ts'
 import { RecordingError } from './recording-error.ts'
@@ -28,16 +28,13 @@ export async function readRecordings(
   const place = { source: path }
   let bytes: Buffer
   try {
-    const { size } = await stat(path)
-    if (size > maxFileBytes) {
-      throw new RecordingError(
-        place,
-        `the file has ${size} bytes, more than the ${maxFileBytes} that are read at once. Split it into smaller files.`,
-      )
-    }
-    bytes = await readFile(path)
+    bytes = readRegularFile(path, maxFileBytes)
   } catch (error) {
-    if (error instanceof RecordingError) throw error
+    if (error instanceof FileTooLarge) {
+      throw new RecordingError(place, `${errorMessage(error)}. Split it into smaller files.`, {
+        cause: error,
+      })
+    }
     throw new RecordingError(place, `the file cannot be read (${errorMessage(error)}). Check the path.`, {
       cause: error,
     })

@@ -1,4 +1,5 @@
 import { HookspanError } from '../../../internal/errors.ts'
+import { shown } from '../../render/shown.ts'
 
 export interface RecordingPlace {
   /** The file, as it was named. */
@@ -21,7 +22,11 @@ export class RecordingError extends HookspanError {
 }
 
 function describePlace({ source, run, message }: RecordingPlace): string {
-  return [source, run === undefined ? '' : `run ${run}`, message === undefined ? '' : `message ${message}`]
+  return [
+    shown(source),
+    run === undefined ? '' : `run ${run}`,
+    message === undefined ? '' : `message ${message}`,
+  ]
     .filter(Boolean)
     .join(', ')
 }

@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const NOT_FOUND = 127
+const NOT_RUN = 126
+/** Runtimes that take nothing of NODE_OPTIONS. */
+const OTHERS = ['bun', 'bunx', 'deno', 'python', 'python3']
+
+const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
+
+/**
+ * Runs a program with `hookspan/register` in each Node process of it. Its input, output, exit code and signals are as
+ * without us; what we say goes to stderr.
+ *
+ * @returns its exit code. Where a signal ended it, this process ends by the same one.
+ */
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+  options: { keep?: boolean; db?: string },
+): Promise<number> {
+  const viewer = await findViewer(options.db)
+  tell(viewer.says)
+  if (OTHERS.includes(basename(command).replace(/\.exe$/, ''))) {
+    tell(`${basename(command)} takes no NODE_OPTIONS: nothing of it is attached.`)
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'hookspan-run-'))
+  const report = join(folder, 'attached')
+  try {
+    const child = spawn(command, args, { stdio: 'inherit', env: environment(viewer, report) })
+    const { code, signal } = await ended(child, command)
+    tellEnd(viewer, report)
+    if (options.keep && viewer.isOurs) await untilInterrupted()
+    await viewer.close()
+    if (signal !== null) return await endBy(signal)
+    return code
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
+  const register = new URL('../../register/index.js', import.meta.url).href
+  const { NODE_OPTIONS, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: capture } = process.env
+  return {
+    ...process.env,
+    NODE_OPTIONS: [NODE_OPTIONS, `--import=${register}`].filter(Boolean).join(' '),
+    HOOKSPAN_RUN_REPORT: report,
+    ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
+    // What is said stays on this machine.
+    ...(viewer.isOurs &&
+      capture === undefined && { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }),
+    ...(viewer.endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
+  }
+}
+
+interface Ended {
+  readonly code: number
+  readonly signal: NodeJS.Signals | null
+}
+
+function ended(child: ChildProcess, command: string): Promise<Ended> {
+  const { promise, resolve } = Promise.withResolvers<Ended>()
+  // A terminal sends Ctrl-C to the program, too; then this only waits for it.
+  const passOn = (signal: NodeJS.Signals) => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+  }
+  for (const signal of SIGNALS) process.on(signal, passOn)
+  child.once('error', (error: NodeJS.ErrnoException) => {
+    const missing = error.code === 'ENOENT'
+    tell(missing ? `there is no command "${command}".` : `"${command}" cannot be run: ${error.message}`)
+    resolve({ code: missing ? NOT_FOUND : NOT_RUN, signal: null })
+  })
+  child.once('exit', (code, signal) => resolve({ code: code ?? 0, signal }))
+  return promise.finally(() => {
+    for (const signal of SIGNALS) process.off(signal, passOn)
+  })
+}
+
+function tellEnd(viewer: ViewerInUse, report: string): void {
+  const attached = existsSync(report) ? new Set(readFileSync(report, 'utf8').trim().split('\n')) : new Set()
+  if (attached.size === 0) {
+    tell('nothing was attached: the program loaded no SDK that hookspan knows, or has it bundled inside.')
+    return
+  }
+  tell(`attached ${[...attached].join(', ')}. ${viewer.saysLater}`)
+}
+
+function untilInterrupted(): Promise<void> {
+  tell('the viewer stays open; Ctrl-C ends it.')
+  return new Promise((resolve) => {
+    for (const signal of SIGNALS) process.once(signal, () => resolve())
+  })
+}
+
+/** As a shell sees it that started the program itself. */
+async function endBy(signal: NodeJS.Signals): Promise<number> {
+  process.kill(process.pid, signal)
+  // Not every signal ends a process at once, and Windows has none to send.
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  return 128 + (constants.signals[signal] ?? 0)
+}

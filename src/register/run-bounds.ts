@@ -1,0 +1,138 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { basename } from 'node:path'
+import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
+import type { LlmRequest } from '../hooks/index.ts'
+import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
+import { asList, asName, conversationOf } from '../wire/reading.ts'
+
+/** A run that began with a model call. */
+interface Run {
+  readonly op: Operation
+  /** The messages of its last request, one behind the other. */
+  said: string
+  /** Ids of its replies, and of its conversation: a request that names one goes on with it. */
+  readonly ids: Set<string>
+  usedAt: number
+}
+
+const IDLE_MS = 300_000
+const MOST_OPEN = 100
+
+/**
+ * Says to which run a model call belongs that nobody began a run for: to that of the request that is being handled; else
+ * to that whose messages, or whose conversation, it goes on from; else to a new one of the script.
+ */
+export class RunBounds {
+  readonly #dispatcher: HookDispatcher
+  readonly #handled = new AsyncLocalStorage<{ name: string; op?: Operation; over: boolean }>()
+  readonly #open = new Set<Run>()
+  /** The runs that were begun here, of which the last. */
+  begun = 0
+  last: Operation | undefined
+
+  constructor(dispatcher: HookDispatcher) {
+    this.#dispatcher = dispatcher
+  }
+
+  /** Hears of the requests that this process handles. */
+  watch(): void {
+    subscribe('http.server.request.start', (message) => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+      const name = `${request.method} ${(request.url ?? '/').split('?')[0]}`
+      const handled: { name: string; op?: Operation; over: boolean } = { name, over: false }
+      this.#handled.enterWith(handled)
+      response.once('close', () => {
+        handled.over = true
+        void handled.op?.complete()
+      })
+    })
+  }
+
+  readonly operationOf = (request: LlmRequest): Operation => {
+    const handled = this.#handled.getStore()
+    // What goes on behind its answer is the script's.
+    if (handled === undefined || handled.over) return this.#ofScript(request)
+    handled.op ??= this.#start(handled.name, request)
+    return handled.op
+  }
+
+  #ofScript(request: LlmRequest): Operation {
+    const said = saidBy(request)
+    const ids = [conversationOf(request), asName(request.previous_response_id)].filter(
+      (id) => id !== undefined,
+    )
+    this.#endIdle()
+    const found = [...this.#open].findLast(
+      (run) => ids.some((id) => run.ids.has(id)) || (said !== '' && goesOn(said, run.said)),
+    )
+    const run = found ?? this.#begin(request, ids)
+    run.said = said
+    run.usedAt = Date.now()
+    return run.op
+  }
+
+  #begin(request: LlmRequest, ids: readonly string[]): Run {
+    const known = new Set(ids)
+    const op = this.#start(basename(process.argv[1] ?? 'script'), request, known)
+    const run: Run = { op, said: '', ids: known, usedAt: Date.now() }
+    this.#open.add(run)
+    return run
+  }
+
+  #start(agentName: string, request: LlmRequest, ids?: Set<string>): Operation {
+    this.begun++
+    const op = this.#dispatcher.startOperation({
+      agentName,
+      ...defined({
+        conversationId: conversationOf(request),
+        input: request.messages ?? request.input ?? request.prompt,
+      }),
+      ...(ids && {
+        hooks: [
+          {
+            id: 'register:reply',
+            type: 'afterLlmCall',
+            handler: ({ response }: { response: { id?: string } }) => {
+              if (response.id !== undefined) ids.add(response.id)
+            },
+          } as never,
+        ],
+      }),
+    })
+    this.last = op
+    return op
+  }
+
+  #endIdle(): void {
+    const now = Date.now()
+    for (const run of this.#open) {
+      const idle = run.op.ended || now - run.usedAt > IDLE_MS || this.#open.size > MOST_OPEN
+      if (!idle) continue
+      this.#open.delete(run)
+      void run.op.complete()
+    }
+  }
+
+  /** The script has ended: so have its runs. */
+  end(code: number): void {
+    for (const { op } of this.#open) {
+      if (code === 0) void op.complete()
+      else void op.fail(new Error(`the process ended with code ${code}`))
+    }
+    this.#open.clear()
+  }
+}
+
+/** The messages as one text, of which an earlier request's is the beginning. */
+function saidBy({ messages, input, prompt }: LlmRequest): string {
+  const given = messages ?? input ?? prompt
+  const items = Array.isArray(given) ? asList(given) : given === undefined ? [] : [given]
+  return items.map((item) => `${safeStringify(item)}\n`).join('')
+}
+
+function goesOn(said: string, before: string): boolean {
+  return before !== '' && said.length > before.length && said.startsWith(before)
+}

@@ -1,0 +1,26 @@
+import { HookDispatcher } from '../dispatcher/index.ts'
+import { attach } from './attach.ts'
+import type { Loaded } from './module-hooks.ts'
+import { RunBounds } from './run-bounds.ts'
+import { tellAtExit } from './tell-at-exit.ts'
+import { traceFirstRun } from './trace-first-run.ts'
+
+/** What every SDK that the program loads is attached to. */
+const dispatcher = new HookDispatcher()
+const tracing = traceFirstRun(dispatcher)
+const bounds = new RunBounds(dispatcher)
+const attached = new Set<string>()
+
+bounds.watch()
+tellAtExit({ attached, bounds, tracing })
+
+export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
+  return attach(loaded, { dispatcher, bounds, attached })
+}
+
+/** @throws HookspanError `INVALID_CONFIG`. */
+export async function useProjectConfig(): Promise<void> {
+  const { loadConfig } = await import('../policies/index.ts')
+  const { plugin } = await loadConfig()
+  dispatcher.use(plugin)
+}

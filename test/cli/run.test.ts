@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { startScriptedServer } from 'hookspan/mock'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { runCli } from '../support/run-cli.ts'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const program = (name: string) => at(`../register/processes/${name}`)
+const REGISTER = at('../../dist/register/index.js')
+const BIN = at('../../dist/cli/bin.js')
+
+let collector: Awaited<ReturnType<typeof startCollector>>
+let model: Awaited<ReturnType<typeof startScriptedServer>>
+let env: Record<string, string>
+beforeAll(async () => {
+  model = await startScriptedServer({ respond: () => ({ content: 'It is on its way.' }) })
+})
+afterAll(() => model.close())
+beforeEach(async () => {
+  collector = await startCollector()
+  env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OPENAI_API_KEY: 'none',
+    OPENAI_BASE_URL: model.baseURL,
+    HOOKSPAN_CONFIG_HOME: '/nowhere',
+  }
+})
+afterEach(() => collector.stop())
+
+/** `node --import hookspan/register FILE`. */
+function registered(name: string, more: { args?: string[]; cwd?: string } = {}) {
+  const { args = [], ...options } = more
+  const file = name.startsWith('/') ? name : program(name)
+  return runCli([file, ...args], { command: `--import=${REGISTER}`, env, ...options })
+}
+
+function spansOf(parent?: string): string[] {
+  const roots = collector.spans.filter(({ parentSpanId }) => (parent ?? '') === (parentSpanId ?? ''))
+  return roots.flatMap(({ name, spanId }) => [name, ...spansOf(spanId).map((inner) => `  ${inner}`)])
+}
+
+const RUN = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']
+const shape = (names: string[]) => names.map((name) => name.replace(/(invoke_agent|chat) .*/, '$1'))
+
+describe('node --import hookspan/register', () => {
+  it('attaches to a loop on the openai client: calls that go on from another are one run', async () => {
+    const { code, stdout, stderr } = await registered('chat.mjs')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.\n' })
+    expect(spansOf().sort()).toEqual(
+      [
+        'invoke_agent chat.mjs',
+        '  chat gpt-4o',
+        '  chat gpt-4o',
+        'invoke_agent chat.mjs',
+        '  chat gpt-4o',
+      ].sort(),
+    )
+    expect(stderr).toMatch(/^hookspan: 2 runs, the last: sent to http/)
+  })
+
+  it('attaches where the program uses require()', async () => {
+    const { code, stdout } = await registered('chat.cjs')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(spansOf()).toEqual(['invoke_agent chat.cjs', '  chat gpt-4o'])
+  })
+
+  it.each(['agents.mjs', 'agents.cjs'])('attaches to the Agents SDK and its global run: %s', async (name) => {
+    const { code, stdout } = await registered(name)
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'all is wiped\ndone\n' })
+    expect(shape(spansOf())).toEqual(RUN)
+  })
+
+  it('attaches to the AI SDK', async () => {
+    const { code, stdout } = await registered('ai-sdk.mjs')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'hello\n' })
+    expect(shape(spansOf())).toEqual(['invoke_agent', '  step 0', '    chat'])
+  })
+
+  it('takes the handling of a request for a run', async () => {
+    const { code } = await registered('server.mjs')
+
+    expect(code).toBe(0)
+    const each = (path: string) => [`invoke_agent GET ${path}`, '  chat gpt-4o', '  chat gpt-4o']
+    expect(spansOf().sort()).toEqual([...each('/a'), ...each('/b')].sort())
+  })
+
+  it('keeps the code of a program that calls process.exit(), and delivers its runs', async () => {
+    const { code, stdout } = await registered('chat.mjs', { args: ['3'] })
+
+    expect({ code, stdout }).toEqual({ code: 3, stdout: 'It is on its way.\nIt is on its way.\n' })
+    expect(spansOf()).toHaveLength(5)
+  })
+
+  it('leaves a program its own OpenTelemetry SDK', async () => {
+    const { code, stdout, stderr } = await registered('own-otel.mjs')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'chat gpt-4o\n' })
+    expect(stderr).toContain('traced by the OpenTelemetry SDK of the program')
+    expect(collector.spans).toEqual([])
+  })
+
+  it('holds the gates of hookspan.config.*', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+
+    for (const name of ['agents.mjs', 'agents.cjs']) {
+      const { code, stdout, stderr } = await registered(name, { cwd })
+      expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: 'done\n' })
+    }
+  })
+
+  it('does not start a program whose guards cannot start', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(join(cwd, 'hookspan.config.json'), '{"gates":[{"id":"a","type":"toolPolcy"}]}')
+
+    const { code, stdout, stderr } = await registered('agents.mjs', { cwd })
+
+    expect(code).not.toBe(0)
+    expect(stdout).toBe('')
+    expect(stderr).toContain('toolPolcy')
+  })
+
+  it('says what it does not attach, in one line each, and the program goes on', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    for (const [name, version] of [['openai', '5.1.0'] as const, ['langchain', '1.0.0'] as const]) {
+      const folder = join(cwd, 'node_modules', name)
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }))
+      writeFileSync(join(folder, 'index.js'), `module.exports = '${name}'`)
+    }
+    const file = join(cwd, 'old.cjs')
+    writeFileSync(file, `console.log(require('openai'), require('langchain'), require('openai'))`)
+
+    const { code, stdout, stderr } = await registered(file)
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai langchain openai\n' })
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringContaining('openai 5.1.0 is not attached: hookspan knows'),
+      expect.stringContaining('langchain is not attached without a change'),
+    ])
+  })
+})
+
+describe('hookspan run', () => {
+  const run = (...args: string[]) => runCli(['run', ...args], { env })
+
+  it('runs a program as it is, and says where its runs went', async () => {
+    const { code, stdout, stderr } = await run('--', process.execPath, program('chat.mjs'), '7')
+
+    expect({ code, stdout }).toEqual({ code: 7, stdout: 'It is on its way.\nIt is on its way.\n' })
+    expect(spansOf()).toHaveLength(5)
+    expect(stderr).toContain(`spans are sent to ${collector.url}`)
+    expect(stderr).toMatch(/attached openai 7\./)
+  })
+
+  it('starts a viewer where nothing listens, and leads to the run', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    server.close()
+    const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
+
+    const { code, stdout, stderr } = await runCli(
+      ['run', '--db', db, '--', process.execPath, program('chat.cjs')],
+      { env: { ...env, ...endpoint } },
+    )
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(stderr).toContain(`runs are shown at http://127.0.0.1:${port}`)
+    const [, traceId] = new RegExp(`1 run: http://127.0.0.1:${port}/run/([0-9a-f]{32})`).exec(stderr) ?? []
+    const shown = await runCli(['show', '--db', db, traceId ?? 'none'])
+    expect(shown.stdout).toContain('chat.cjs')
+    expect(shown.stdout).toContain('Where is order 7?')
+  })
+
+  it('says that nothing was attached', async () => {
+    const { code, stdout, stderr } = await run('--', process.execPath, '-p', '1')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1\n' })
+    expect(stderr).toContain('nothing was attached')
+  })
+
+  it('says that there is no such command', async () => {
+    expect(await run('--', 'no-such-command')).toMatchObject({
+      code: 127,
+      stderr: expect.stringContaining('there is no command "no-such-command"'),
+    })
+  })
+
+  it.each([
+    ['its own code', ['9'], { code: 9, signal: null }],
+    ['zero', ['0'], { code: 0, signal: null }],
+  ])('hands a signal to the program, which ends with %s', async (_name, args, expected) => {
+    const child = spawn(
+      process.execPath,
+      [BIN, 'run', '--', process.execPath, program('waits.mjs'), ...args],
+      {
+        env: { ...process.env, ...env, NODE_OPTIONS: '' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    )
+    const output = text(child.stdout)
+    await once(child.stdout, 'readable')
+    child.kill('SIGTERM')
+    const [code, signal] = await once(child, 'close')
+
+    expect({ code, signal }).toEqual(expected)
+    expect(await output).toBe('ready\nheard\n')
+  })
+
+  it('ends by the signal that ended the program', async () => {
+    const kill = 'process.kill(process.pid, "SIGKILL")'
+    const child = spawn(process.execPath, [BIN, 'run', '--', process.execPath, '-e', kill], {
+      env: { ...process.env, ...env, NODE_OPTIONS: '' },
+      stdio: 'ignore',
+    })
+
+    expect(await once(child, 'close')).toEqual([null, 'SIGKILL'])
+  })
+})
