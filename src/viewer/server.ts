@@ -123,7 +123,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
   const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
   const desk = new ApprovalDesk(options.approvals, options.approver, store)
-  const watch = new ApprovalWatch(desk, live)
+  const watch = new ApprovalWatch(desk, live, store)
   let url = ''
   const context: AppContext = {
     store,
@@ -142,6 +142,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
     }),
     onChanged: (traceIds) => housekeeping.changed(traceIds),
     onAnswered: () => void watch.look(),
+    lookAtApprovals: () => watch.refresh(),
     onStorageError: (error) => housekeeping.storage(error),
   }
   const server = createServer((request, response) => void handleRequest(request, response, context))

@@ -69,6 +69,7 @@ it('a person approves, edits and rejects from the page, and the waiting run goes
   ])
     expect(shown).toContain(part)
   await looksWell(page, 'approvals-dialog')
+  await page.waitForSelector('.request .primary[aria-disabled="false"]')
   await page.getByRole('button', { name: 'Approve', exact: true }).focus()
   await page.keyboard.press('Enter')
   await page.waitForFunction(() => document.activeElement?.textContent === 'Approved. The run goes on.')

@@ -105,9 +105,35 @@ it('leaving a run goes back to the list as it was searched', async () => {
   await page.keyboard.press('j')
   await page.keyboard.press('Enter')
   await page.waitForSelector('.run-header')
+  // Closing once too often does not leave the run.
   await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  expect(new URL(page.url()).pathname).toMatch(/^\/run\//)
+  await page.keyboard.press('u')
   await page.waitForSelector('tr.run')
   expect(new URL(page.url()).search).toBe('?q=agent%3Ab&group=1')
+})
+
+it('a key leads to the next run of the list as it was searched, in the same view', async () => {
+  await runs('one', 'two', 'three', 'four')
+  const page = await open('/?q=-agent%3Ac')
+  await page.waitForFunction(() => document.querySelectorAll('tr.run').length === 3)
+  const listed = await page.locator('tr.run a').evaluateAll((all) => all.map((a) => a.getAttribute('href')))
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('.run-header')
+  await page.keyboard.press('3')
+  const at = () => `${new URL(page.url()).pathname}${new URL(page.url()).search}`
+  for (const [key, index] of [
+    [']', 1],
+    [']', 2],
+    [']', 2],
+    ['[', 1],
+  ] as const) {
+    await page.keyboard.press(key)
+    await expect.poll(at).toBe(`${listed[index]}?view=conversation`)
+    await page.waitForSelector('.run-header')
+  }
 })
 
 it('what is searched for, and the next error, are found inside of what is folded', async () => {

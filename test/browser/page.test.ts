@@ -211,7 +211,7 @@ describe('the keyboard', () => {
     await page.keyboard.press('3')
     await page.waitForSelector('.conversation')
     await page.keyboard.press('Escape')
-    await page.keyboard.press('Escape')
+    await page.keyboard.press('u')
     await page.waitForSelector('table.runs')
     await page.keyboard.press('?')
     await page.waitForSelector('dialog[open]')
@@ -301,7 +301,9 @@ describe('while a run is live', () => {
       await post(viewer, { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
       await page.waitForTimeout(60)
     }
-    await page.waitForFunction(() => document.querySelector('.run-header .status')?.textContent === 'Done')
+    await page.waitForFunction(
+      () => document.querySelector('.run-header .status')?.textContent === 'With errors',
+    )
     expect(await page.evaluate(() => (globalThis as never as { shift: number }).shift)).toBeLessThan(0.02)
     expect(problems).toEqual([])
     await page.close()

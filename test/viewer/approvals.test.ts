@@ -109,6 +109,7 @@ describe('approvals answered from the viewer, for an agent in another process', 
       expect((await asking.call('', { token })).status).toBe(401)
       expect((await asking.call(`/${encodeURIComponent(id)}`, { token })).status).toBe(401)
       expect((await asking.call(path, { token, body })).status).toBe(401)
+      expect((await asking.call(`/${encodeURIComponent(id)}/context`, { token })).status).toBe(401)
     }
     expect((await asking.call(path, { body, headers: { origin: 'https://evil.example' } })).status).toBe(403)
     expect((await asking.call(path, { body, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)

@@ -90,9 +90,9 @@ describe('hookspan runs', () => {
     expect(stdout.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^RUN +STATUS +AGENT +TIME +TOKENS +COST +CALLS +STARTED +INPUT$/),
       expect.stringMatching(
-        /^5a3b1e77 +ok +support +21\.4 s +8,411 +\$0\.023 +6\+5 .+\[1 error, 1\/5 mocked\] Hi, I am Mei Sato/,
+        /^5a3b1e77 +with errors +support +21\.4 s +8,411 +\$0\.023 +6\+5 .+\[1 error, 1\/5 mocked\] Hi, I am Mei Sato/,
       ),
-      expect.stringMatching(/^bbbbbbbb +ok/),
+      expect.stringMatching(/^bbbbbbbb +with errors/),
     ])
     expect((await run('runs', '--url', viewer.url, 'LX-1180', 'tool:cancel*', '--json')).stdout).toContain(
       OTHER,

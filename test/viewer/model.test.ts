@@ -432,6 +432,15 @@ describe('line differences', () => {
       's … 7 unchanged lines',
     ])
   })
+
+  it('are found however far down they are', () => {
+    const before = Array.from({ length: 20_000 }, (_, at) => `line ${at}`)
+    const lines = diffLines(before.join('\n'), before.with(-1, 'changed').join('\n'))
+    expect(lines.slice(-2)).toEqual([
+      { kind: 'removed', text: 'line 19999' },
+      { kind: 'added', text: 'changed' },
+    ])
+  })
 })
 
 describe('the event log', () => {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatBytes, formatWhole } from '../../src/viewer/model/format.ts'
-import { ApprovalsButton, ApprovalsDialog, ApprovalsProvider } from './approvals.tsx'
+import { ApprovalsDialog } from './approval-dialog.tsx'
+import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
 import { useKeys, useLive, useLiveConnection, useLoaded, useSource } from './hooks.ts'
 import { Button } from './parts.tsx'
@@ -92,7 +93,9 @@ const KEYS: [string, string][] = [
   ['/', 'Search'],
   ['j k', 'Next and previous row'],
   ['Enter', 'Open'],
-  ['Esc', 'Close, back'],
+  ['Esc', 'Close'],
+  ['u', 'Back to the list'],
+  ['[ ]', 'Previous and next run of the list'],
   ['h l', 'Fold and unfold'],
   ['e E', 'Next and previous error'],
   ['n N', 'Next and previous match'],

@@ -74,7 +74,8 @@ export class OfflineSource implements Source {
   diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
   remove = async () => {}
   importTraces = async () => Promise.reject(new Error('This file holds one run.'))
-  approvals = async () => []
+  approvals = async () => ({ requests: [] })
+  approvalContext = async () => ({ path: [] })
   respond = async () => Promise.reject(new Error('A saved run waits for nobody.'))
   outcome = async () => Promise.reject(new Error('A saved run waits for nobody.'))
   live = () => () => {}

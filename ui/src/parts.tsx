@@ -1,7 +1,7 @@
 /** Small pieces that every view uses. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { formatWhole, visibleText } from '../../src/viewer/model/format.ts'
+import { formatWhole, statusWord, visibleText } from '../../src/viewer/model/format.ts'
 import type { AttributeValue, RunStatus } from '../../src/viewer/model/span.ts'
 import { Icon } from './icons.tsx'
 
@@ -10,19 +10,12 @@ export function Text({ children, class: name }: { children: string; class?: stri
   return <bdi class={name}>{visibleText(children)}</bdi>
 }
 
-const STATUS_WORDS: Record<RunStatus, string> = {
-  running: 'Running',
-  waiting: 'Waiting',
-  interrupted: 'Interrupted',
-  error: 'Failed',
-  ok: 'Done',
-}
-
 export function StatusMark({ status }: { status: RunStatus }) {
+  const word = statusWord(status)
   return (
     <span class={`status status-${status}`}>
       <span class="dot" aria-hidden="true" />
-      {STATUS_WORDS[status]}
+      {word[0]!.toUpperCase() + word.slice(1)}
     </span>
   )
 }

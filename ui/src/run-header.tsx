@@ -1,5 +1,5 @@
 /** What a run is and what it came to, above all of its views. */
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { formatCost, formatCount, formatDuration, TOLD_BY_STATUS } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import { useSource } from './hooks.ts'
@@ -7,6 +7,7 @@ import { Badge, Button, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route } from './route.ts'
 import { TimeBar } from './time-bar.tsx'
 import { Waiting } from './waiting.tsx'
+import { WhyLine } from './why.tsx'
 
 export function RunHeader({
   summary,
@@ -43,7 +44,7 @@ export function RunHeader({
           <Text>{summary.title || 'unnamed'}</Text>
         </h1>
         <StatusMark status={summary.status} />
-        {summary.reason && summary.reason !== 'done' && (
+        {summary.reason && !TOLD_BY_STATUS.has(summary.reason) && (
           <Badge kind="error">
             <Text>{summary.reason}</Text>
           </Badge>
@@ -70,6 +71,7 @@ export function RunHeader({
           {source.mayChange && <Button icon="trash" title="Remove this run" onClick={() => void remove()} />}
         </div>
       </div>
+      <WhyLine tree={tree} summary={summary} onOpen={(spanId) => go({ ...route, spanId })} />
       <dl class="facts">
         <Fact name="Duration">{formatDuration(ms)}</Fact>
         <Fact name="Tokens in" note={cached > 0 ? `${Math.round(cached * 100)}% cached` : ''}>

@@ -4,11 +4,12 @@ import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
 import { ConversationView } from './conversation-view.tsx'
 import { EventsView } from './events-view.tsx'
 import { GraphView } from './graph-view.tsx'
-import { useKeys, useNowUs } from './hooks.ts'
+import { useKeys, useNowUs, useSource } from './hooks.ts'
 import { LintView } from './lint-view.tsx'
 import { Empty } from './parts.tsx'
 import { go, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
+import { groupByConversation } from './runs-table.tsx'
 import { SpanPanel } from './span-panel.tsx'
 import { Timeline } from './timeline.tsx'
 import { useRun } from './use-run.ts'
@@ -22,7 +23,11 @@ const VIEW_NAMES: Record<View, string> = {
   lint: 'Context lint',
 }
 
+/** Runs of the list that are leafed through. */
+const LEAF_THROUGH = 1_000
+
 export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
+  const source = useSource()
   const { run, error, version } = useRun(route.traceId)
   const open = run !== undefined && (run.summary.status === 'running' || run.summary.status === 'waiting')
   const nowUs = useNowUs(open)
@@ -31,10 +36,25 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const show = (view: View) => go({ ...route, view })
   useKeys({
     ...Object.fromEntries(VIEWS.map((view, index) => [String(index + 1), () => show(view)])),
-    Escape: () => (route.spanId ? select('') : go(listRoute())),
+    // It closes what is open beside the run, and never the run.
+    Escape: () => route.spanId && select(''),
+    u: () => !source.offline && go(listRoute()),
+    '[': () => void leaf(-1),
+    ']': () => void leaf(1),
     e: () => jumpToError(1),
     E: () => jumpToError(-1),
   })
+  /** To the run before or after this one, in the list as it was left. */
+  async function leaf(by: 1 | -1): Promise<void> {
+    const list = listRoute()
+    if (source.offline || list.page !== 'runs') return
+    const { runs } = await source.runs(list.query, 0, LEAF_THROUGH)
+    const shown = list.grouped ? groupByConversation(runs).flatMap((group) => group.runs) : runs
+    const at = shown.findIndex((one) => one.traceId.startsWith(route.traceId))
+    const next = at < 0 ? undefined : shown[at + by]
+    if (next) go({ page: 'run', traceId: next.traceId, view: route.view, spanId: '' })
+  }
+
   if (error && !run)
     return (
       <main>

@@ -11,9 +11,12 @@ import { groupByConversation, RunsTable } from './runs-table.tsx'
 
 const PAGE = 200
 const CHIPS: [string, string][] = [
-  ['Failed', 'errors>0'],
+  ['Failed', 'status:failed'],
+  ['With errors', 'status:with-errors'],
+  ['Interrupted', 'status:interrupted'],
+  ['Denied', 'status:denied'],
   ['Running', 'status:running'],
-  ['Waiting', 'waiting:yes'],
+  ['Waiting', 'status:waiting'],
   ['Mocked', 'mocked:yes'],
   ['Slow', 'duration>10s'],
 ]
@@ -97,7 +100,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
             ref={input}
             type="search"
             value={route.query}
-            placeholder="Search anything, or agent:support cost>0.01 errors>0"
+            placeholder="Search anything, or agent:support cost>0.01"
             onInput={(event) => search(event.currentTarget.value)}
             spellcheck={false}
             autocomplete="off"

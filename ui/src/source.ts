@@ -1,5 +1,6 @@
 /** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
 import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
+import type { ApprovalContext } from '../../src/viewer/model/approval-context.ts'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import type { Conversation } from '../../src/viewer/model/conversation-items.ts'
 import type { CutSpan } from '../../src/viewer/model/cut.ts'
@@ -63,7 +64,9 @@ export interface Source {
   remove(traceId: string): Promise<void>
   importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
   /** What waits for an answer; needs the token. */
-  approvals(): Promise<WaitingRequest[]>
+  approvals(): Promise<{ requests: WaitingRequest[]; approver?: string }>
+  /** What led to a request. */
+  approvalContext(id: string): Promise<ApprovalContext>
   /** @throws Error with the reason when the request is no longer open, or is about something else by now. */
   respond(id: string, reply: ApprovalReply): Promise<ApprovalOutcome>
   outcome(id: string): Promise<ApprovalOutcome>
@@ -135,9 +138,9 @@ class OnlineSource implements Source {
     return (await response.json()) as { runs: string[]; rejected: number; reason: string }
   }
 
-  async approvals(): Promise<WaitingRequest[]> {
-    return (await this.#get<{ requests: WaitingRequest[] }>('/api/approvals')).requests
-  }
+  approvals = () => this.#get<{ requests: WaitingRequest[]; approver?: string }>('/api/approvals')
+  approvalContext = (id: string) =>
+    this.#get<ApprovalContext>(`/api/approvals/${encodeURIComponent(id)}/context`)
 
   outcome = (id: string) => this.#get<ApprovalOutcome>(`/api/approvals/${encodeURIComponent(id)}`)
 

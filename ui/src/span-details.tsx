@@ -47,6 +47,7 @@ export function SpanDetails({
                     <Text>{gate.code}</Text>
                   </code>
                 )}
+                {gate.reason && <Text class="gate-reason">{gate.reason}</Text>}
                 {gate.durationMs !== undefined && <span class="hint">{formatDuration(gate.durationMs)}</span>}
               </li>
             ))}

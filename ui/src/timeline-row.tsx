@@ -6,6 +6,7 @@ import { endOf } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import type { Sums } from '../../src/viewer/model/tree-parts.ts'
 import { Icon } from './icons.tsx'
+import { Badge } from './parts.tsx'
 import { RowName } from './row-name.tsx'
 
 interface Range {
@@ -38,6 +39,7 @@ export function Row({
   nowUs,
   compact,
   sums,
+  failing,
   selected,
   open,
   collapsed,
@@ -48,6 +50,8 @@ export function Row({
   nowUs: number
   compact: boolean
   sums: Sums | undefined
+  /** Something in it failed, or it did itself. */
+  failing: boolean
   selected: boolean
   open: boolean
   collapsed: boolean
@@ -65,7 +69,7 @@ export function Row({
         aria-level={depth + 1}
         aria-selected={selected}
         aria-expanded={folds ? !collapsed : undefined}
-        class={`row cat-${row.category} ${selected ? 'selected' : ''} ${open ? 'open' : ''} ${dim ? 'dim' : ''} ${row.error ? 'bad' : ''} ${row.state}`}
+        class={`row cat-${row.category} ${selected ? 'selected' : ''} ${open ? 'open' : ''} ${dim ? 'dim' : ''} ${row.error ? 'bad' : ''} ${lookOf(row)} ${row.state}`}
       >
         <div
           class="c-name"
@@ -83,6 +87,7 @@ export function Row({
           )}
           <Icon name={row.category} />
           <RowName row={row} />
+          {collapsed && failing && !row.error && <Badge kind="error whole">failed inside</Badge>}
         </div>
         {compact ? (
           <Numbers row={row} sums={sums} nowUs={atUs} />
@@ -91,8 +96,14 @@ export function Row({
         )}
       </div>
     ),
-    [node, row, folds, range, atUs, compact, sums, selected, open, collapsed, dim],
+    [node, row, folds, range, atUs, compact, sums, failing, selected, open, collapsed, dim],
   )
+}
+
+/** What did not run as it was asked for looks so. */
+function lookOf({ outcome, mocked }: SpanRow): string {
+  if (outcome === 'denied' || outcome === 'rejected') return 'refused'
+  return mocked ? 'mocked' : ''
 }
 
 function Bar({ row, range, nowUs }: { row: SpanRow; range: Range; nowUs: number }) {

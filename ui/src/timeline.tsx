@@ -1,10 +1,11 @@
 /** The run as a tree with its waterfall. Only the rows in sight exist, so ten thousand scroll as ten do. */
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatWhole } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
+import { withErrors } from '../../src/viewer/model/why.ts'
 import { useKeys } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Axis, Columns, Row, rangeOf, rangeOfRun } from './timeline-row.tsx'
@@ -37,12 +38,14 @@ export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, 
   )
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
   const range = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
+  const failing = useMemo(() => withErrors(tree), [tree])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
   const count = Math.max(rows.length, totalRows ?? 0)
   const list = useVirtual(count)
   const at = useMemo(() => (cursor ? rows.findIndex(({ row }) => row.spanId === cursor) : -1), [rows, cursor])
 
-  useEffect(() => {
+  // Before the next key can come: it is meant for the row that is seen as chosen.
+  useLayoutEffect(() => {
     if (!selected || spanOfRow(cursor) === selected) return
     setCursor(selected)
     unfold(selected)
@@ -208,6 +211,7 @@ export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, 
                 nowUs={nowUs}
                 compact={compact}
                 sums={sums?.get(node)}
+                failing={failing.has(node)}
                 selected={node.row.spanId === cursor}
                 open={selected !== '' && spanOfRow(node.row.spanId) === selected}
                 collapsed={collapsed.has(node.row.spanId)}

@@ -120,7 +120,11 @@ const ROUTES: Route[] = [
     path: /^\/api\/approvals$/,
     needsToken: true,
     handle: async (_asked, { approvals }) => ({
-      json: { connected: approvals.connected, requests: await approvals.waiting() },
+      json: {
+        connected: approvals.connected,
+        approver: approvals.approver,
+        requests: await approvals.waiting(),
+      },
     }),
   },
   {
@@ -128,6 +132,12 @@ const ROUTES: Route[] = [
     path: /^\/api\/approvals\/([^/]+)$/,
     needsToken: true,
     handle: async ({ params: [id] }, { approvals }) => ({ json: await approvals.outcome(decoded(id!)) }),
+  },
+  {
+    method: 'GET',
+    path: /^\/api\/approvals\/([^/]+)\/context$/,
+    needsToken: true,
+    handle: async ({ params: [id] }, { approvals }) => ({ json: await approvals.context(decoded(id!)) }),
   },
   {
     method: 'POST',

@@ -15,6 +15,8 @@ export interface AppContext extends ApiContext, OtlpContext {
   policy: AccessPolicy
   /** The answer to `GET /v1/hookspan`, by which our tracing knows that it talks to a viewer. */
   announcement(): object
+  /** Before runs are shown: which of them wait for a person. */
+  lookAtApprovals(): Promise<void>
 }
 
 export async function handleRequest(
@@ -49,6 +51,7 @@ async function route(request: IncomingMessage, response: ServerResponse, context
     if (!mayRead || (found.route.needsToken && !hasToken(request.headers, context.policy))) {
       throw new HttpError(401, 'This needs the token: open the link that `hookspan view` printed.')
     }
+    if (path.startsWith('/api/runs')) await context.lookAtApprovals()
     return handleApi(request, response, found, url.searchParams, context)
   }
   return servePage(request, response, url, context)
@@ -72,6 +75,7 @@ async function servePage(
       name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
     )
   const mayRead = context.policy.loopback && name === 'index.html'
+  if (mayRead) await context.lookAtApprovals()
   const body = mayRead ? await takeTurns(runPage(file.body, url, request, context.store)) : file.body
   response.writeHead(200, {
     'content-type': file.mediaType,

@@ -7,6 +7,7 @@ import { statusOfRefusal } from '../../internal/http/answer.ts'
 import { defined } from '../../internal/objects.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
 import type { WaitingRequest } from '../model/approval.ts'
+import { type ApprovalContext, approvalContext } from '../model/approval-context.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
@@ -44,6 +45,11 @@ export class ApprovalDesk {
     return this.#approvals !== undefined
   }
 
+  /** In whose name the page answers. */
+  get approver(): string | undefined {
+    return this.#approver
+  }
+
   /** What may be answered now, the oldest first, each with the run it belongs to. */
   async waiting(): Promise<WaitingRequest[]> {
     const records = (await this.#approvals?.list({ status: 'pending', limit: MOST_SHOWN })) ?? []
@@ -54,6 +60,17 @@ export class ApprovalDesk {
       if (isOpen(record, now)) requests.push({ ...request, traceId: await this.#traceOf(request) })
     }
     return requests
+  }
+
+  /** What led to a request, as far as its run was sent here. */
+  async context(id: string): Promise<ApprovalContext> {
+    const request = (await this.#approvals?.get(id))?.request
+    if (request === undefined) throw new HttpError(404, 'There is no such request.')
+    const traceId = await this.#traceOf(request)
+    const run = await takeTurns(this.#store.reading(traceId))
+    const context = run && (await takeTurns(approvalContext(run.rows, run.open, request.toolCallId)))
+    if (context !== undefined && context.path.length > 0) return context
+    return { ...context, path: request.agentName === undefined ? [] : [request.agentName] }
   }
 
   /** What became of a request. */

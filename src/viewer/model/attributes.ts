@@ -113,6 +113,7 @@ export const NAMES = {
   gateDecision: ['hookspan.gate.decision'],
   gateEnforced: ['hookspan.gate.enforced'],
   gateCode: ['hookspan.gate.code'],
+  gateReason: ['hookspan.gate.reason'],
   gateDurationMs: ['hookspan.gate.duration_ms'],
   errorType: ['error.type', 'exception.type'],
   serviceName: ['service.name'],
@@ -124,6 +125,8 @@ export type AttributeName = keyof typeof NAMES
 
 /** The span event in which an in-process gate records its decision. */
 export const GATE_EVENT = 'hookspan.gate'
+/** The span event with what the user said after the last call of the model. */
+export const USER_MESSAGE_EVENT = 'hookspan.user_message'
 /** The value of `hookspan.span.state` that marks a start snapshot. */
 export const STARTED = 'started'
 
@@ -175,6 +178,7 @@ const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'gateDecision',
   'gateEnforced',
   'gateCode',
+  'gateReason',
   'gateDurationMs',
   'errorType',
 ]

@@ -1,5 +1,5 @@
 /** What went into and came out of a call of a model or a tool, wherever the conventions put it. */
-import { NAMES, NUMBERED_MESSAGES, read, readText } from './attributes.ts'
+import { NAMES, NUMBERED_MESSAGES, read, readText, USER_MESSAGE_EVENT } from './attributes.ts'
 import {
   isObject,
   type Json,
@@ -186,7 +186,8 @@ export function toolCallFacts(span: SpanRecord): {
   error: string
 } {
   const args = read(span.attributes, 'toolArguments')
-  const result = NAMES.toolResult.map((key) => span.attributes[key]).find((value) => value !== undefined)
+  const result =
+    NAMES.toolResult.map((key) => span.attributes[key]).find((value) => value !== undefined) ?? null
   const exception = span.events.find((event) => event.name === 'exception')
   const error =
     span.status.code === 2
@@ -194,5 +195,26 @@ export function toolCallFacts(span: SpanRecord): {
         textOf(exception?.attributes['exception.message']) ||
         readText(span.attributes, 'errorType')
       : ''
-  return { args: parse(args ?? null), result: parse(result ?? null), error }
+  const told = parse(result)
+  return { args: parse(args ?? null), result: isOurs(span) ? unwrapped(told) : told, error }
+}
+
+/** Our tracing says of each call how it came out; nobody else does. */
+function isOurs(span: SpanRecord): boolean {
+  return readText(span.attributes, 'toolOutcome') !== ''
+}
+
+/** The attribute has to be an object: our tracing puts what is none into one, alone, under this key. */
+function unwrapped(told: AttributeValue): AttributeValue {
+  return isObject(told) && 'content' in told && Object.keys(told).length === 1 ? parse(told.content) : told
+}
+
+/** What the user said that no model was sent: our tracing notes it as an event of the agent's span. */
+export function userMessages(span: SpanRecord): { timeUs: number; messages: Message[] }[] {
+  return span.events
+    .filter((event) => event.name === USER_MESSAGE_EVENT)
+    .map(({ timeUs, attributes }) => ({
+      timeUs,
+      messages: messagesOf(read(attributes, 'inputMessages') ?? null, 'user'),
+    }))
 }

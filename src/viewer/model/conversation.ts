@@ -3,7 +3,7 @@
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
 import { readNumber, readText } from './attributes.ts'
-import { type ModelCall, modelCall, toolCallFacts } from './call-content.ts'
+import { type ModelCall, modelCall, toolCallFacts, userMessages } from './call-content.ts'
 import type {
   AgentItem,
   CompactionItem,
@@ -18,7 +18,8 @@ import { type Message, type MessagePart, parse } from './messages.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import { ToolCards } from './tool-cards.ts'
-import { flatten, growingTree, type TreeNode } from './tree.ts'
+import { growingTree, type TreeNode } from './tree.ts'
+import { firstCallsIn } from './tree-parts.ts'
 
 type Open = (spanId: string) => SpanRecord | undefined
 
@@ -37,6 +38,8 @@ export function* conversing(rows: readonly SpanRow[], open: Open): InTurns<Conve
   if (!root) return { items: [], hasContent: false }
   const shared: Shared = { open, calls: new Map(), firstCalls: firstCallsIn(root), hasContent: false }
   const top = new Scope(shared, 0)
+  top.hear(root.row)
+  const heard = new Set([top])
   // Not recursive: what calls what can be twenty thousand deep.
   const stack: { node: TreeNode; scope: Scope }[] = []
   const enter = (node: TreeNode, scope: Scope) => {
@@ -47,21 +50,15 @@ export function* conversing(rows: readonly SpanRow[], open: Open): InTurns<Conve
   stack.push({ node: root, scope: top })
   for (let next = stack.pop(); next; next = stack.pop()) {
     yield
+    next.scope.tellUntil(next.node.row.startUs)
     const inner = next.node === root && root.row.category !== 'llm' ? top : next.scope.visit(next.node)
-    if (inner) enter(next.node, inner)
+    if (!inner) continue
+    if (next.node !== root) inner.hear(next.node.row)
+    heard.add(inner)
+    enter(next.node, inner)
   }
+  for (const scope of heard) scope.tellUntil(Number.POSITIVE_INFINITY)
   return { items: top.items, hasContent: shared.hasContent }
-}
-
-/** The first model call in each node's part of the tree. */
-function firstCallsIn(root: TreeNode): Map<TreeNode, TreeNode> {
-  const first = new Map<TreeNode, TreeNode>()
-  for (const node of flatten(root).reverse()) {
-    const call =
-      node.row.category === 'llm' ? node : node.children.map((child) => first.get(child)).find(Boolean)
-    if (call) first.set(node, call)
-  }
-  return first
 }
 
 interface Shared {
@@ -84,10 +81,30 @@ class Scope {
   #lastInput: Message[] = []
   #agents: Scope[] = []
   #compactions: CompactionItem[] = []
+  /** What the user said and no model was sent, until its turn; the earliest first. */
+  #unseen: { timeUs: number; message: Message; row: SpanRow }[] = []
 
   constructor(shared: Shared, depth: number) {
     this.#shared = shared
     this.#depth = depth
+  }
+
+  /** Notes what the user said to the agent of this span beside the calls of its model. */
+  hear(row: SpanRow): void {
+    if (row.category !== 'agent') return
+    const span = this.#shared.open(row.spanId)
+    for (const { timeUs, messages } of span ? userMessages(span) : [])
+      this.#unseen.push(...messages.map((message) => ({ timeUs, message, row })))
+    this.#unseen.sort((a, b) => a.timeUs - b.timeUs)
+  }
+
+  /** Tells what the user had said by then. */
+  tellUntil(timeUs: number): void {
+    while (this.#unseen[0] !== undefined && this.#unseen[0].timeUs <= timeUs) {
+      const { message, row } = this.#unseen.shift()!
+      this.#shared.hasContent = true
+      this.#show(message, fingerprint(message), row, false)
+    }
   }
 
   /** Tells what the node is; gives the conversation that what is in it belongs to, if it is to be told at all. */

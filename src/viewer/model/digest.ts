@@ -10,6 +10,7 @@ import type {
 } from './span.ts'
 
 const PREVIEW_CHARS = 200
+const REASON_CHARS = 1_000
 
 export interface SpanDigest {
   category: SpanCategory
@@ -191,6 +192,7 @@ function gateOf(attributes: Attributes, timeUs: number): GateDecision {
     decision: readText(attributes, 'gateDecision'),
     enforced: readBoolean(attributes, 'gateEnforced') ?? true,
     code: readText(attributes, 'gateCode') || undefined,
+    reason: oneLine(readText(attributes, 'gateReason'), REASON_CHARS) || undefined,
     durationMs: readNumber(attributes, 'gateDurationMs'),
   }
 }

@@ -1,5 +1,5 @@
 /** Numbers and texts as people read them; the page and the command line write them the same way. */
-import type { CompactionFacts } from './span.ts'
+import type { CompactionFacts, RunStatus } from './span.ts'
 
 /** The limits are those of the rounded numbers: 999.7 ms are a second, and 119.6 s two minutes. */
 export function formatDuration(ms: number): string {
@@ -48,6 +48,24 @@ export function formatBytes(bytes: number): string {
   if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KB`
   if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MB`
   return `${(bytes / 1024 ** 3).toFixed(1)} GB`
+}
+
+const STATUS_WORDS: Record<RunStatus, string> = {
+  running: 'running',
+  waiting: 'waiting',
+  interrupted: 'interrupted',
+  failed: 'failed',
+  denied: 'denied',
+  with_errors: 'with errors',
+  ok: 'done',
+}
+
+/** Why a run ended, where its status says the same. */
+export const TOLD_BY_STATUS: ReadonlySet<string> = new Set(['done', 'error', 'denied', 'interrupted'])
+
+/** As a person reads it; `status:` of a query takes it, too. */
+export function statusWord(status: RunStatus): string {
+  return STATUS_WORDS[status]
 }
 
 export function formatAgo(ms: number): string {

@@ -63,6 +63,8 @@ export interface GateDecision {
   decision: string
   enforced: boolean
   code?: string
+  /** As the gate says it, on one line. */
+  reason?: string
   durationMs?: number
 }
 
@@ -113,7 +115,18 @@ export interface SpanRow {
   human?: HumanFacts
 }
 
-export type RunStatus = 'running' | 'waiting' | 'interrupted' | 'error' | 'ok'
+/**
+ * How a run stands: `failed` and `denied` are what it ended with, `interrupted` was stopped or died, `with_errors` came to
+ * its end though something in it failed, `ok` came to its end.
+ */
+export type RunStatus = 'running' | 'waiting' | 'interrupted' | 'failed' | 'denied' | 'with_errors' | 'ok'
+
+/** What people are asked in a run, as the approval store tells. */
+export interface AskedInRun {
+  /** Questions that nobody has answered yet. */
+  readonly open: number
+  readonly agentName?: string | undefined
+}
 
 export interface RunSummary {
   traceId: string

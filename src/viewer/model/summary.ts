@@ -4,8 +4,8 @@ import { read } from './attributes.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { messagesOf, messageText } from './messages.ts'
-import type { RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
-import { flatten, growingTree, type TreeNode } from './tree.ts'
+import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
+import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
 import { withoutNestedCalls } from './tree-parts.ts'
 
 export interface SummaryInput {
@@ -16,6 +16,10 @@ export interface SummaryInput {
   reasonOf: (spanId: string) => string
   /** Opens one span, for the input shown in the list. */
   open: (spanId: string) => SpanRecord | undefined
+  /** What the approval store knows, and the spans may not. @default nothing is asked */
+  asked?: AskedInRun | undefined
+  /** It was heard of so lately that spans may be on their way. @default false */
+  isFresh?: boolean
 }
 
 export function summarise(input: SummaryInput): RunSummary {
@@ -29,6 +33,8 @@ export function* summarising({
   conversationId,
   reasonOf,
   open,
+  asked,
+  isFresh = false,
 }: SummaryInput): InTurns<RunSummary> {
   const root = yield* growingTree(rows)
   const nodes = root ? flatten(root) : []
@@ -42,16 +48,19 @@ export function* summarising({
   const startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
   const endUs = rows.reduce((most, row) => Math.max(most, row.endUs || row.startUs), 0)
   const agent = main?.row.category === 'agent' ? main.row.label : ''
+  const reason = lastReason(agents, reasonOf)
+  const errors = rows.filter((row) => row.error).length
+  const asks = nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length
   const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
   return {
     traceId,
-    title: agent || main?.row.name || '',
+    title: agent || asked?.agentName || (nodes.find(isReal) ?? main)?.row.name || '',
     agent,
     service: main?.row.service ?? '',
     model: calls[0]?.row.label ?? '',
     conversationId,
-    status: statusOf(nodes),
-    reason: lastReason(agents, reasonOf),
+    status: asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isFresh }),
+    reason,
     inputPreview: yield* inputPreview(nodes, open),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
@@ -61,8 +70,8 @@ export function* summarising({
     llmCalls: calls.length,
     toolCalls: tools.length,
     mockedCalls: tools.filter((node) => node.row.mocked).length,
-    errors: rows.filter((row) => row.error).length,
-    waiting: nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length,
+    errors,
+    waiting: Math.max(asks, asked?.open ?? 0),
     inputTokens: sum((row) => row.inputTokens),
     outputTokens: sum((row) => row.outputTokens),
     cachedTokens: sum((row) => row.cachedTokens),
@@ -80,17 +89,37 @@ function lastReason(agents: readonly TreeNode[], reasonOf: (spanId: string) => s
   return main.map((node) => reasonOf(node.row.spanId)).findLast(Boolean) ?? ''
 }
 
-function statusOf(nodes: readonly TreeNode[]): RunStatus {
+interface RunFacts {
+  reason: string
+  errors: number
+  isFresh: boolean
+}
+
+function statusOf(nodes: readonly TreeNode[], { reason, errors, isFresh }: RunFacts): RunStatus {
   const open = nodes.filter((node) => node.row.state !== 'ended')
   const asks = ({ row }: TreeNode) => row.category === 'human' || row.outcome === 'waiting'
   if (open.some((node) => node.row.state === 'running' && asks(node))) return 'waiting'
   if (open.some((node) => node.row.state === 'running')) return 'running'
   const top = nodes[0]
+  if (top && lacksItsAgent(top)) return isFresh ? 'running' : 'interrupted'
   if (top && open.length > 0 && (top.row.state === 'interrupted' || top.row.category === 'missing'))
     return 'interrupted'
+  if (reason === 'denied' || reason === 'interrupted') return reason
   const agent = nodes.find((node) => node.row.category === 'agent')
-  if (top?.row.error || agent?.row.error) return 'error'
-  return 'ok'
+  if (reason === 'error' || top?.row.error || agent?.row.error) return 'failed'
+  return errors > 0 ? 'with_errors' : 'ok'
+}
+
+/** Steps are in a run: while its span has not come, the run is not over. */
+function lacksItsAgent(top: TreeNode): boolean {
+  return (
+    !isReal(top) && top.row.spanId !== TRACE_ROOT && top.children.some(({ row }) => row.category === 'step')
+  )
+}
+
+/** Not a stand-in for a span that has not come. */
+function isReal({ row }: TreeNode): boolean {
+  return row.category !== 'missing'
 }
 
 function* inputPreview(

@@ -10,8 +10,8 @@ const MAX_LINES = 1_500
 const CONTEXT_LINES = 2
 
 export function diffLines(before: string, after: string): DiffLine[] {
-  const a = lines(before)
-  const b = lines(after)
+  const a = before.split('\n')
+  const b = after.split('\n')
   let head = 0
   while (head < a.length && head < b.length && a[head] === b[head]) head++
   let tail = 0
@@ -21,16 +21,16 @@ export function diffLines(before: string, after: string): DiffLine[] {
     a[a.length - 1 - tail] === b[b.length - 1 - tail]
   )
     tail++
-  const middle = diffMiddle(a.slice(head, a.length - tail), b.slice(head, b.length - tail))
+  const middle = diffMiddle(
+    atMost(MAX_LINES, a.slice(head, a.length - tail)),
+    atMost(MAX_LINES, b.slice(head, b.length - tail)),
+  )
   const same = (text: string): DiffLine => ({ kind: 'same', text })
   return fold([...a.slice(0, head).map(same), ...middle, ...a.slice(a.length - tail).map(same)])
 }
 
-function lines(text: string): string[] {
-  const all = text.split('\n')
-  return all.length <= MAX_LINES
-    ? all
-    : [...all.slice(0, MAX_LINES), `… ${all.length - MAX_LINES} more lines`]
+function atMost(count: number, all: string[]): string[] {
+  return all.length <= count ? all : [...all.slice(0, count), `… ${all.length - count} more lines`]
 }
 
 /** Longest common subsequence; both sides are capped, so the table stays small. */

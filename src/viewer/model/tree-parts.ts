@@ -46,3 +46,14 @@ export function sumsOf(root: TreeNode): Map<TreeNode, Sums> {
   }
   return sums
 }
+
+/** The first model call in each node's part of the tree. */
+export function firstCallsIn(root: TreeNode): Map<TreeNode, TreeNode> {
+  const first = new Map<TreeNode, TreeNode>()
+  for (const node of flatten(root).reverse()) {
+    const call =
+      node.row.category === 'llm' ? node : node.children.map((child) => first.get(child)).find(Boolean)
+    if (call) first.set(node, call)
+  }
+  return first
+}

@@ -3,7 +3,7 @@
  * `key>=value` and `key<=value` narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
  */
 
-import type { RunSummary } from '../model/span.ts'
+import type { RunStatus, RunSummary } from '../model/span.ts'
 import { columnOf } from './run-columns.ts'
 
 export interface Filter {
@@ -40,8 +40,13 @@ const NUMBER_KEYS: Record<string, { of: (keyof RunSummary)[]; unit: (value: stri
   calls: { of: ['toolCalls'], unit: Number },
   spans: { of: ['spans'], unit: scaled },
 }
-/** As the page calls them. */
-const STATUSES: Record<string, string> = { done: 'ok', failed: 'error' }
+/** As people call them, beside the names that JSON has. Who is done may have had errors on the way. */
+const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
+  ['done', ['ok', 'with_errors']],
+  ['error', ['failed']],
+  ['with-errors', ['with_errors']],
+  ['with errors', ['with_errors']],
+])
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
@@ -62,7 +67,7 @@ function narrow(filter: Filter, term: string, nowMs: number): boolean {
   const key = rawKey.toLowerCase()
   const value = quoted.replaceAll('"', '')
   const add = (condition: string, ...params: (string | number)[]) => {
-    filter.where.push(minus ? `NOT (${condition})` : condition)
+    filter.where.push(minus ? `NOT (${condition})` : `(${condition})`)
     filter.params.push(...params)
     return true
   }
@@ -71,8 +76,10 @@ function narrow(filter: Filter, term: string, nowMs: number): boolean {
     return Number.isFinite(ms) && add('start_us >= ?', (nowMs - ms) * 1000)
   }
   if (Object.hasOwn(TEXT_KEYS, key) && operator === ':') {
-    const wanted = key === 'status' && Object.hasOwn(STATUSES, value) ? STATUSES[value]! : value
-    return add(`${columnOf(TEXT_KEYS[key]!)} LIKE ? ESCAPE '\\'`, likePattern(key, wanted))
+    const column = columnOf(TEXT_KEYS[key]!)
+    const wanted = key === 'status' ? (STATUSES.get(value.toLowerCase()) ?? [value]) : [value]
+    const like = wanted.map(() => `${column} LIKE ? ESCAPE '\\'`).join(' OR ')
+    return add(like, ...wanted.map((one) => likePattern(key, one)))
   }
   if (!Object.hasOwn(NUMBER_KEYS, key)) return false
   const { of, unit } = NUMBER_KEYS[key]!

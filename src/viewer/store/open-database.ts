@@ -3,6 +3,7 @@ import { homedir, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../../internal/make-folder.ts'
+import { makePrivateFile } from '../../internal/private-file.ts'
 import { createSchema, SCHEMA_VERSION } from './schema.ts'
 
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
@@ -47,6 +48,7 @@ function open(file: string): OpenedDatabase {
     // Traces hold prompts and results: only their owner may read them.
     makeFolder(dirname(file), { mode: 0o700 })
     setAside = setAsideOtherVersion(file)
+    makePrivateFile(file)
   }
   const db = new DatabaseSync(file)
   db.exec(`

@@ -49,6 +49,7 @@ export class Reader {
   readonly #findRun: StatementSync
   readonly #waiting: StatementSync
   readonly #traceId: StatementSync
+  readonly #resum: StatementSync
 
   constructor(db: DatabaseSync, spans: SpanReader) {
     this.#db = db
@@ -58,6 +59,7 @@ export class Reader {
       'SELECT id, trace_id, received_ms, dirty FROM run WHERE trace_id >= ? AND trace_id < ? LIMIT 2',
     )
     this.#waiting = db.prepare("SELECT id, trace_id FROM run WHERE status = 'waiting' ORDER BY id DESC")
+    this.#resum = db.prepare('UPDATE run SET dirty = 1 WHERE trace_id = ?')
     this.#traceId = db.prepare('SELECT trace_id FROM run WHERE id = ?')
   }
 
@@ -67,6 +69,11 @@ export class Reader {
     if (!/^[0-9a-f]{4,32}$/.test(prefix)) return undefined
     const found = this.#findRun.all(prefix, `${prefix}g`) as unknown as StoredKey[]
     return found.length === 1 ? runKey(found[0]!) : undefined
+  }
+
+  /** Has the runs summed again before they are shown. */
+  resum(traceIds: readonly string[]): void {
+    for (const traceId of traceIds) this.#resum.run(traceId)
   }
 
   *waitingTraceOf(callId: string): InTurns<string | undefined> {

@@ -28,6 +28,8 @@ export interface RowsOfRun {
   rows: SpanRow[]
   /** Ask with it for what changed since. */
   seq: number
+  /** Since when nothing of it was heard, in milliseconds. */
+  silentMs: number
   spans: RunSpans
 }
 
@@ -91,7 +93,7 @@ export class SpanReader {
       rows.push(lives ? row : { ...row, state: 'interrupted' })
       if (rows.length % ROWS_AT_ONCE === 0) yield
     }
-    return { rows, seq: Math.max(seq, sinceSeq), spans }
+    return { rows, seq: Math.max(seq, sinceSeq), silentMs, spans }
   }
 
   /** The whole span, its logs among its events. */

@@ -1,7 +1,7 @@
 /** The viewer's store: one SQLite database, written as spans arrive, summed and indexed in idle moments. */
 import type { DatabaseSync } from 'node:sqlite'
 import { finish, type InTurns } from '../model/in-turns.ts'
-import type { RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
+import type { AskedInRun, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
 import { exportingRun } from './export.ts'
@@ -55,6 +55,7 @@ export class Store {
   readonly #summaries: Summaries
   readonly #retention: Retention
   readonly #limits: RetentionOptions
+  #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Replaced ones count until they are gone. */
   #spanCount: number
 
@@ -78,7 +79,7 @@ export class Store {
         this.#spans.forget()
       },
     }
-    this.#summaries = new Summaries(db, this.#spans, removals)
+    this.#summaries = new Summaries(db, this.#spans, removals, (traceId) => this.#asked.get(traceId))
     this.#retention = new Retention(db, removals)
     const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
       spans: number
@@ -127,6 +128,17 @@ export class Store {
   *working(budgetMs: number, nowMs: number = Date.now()): InTurns<boolean> {
     const moreRuns = yield* this.#sum(nowMs, budgetMs / 2)
     return (yield* this.#index.work(budgetMs / 2)) || moreRuns
+  }
+
+  /** What people are asked now, by run; gives the runs of which that is news. They are summed again. */
+  tellAsked(asked: ReadonlyMap<string, AskedInRun>): Set<string> {
+    const before = this.#asked
+    const ids = [...new Set([...before.keys(), ...asked.keys()])]
+    const changed = ids.filter((id) => before.get(id)?.open !== asked.get(id)?.open)
+    if (changed.length === 0) return new Set()
+    this.#reader.resum(changed)
+    this.#asked = asked
+    return new Set(changed)
   }
 
   /** Looks again at runs that were open when last summed, and returns those whose state changed without a new span. */

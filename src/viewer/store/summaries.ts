@@ -2,8 +2,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { errorMessage } from '../../internal/errors.ts'
 import type { InTurns } from '../model/in-turns.ts'
-import type { RunSummary } from '../model/span.ts'
+import type { AskedInRun, RunSummary } from '../model/span.ts'
 import { summarising } from '../model/summary.ts'
+import { SILENCE_MS } from './liveness.ts'
 import { type RunKey, runKey, type StoredKey } from './reader.ts'
 import type { Removals } from './retention.ts'
 import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
@@ -20,12 +21,14 @@ interface Summed {
   seq: number
   logs: number
   spans: RunSpans
+  asked: AskedInRun | undefined
 }
 
 export class Summaries {
   readonly #db: DatabaseSync
   readonly #spans: SpanReader
   readonly #removals: Removals
+  readonly #asked: (traceId: string) => AskedInRun | undefined
   readonly #dirty: StatementSync
   readonly #open: StatementSync
   readonly #lastLog: StatementSync
@@ -33,7 +36,13 @@ export class Summaries {
   readonly #remember: StatementSync
   readonly #removeChunk: StatementSync
 
-  constructor(db: DatabaseSync, spans: SpanReader, removals: Removals) {
+  constructor(
+    db: DatabaseSync,
+    spans: SpanReader,
+    removals: Removals,
+    asked: (traceId: string) => AskedInRun | undefined,
+  ) {
+    this.#asked = asked
     this.#db = db
     this.#spans = spans
     this.#removals = removals
@@ -46,7 +55,7 @@ export class Summaries {
     this.#lastLog = db.prepare('SELECT coalesce(max(id), 0) AS id FROM log')
     // What came while the run was being summed has yet to be.
     this.#save = db.prepare(
-      `UPDATE run SET ${ASSIGNED_COLUMNS}, dirty = EXISTS (SELECT 1 FROM chunk WHERE run = :id AND id > :seq)
+      `UPDATE run SET ${ASSIGNED_COLUMNS}, dirty = :news OR EXISTS (SELECT 1 FROM chunk WHERE run = :id AND id > :seq)
          OR EXISTS (SELECT 1 FROM log WHERE id > :logs AND run = :id) WHERE id = :id`,
     )
     this.#remember = db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
@@ -104,15 +113,18 @@ export class Summaries {
       if ((error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') throw error
       const summed = yield* this.#sum(run, { ...read, rows: [] })
       const title = `cannot be read: ${errorMessage(error)}`
-      return { ...summed, summary: { ...summed.summary, title, status: 'error' } }
+      return { ...summed, summary: { ...summed.summary, title, status: 'failed' } }
     }
   }
 
-  *#sum(run: RunKey, { rows, seq, spans }: RowsOfRun): InTurns<Summed> {
+  *#sum(run: RunKey, { rows, seq, spans, silentMs }: RowsOfRun): InTurns<Summed> {
     const { id: logs } = this.#lastLog.get() as { id: number }
+    const asked = this.#asked(run.traceId)
     const summary = yield* summarising({
       traceId: run.traceId,
       rows,
+      asked,
+      isFresh: silentMs < SILENCE_MS,
       conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
       open: (spanId) => {
@@ -120,16 +132,17 @@ export class Summaries {
         return stored && this.#spans.open(run.id, stored)
       },
     })
-    return { run, summary, seq, logs, spans }
+    return { run, summary, seq, logs, spans, asked }
   }
 
   #saveAll(all: readonly Summed[]): void {
     const removed: { chunk: number; spans: number }[] = []
     this.#db.exec('BEGIN IMMEDIATE')
     try {
-      for (const { run, summary, seq, logs, spans } of all) {
+      for (const { run, summary, seq, logs, spans, asked } of all) {
         this.#removeSuperseded(spans, removed)
-        this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs })
+        const news = Number(this.#asked(run.traceId)?.open !== asked?.open)
+        this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs, news })
       }
       this.#db.exec('COMMIT')
     } catch (error) {

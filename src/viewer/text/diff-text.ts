@@ -1,4 +1,4 @@
-import { formatCost, formatCount, formatDuration, visibleText } from '../model/format.ts'
+import { formatCost, formatCount, formatDuration, statusWord, visibleText } from '../model/format.ts'
 import type { DiffUnit, RunDiff } from '../model/run-diff.ts'
 import type { RunSummary } from '../model/span.ts'
 import type { Paint } from './paint.ts'
@@ -38,7 +38,7 @@ export function diffText(diff: RunDiff, paint: Paint): string {
 }
 
 function side(run: RunSummary, paint: Paint): string {
-  return `${run.traceId.slice(0, 8)} ${paint.safe(run.title, 40)}  ${run.status}, ${formatDuration(run.durationMs)}, ${formatCount(run.inputTokens + run.outputTokens)} tokens, ${formatCost(run.costUsd)}, ${run.llmCalls}+${run.toolCalls} calls`
+  return `${run.traceId.slice(0, 8)} ${paint.safe(run.title, 40)}  ${statusWord(run.status)}, ${formatDuration(run.durationMs)}, ${formatCount(run.inputTokens + run.outputTokens)} tokens, ${formatCost(run.costUsd)}, ${run.llmCalls}+${run.toolCalls} calls`
 }
 
 function unit(of: DiffUnit, paint: Paint): string {

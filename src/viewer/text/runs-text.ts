@@ -1,11 +1,13 @@
-import { formatAgo, formatCost, formatCount, formatDuration } from '../model/format.ts'
+import { formatAgo, formatCost, formatCount, formatDuration, statusWord } from '../model/format.ts'
 import type { RunStatus, RunSummary } from '../model/span.ts'
 import { type Paint, padEnd, padStart, type Style } from './paint.ts'
 
 export const STATUS_STYLES: Record<RunStatus, Style> = {
   ok: 'green',
-  error: 'red',
+  failed: 'red',
+  denied: 'red',
   interrupted: 'red',
+  with_errors: 'yellow',
   running: 'blue',
   waiting: 'yellow',
 }
@@ -22,7 +24,7 @@ export function runsText(
     style?: (run: RunSummary) => Style
   }[] = [
     { head: 'RUN', of: (run) => run.traceId.slice(0, 8), style: () => 'dim' },
-    { head: 'STATUS', of: (run) => run.status, style: (run) => STATUS_STYLES[run.status] },
+    { head: 'STATUS', of: (run) => statusWord(run.status), style: (run) => STATUS_STYLES[run.status] },
     { head: 'AGENT', of: (run) => paint.safe(run.title || 'unnamed', 24), style: () => 'bold' },
     { head: 'TIME', right: true, of: (run) => formatDuration(run.durationMs) },
     { head: 'TOKENS', right: true, of: (run) => formatCount(run.inputTokens + run.outputTokens) },

@@ -5,12 +5,15 @@ import {
   formatCost,
   formatCount,
   formatDuration,
+  statusWord,
+  TOLD_BY_STATUS,
   visibleText,
 } from '../model/format.ts'
 import type { Piece } from '../model/message-pieces.ts'
 import type { RunSummary, SpanRow } from '../model/span.ts'
 import { TIME_KINDS, timeBreakdown } from '../model/timing.ts'
 import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
+import { type Why, whyOf } from '../model/why.ts'
 import type { Paint } from './paint.ts'
 import { STATUS_STYLES } from './runs-text.ts'
 import { treeText } from './tree-text.ts'
@@ -26,9 +29,11 @@ export function showText(summary: RunSummary, rows: readonly SpanRow[], options:
   const { paint, nowMs } = options
   const root = buildTree(rows)
   const lines = [
-    `${paint.style('bold', paint.safe(summary.title || 'unnamed'))}  ${paint.style(STATUS_STYLES[summary.status], summary.status)}${summary.reason && summary.reason !== 'done' ? ` (${paint.safe(summary.reason, 40)})` : ''}  ${paint.style('dim', summary.traceId)}`,
+    `${paint.style('bold', paint.safe(summary.title || 'unnamed'))}  ${paint.style(STATUS_STYLES[summary.status], statusWord(summary.status))}${summary.reason && !TOLD_BY_STATUS.has(summary.reason) ? ` (${paint.safe(summary.reason, 40)})` : ''}  ${paint.style('dim', summary.traceId)}`,
   ]
   if (summary.inputPreview) lines.push(paint.safe(summary.inputPreview, options.width))
+  const why = root && whyOf(root, summary)
+  if (why) lines.push(paint.style('red', paint.safe(whyText(why))))
   lines.push(totals(summary))
   if (root)
     lines.push(
@@ -37,6 +42,10 @@ export function showText(summary: RunSummary, rows: readonly SpanRow[], options:
       ...treeText(rows, { ...options, allGates: true }),
     )
   return lines.join('\n')
+}
+
+function whyText({ what, where, message }: Why): string {
+  return `${what}${where.length > 0 ? ` in ${where.join(' › ')}` : ''}: ${message}`
 }
 
 function totals(summary: RunSummary): string {

@@ -1,10 +1,10 @@
-/** Begins a run and parks it (`park`), or goes on with one and ends it (`resume`, the saved state on standard input). */
+/** Begins a run and parks it (`park`), or goes on with one and ends it (`resume`, the saved state on standard input). Args: which, endpoint, spool folder. */
 import { text } from 'node:stream/consumers'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 
-const [mode, endpoint = ''] = process.argv.slice(2)
-const tracing = startTracing({ endpoint, serviceName: 'parking' })
+const [mode, endpoint = '', spoolDir] = process.argv.slice(2)
+const tracing = startTracing({ endpoint, serviceName: 'parking', ...(spoolDir && { spoolDir }) })
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
 if (mode === 'park') {

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import { idsOfOperation } from '../../src/internal/operation-ids.ts'
+import type { ViewerApprovals } from '../../src/viewer/http/approvals.ts'
+import type { RunList } from '../../src/viewer/store/reader.ts'
+import { start } from './start.ts'
+import { getJson, id, otlp, post, type TestSpan } from './support.ts'
+
+const agent = (reason: string, more: Partial<TestSpan> = {}): TestSpan => ({
+  spanId: id(1),
+  name: 'invoke_agent a',
+  end: 100,
+  ...more,
+  attributes: {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'a',
+    'hookspan.operation.reason': reason,
+    ...more.attributes,
+  },
+})
+const failedTool: TestSpan = {
+  spanId: id(2),
+  parentSpanId: id(1),
+  error: 'boom',
+  attributes: { 'gen_ai.tool.name': 'x' },
+}
+const step: TestSpan = {
+  spanId: id(3),
+  parentSpanId: id(1),
+  name: 'step 0',
+  attributes: { 'hookspan.step.index': 0 },
+}
+
+/** By the status that each has. */
+const RUNS: Record<string, TestSpan[]> = {
+  ok: [agent('done')],
+  with_errors: [agent('done'), failedTool],
+  failed: [agent('error', { error: 'boom' })],
+  denied: [agent('denied'), failedTool],
+  interrupted: [agent('interrupted'), failedTool],
+  running: [agent('', { end: 0, attributes: { 'hookspan.span.state': 'started' } })],
+  waiting: [
+    agent('', {
+      end: 0,
+      attributes: { 'hookspan.span.state': 'started', 'hookspan.operation.waiting_for': 'human' },
+    }),
+  ],
+}
+
+describe('how a run stands', () => {
+  it('is one of seven, each found by its name and by no other', async () => {
+    const viewer = await start()
+    const traceOf = (at: number) => id(at + 1).padEnd(32, '0')
+    for (const [at, [status, spans]] of Object.entries(RUNS).entries()) {
+      const here = { 'process.pid': process.pid, 'service.name': status }
+      await post(
+        viewer,
+        otlp(
+          spans.map((span) => ({ ...span, traceId: traceOf(at) })),
+          here,
+        ),
+      )
+    }
+    const found = async (query: string) =>
+      (await getJson<RunList>(viewer, `/api/runs?q=${encodeURIComponent(query)}`)).runs
+    expect(
+      (await found('')).map(({ service, status }) => [service, status]).filter(([a, b]) => a !== b),
+    ).toEqual([])
+    for (const status of Object.keys(RUNS))
+      expect(
+        (await found(`status:${status}`)).map(({ service }) => service),
+        status,
+      ).toEqual([status])
+    const names: [string, string[]][] = [
+      ['status:done', ['ok', 'with_errors']],
+      ['status:Done -status:with-errors', ['ok']],
+      ['status:"with errors"', ['with_errors']],
+      ['status:error', ['failed']],
+      ['-status:done -status:failed status:denied', ['denied']],
+    ]
+    for (const [query, services] of names)
+      expect((await found(query)).map(({ service }) => service).sort(), query).toEqual(services)
+  })
+
+  it('is never done while steps came and the span of their run did not', async () => {
+    const viewer = await start()
+    await post(viewer, otlp([step]))
+    const { runs } = await getJson<RunList>(viewer, '/api/runs')
+    expect(runs).toMatchObject([{ status: 'running', title: 'step 0' }])
+    expect(viewer.store.recheckOpenRuns(Date.now() + 3_600_000)).toHaveLength(1)
+    expect((await getJson<RunList>(viewer, '/api/runs')).runs).toMatchObject([{ status: 'interrupted' }])
+  })
+
+  it('is waiting while a person is asked, whatever spans came, and no longer', async () => {
+    const operationId = 'asked-1'
+    const { traceId } = idsOfOperation(operationId)
+    let isOpen = true
+    const request = {
+      id: 'r1',
+      operationId,
+      rootOperationId: operationId,
+      agentName: 'clerk',
+      toolCallId: 'c1',
+      callKey: 'k',
+      gateId: 'g',
+      point: 'beforeToolCall' as const,
+      identifier: 'local',
+      apiName: 'pay',
+      args: {},
+      argsDigest: 'd',
+      requestedAt: Date.now(),
+      allow: ['approve' as const],
+    }
+    const approvals: ViewerApprovals = {
+      list: async () => (isOpen ? [{ request, status: 'pending' as const }] : []),
+      get: async () => undefined,
+      respond: async () => {
+        throw new Error('nobody answers here')
+      },
+    }
+    const viewer = await start({ approvals })
+    await post(viewer, otlp([{ ...step, traceId }]))
+    const runs = async (query: string) => (await getJson<RunList>(viewer, `/api/runs?q=${query}`)).runs
+    await expect
+      .poll(() => runs('status:waiting'))
+      .toMatchObject([{ title: 'clerk', waiting: 1, status: 'waiting' }])
+    const { summary } = await getJson<{ summary: object }>(viewer, `/api/runs/${traceId}`)
+    expect(summary).toMatchObject({ status: 'waiting' })
+    isOpen = false
+    await expect.poll(() => runs('')).toMatchObject([{ waiting: 0, status: 'running' }])
+  })
+})

@@ -1,0 +1,138 @@
+import { expect, it } from 'vitest'
+import { buildTree } from '../../src/viewer/model/tree.ts'
+import { whyOf } from '../../src/viewer/model/why.ts'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { Store } from '../../src/viewer/store/store.ts'
+import { id, otlp, type TestSpan, TRACE } from './support.ts'
+
+const run = (reason: string, more: Partial<TestSpan> = {}): TestSpan => ({
+  spanId: id(1),
+  name: 'invoke_agent a',
+  end: 100,
+  ...more,
+  attributes: {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'a',
+    'hookspan.operation.reason': reason,
+    ...more.attributes,
+  },
+})
+const step = (number: number, start: number, end: number, error?: string): TestSpan => ({
+  spanId: id(number),
+  parentSpanId: id(1),
+  name: `step ${number - 10}`,
+  start,
+  end,
+  ...(error !== undefined && { error }),
+  attributes: { 'hookspan.step.index': number - 10 },
+})
+const tool = (
+  number: number,
+  parent: number,
+  start: number,
+  end: number,
+  more: Partial<TestSpan> = {},
+): TestSpan => ({
+  spanId: id(number),
+  parentSpanId: id(parent),
+  name: 'execute_tool pay',
+  start,
+  end,
+  ...more,
+  attributes: { 'gen_ai.tool.name': 'pay', ...more.attributes },
+})
+const model = (number: number, parent: number, start: number, end: number, error?: string): TestSpan => ({
+  spanId: id(number),
+  parentSpanId: id(parent),
+  name: 'chat m',
+  start,
+  end,
+  ...(error !== undefined && { error }),
+  attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' },
+})
+
+function why(spans: TestSpan[], nowMs?: number, resource: object = {}) {
+  const store = new Store({ file: ':memory:' })
+  const here = { 'service.name': 'test', ...resource }
+  store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans, here))), 'json').items)
+  const { rows, summary } = store.run(TRACE, 0, nowMs)!
+  return whyOf(buildTree(rows)!, summary)
+}
+
+it('is the innermost failure after which nothing was done', () => {
+  expect(
+    why([
+      run('error', { error: 'gave up' }),
+      step(10, 0, 40),
+      tool(2, 10, 0, 10, { error: 'flaky' }),
+      model(3, 10, 20, 40),
+      step(11, 40, 100, 'gave up'),
+      model(4, 11, 40, 90, '429: too many requests'),
+    ]),
+  ).toEqual({ what: 'failed', spanId: id(4), where: ['step 1', 'm'], message: '429: too many requests' })
+})
+
+it('is not what the run got over', () => {
+  expect(
+    why([
+      run('error', { error: 'the answer is no JSON' }),
+      step(10, 0, 100),
+      tool(2, 10, 0, 10, { error: 'flaky' }),
+      model(3, 10, 20, 40),
+    ]),
+  ).toEqual({ what: 'failed', spanId: id(1), where: [], message: 'the answer is no JSON' })
+})
+
+it('is the gate or the person that refused, in their words', () => {
+  const denied = {
+    'hookspan.gate.id': 'sql-guard',
+    'hookspan.gate.decision': 'deny',
+    'hookspan.gate.code': 'drop_table',
+    'hookspan.gate.reason': 'No table is dropped\nhere.',
+    'hookspan.gate.enforced': true,
+  }
+  const call = tool(2, 10, 0, 10, { events: [{ name: 'hookspan.gate', at: 5, attributes: denied }] })
+  expect(why([run('denied'), step(10, 0, 50), call])).toEqual({
+    what: 'denied',
+    spanId: id(2),
+    where: ['step 0', 'pay', 'sql-guard'],
+    message: 'sql-guard: drop_table: No table is dropped here.',
+  })
+  const asked: TestSpan = {
+    spanId: id(3),
+    parentSpanId: id(2),
+    name: 'human_intervention',
+    start: 20,
+    attributes: { 'hookspan.human.action': 'reject', 'hookspan.human.approver': 'ines' },
+  }
+  expect(why([run('denied'), step(10, 0, 50), tool(2, 10, 0, 30), asked])).toMatchObject({
+    spanId: id(3),
+    message: 'ines rejected it.',
+  })
+})
+
+it('is where a killed run was, and the limit that stopped one', () => {
+  const began = { attributes: { 'hookspan.span.state': 'started' } }
+  const open = (span: TestSpan): TestSpan => ({
+    ...span,
+    end: span.start ?? 0,
+    attributes: { ...span.attributes, ...began.attributes },
+  })
+  const spans = [open(run('')), step(10, 0, 10), open(step(11, 10, 0)), open(tool(2, 11, 20, 0))]
+  expect(why(spans, Date.now() + 3_600_000)).toEqual({
+    what: 'interrupted',
+    spanId: id(2),
+    where: ['step 1', 'pay'],
+    message: 'It never ended: its process died, or was not heard of again.',
+  })
+  expect(why([run('max_steps'), step(10, 0, 10), step(11, 10, 20)])).toEqual({
+    what: 'stopped',
+    spanId: id(11),
+    where: ['step 1'],
+    message: 'The run reached its limit of steps.',
+  })
+})
+
+it('is nothing where all is well, or goes on', () => {
+  expect(why([run('done'), step(10, 0, 10), tool(2, 10, 0, 5, { error: 'flaky' })])).toBeUndefined()
+})

@@ -1,0 +1,64 @@
+/** The one dialog in which what agents ask is answered. */
+import { useEffect, useRef } from 'preact/hooks'
+import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
+import { ApprovalCard } from './approval-card.tsx'
+import { useApprovals } from './approvals.tsx'
+import { useNowUs, useSource } from './hooks.ts'
+import { Button, Empty } from './parts.tsx'
+
+export function ApprovalsDialog() {
+  const { shown } = useApprovals()
+  return shown ? <OpenDialog shown={shown} /> : null
+}
+
+/** Shows what it was opened with until it is closed, so that nothing is swapped under the hand that answers. */
+function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
+  const source = useSource()
+  const { requests, approver, error, close, show } = useApprovals()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const nowUs = useNowUs(true, 1000)
+  useEffect(() => {
+    dialog.current?.showModal()
+    // Where reading begins, and from where Approve is one Tab away; never on Approve itself.
+    dialog.current?.querySelector<HTMLElement>('.exact')?.focus()
+  }, [])
+  const more = requests.filter(({ id }) => !shown.some((one) => one.id === id))
+  return (
+    <dialog
+      ref={dialog}
+      class="help approvals"
+      aria-label="Approvals"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+    >
+      <header>
+        <h2>Waiting for you</h2>
+        <Button icon="close" title="Close" onClick={close} />
+      </header>
+      {error && (
+        <p class="notice error" role="alert">
+          {error}
+        </p>
+      )}
+      {!source.mayChange && (
+        <Empty title="This needs the token">
+          <p>Open the link that `hookspan view` printed, once in this tab.</p>
+        </Empty>
+      )}
+      {shown.map((request) => (
+        <ApprovalCard
+          key={request.id}
+          request={request}
+          approver={approver}
+          nowMs={nowUs / 1000}
+          open={error !== '' || requests.some(({ id }) => id === request.id)}
+        />
+      ))}
+      {more.length > 0 && (
+        <Button onClick={() => show([...shown, ...more])}>
+          {`Show ${more.length} more ${more.length === 1 ? 'request' : 'requests'}`}
+        </Button>
+      )}
+    </dialog>
+  )
+}
