@@ -15,8 +15,28 @@ const INSTRUCTIONS =
   'lets the assistant go on without it: what the user wants, what was found out (names, ids, numbers, exactly), ' +
   'what was done, what was decided, and what is still open. Answer with the summary alone.'
 
+/** A summary is asked for only where it stands for at least this part of the tokens: it costs a call. */
+const WORTHWHILE = 0.03
+
+/** How much longer the conversation has to grow before the next try, after one that did not bring it below the threshold. */
+const GROWTH = 1.5
+
 /** Tokens that the APIs add to each message. */
 const TOKENS_PER_MESSAGE = 4
+
+function summaryMessage(summary: string): AgentMessage {
+  return userMessage(`Summary of the conversation until here:\n\n${summary}`)
+}
+
+/** Names of agents whose users have been told, once in a process. */
+const warned = new Set<string>()
+
+/** A conversation: instructions, what can be summarised, what stays as it is. */
+interface Parts {
+  readonly head: readonly AgentMessage[]
+  readonly old: readonly AgentMessage[]
+  readonly young: readonly AgentMessage[]
+}
 
 /** Keeps a conversation below the agent's threshold. */
 export class Compactor {
@@ -27,6 +47,8 @@ export class Compactor {
   readonly #toolTokens: number
   /** Messages never change, so each is counted once. */
   readonly #counted = new WeakMap<AgentMessage, number>()
+  /** Below so many tokens it is left alone. */
+  #leftUntil = 0
 
   constructor(agent: Agent, compaction: Compaction, access: ModelAccess) {
     this.#agent = agent
@@ -43,25 +65,36 @@ export class Compactor {
    */
   async compactWhenDue(op: Operation, messages: readonly AgentMessage[]): Promise<readonly AgentMessage[]> {
     const tokenCount = this.#count(messages)
-    if (tokenCount < this.#compaction.thresholdTokens) return messages
+    if (tokenCount < Math.max(this.#compaction.thresholdTokens, this.#leftUntil)) return messages
     const parts = this.#part(messages)
-    if (parts === undefined) return messages
+    const old = parts === undefined ? 0 : this.#countOf(parts.old)
+    this.#tellWhatStays(tokenCount - old)
+    const least = Math.max(this.#countOf([summaryMessage('')]), WORTHWHILE * tokenCount)
+    if (parts === undefined || old <= least) return messages
+    const context = await this.#compact(op, messages, tokenCount, parts)
+    const tokensAfter = this.#count(context)
+    // One that failed, or was refused, is tried again at the next turn: it was not paid for.
+    if (context !== messages && tokensAfter >= this.#compaction.thresholdTokens) this.#leave(tokensAfter)
+    return context
+  }
+
+  async #compact(
+    op: Operation,
+    messages: readonly AgentMessage[],
+    tokenCount: number,
+    { head, old, young }: Parts,
+  ): Promise<readonly AgentMessage[]> {
+    const shorten = (summary: string) => [...head, summaryMessage(summary), ...young]
+    let context: readonly AgentMessage[] | undefined
     try {
-      let context: readonly AgentMessage[] | undefined
-      const shorten = (summary: string) => {
-        const told = userMessage(`Summary of the conversation until here:\n\n${summary}`)
-        return [...parts.head, told, ...parts.young]
-      }
       const result = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
-        const summary = await this.#summarise(parts.old)
-        context = shorten(summary)
-        const messagesAfter = context.length
-        return {
-          summary,
-          messagesAfter,
-          tokensAfter: this.#count(context),
-          groupId: `cmp_${crypto.randomUUID()}`,
-        }
+        const summary = await this.#summarise(old, tokenCount)
+        const shortened = shorten(summary)
+        const tokensAfter = this.#count(shortened)
+        if (tokensAfter >= tokenCount) throw this.#noShorter(tokenCount, tokensAfter)
+        context = shortened
+        const groupId = `cmp_${crypto.randomUUID()}`
+        return { summary, messagesAfter: shortened.length, tokensAfter, groupId }
       })
       if (context !== undefined) return context
       // A gate's summary takes the place of the model's; without one, it said that nothing is to be done.
@@ -72,8 +105,32 @@ export class Compactor {
     }
   }
 
+  /** Until the conversation has grown: what was paid for in vain would be so at the next turn, too. */
+  #leave(tokenCount: number): void {
+    this.#leftUntil = tokenCount * GROWTH
+  }
+
+  #noShorter(tokenCount: number, tokensAfter: number): Error {
+    this.#leave(tokenCount)
+    return new Error(
+      `The summary does not shrink the conversation: ${tokenCount} tokens, ${tokensAfter} with it.`,
+    )
+  }
+
+  #tellWhatStays(tokens: number): void {
+    const { thresholdTokens, keepMessages = DEFAULT_KEEP } = this.#compaction
+    const { name } = this.#agent
+    if (tokens < thresholdTokens || warned.has(name) || warned.size > 1_000) return
+    warned.add(name)
+    console.warn(
+      `hookspan: what agent "${name}" keeps (its instructions, its tools and the last ${keepMessages} messages: ` +
+        `${tokens} tokens) is over \`compaction.thresholdTokens\` (${thresholdTokens}) by itself, so no compaction brings ` +
+        'it below. Raise the threshold, or lower `keepMessages`.',
+    )
+  }
+
   /** Instructions, what is to be summarised, what stays. Undefined when there is nothing worth summarising. */
-  #part(messages: readonly AgentMessage[]) {
+  #part(messages: readonly AgentMessage[]): Parts | undefined {
     const { api } = this.#access
     const headLength = messages.findIndex((message) => !isInstructions(message))
     const { keepMessages = DEFAULT_KEEP } = this.#compaction
@@ -88,7 +145,7 @@ export class Compactor {
     }
   }
 
-  async #summarise(old: readonly AgentMessage[]): Promise<string> {
+  async #summarise(old: readonly AgentMessage[], tokenCount: number): Promise<string> {
     const { model = this.#agent.model, instructions = INSTRUCTIONS } = this.#compaction
     const { name, api } = this.#agent
     const calls = currentCalls()
@@ -96,12 +153,19 @@ export class Compactor {
     const summariser: Agent = { name, model, instructions, ...(api && { api }) }
     const messages = this.#access.api.open(summariser, [], old.map(asText).join('\n\n'))
     const { content } = await callModel({ ...this.#access, agent: summariser, tools: [] }, calls, messages)
-    if (content.trim() === '') throw new Error(`Model "${model}" answered with an empty summary.`)
+    if (content.trim() === '') {
+      this.#leave(tokenCount)
+      throw new Error(`Model "${model}" answered with an empty summary.`)
+    }
     return content
   }
 
   #count(messages: readonly AgentMessage[]): number {
-    let tokens = this.#toolTokens
+    return this.#toolTokens + this.#countOf(messages)
+  }
+
+  #countOf(messages: readonly AgentMessage[]): number {
+    let tokens = 0
     for (const message of messages) {
       let count = this.#counted.get(message)
       if (count === undefined) {

@@ -166,7 +166,8 @@ function start(
   toolbox: Toolbox,
   saved: SavedRun | undefined,
 ): Operation {
-  const { agent, gates = [], prompt, messages, hooks, approver, signal, parent, operationId } = options
+  const { agent, gates = [], prompt, messages, hooks, signal, parent, operationId } = options
+  const approver = approverOf(options)
   const { userId = saved?.userId, conversationId = saved?.conversationId, traceparent, attributes } = options
   const op: Operation = dispatcher.startOperation({
     agentName: agent.name,
@@ -176,7 +177,7 @@ function start(
     tools: runTools(agent),
     ...(agent.instructions !== undefined && { instructions: agent.instructions }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
-    ...(approver && { approver: asApprover(approver) }),
+    ...(approver && { approver }),
     ...(signal && { signal }),
     ...(parent && { parent }),
     ...(operationId !== undefined && { operationId }),
@@ -236,7 +237,8 @@ function tellText(
   }
 }
 
-function asApprover(approver: NonNullable<ExecAgentOptions['approver']>): Approver {
+/** The run's own. */
+export function approverOf({ approver }: Pick<ExecAgentOptions, 'approver'>): Approver | undefined {
   return typeof approver === 'function' ? { requestApproval: approver } : approver
 }
 

@@ -1,6 +1,7 @@
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
-import { runAgent, sharedOf } from './exec-agent.ts'
+import { approverOf, runAgent, sharedOf } from './exec-agent.ts'
+import { ResumedOnce } from './resumed-once.ts'
 import type { SavedRun } from './run-state.ts'
 import { readSavedRun } from './saved-run.ts'
 import type { AgentRun, ExecAgentOptions } from './types.ts'
@@ -21,8 +22,13 @@ const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a
  * The agent, the gates and the approver are code, and are given anew: the same as before. So are the hooks, but for
  * those that the dispatcher knows by name (`dispatcher.namedHooks`): they come back by themselves.
  *
+ * A state is gone on from once, over all processes that share the approvals' store: whoever comes later is given what
+ * came of it, `resumedBefore`, and goes on where that waits. A run that failed, was aborted, or died with its process may
+ * be gone on from again.
+ *
  * @throws HookspanError `INVALID_STATE` for a state of another version or another agent, or when a hook that observed
- * the run, or a gate of its own, is missing; and what `execAgent` throws.
+ * the run, or a gate of its own, is missing; `STATE_CLAIMED` while another process goes on from this state; and what
+ * `execAgent` throws.
  * @example
  * const run = await execAgent({ agent, prompt, dispatcher })
  * if (run.status === 'waiting_for_human') await save(JSON.stringify(run.state))
@@ -32,7 +38,10 @@ const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a
 export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun> {
   assertFields<ResumeAgentOptions>(options, FIELDS, 'resumeAgent')
   const { state, ...rest } = options
-  const saved = readSavedRun(state)
+  return goOn(readSavedRun(state), rest)
+}
+
+async function goOn(saved: SavedRun, rest: Omit<ResumeAgentOptions, 'state'>): Promise<AgentRun> {
   const { agent } = rest
   const hooks = hooksOf(saved, rest)
   const asked: ExecAgentOptions = { ...rest, hooks, messages: saved.loop.messages }
@@ -44,7 +53,19 @@ export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun
     )
   }
   assertGatesOf(saved, asked)
-  return runAgent(sharedOf(asked), asked, { saved })
+  const shared = sharedOf(asked)
+  const once = new ResumedOnce(approverOf(asked)?.ledger ?? shared.dispatcher.approver?.ledger, saved)
+  const before = await once.claim()
+  if (before?.state !== undefined) return goOn(before.state, rest)
+  if (before !== undefined) return { ...before, resumedBefore: true }
+  try {
+    const run = await runAgent(shared, asked, { saved })
+    await once.settle(run)
+    return run
+  } catch (error) {
+    await once.settle(undefined)
+    throw error
+  }
 }
 
 /** A guard that held the run before must hold what is left of it. */

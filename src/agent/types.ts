@@ -43,7 +43,11 @@ export interface AgentTool<A = Record<string, unknown>> {
   strict?: boolean
 }
 
-/** When the conversation outgrows the model, its older part is replaced by a summary that the model writes. */
+/**
+ * When the conversation outgrows the model, its older part is replaced by a summary that the model writes. Not where that
+ * part is too small to be worth a call, and not again, after a summary that did not bring the conversation below the
+ * threshold, until it has grown by half. What is over the threshold because of what stays is told once on the console.
+ */
 export interface Compaction {
   /** Tokens of the next request, tools included, from which on the conversation is compacted. Minimum 1. */
   thresholdTokens: number
@@ -172,6 +176,8 @@ export interface AgentRun {
   readonly pendingApprovals?: readonly ApprovalRequest[]
   /** What `resumeAgent` continues the run from, in this process or another. Plain JSON: keep it as it is. */
   readonly state?: SavedRun
+  /** `resumeAgent` ran nothing: the run had gone on from this state before, and this is what came of it then. */
+  readonly resumedBefore?: true
   /** Who ended the run, where `reason` is `denied`. */
   readonly denial?: { readonly code: string; readonly reason: string }
 }

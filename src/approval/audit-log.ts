@@ -1,21 +1,15 @@
 import { createHash, createHmac } from 'node:crypto'
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  writeSync,
-} from 'node:fs'
-import { createRequire } from 'node:module'
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { delay } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
+import { FileLock } from '../internal/file-lock.ts'
 import { canonicalJson, digestOf } from '../internal/json.ts'
+import { makeFolder } from '../internal/make-folder.ts'
+import { isRecord } from '../internal/objects.ts'
+import { makePrivateFile } from '../internal/private-file.ts'
+import { readRegularFile } from '../internal/read-regular-file.ts'
 
 /** What happened. Never the arguments themselves: their digest. */
 export interface AuditEvent {
@@ -43,6 +37,11 @@ export interface AuditEntry extends AuditEvent {
 
 export interface AuditLog {
   append(event: AuditEvent): Promise<void>
+  /**
+   * Lets `work` write and act while nobody else writes, so that what it does is in the log, or is not done. It rejects
+   * before `work` is begun where the log cannot be had. Absent: `work` is given `append`.
+   */
+  exclusively?<T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T>
 }
 
 export interface AuditOptions {
@@ -63,21 +62,23 @@ const LOCK_TIMEOUT_MS = 5_000
 export function auditLog(options: AuditOptions): AuditLog {
   assertFields<AuditOptions>(options, FIELDS, 'auditLog')
   const { path, key } = options
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  let last: Promise<void> = Promise.resolve()
-  return {
-    append(event) {
-      const next = last.then(() => withLock(`${path}.lock`, () => write(path, key, event)))
-      last = next.catch(() => {})
-      return next
-    },
+  makeFolder(dirname(path), { mode: 0o700 })
+  let last: Promise<unknown> = Promise.resolve()
+  const append = async (event: AuditEvent) => write(path, key, event)
+  const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
+    const next = last.then(() => withLock(`${path}.lock`, () => work(append)))
+    last = next.catch(() => {})
+    return next
   }
+  return { append: (event) => exclusively((write) => write(event)), exclusively }
 }
 
 function write(path: string, key: string | undefined, event: AuditEvent): void {
   const file = openSync(path, 'a+', 0o600)
   try {
-    let { seq, hash, torn } = tail(file)
+    const { entry: before, torn } = tail(file)
+    if (torn === '' && isSameAnswer(before, event)) return
+    let { seq, hash } = before ?? { seq: 0, hash: FIRST }
     let text = ''
     const chain = (one: AuditEvent) => {
       const entry = { seq: seq + 1, at: new Date().toISOString(), ...one, prev: hash }
@@ -97,8 +98,16 @@ function write(path: string, key: string | undefined, event: AuditEvent): void {
   }
 }
 
+/** Written by a process that was killed before the store took the answer, which is now given once more. */
+function isSameAnswer(before: AuditEntry | undefined, event: AuditEvent): boolean {
+  if (before?.event !== 'answered' || event.event !== 'answered' || event.requestId === undefined)
+    return false
+  const { seq: _seq, at: _at, prev: _prev, hash: _hash, ...told } = before
+  return canonicalJson(told) === canonicalJson(event)
+}
+
 /** The last whole entry, and what a process that was killed while it wrote left behind it. */
-function tail(file: number): { seq: number; hash: string; torn: string } {
+function tail(file: number): { entry?: AuditEntry; torn: string } {
   const { size } = fstatSync(file)
   let from = size
   let text = ''
@@ -114,10 +123,9 @@ function tail(file: number): { seq: number; hash: string; torn: string } {
   const end = text.lastIndexOf('\n')
   const torn = text.slice(end + 1)
   const line = text.slice(text.lastIndexOf('\n', end - 1) + 1, Math.max(end, 0))
-  if (line === '') return { seq: 0, hash: FIRST, torn }
+  if (line === '') return { torn }
   try {
-    const { seq, hash } = JSON.parse(line) as AuditEntry
-    return { seq, hash, torn }
+    return { entry: JSON.parse(line) as AuditEntry, torn }
   } catch (error) {
     throw new HookspanError('INVALID_STATE', 'The last line of the audit log is not one of its own.', {
       cause: error,
@@ -131,39 +139,23 @@ function hashOf(entry: object, key: string | undefined): string {
   return hash.update(text).digest('hex')
 }
 
-/**
- * Runs it while no other process writes. The lock is that of an empty SQLite file: the system lets go of it however its
- * holder dies.
- */
-async function withLock(path: string, run: () => void): Promise<void> {
-  closeSync(openSync(path, 'a', 0o600))
-  // Loaded late: programs without an audit log need no SQLite.
-  const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
-  const lock = new sqlite.DatabaseSync(path, { timeout: 0 })
-  try {
-    const until = performance.now() + LOCK_TIMEOUT_MS
-    while (!isTaken(lock)) {
-      if (performance.now() > until) {
-        throw new HookspanError('INVALID_STATE', `The audit log is locked by another process: ${path}.`)
-      }
-      await delay(5)
+/** Runs it while no other process writes. */
+async function withLock<T>(path: string, run: () => Promise<T>): Promise<T> {
+  makePrivateFile(path)
+  const until = performance.now() + LOCK_TIMEOUT_MS
+  let lock = FileLock.take(path)
+  while (lock === undefined) {
+    if (performance.now() > until) {
+      const message = `The audit log is locked by another process: ${path}. Nothing was done that it would have to tell of.`
+      throw new HookspanError('INVALID_STATE', message)
     }
-    run()
-  } finally {
-    lock.close()
+    await delay(5)
+    lock = FileLock.take(path)
   }
-}
-
-const SQLITE_BUSY = 5
-
-function isTaken(lock: DatabaseSync): boolean {
   try {
-    // No journal: it would be a second file, and nothing is written.
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-    return true
-  } catch (error) {
-    if (((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) return false
-    throw error
+    return await run()
+  } finally {
+    lock.release()
   }
 }
 
@@ -178,22 +170,24 @@ export type AuditReport =
 export function verifyAudit(options: AuditOptions): AuditReport {
   assertFields<AuditOptions>(options, FIELDS, 'verifyAudit')
   const { path, key } = options
-  const lines = readFileSync(path, 'utf8').split('\n')
-  const last = lines.pop()
-  if (last !== '') lines.push(last ?? '')
+  const lines = linesOf(readRegularFile(path))
+  const entries = lines.map(parse)
   let seq = 0
   let prev = FIRST
   for (const [index, line] of lines.entries()) {
     const fail = (problem: string): AuditReport => ({ ok: false, line: index + 1, problem })
-    const entry = parse(line)
+    // Left by a process that was killed while it wrote; the entry that follows vouches for it.
+    const next = entries[index + 1]
+    if (next?.event === 'torn_line' && next.tornDigest === digestOf(line.toString().replace(/\n$/, '')))
+      continue
+    const entry = entries[index]
     if (entry === undefined) {
-      const next = parse(lines[index + 1] ?? '')
-      // Left by a process that was killed while it wrote; the entry that follows vouches for it.
-      if (next?.event === 'torn_line' && next.tornDigest === digestOf(line)) continue
       return fail(index === lines.length - 1 ? 'the line is not whole' : 'the line is not an entry')
     }
     const { hash, ...rest } = entry
-    if (hashOf(rest, key) !== hash) return fail('the line was changed')
+    // As it was written, to the byte: what readers do not agree on, as a key that is there twice, is no part of the hash.
+    const written = Buffer.from(`${canonicalJson(entry)}\n`)
+    if (hashOf(rest, key) !== hash || !written.equals(line)) return fail('the line was changed')
     if (entry.prev !== prev) return fail('the line before was changed or removed, or this one was moved')
     if (entry.seq !== seq + 1) return fail(`expected entry ${seq + 1}, found ${entry.seq}`)
     seq = entry.seq
@@ -202,10 +196,27 @@ export function verifyAudit(options: AuditOptions): AuditReport {
   return { ok: true, entries: seq, lastHash: prev }
 }
 
-function parse(line: string): AuditEntry | undefined {
+/** Each with what ends it. */
+function linesOf(file: Buffer): Buffer[] {
+  const lines: Buffer[] = []
+  for (let from = 0; from < file.length; ) {
+    const end = file.indexOf('\n', from)
+    const next = end < 0 ? file.length : end + 1
+    lines.push(file.subarray(from, next))
+    from = next
+  }
+  return lines
+}
+
+/** Undefined for what is none, or not whole. */
+function parse(line: Buffer): AuditEntry | undefined {
+  const text = line.toString()
+  if (!text.endsWith('\n')) return undefined
   try {
-    const entry = JSON.parse(line) as AuditEntry
-    return typeof entry === 'object' && entry !== null && typeof entry.hash === 'string' ? entry : undefined
+    const entry: unknown = JSON.parse(text)
+    // Nested so deeply that it has no canonical form, it is none of ours.
+    canonicalJson(entry)
+    return isRecord(entry) && typeof entry.hash === 'string' ? (entry as unknown as AuditEntry) : undefined
   } catch {
     return undefined
   }

@@ -2,7 +2,8 @@ import type { ApprovalAnswer } from '../gates/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertKnown, refusing } from '../internal/expect.ts'
 import { assertHarmless } from '../internal/hostile-json.ts'
-import { isRecord } from '../internal/objects.ts'
+import { jsonCopy } from '../internal/json-copy.ts'
+import { defined, isRecord } from '../internal/objects.ts'
 import type { ApprovalRecord } from './store.ts'
 
 const badAnswer = refusing('INVALID_ANSWER', 'The answer is not valid')
@@ -47,14 +48,26 @@ export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): App
   if ((decision === 'edit') !== (args !== undefined)) {
     throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
   }
-  if (args !== undefined) {
-    try {
-      assertHarmless(args)
-    } catch (error) {
-      throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
-    }
+  return defined({
+    decision,
+    approver,
+    reason,
+    args: editedArgs(args),
+    argsDigest,
+    stop,
+    alwaysAllow,
+  }) as ApprovalAnswer
+}
+
+/** What will run is kept as JSON, and told so: what JSON does not carry would be lost on the way to it. */
+function editedArgs(args: unknown): unknown {
+  try {
+    const copy = jsonCopy(args)
+    assertHarmless(copy)
+    return copy
+  } catch (error) {
+    throw badAnswer(`\`args\` are refused: ${errorMessage(error)}`)
   }
-  return answer as unknown as ApprovalAnswer
 }
 
 const MAX_NOTED_CHARS = 400

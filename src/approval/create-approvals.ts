@@ -1,7 +1,13 @@
 import type { Plugin } from '../dispatcher/index.ts'
-import type { ApprovalAnswer, ApprovalRequest, Approver, ParkedApproval } from '../gates/index.ts'
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  Approver,
+  ExecutionLedger,
+  ParkedApproval,
+} from '../gates/index.ts'
 import { within } from '../internal/async.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
+import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -133,15 +139,17 @@ class ApprovalDesk implements Approvals {
         await this.#sideWork.track(this.#closed(id, 'cancelled', Date.now()))
       },
       ledger: {
-        claim: async (id) => {
-          const claim = await this.store.claim(id)
-          await this.#audit({ event: 'claimed', requestId: id, state: claim.state })
-          return claim
-        },
+        claim: (id) =>
+          this.#logged(async (append) => {
+            const claim = await this.store.claim(id)
+            await append({ event: 'claimed', requestId: id, state: claim.state })
+            return claim
+          }),
         settle: async (id, result) => {
           await this.store.settle(id, result)
           await this.#audit({ event: 'settled', requestId: id, ok: result.ok })
         },
+        ...runLedgerOf(this.store),
       },
     }
   }
@@ -159,7 +167,7 @@ class ApprovalDesk implements Approvals {
     try {
       return await this.#respond(id, answer)
     } catch (error) {
-      if (error instanceof HookspanError) {
+      if (error instanceof HookspanError && error.code !== 'INVALID_STATE') {
         await this.noteRefused({ requestId: id, code: error.code, ...attemptOf(answer, error.message) })
       }
       throw error
@@ -171,18 +179,33 @@ class ApprovalDesk implements Approvals {
     if (known === undefined) {
       throw new HookspanError('APPROVAL_NOT_FOUND', `There is no approval request ${describeValue(id)}.`)
     }
-    const now = Date.now()
     const clean = checkedAnswer(known, answer)
-    if (!isOpen(known, now)) throw closedError(known, now)
-    const result = await this.store.answer(id, clean, now)
-    if (result === undefined || !result.closed) throw closedError(result?.record ?? known, now)
-    const { approver, decision, reason } = clean
-    const { argsDigest } = known.request
-    const editedDigest = clean.args === undefined ? undefined : digestOf(clean.args)
-    const told = defined({ decision, argsDigest, editedDigest, approver, reason })
-    await this.#audit({ event: 'answered', requestId: id, ...told })
+    if (!isOpen(known, Date.now())) throw closedError(known, Date.now())
+    const record = await this.#logged((append) => this.#take(known, clean, append))
     this.#waiters.wake(id)
-    this.#tellClosed(result.record)
+    this.#tellClosed(record)
+    return record
+  }
+
+  /** What is answered is in the log before, and what is in the log was open then: others who answer wait for it. */
+  async #take(
+    known: ApprovalRecord,
+    answer: ApprovalAnswer,
+    append: AuditLog['append'],
+  ): Promise<ApprovalRecord> {
+    const { id, argsDigest } = known.request
+    const now = Date.now()
+    const current = (await this.store.get(id)) ?? known
+    if (!isOpen(current, now)) throw closedError(current, now)
+    const { approver, decision, reason, args } = answer
+    const editedDigest = args === undefined ? undefined : digestOf(args)
+    const told = defined({ decision, argsDigest, editedDigest, approver, reason })
+    await append({ event: 'answered', requestId: id, ...told })
+    const result = await this.store.answer(id, answer, now).catch(async (error: unknown) => {
+      await append({ event: 'refused', requestId: id, code: 'STORE_FAILED', problem: errorMessage(error) })
+      throw error
+    })
+    if (result === undefined || !result.closed) throw closedError(result?.record ?? current, now)
     return result.record
   }
 
@@ -221,6 +244,7 @@ class ApprovalDesk implements Approvals {
         ? given
         : { ...given, expiresAt: given.requestedAt + defaultTimeoutMs }
     const known = await this.store.get(request.id)
+    if (known === undefined) await this.#audit(requestedEvent(request))
     const record = known ?? (await this.store.add(request))
     if (record.request.argsDigest !== request.argsDigest) {
       const { argsDigest } = record.request
@@ -230,13 +254,11 @@ class ApprovalDesk implements Approvals {
         `the request was about other arguments: digest ${argsDigest}, now ${request.argsDigest}`,
       )
     }
-    if (known === undefined) await this.#announce(request)
+    if (known === undefined) this.#announce(request)
     return this.#answerOf(record.request, mode === 'park' ? parkAfterMs : undefined, signal)
   }
 
-  async #announce(request: ApprovalRequest): Promise<void> {
-    const { id, operationId, apiName, argsDigest } = request
-    await this.#audit({ event: 'requested', requestId: id, operationId, apiName, argsDigest })
+  #announce(request: ApprovalRequest): void {
     for (const channel of this.#channels) {
       this.#sideWork.safely(`channel ${channel.name}`, () => channel.requested?.(request))
     }
@@ -304,8 +326,22 @@ class ApprovalDesk implements Approvals {
     }
   }
 
+  #logged<T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> {
+    const { audit } = this.#options
+    return audit?.exclusively?.(work) ?? work((event) => this.#audit(event))
+  }
+
   /** An audit log that cannot be written is a failure of the approval, not a nuisance: the caller hears of it. */
   async #audit(event: AuditEvent): Promise<void> {
     await this.#options.audit?.append(event)
   }
+}
+
+function requestedEvent({ id, operationId, apiName, argsDigest }: ApprovalRequest): AuditEvent {
+  return { event: 'requested', requestId: id, operationId, apiName, argsDigest }
+}
+
+function runLedgerOf(store: ApprovalStore): Pick<ExecutionLedger, 'claimRun' | 'settleRun'> {
+  if (store.claimRun === undefined || store.settleRun === undefined) return {}
+  return { claimRun: store.claimRun.bind(store), settleRun: store.settleRun.bind(store) }
 }

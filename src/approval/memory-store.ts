@@ -1,4 +1,4 @@
-import type { ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import type { ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import { type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
@@ -7,6 +7,7 @@ import { type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
 export function memoryStore(): ApprovalStore {
   const records = new Map<string, ApprovalRecord>()
   const results = new Map<string, SettledExecution>()
+  const runs = new Map<string, RunClaim>()
   const watchers = new Set<(id: string) => void>()
   const close = (id: string, change: Partial<ApprovalRecord>, open: (record: ApprovalRecord) => boolean) => {
     const record = records.get(id)
@@ -55,6 +56,16 @@ export function memoryStore(): ApprovalStore {
       if (record?.execution === undefined) throw notAnswered(id)
       results.set(id, snapshot(result))
       records.set(id, { ...record, execution: 'settled' })
+    },
+    async claimRun(key): Promise<RunClaim> {
+      const known = runs.get(key)
+      if (known !== undefined) return known
+      runs.set(key, { state: 'held' })
+      return { state: 'run' }
+    },
+    async settleRun(key, result) {
+      if (result === undefined) runs.delete(key)
+      else runs.set(key, { state: 'done', result: snapshot(result) })
     },
     async watch(onClosed) {
       watchers.add(onClosed)

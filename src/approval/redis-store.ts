@@ -1,4 +1,10 @@
-import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  ExecutionClaim,
+  RunClaim,
+  SettledExecution,
+} from '../gates/index.ts'
 import { a, assertFields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -48,6 +54,30 @@ const SETTLE = `
   redis.call('HSET', KEYS[1], 'execution', 'settled', 'result', ARGV[1])
   return {'ok', '1'}`
 
+const NOW = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)`
+
+const CLAIM_RUN = `${NOW}
+  local result = redis.call('HGET', KEYS[1], 'result')
+  if result then return {'state', 'done', 'result', result} end
+  if tonumber(redis.call('HGET', KEYS[1], 'until') or 0) > now then return {'state', 'held'} end
+  redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + ARGV[2])
+  return {'state', 'run'}`
+
+const RENEW_RUN = `${NOW}
+  if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then redis.call('HSET', KEYS[1], 'until', now + ARGV[2]) end
+  return {}`
+
+const SETTLE_RUN = `
+  if redis.call('HGET', KEYS[1], 'holder') ~= ARGV[1] then return {} end
+  redis.call('DEL', KEYS[1])
+  if ARGV[2] ~= '' then redis.call('HSET', KEYS[1], 'result', ARGV[2]) end
+  return {}`
+
+/** Milliseconds for which a run is held without a word of who holds it: it died, or cannot reach Redis. */
+const LEASE_MS = 30_000
+
 /**
  * Keeps requests in Redis, for processes on several machines. Needs the optional peer `redis`. Configure Redis to write
  * to disk (AOF): what it forgets, nobody remembers.
@@ -61,6 +91,9 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const index = `${prefix}approvals`
   const channel = `${prefix}approvals:closed`
   const keyOf = (id: string) => `${prefix}approval:${id}`
+  const runKeyOf = (key: string) => `${prefix}run:${key}`
+  const self = crypto.randomUUID()
+  const leases = new Map<string, NodeJS.Timeout>()
   const run = async (script: string, keys: string[], args: string[]): Promise<Fields> =>
     fieldsOf(await (await pool.client()).eval(script, { keys, arguments: args }))
   const close = async (
@@ -107,8 +140,26 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result)])
       if (ok !== '1') throw notAnswered(id)
     },
+    async claimRun(key): Promise<RunClaim> {
+      const { state, result } = await run(CLAIM_RUN, [runKeyOf(key)], [self, String(LEASE_MS)])
+      if (state === 'done') return { state, result: JSON.parse(result ?? '') }
+      if (state !== 'run') return { state: 'held' }
+      // One that fails is made up for by the next.
+      const renew = () => run(RENEW_RUN, [runKeyOf(key)], [self, String(LEASE_MS)]).catch(() => {})
+      leases.set(key, setInterval(renew, LEASE_MS / 3).unref())
+      return { state }
+    },
+    async settleRun(key, result) {
+      clearInterval(leases.get(key))
+      leases.delete(key)
+      await run(SETTLE_RUN, [runKeyOf(key)], [self, result === undefined ? '' : safeStringify(result)])
+    },
     watch: (onClosed) => pool.subscribe(channel, onClosed),
-    dispose: () => pool.dispose(),
+    dispose() {
+      for (const lease of leases.values()) clearInterval(lease)
+      leases.clear()
+      return pool.dispose()
+    },
   }
 }
 

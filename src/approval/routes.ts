@@ -246,7 +246,7 @@ function problemOf(error: unknown): Response {
   if (error instanceof URIError) return problem(400, 'The path is not valid.')
   if (error instanceof AnswerUnread) return problem(error.status, error.message)
   const status = statusOfRefusal(error)
-  if (status === undefined) return problem(500, 'The approval store failed.')
+  if (status === undefined) return problem(500, 'The approval store or the audit log failed.')
   return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })
 }
 

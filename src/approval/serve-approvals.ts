@@ -22,8 +22,11 @@ const FIELDS: Fields<ServeApprovalsOptions> = {
 
 export interface ApprovalServer {
   readonly url: string
+  /** Takes no more connections, and answers what has come in: with `Connection: close`, within 2 s. */
   close(): Promise<void>
 }
+
+const CLOSE_PATIENCE_MS = 2_000
 
 /**
  * Serves the approval routes by themselves. `Host` is checked, so that a page of another site cannot reach them by a
@@ -37,7 +40,12 @@ export async function serveApprovals(options: ServeApprovalsOptions): Promise<Ap
   const routes = approvalRoutes(asked)
   await options.approvals.ready()
   const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
+  const unanswered = new Set<ServerResponse>()
+  let closing = false
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+    if (closing) response.setHeader('connection', 'close')
+    unanswered.add(response)
+    response.once('close', () => unanswered.delete(response))
     serve(routes, hosts, request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve, reject) => {
@@ -49,8 +57,16 @@ export async function serveApprovals(options: ServeApprovalsOptions): Promise<Ap
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
+        closing = true
+        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_PATIENCE_MS)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        // Who keeps the connection would send the next request into nothing.
+        for (const response of unanswered)
+          if (!response.headersSent) response.setHeader('connection', 'close')
+        server.closeIdleConnections()
       }),
   }
 }

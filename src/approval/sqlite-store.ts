@@ -1,12 +1,20 @@
-import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { ApprovalAnswer, ApprovalRequest, ExecutionClaim, SettledExecution } from '../gates/index.ts'
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  ExecutionClaim,
+  RunClaim,
+  SettledExecution,
+} from '../gates/index.ts'
 import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
+import { makeFolder } from '../internal/make-folder.ts'
 import { defined } from '../internal/objects.ts'
+import { makePrivateFile } from '../internal/private-file.ts'
 import { notAnswered } from './memory-store.ts'
+import { SqliteHolder } from './sqlite-holder.ts'
 import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
 
 const SCHEMA = `
@@ -22,6 +30,7 @@ const SCHEMA = `
     execution TEXT,
     result TEXT
   ) STRICT;
+  CREATE TABLE IF NOT EXISTS hookspan_runs (key TEXT PRIMARY KEY, holder TEXT NOT NULL, result TEXT) STRICT;
   CREATE INDEX IF NOT EXISTS hookspan_approvals_status ON hookspan_approvals (status, requested_at);`
 
 interface Row {
@@ -41,6 +50,7 @@ interface Row {
 export function sqliteStore(options: { path: string }): ApprovalStore {
   assertFields(options, { path: required(a.name) }, 'sqliteStore')
   const db = open(options.path)
+  const holder = new SqliteHolder(options.path)
   const row = (id: string) =>
     db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
   const closed = (id: string, changes: number | bigint): ClosedRecord | undefined => {
@@ -112,14 +122,45 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
         .run(safeStringify(result), id)
       if (Number(changes) === 0) throw notAnswered(id)
     },
+    async claimRun(key): Promise<RunClaim> {
+      const own = options.path === ':memory:' ? '' : holder.id
+      for (;;) {
+        const added = db
+          .prepare('INSERT INTO hookspan_runs (key, holder) VALUES (?, ?) ON CONFLICT (key) DO NOTHING')
+          .run(key, own)
+        if (Number(added.changes) > 0) return { state: 'run' }
+        const known = db.prepare('SELECT holder, result FROM hookspan_runs WHERE key = ?').get(key)
+        if (known === undefined) continue
+        const { holder: other, result } = known as { holder: string; result: string | null }
+        if (result !== null) return { state: 'done', result: JSON.parse(result) }
+        if (own === '' || holder.isAlive(other)) return { state: 'held' }
+        const taken = db
+          .prepare('UPDATE hookspan_runs SET holder = ? WHERE key = ? AND holder = ? AND result IS NULL')
+          .run(own, key, other)
+        if (Number(taken.changes) > 0) return { state: 'run' }
+      }
+    },
+    async settleRun(key, result) {
+      const own = options.path === ':memory:' ? '' : holder.id
+      if (result === undefined) {
+        db.prepare('DELETE FROM hookspan_runs WHERE key = ? AND holder = ?').run(key, own)
+      } else {
+        const text = safeStringify(result)
+        db.prepare('UPDATE hookspan_runs SET result = ? WHERE key = ? AND holder = ?').run(text, key, own)
+      }
+    },
     async dispose() {
+      holder.release()
       db.close()
     },
   }
 }
 
 function open(path: string): DatabaseSync {
-  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (path !== ':memory:') {
+    makeFolder(dirname(path), { mode: 0o700 })
+    makePrivateFile(path)
+  }
   // Loaded late: programs without approvals need no SQLite.
   const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
   const db = new sqlite.DatabaseSync(path)

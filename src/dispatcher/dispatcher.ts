@@ -1,11 +1,15 @@
+import type { Approver } from '../gates/index.ts'
 import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { assertFields, TIMEOUT } from '../internal/expect.ts'
+import { refusalContent } from './calls/tool-outcome.ts'
+import { DISPATCHED, type Dispatched } from './events/dispatched.ts'
 import { type DrainReport, DrainWaiters } from './events/drain.ts'
 import { EndedOperations } from './events/ended-operations.ts'
 import { IdleSweeper } from './events/idle-sweeper.ts'
+import type { MockDecision } from './events/mock-wait.ts'
 import { NamedHooks } from './events/named-hooks.ts'
 import { OperationRecord, type RecordHost } from './events/operation-record.ts'
 import { Reporter } from './events/report.ts'
@@ -68,6 +72,7 @@ export class HookDispatcher {
       reporter: this.#reporter,
       mockTimeoutMs: this.#options.mockTimeoutMs,
       plugins: this.#plugins,
+      mockers: new WeakSet(),
       nextOrder: () => this.#order++,
       busy: (record) => this.#busy.add(record),
       settled: (record) => this.#settled(record),
@@ -86,6 +91,11 @@ export class HookDispatcher {
     return this.#options.priceOf
   }
 
+  /** Who is asked where a gate wants an approval and the run has nobody of its own: plugged in last. */
+  get approver(): Approver | undefined {
+    return this.#plugins.approver
+  }
+
   /**
    * Adds hooks to one operation.
    *
@@ -97,6 +107,7 @@ export class HookDispatcher {
     assertOperationId(operationId)
     const known = this.#records.get(operationId)
     assertHooks(hooks, `operation "${operationId}"`, known?.hookIds())
+    if (hooks.length === 0) return () => {}
     const registered = hooks.slice()
     const record = known ?? this.#createRecord(operationId)
     record.add(registered)
@@ -136,24 +147,30 @@ export class HookDispatcher {
     }
   }
 
-  /** Tells the hooks of an operation and returns at once. Nothing a handler does reaches the caller. */
-  dispatch<T extends AnyHookType>(operationId: string, type: T, event: EventInit<T>): void
-  dispatch(operationId: string, type: AnyHookType, event: object): void
-  dispatch(operationId: string, type: AnyHookType, event: object): void {
+  /**
+   * Tells the hooks of an operation and returns at once. Nothing a handler does reaches the caller.
+   *
+   * @returns nothing to wait for, with a `then`, `catch` and `finally` for runtimes that chain them: it never rejects.
+   */
+  dispatch<T extends AnyHookType>(operationId: string, type: T, event: EventInit<T>): Dispatched
+  dispatch(operationId: string, type: AnyHookType, event: object): Dispatched
+  dispatch(operationId: string, type: AnyHookType, event: object): Dispatched {
     const last = this.#last
     const record = last?.operationId === operationId ? last : this.#find(operationId, type)
-    if (record === undefined) return
+    if (record === undefined) return DISPATCHED
     record.emit(type, event)
     this.#releaseIfOver(record)
+    return DISPATCHED
   }
 
   /**
    * Tells the `beforeToolCall` hooks, each once, and gives what one of them mocked. Waits for asynchronous
-   * handlers at most their own `timeoutMs` (1 000 by default here), and no longer than until somebody mocked.
+   * handlers at most their own `timeoutMs` (see `AgentHook.mocks`), and no longer than until somebody mocked.
    *
    * Where none of them mocked, the plugins' stand-ins are asked.
    *
-   * @returns null when the tool is to be run.
+   * @returns null when the tool is to be run. When a hook that mocks is late: `success: false`, with why in `content` and
+   * a HookspanError `CALL_DENIED` as `error`.
    */
   async dispatchBeforeToolCall(
     operationId: string,
@@ -162,7 +179,7 @@ export class HookDispatcher {
     const record = this.#records.get(operationId) ?? this.#adopt(operationId, 'beforeToolCall')
     const decided = record === undefined ? null : record.decideMock(event)
     if (record !== undefined) this.#releaseIfOver(record)
-    return (await decided) ?? askStandIns(this.#plugins.standIns, operationId, event)
+    return asMock(await decided) ?? askStandIns(this.#plugins.standIns, operationId, event)
   }
 
   /** Whether an event of this operation (and type) would reach anybody. */
@@ -346,6 +363,16 @@ export class HookDispatcher {
     this.#busy.delete(record)
     this.#drains.check()
   }
+}
+
+/** A refusal, for a runtime that knows mocks only. */
+function asMock(decided: MockDecision): ToolMock | null {
+  if (decided === null || !('refused' in decided)) return decided
+  const { refused } = decided
+  const error = new HookspanError('CALL_DENIED', `Tool call denied (${refused.code}): ${refused.reason}`, {
+    cause: refused,
+  })
+  return { content: refusalContent(refused), success: false, error }
 }
 
 function sum<T>(items: Iterable<T>, of: (item: T) => number): number {

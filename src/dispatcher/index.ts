@@ -41,4 +41,5 @@ export type {
 export type { Plugin } from './plugins/plugin.ts'
 export type { StandIn, StandInAnswer, StandInCall } from './plugins/stand-in.ts'
 export type { OperationInit, ParentOperation } from './run/operation-init.ts'
+export type { ToolOutOfReach } from './run/out-of-reach.ts'
 export type { ParkedOperation, SavedStep, WaitingCall } from './run/parked.ts'

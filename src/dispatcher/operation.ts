@@ -22,6 +22,7 @@ import {
   type OperationInit,
   type ParentOperation,
 } from './run/operation-init.ts'
+import { assertInReach, type ToolOutOfReach } from './run/out-of-reach.ts'
 import { parentOf } from './run/parent.ts'
 import { addParked, parkedOf } from './run/park.ts'
 import type { ParkedOperation } from './run/parked.ts'
@@ -98,14 +99,14 @@ export class Operation extends CallMaker {
     const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
     const traced = TracedActivity.open(
       host.plugins.instruments,
-      {
-        kind: 'operation',
-        ...(init.input !== undefined && { input: init.input }),
-        ...(init.instructions !== undefined && { instructions: init.instructions }),
-        ...(traceparent !== undefined && { traceparent }),
-        ...(init.resume !== undefined && { resumed: resumedSpan(init.resume) }),
-        ...(init.attributes !== undefined && { attributes: init.attributes }),
-      },
+      defined({
+        kind: 'operation' as const,
+        input: init.input,
+        instructions: init.instructions,
+        traceparent,
+        resumed: init.resume && resumedSpan(init.resume),
+        attributes: init.attributes,
+      }),
       info,
       live?.traced,
       init.clock?.(),
@@ -171,6 +172,15 @@ export class Operation extends CallMaker {
   /** This operation as the parent of one that another process, or another runtime, starts. */
   asParent(): ParentOperation {
     return parentOf(this.#core, this.#core.traced, () => {})
+  }
+
+  /**
+   * For adapters: says which tools of the run are run where nothing of ours comes between.
+   *
+   * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is meant for one of them.
+   */
+  assertInReach(tools: readonly ToolOutOfReach[]): void {
+    assertInReach(this.#core, tools)
   }
 
   /** Runs code as part of this operation, so that what it traces becomes a child of the run's span. */
@@ -248,7 +258,10 @@ export class Operation extends CallMaker {
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
     const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
-    const decided = await decide(core, 'beforeComplete', asked, place)
+    // Without a gate it ends at once: an `exit` handler can end what is open.
+    const decided = core.decidesAt('beforeComplete')
+      ? await decide(core, 'beforeComplete', asked, place)
+      : undefined
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
     return result

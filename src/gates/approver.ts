@@ -59,7 +59,20 @@ export interface ExecutionLedger {
   claim(requestId: string): Promise<ExecutionClaim>
   /** After the tool ran. */
   settle(requestId: string, result: SettledExecution): Promise<void>
+  /**
+   * Before a saved run goes on; the key is that of its state. `run`: this process may, until it dies or says what came
+   * of it. `held`: a process that lives goes on with it. `done`: it went on before, and this is what came of it. Absent:
+   * nothing keeps two processes from going on from one state.
+   */
+  claimRun?(key: string): Promise<RunClaim>
+  /** After the run went on: what came of it, as JSON. Absent: nothing that counts, so that it may go on from there again. */
+  settleRun?(key: string, result?: unknown): Promise<void>
 }
+
+export type RunClaim =
+  | { readonly state: 'run' }
+  | { readonly state: 'held' }
+  | { readonly state: 'done'; readonly result: unknown }
 
 export type ExecutionClaim =
   | { readonly state: 'run' }
@@ -106,7 +119,12 @@ const APPROVER: Fields<Approver> = {
   withdraw: a.function,
   ledger: a.object,
 }
-const LEDGER: Fields<ExecutionLedger> = { claim: required(a.function), settle: required(a.function) }
+const LEDGER: Fields<ExecutionLedger> = {
+  claim: required(a.function),
+  settle: required(a.function),
+  claimRun: a.function,
+  settleRun: a.function,
+}
 
 /** @throws HookspanError of the code, naming the method that is missing or misspelt. */
 export function assertApprover(approver: unknown, whose: string, code: HookspanErrorCode): void {

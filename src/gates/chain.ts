@@ -1,6 +1,7 @@
 import type { GatePoint, GateRecord } from '../hooks/index.ts'
 import { canonicalJson, safeStringify } from '../internal/json.ts'
-import { isRecord } from '../internal/objects.ts'
+import { copyOrProblem } from '../internal/json-copy.ts'
+import { defined, isRecord } from '../internal/objects.ts'
 import { snapshot } from '../internal/snapshot.ts'
 import type { ApprovalRequest } from './approver.ts'
 import type { ApprovalOptions, Decision, ReasonCode } from './decision.ts'
@@ -103,14 +104,25 @@ export async function runChain(
   options: ChainOptions = {},
 ): Promise<ChainResult> {
   let current = payload
+  let copied = ctx.point !== 'beforeToolCall'
   let changed = false
   let edited = false
   let approvedBy: string | undefined
   let sealed = false
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
+    let problem: string | undefined
+    if (!copied && gate.shadow !== true) {
+      // Who decides on a tool call decides on JSON, and that is what runs: not an object that may change, or hide.
+      const judged = copyOrProblem(current)
+      if ('problem' in judged) problem = judged.problem
+      else current = judged.copy
+      copied = true
+    }
     const decide = (scope?: { traceparent?: string }) =>
-      verdictOf(gate, { ...ctx, ...scope }, current, options.signal)
+      problem === undefined
+        ? verdictOf(gate, { ...ctx, ...scope }, current, options.signal)
+        : unreadable(gate, ctx.point, problem)
     const { record, decision } = await (options.around === undefined
       ? decide()
       : options.around(gate, ctx.point, decide))
@@ -133,8 +145,7 @@ export async function runChain(
         break
       }
       case 'require_approval': {
-        const { decision: _name, ...approval } = decision
-        const answer = await askHuman(approval, snapshot(current), gate, options)
+        const answer = await askHuman(approvalOf(decision), snapshot(current), gate, options)
         if (answer.kind !== 'approve') return answer
         // From here on it is what a human has seen.
         sealed ||= answer.unseen !== true
@@ -178,7 +189,7 @@ async function recheck(
     if (decision.decision === 'deny') return refusal(decision, gate)
     if (!asks) continue
     // Who approved other arguments is not asked again: the approver finds that request, and refuses.
-    const { decision: _name, allow = ['approve', 'edit', 'reject'], ...approval } = decision
+    const { allow = ['approve', 'edit', 'reject'], ...approval } = approvalOf(decision)
     const choices = allow.filter((choice) => choice !== 'edit')
     const answer = await askHuman({ ...approval, allow: choices }, snapshot(payload), gate, options)
     if (answer.kind !== 'approve') return answer
@@ -189,6 +200,19 @@ async function recheck(
 function changedAfterApproval(gate: Gate): Refusal {
   const reason = `gate "${gate.id}" changed what a human had approved; give it a lower \`priority\` than the gate that asks`
   return { kind: 'deny', code: 'approval_mismatch', reason, stop: false, gateId: gate.id }
+}
+
+type Asking = Extract<Decision, { decision: 'require_approval' }>
+
+/** Why a human is asked is what the human is told, where the gate has no other words for it. */
+function approvalOf({ decision: _name, code: _code, reason, ...approval }: Asking): ApprovalOptions {
+  return defined({ instructions: reason, ...approval })
+}
+
+/** Nobody is asked about what cannot be shown whole. */
+async function unreadable(gate: Gate, point: GatePoint, problem: string): Promise<GateVerdict> {
+  const decision: Decision = { decision: 'deny', code: 'not_json', reason: `gate "${gate.id}": ${problem}` }
+  return { record: recordOf(gate, point, decision, undefined, 0), decision }
 }
 
 const PROCEED: Decision = { decision: 'proceed' }
@@ -253,7 +277,9 @@ function recordOf(
   before: unknown,
   durationMs: number,
 ): GateRecord {
-  const denied = decision.decision === 'deny' ? decision : undefined
+  const denied = decision.decision === 'deny'
+  const { code = denied ? 'policy_denied' : undefined } = decision
+  const { reason = denied ? `denied by gate "${gate.id}"` : undefined } = decision
   return {
     gateId: gate.id,
     point,
@@ -261,10 +287,8 @@ function recordOf(
     enforced: gate.shadow !== true,
     durationMs,
     ...(runsElsewhere(gate) && { runtime: gate.runtime }),
-    ...(denied && {
-      code: denied.code ?? 'policy_denied',
-      reason: denied.reason ?? `denied by gate "${gate.id}"`,
-    }),
+    ...(code !== undefined && { code }),
+    ...(reason !== undefined && { reason }),
     ...(decision.decision === 'mutate' && { changedKeys: changedKeys(point, before, decision.payload) }),
   }
 }
@@ -273,6 +297,7 @@ function changedKeys(point: GatePoint, before: unknown, payload: unknown): strin
   const after = isRecord(payload) ? mutated(point, before, payload) : payload
   if (!isRecord(before) || !isRecord(after)) return []
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((key) => before[key] !== after[key])
     .filter((key) => safeStringify(before[key]) !== safeStringify(after[key]))
     .sort()
 }

@@ -1,6 +1,7 @@
 import type { GatePoint } from '../hooks/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields } from '../internal/expect.ts'
+import { copyOrProblem } from '../internal/json-copy.ts'
 import { isRecord } from '../internal/objects.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
@@ -35,6 +36,7 @@ export const DECISION_SCHEMA_VERSION = '1.0'
  * - `no_approver`, `approval_error`, `approval_timeout`: nobody could be asked, asking failed, nobody answered
  * - `rejected`: a human said no
  * - `approval_mismatch`: the answer was given for other arguments
+ * - `not_json`: somebody is to decide on arguments that JSON cannot carry whole
  * - `execution_unknown`: the process ended while the approved tool ran, and it is not run twice
  * - `not_capable`: the adapter of the SDK that makes the call cannot do what was asked for
  * - `budget_exceeded`, `loop_detected`, `tool_not_allowed`, `argument_denied`: the ready gates
@@ -50,6 +52,7 @@ export type ReasonCode =
   | 'approval_mismatch'
   | 'rejected'
   | 'execution_unknown'
+  | 'not_json'
   | 'not_capable'
   | 'budget_exceeded'
   | 'loop_detected'
@@ -57,18 +60,19 @@ export type ReasonCode =
   | 'argument_denied'
   | (string & {})
 
+/** Why a gate decided as it did: recorded with every decision, and told to the model with a `deny`. */
+export interface Why {
+  readonly reason?: string
+  readonly code?: ReasonCode
+}
+
 /** What a gate answers: plain JSON, the same for functions, commands and endpoints. */
 export type Decision =
-  | { readonly decision: 'proceed' }
-  | { readonly decision: 'mutate'; readonly payload: unknown }
-  | { readonly decision: 'skip'; readonly result?: unknown }
-  | {
-      readonly decision: 'deny'
-      readonly reason?: string
-      readonly code?: ReasonCode
-      readonly stop?: boolean
-    }
-  | ({ readonly decision: 'require_approval' } & ApprovalOptions)
+  | ({ readonly decision: 'proceed' } & Why)
+  | ({ readonly decision: 'mutate'; readonly payload: unknown } & Why)
+  | ({ readonly decision: 'skip'; readonly result?: unknown } & Why)
+  | ({ readonly decision: 'deny'; readonly stop?: boolean } & Why)
+  | ({ readonly decision: 'require_approval' } & ApprovalOptions & Why)
 
 /** Lets it happen as it is. The same as answering nothing. */
 export function proceed(): Decision {
@@ -105,11 +109,11 @@ export function requireApproval(options: ApprovalOptions = {}): Decision {
 const DENY_FIELDS: Fields<{ code?: string; stop?: boolean }> = { code: a.string, stop: a.boolean }
 
 const FIELDS: Record<Decision['decision'], readonly string[]> = {
-  proceed: [],
-  mutate: ['payload'],
-  skip: ['result'],
+  proceed: ['reason', 'code'],
+  mutate: ['payload', 'reason', 'code'],
+  skip: ['result', 'reason', 'code'],
   deny: ['reason', 'code', 'stop'],
-  require_approval: ['timeoutMs', 'instructions', 'approvers', 'allow'],
+  require_approval: ['timeoutMs', 'instructions', 'approvers', 'allow', 'reason', 'code'],
 }
 
 /** What has no meaning at a point is a mistake in the gate, not something to overlook. */
@@ -142,6 +146,10 @@ export function decisionProblem(value: unknown, point?: GatePoint): string | und
   }
   if (decision === 'mutate' && NO_JSON.has(typeof rest.payload)) {
     return `a "mutate" decision needs a \`payload\`, got ${describeValue(rest.payload)}`
+  }
+  if (decision === 'mutate' && point === 'beforeToolCall') {
+    const judged = copyOrProblem(rest.payload)
+    if ('problem' in judged) return `the arguments of a "mutate" decision: ${judged.problem}`
   }
   if (decision === 'mutate' && point === 'beforeLlmCall' && !isRecord(rest.payload)) {
     return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`

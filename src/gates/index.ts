@@ -7,6 +7,7 @@ export type {
   ExecutionClaim,
   ExecutionLedger,
   ParkedApproval,
+  RunClaim,
   SettledExecution,
 } from './approver.ts'
 export type { ApprovalChoice, ApprovalOptions, Decision, ReasonCode } from './decision.ts'

@@ -46,11 +46,24 @@ interface HookOf<T extends AnyHookType> {
    * aborted and the next event is delivered. Minimum 1; `Infinity` switches the limit off.
    *
    * For `beforeToolCall` it is also how long the tool call waits for an asynchronous handler to call `mock()`,
-   * from the call on; there the default is the dispatcher's `mockTimeoutMs` (1 000).
+   * from the call on; there the default is the dispatcher's `mockTimeoutMs` (1 000) for a hook that does not say
+   * whether it mocks.
    *
    * @default 30_000
    */
   timeoutMs?: number
+  /**
+   * For `beforeToolCall`: whether the handler stands in for tools.
+   *
+   * `true`: a tool call waits for it up to its `timeoutMs`. When it is late then, or fails before it has called `mock()`,
+   * the call is refused with the code `mock_timeout` or `mock_error`: the real tool does not run.
+   *
+   * `false`: no tool call waits for it. A `mock()` of it throws and fails the call.
+   *
+   * Absent: a tool call waits for an asynchronous handler, and when it is late, runs the tool, and does not wait for it
+   * again in that run. A hook that has called `mock()` once is waited for as with `true`, and refused when late.
+   */
+  mocks?: boolean
   /**
    * How many events may wait for a slow handler, per operation. Past it the oldest are dropped, counted and
    * reported once per burst. Minimum 1.
@@ -71,6 +84,7 @@ const FIELDS: Fields<RunnableHook> = {
   match: a.value,
   timeoutMs: a.milliseconds,
   maxPending: a.integer(1),
+  mocks: a.boolean,
   priority: a.finite,
 }
 
@@ -81,7 +95,7 @@ const FIELDS: Fields<RunnableHook> = {
  */
 export function assertHook(hook: unknown): asserts hook is AgentHook {
   if (typeof hook !== 'object' || hook === null) throw expected('a hook object', hook, 'INVALID_HOOK')
-  const { id, type, match } = hook as Record<string, unknown>
+  const { id, type, match, mocks } = hook as Record<string, unknown>
   const whose = a.name.fits(id) ? `hook "${id}"` : 'the hook'
   assertFields<RunnableHook>(hook, FIELDS, whose, 'INVALID_HOOK')
   if (!isHookType(type)) {
@@ -90,6 +104,10 @@ export function assertHook(hook: unknown): asserts hook is AgentHook {
     throw new HookspanError('INVALID_HOOK', message)
   }
   assertMatch(whose, type, match)
+  if (mocks !== undefined && type !== 'beforeToolCall') {
+    const message = `\`mocks\` of ${whose} is for "beforeToolCall", and it is of "${type}". Take it out.`
+    throw new HookspanError('INVALID_HOOK', message)
+  }
 }
 
 /**

@@ -257,6 +257,8 @@ export interface CompactErrorEvent extends EventBase, CompactContext, Decided {
 
 /** `agentId` and `agentName` are the called agent's; the event is dispatched on the parent's operation. */
 interface CallAgentContext {
+  /** The name of the agent that calls, where it has one. */
+  readonly callerName?: string
   /** The called agent's id; its name where it has none. */
   readonly agentId: string
   readonly agentName?: string
@@ -272,18 +274,28 @@ export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAg
   readonly hookType: 'beforeCallAgent'
 }
 
-/** The child has *finished*, with or without success. */
+/** The child has *finished*, with or without success. Without it, `onCallAgentError` follows. */
 export interface AfterCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
   readonly hookType: 'afterCallAgent'
   readonly subOperationId?: string
   readonly threadId?: string
   readonly success: boolean
+  /** How the child ended, where it says so: `done`, `error`, `max_steps`, `denied`, ... */
+  readonly reason?: string
+  /** Why there was no success: stable, for switching on. The error's `code` or class, a refusal's code, else the reason. */
+  readonly errorType?: string
+  readonly errorMessage?: string
   readonly content?: string
   readonly usage?: TokenUsage
+  /** What the child says that it and its sub-agents cost, in US dollars. */
+  readonly costUsd?: number
   readonly executionTimeMs: number
 }
 
-/** The child could not be run. */
+/**
+ * The child could not be run, or has finished without success: then it follows `afterCallAgent`, which has what came of
+ * it.
+ */
 export interface CallAgentErrorEvent extends Omit<EventBase, 'agentId'>, CallAgentContext, Decided {
   readonly hookType: 'onCallAgentError'
   readonly subOperationId?: string

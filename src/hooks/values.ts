@@ -159,6 +159,15 @@ export type ToolMock =
       readonly delayMs?: number
     }
   | {
+      /** What the model is told of a tool that reports a failure. */
+      readonly content: string
+      readonly success: false
+      /** What went wrong. The caller of the tool gets `{ content, success, error }`, unless there is `data`. */
+      readonly error: unknown
+      readonly data?: unknown
+      readonly delayMs?: number
+    }
+  | {
       /** The tool throws this. A string becomes an `Error`. */
       readonly error: unknown
       readonly delayMs?: number

@@ -38,6 +38,7 @@ export const ERROR_CODES = [
   'INVALID_ANSWER',
   'INVALID_SIGNATURE',
   'INVALID_STATE',
+  'STATE_CLAIMED',
 ] as const
 
 export type HookspanErrorCode = (typeof ERROR_CODES)[number]

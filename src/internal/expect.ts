@@ -1,5 +1,6 @@
 import { describeValue, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
+import { isPlain } from './objects.ts'
 
 /** What a value has to be: the words for it in a message, and whether one is that. */
 export interface Shape {
@@ -166,12 +167,6 @@ export function assertKeys(
   code: HookspanErrorCode,
 ): void {
   for (const key in given) if (!known.has(key)) return assertKnown(given, [...known], whose, code)
-}
-
-/** An object as it is written down, of whatever realm. */
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** Of an instance, what its classes bring, too. */

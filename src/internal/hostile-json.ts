@@ -4,7 +4,8 @@ const MAX_DEPTH = 64
 /**
  * Parses JSON from outside.
  *
- * @throws Error in one line for text that is no JSON, is nested too deeply, or names an object's prototype.
+ * @throws Error in one line for text that is no JSON, is nested too deeply, names an object's prototype, or has a key
+ * twice: which of the two counts, readers do not agree on.
  */
 export function parseHostileJson(text: string): unknown {
   let value: unknown
@@ -14,7 +15,45 @@ export function parseHostileJson(text: string): unknown {
     throw new Error(`it is not JSON: ${JSON.stringify(text.slice(0, 60))}`)
   }
   assertHarmless(value)
+  const twice = repeatedKey(text)
+  if (twice !== undefined) throw new Error(`it has the key ${twice} twice in one object`)
   return value
+}
+
+/** The first key that an object of a text has twice, in quotes. The text is known to be JSON. */
+function repeatedKey(text: string): string | undefined {
+  /** The keys of each object that is open; a list has none. */
+  const open: (Set<string> | undefined)[] = []
+  const tokens = /["[\]{}]/g
+  for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {
+    const { 0: sign, index } = token
+    if (sign === '{') open.push(new Set())
+    else if (sign === '[') open.push(undefined)
+    else if (sign !== '"') open.pop()
+    else {
+      tokens.lastIndex = endOfText(text, index)
+      const keys = open.at(-1)
+      if (keys === undefined || !isKey(text, tokens.lastIndex)) continue
+      // The same key may be written in more than one way.
+      const key = JSON.stringify(JSON.parse(text.slice(index, tokens.lastIndex)))
+      if (keys.has(key)) return key
+      keys.add(key)
+    }
+  }
+  return undefined
+}
+
+/** Behind the quotes that end the text which begins at `start`. */
+function endOfText(text: string, start: number): number {
+  let at = start + 1
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at + 1
+}
+
+function isKey(text: string, end: number): boolean {
+  let at = end
+  while (/\s/.test(text[at] ?? '')) at++
+  return text[at] === ':'
 }
 
 /** @throws Error in one line for a value that is nested too deeply or names an object's prototype. */

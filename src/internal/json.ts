@@ -48,19 +48,49 @@ export function toContent(result: unknown): string {
 }
 
 /**
- * The value, or a copy in which its bytes, and those in its fields, are a short text: as JSON each byte would take four,
- * and a second per ten megabytes.
+ * The value, or a copy of what leads to them, in which bytes are a short text, however deep they are: as JSON each byte
+ * would take four, and a second per ten megabytes. Never throws.
  */
 export function withoutBytes(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
   try {
-    if (isBytes(value)) return bytesText(value)
-    if (Array.isArray(value)) return value.some(isBytes) ? value.map(bytesText) : value
-    if (!Object.values(value).some(isBytes)) return value
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, bytesText(item)]))
-  } catch {
-    return value
+    return holdsBytes(value) ? described(value, new Map()) : value
+  } catch (error) {
+    return error instanceof RangeError ? '[nested too deeply, and holds binary data]' : value
   }
+}
+
+/** Most values hold none: nothing is copied for them, and no depth is too much. */
+function holdsBytes(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const seen = new Set<object>()
+  const waiting: object[] = [value]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (isBytes(next)) return true
+    if (seen.has(next) || tellsItself(next)) continue
+    seen.add(next)
+    const items: unknown[] = Array.isArray(next) ? next : Object.values(next)
+    for (const item of items) if (typeof item === 'object' && item !== null) waiting.push(item)
+  }
+  return false
+}
+
+/** What was copied is not copied again: an object may be in many places, and in itself. */
+function described(value: unknown, known: Map<object, unknown>): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (isBytes(value)) return `[${value.byteLength} bytes of binary data]`
+  const before = known.get(value)
+  if (before !== undefined || tellsItself(value)) return before ?? value
+  known.set(value, '[Circular]')
+  const copy = Array.isArray(value)
+    ? value.map((item) => described(item, known))
+    : Object.fromEntries(Object.entries(value).map(([name, item]) => [name, described(item, known)]))
+  known.set(value, copy)
+  return copy
+}
+
+/** Dates and the like say in JSON what they want to. */
+function tellsItself(value: object): boolean {
+  return typeof (value as { toJSON?: unknown }).toJSON === 'function'
 }
 
 function isError(value: unknown): boolean {
@@ -73,10 +103,6 @@ function isError(value: unknown): boolean {
 
 function isBytes(value: unknown): value is ArrayBufferLike | ArrayBufferView {
   return ArrayBuffer.isView(value) || value instanceof ArrayBuffer
-}
-
-function bytesText(value: unknown): unknown {
-  return isBytes(value) ? `[${value.byteLength} bytes of binary data]` : value
 }
 
 /** JSON with the keys of every object in code point order, so that equal values have equal texts. */

@@ -59,7 +59,7 @@ export class ContentWriter {
     if (input === undefined) return this
     if (Array.isArray(input)) return this.request({ messages: input })
     this.#json(GEN_AI.inputMessages, [
-      textMessage('user', typeof input === 'string' ? input : safeStringify(input)),
+      textMessage('user', typeof input === 'string' ? input : safeStringify(withoutBytes(input))),
     ])
     return this
   }
@@ -82,7 +82,7 @@ export class ContentWriter {
     if (value === undefined) return this
     const plain = withoutBytes(value)
     const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
-    this.#json(attribute, isObject ? plain : { [key]: plain })
+    this.#fitted(attribute, isObject ? plain : { [key]: plain })
     return this
   }
 
@@ -114,6 +114,10 @@ export class ContentWriter {
   }
 
   #json(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {
+    this.#fitted(attribute, withoutBytes(value), marker)
+  }
+
+  #fitted(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {
     const redacted = this.#redacted(attribute, value)
     const { text, cutBytes } = fitValue(redacted, this.#options.maxBytes, marker)
     this.#note(attribute, cutBytes)

@@ -7,14 +7,13 @@ import {
   callEndOf,
   cutEnd,
   errorOf,
+  failureOf,
   infoOf,
   isCall,
   isEnd,
   keyOf,
   kindOf,
   mockOf,
-  operationEndOf,
-  stepEndOf,
 } from './event-reading.ts'
 import { EventsAhead } from './events-ahead.ts'
 
@@ -71,14 +70,12 @@ export class EventActivities {
         run.failure = errorOf(event)
         return
       case 'onComplete': {
-        const atStart = ({ point }: GateRecord) => this.#ahead !== undefined && point === 'onStart'
-        this.#gates(
-          run,
-          event,
-          run.root,
-          event.gates?.filter((gate) => !atStart(gate)),
-        )
-        return this.#close(run, operationEndOf(event, run.failure), this.#timeOf(event))
+        // Those of its start have been told where they were known.
+        const atStart = this.#ahead === undefined ? undefined : 'onStart'
+        const gates = event.gates?.filter(({ point }) => point !== atStart)
+        this.#gates(run, event, run.root, gates)
+        const failure = { ...run.failure, ...failureOf(event) }
+        return this.#close(run, { ...event, kind: 'operation', ...failure }, this.#timeOf(event))
       }
       case 'beforeStep':
         return this.#beginStep(run, event)
@@ -86,7 +83,7 @@ export class EventActivities {
         const step = run.steps.get(event.stepIndex)
         run.steps.delete(event.stepIndex)
         this.#gates(run, event, step, event.gates)
-        return step?.end(stepEndOf(event), this.#timeOf(event))
+        return step?.end({ kind: 'step', ...failureOf(event) }, this.#timeOf(event))
       }
       default:
         if (isCall(event)) this.#call(run, event)
@@ -109,8 +106,7 @@ export class EventActivities {
     const known = this.#runs.get(event.operationId)
     if (known !== undefined && !known.closed) return known
     const info = infoOf(this.#ahead?.identityIn(event) ?? event)
-    const { input, instructions, attributes } = event.hookType === 'onStart' ? event : {}
-    const activity: Activity = { kind: 'operation', input, instructions, attributes }
+    const activity: Activity = { ...(event.hookType === 'onStart' && event), kind: 'operation' }
     const run: Run = {
       info,
       root: this.#instrument.start(activity, info, this.#callerOf(info), this.#timeOf(event)),
@@ -123,9 +119,8 @@ export class EventActivities {
     }
     this.#runs.set(event.operationId, run)
     this.#gates(run, event, run.root, this.#ahead?.gatesAtStart(event))
-    const [oldest] = this.#runs.values()
-    if (this.#runs.size > MAX_OPEN && oldest !== undefined) {
-      this.#close(oldest, { kind: 'operation', abandoned: true })
+    if (this.#ahead === undefined && this.#runs.size > MAX_OPEN) {
+      this.#close(this.#runs.values().next().value as Run, { kind: 'operation', abandoned: true })
     }
     return run
   }
@@ -158,6 +153,8 @@ export class EventActivities {
   #call(run: Run, event: CallEvent): void {
     const key = keyOf(event)
     const known = run.calls.find((call) => call.key === key && (isEnd(event) || call.early))
+    // The failure of a sub-agent that has finished is told after its end.
+    if (known === undefined && event.hookType === 'onCallAgentError' && hasEnded(run, event)) return
     const call = known ?? this.#open(run, event, this.#placeOf(run, event))
     call.early = false
     if (!isEnd(event)) return
@@ -244,6 +241,10 @@ export function withEvents(instrument: Instrument): Instrument {
 export function tellEvents(events: readonly HookEvent[], instrument: Instrument): void {
   const activities = new EventActivities(instrument, new EventsAhead(events))
   for (const event of events) activities.onEvent(event)
+}
+
+function hasEnded(run: Run, { callKey }: { readonly callKey?: string }): boolean {
+  return callKey !== undefined && run.places.has(callKey)
 }
 
 function lastStep(run: Run): Scope {

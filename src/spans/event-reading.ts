@@ -1,12 +1,5 @@
 import { errorContent } from '../dispatcher/calls/tool-outcome.ts'
-import type {
-  Activity,
-  ActivityEnd,
-  Annotation,
-  OperationEnd,
-  OperationInfo,
-  StepEnd,
-} from '../dispatcher/index.ts'
+import type { Activity, ActivityEnd, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import {
   type AnyHookType,
   HOOK_GROUPS,
@@ -47,36 +40,19 @@ export function kindOf(event: CallEvent): CallKind {
 
 /** Tells the calls of one operation apart. Real models repeat the ids of tool calls, so a call's own key goes first. */
 export function keyOf(event: CallEvent): string {
-  const {
-    callKey,
-    toolCallId = '',
-    callIndex = '',
-    agentId,
-    requestId,
-    pendingTools,
-    toolCallIds,
-  } = event as {
-    readonly callKey?: string
-    readonly toolCallId?: string
-    readonly callIndex?: number
-    readonly agentId?: string
-    readonly requestId?: string
-    readonly pendingTools?: readonly PendingTool[]
-    readonly toolCallIds?: readonly string[]
-  }
   const kind = kindOf(event)
-  if (callKey !== undefined) return `${kind}:${callKey}`
-  switch (kind) {
-    case 'tool':
-      return `${kind}:${toolCallId}#${callIndex}`
-    case 'agent':
-      return `${kind}:${agentId}`
-    case 'human':
-      return `${kind}:${requestId ?? toolCallIds ?? pendingTools?.map((tool) => tool.toolCallId)}`
-    case 'llm':
-    case 'compact':
-      return kind
+  const told: {
+    readonly [K in 'callKey' | 'toolCallId' | 'callIndex' | 'agentId' | 'requestId' | 'toolCallIds']?: unknown
+  } & { readonly pendingTools?: readonly PendingTool[] } = event
+  const pending = told.pendingTools?.map(({ toolCallId }) => toolCallId)
+  const ids: Record<CallKind, unknown> = {
+    tool: `${told.toolCallId ?? ''}#${told.callIndex ?? ''}`,
+    agent: told.agentId,
+    human: told.requestId ?? told.toolCallIds ?? pending,
+    llm: '',
+    compact: '',
   }
+  return `${kind}:${told.callKey ?? ids[kind]}`
 }
 
 /** Who the operation of an event is. An event about a sub-agent names that one, and not its own. */
@@ -88,47 +64,47 @@ export function infoOf(event: HookEvent): OperationInfo {
   return { operationId, ...parent, agentName, agentId, userId, conversationId }
 }
 
-/** The activity of a call, from any event of it. What a runtime that dispatches by hand left out has a stand-in. */
+/** What a runtime that dispatches by hand may have left out. */
+const UNTOLD = {
+  tool: { identifier: 'local', source: 'local', apiName: 'unknown', toolCallId: '', callIndex: 0 },
+  llm: { model: 'unknown', provider: 'openai', request: {}, callKey: '' },
+  human: { pendingTools: [] },
+  compact: { messageCount: 0, tokenCount: 0 },
+  agent: { instruction: '', callKey: '', remote: false },
+} as const
+
+/** The activity of a call, from any event of it: their fields have the same names. */
 export function activityOf(event: CallEvent): Activity {
   switch (event.hookType) {
     case 'beforeToolCall':
     case 'afterToolCall':
     case 'onToolCallError': {
-      const { identifier = 'local', source = 'local', apiName = 'unknown', args, description } = event
-      const { toolCallId = '', callIndex = 0, callKey = `${toolCallId}#${callIndex}` } = event
-      const tool = { identifier, source, apiName, description }
-      return { kind: 'tool', callKey, ...tool, args, toolCallId, callIndex }
+      const told = { ...UNTOLD.tool, ...event }
+      return { ...told, kind: 'tool', callKey: told.callKey ?? `${told.toolCallId}#${told.callIndex}` }
     }
     case 'beforeLlmCall':
     case 'afterLlmCall':
-    case 'onLlmCallError': {
-      const { model = 'unknown', provider = 'openai', request = {}, callKey = '', operationName } = event
-      const { serverAddress, serverPort } = event
-      const server = { serverAddress, serverPort }
-      return { kind: 'llm', callKey, model, provider, request, operationName, ...server }
-    }
-    case 'beforeHumanIntervention': {
-      const { pendingTools = [], instructions, requestId, callKey } = event
-      return { kind: 'human', callKey, pendingTools, instructions, requestId }
-    }
+    case 'onLlmCallError':
+      return { ...UNTOLD.llm, ...event, kind: 'llm' }
+    case 'beforeHumanIntervention':
     case 'afterHumanIntervention':
-      return { kind: 'human', callKey: event.callKey, pendingTools: [], requestId: event.requestId }
+      return { ...UNTOLD.human, ...event, kind: 'human' }
     case 'beforeCompact':
-    case 'onCompactError': {
-      const { callKey, messageCount = 0, tokenCount = 0 } = event
-      return { kind: 'compact', callKey, messageCount, tokenCount }
-    }
+    case 'onCompactError':
+      return { ...UNTOLD.compact, ...event, kind: 'compact' }
     case 'afterCompact': {
-      const { callKey, messagesBefore: messageCount = 0, tokensBefore: tokenCount = 0 } = event
-      return { kind: 'compact', callKey, messageCount, tokenCount }
+      const { messagesBefore: messageCount = 0, tokensBefore: tokenCount = 0 } = event
+      return { ...event, kind: 'compact', messageCount, tokenCount }
     }
     case 'beforeCallAgent':
     case 'afterCallAgent':
-    case 'onCallAgentError': {
-      const { agentName, agentId = agentName ?? 'agent', instruction = '' } = event
-      const { callKey = '', remote = false } = event
-      return { kind: 'agent', callKey, agentId, agentName, instruction, remote }
-    }
+    case 'onCallAgentError':
+      return {
+        ...UNTOLD.agent,
+        ...event,
+        kind: 'agent',
+        agentId: event.agentId ?? event.agentName ?? 'agent',
+      }
   }
 }
 
@@ -136,45 +112,33 @@ export function isEnd(event: CallEvent): event is CallEndEvent {
   return HOOK_GROUPS[event.hookType].moment !== 'begin'
 }
 
-/** How a call ended. */
+/** How a call ended: the same. */
 export function callEndOf(event: CallEndEvent): ActivityEnd {
   switch (event.hookType) {
     case 'afterToolCall': {
-      const { mocked = false, success = true, content, result, args, code, reason: refusal } = event
-      const { outcome = mocked ? 'mocked' : 'completed' } = event
-      return { kind: 'tool', outcome, args, content, success, mocked, result, code, refusal }
+      const { mocked = false, success = true, outcome = mocked ? 'mocked' : 'completed' } = event
+      return { ...event, kind: 'tool', outcome, success, mocked, refusal: event.reason }
     }
     case 'onToolCallError': {
-      const { args, mocked = false } = event
       const failure = errorOf(event)
       const content = errorContent(failure.error)
-      return { kind: 'tool', outcome: 'errored', args, success: false, mocked, content, ...failure }
+      return { ...event, kind: 'tool', outcome: 'errored', success: false, content, ...failure }
     }
-    case 'afterLlmCall': {
-      const { request, response, usage, costUsd, timeToFirstChunkMs, streamEnd, mocked } = event
-      return { kind: 'llm', request, response, usage, costUsd, timeToFirstChunkMs, streamEnd, mocked }
-    }
-    case 'onLlmCallError': {
-      const { request, mocked, response, usage, timeToFirstChunkMs } = event
-      return { kind: 'llm', request, mocked, response, usage, timeToFirstChunkMs, ...errorOf(event) }
-    }
-    case 'afterHumanIntervention': {
-      const { action, outcome: approvalOutcome, approver, rejectionReason, waitedMs, code } = event
-      const failure = failureOf(event)
-      return { kind: 'human', action, approvalOutcome, approver, rejectionReason, waitedMs, code, ...failure }
-    }
-    case 'afterCompact': {
-      const { groupId, messagesBefore, messagesAfter, tokensBefore, tokensAfter, summary } = event
-      return { kind: 'compact', groupId, messagesBefore, messagesAfter, tokensBefore, tokensAfter, summary }
-    }
+    case 'afterLlmCall':
+      return { ...event, kind: 'llm' }
+    case 'onLlmCallError':
+      return { ...event, kind: 'llm', ...errorOf(event) }
+    case 'afterHumanIntervention':
+      return { ...event, kind: 'human', approvalOutcome: event.outcome, ...failureOf(event) }
+    case 'afterCompact':
+      return { ...event, kind: 'compact' }
     case 'onCompactError':
-      return { kind: 'compact', ...errorOf(event) }
-    case 'afterCallAgent': {
-      const { success, subOperationId, threadId, content, usage } = event
-      return { kind: 'agent', success, subOperationId, threadId, content, usage }
-    }
+      return { ...event, kind: 'compact', ...errorOf(event) }
+    case 'afterCallAgent':
+      // One that was stopped, or came to a limit, has not failed.
+      return { ...event, kind: 'agent', ...(event.reason === 'error' && failureOf(event)) }
     case 'onCallAgentError':
-      return { kind: 'agent', subOperationId: event.subOperationId, ...errorOf(event) }
+      return { ...event, kind: 'agent', ...errorOf(event) }
   }
 }
 
@@ -199,16 +163,6 @@ export function cutEnd(kind: CallKind): ActivityEnd {
   return kind === 'tool'
     ? { kind, outcome: 'errored', args: undefined, success: false, error }
     : { kind, error }
-}
-
-export function stepEndOf(event: HookEvent<'afterStep'>): StepEnd {
-  return { kind: 'step', ...failureOf(event) }
-}
-
-/** `failure`: what `onError` told before, where it did. */
-export function operationEndOf(event: HookEvent<'onComplete'>, failure: { error?: unknown }): OperationEnd {
-  const { reason, totals, abandoned, content } = event
-  return { kind: 'operation', reason, totals, abandoned, content, ...failure, ...failureOf(event) }
 }
 
 /** Of an event that tells of an error only where there is one. */

@@ -106,7 +106,7 @@ function runOf(block: Loose): ProviderToolCall {
 function answered(run: ProviderToolCall | undefined, block: Loose): ProviderToolCall {
   const { content, is_error, tool_use_id: id, type } = block
   const failed = is_error === true || /_error$/.test(asText(asObject(content)?.type) ?? '')
-  const name = String(type).replace(/_tool_result$/, '')
+  const name = (asText(type) ?? '').replace(/_tool_result$/, '')
   return {
     ...(run ?? runOf({ id, name })),
     ...(failed ? { error: content } : { result: content }),
@@ -274,7 +274,7 @@ function events(reply: Loose): Loose[] {
       },
     },
     ...asObjects(content).flatMap((block, index) => [
-      { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[String(block.type)] } },
+      { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[asText(block.type) ?? ''] } },
       ...deltas(block).map((delta) => ({ type: 'content_block_delta', index, delta })),
       { type: 'content_block_stop', index },
     ]),

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { LlmResponse, TokenUsage } from '../hooks/values.ts'
 import { AnyCollector, FORMATS, type FormatName, readReply, serverSentEvents } from './formats.ts'
 import { outputMessages } from './parts.ts'
+import { requestContent } from './request.ts'
 
 type Gives<M extends { doGenerate(...args: never): unknown }> = Awaited<ReturnType<M['doGenerate']>>
 type Streams<M extends { doStream(...args: never): unknown }> =
@@ -704,7 +705,90 @@ it('reads a reply in our own words as it is', () => {
   expect(readReply({ ...response, usage, costUsd: 3 })).toEqual({ response, usage, costUsd: 3 })
 })
 
+it('makes no room for parts that a server only counts', () => {
+  const { response } = readStream([
+    { type: 'response.output_text.delta', output_index: 1e12, content_index: 4e9, delta: 'a' },
+    { type: 'response.output_text.delta', output_index: 1e12, content_index: -3.5, delta: 'b' },
+  ])
+  expect(response.content).toBe('ab')
+})
+
 describe('what is not understood', () => {
+  it('is passed over in every place of every format', () => {
+    const KEYS = [
+      ...['type', 'role', 'content', 'text', 'id', 'index', 'delta', 'message', 'choices', 'finish_reason'],
+      ...['tool_calls', 'function', 'arguments', 'usage', 'output', 'item', 'output_index', 'response'],
+      ...['content_block', 'summary', 'candidates', 'parts', 'functionCall', 'toolCall', 'groundingMetadata'],
+      ...['usageMetadata', 'finishReason', 'result', 'toolCallId', 'data', 'inlineData', 'audio', 'images'],
+      ...[
+        'reasoning_details',
+        'thinking',
+        'status',
+        'tools',
+        'input',
+        'action',
+        'providerExecuted',
+        'image_url',
+      ],
+    ]
+    const TYPES = [
+      ...[
+        'message',
+        'text',
+        'thinking',
+        'function_call',
+        'web_search_call',
+        'mcp_call',
+        'tool_search_output',
+      ],
+      ...['image_generation_call', 'server_tool_use', 'web_search_tool_result', 'tool-call', 'tool-result'],
+      ...['file', 'content_block_start', 'content_block_delta', 'message_delta', 'response.output_item.done'],
+      ...[
+        'response.output_text.delta',
+        'text-delta',
+        'tool-input-delta',
+        'finish',
+        '__proto__',
+        'constructor',
+      ],
+    ]
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom(...TYPES, null, undefined, 0, -1, 1.5, Number.NaN, '', '{"a":1', true),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom(...KEYS), tie('value'), { maxKeys: 6 }),
+      ),
+    }))
+    const object = fc.dictionary(fc.constantFrom(...KEYS), value, { maxKeys: 8 }) as fc.Arbitrary<
+      Record<string, unknown>
+    >
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...FORMATS),
+        fc.array(object, { minLength: 1, maxLength: 4 }),
+        (format, given) => {
+          const collector = format.collector()
+          for (const chunk of given) {
+            collector.push(chunk)
+            format.textOf(chunk)
+          }
+          for (const reply of [...given, collector.reply()]) {
+            const { response, usage } = format.read(reply)
+            for (const text of [response.content, response.reasoning, response.refusal])
+              expect(['string', 'undefined']).toContain(typeof text)
+            outputMessages(response)
+            const written = format.write({ response, ...(usage && { usage }) }, {})
+            format.events(written, {})
+          }
+          for (const key of ['messages', 'input', 'contents', 'prompt'])
+            requestContent({ [key]: given, tools: given, system: given })
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
   it.each([
     [{ content: [{ type: 'text', text: 'x' }] }],
     [{ content: { text: 'x' } }],

@@ -1,4 +1,5 @@
 import type { LlmMessage, LlmRequest, LlmResponse, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
+import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -279,8 +280,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
         index,
       }
     }),
-    ...(usage && { usageMetadata: countsOf(usage) }),
-    ...(model !== undefined && { modelVersion: model }),
+    ...defined({ usageMetadata: usage && countsOf(usage), modelVersion: model }),
     responseId: id,
   }
 }

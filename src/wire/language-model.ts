@@ -171,7 +171,7 @@ class PartCollector implements Collector {
     } else if (type === 'tool-call') {
       Object.assign(this.#part(fields.toolCallId, {}), { type, ...fields })
       this.#open.delete(fields.toolCallId)
-    } else if (!/^(stream-start|raw|ping|error|abort|(start|finish)(-step)?)$/.test(String(type)))
+    } else if (!/^(stream-start|raw|ping|error|abort|(start|finish)(-step)?)$/.test(asText(type) ?? ''))
       this.#content.push({ type, ...fields })
   }
 

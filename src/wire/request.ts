@@ -1,4 +1,5 @@
 import type { LlmRequest, MessagePart } from '../hooks/values.ts'
+import { withoutBytes } from '../internal/json.ts'
 import { chat } from './chat-completions.ts'
 import type { WireFormat } from './format.ts'
 import { formatOfRequest, partReader } from './formats.ts'
@@ -74,9 +75,11 @@ class Converted {
   /** Kept where the message is made of texts alone; objects in it may change without a trace. */
   json(): string {
     if (this.#json !== undefined) return this.#json
-    const json = JSON.stringify(this.message)
-    if (typeof this.#content === 'string' || this.#content === null) this.#json = json
-    return json
+    if (typeof this.#content === 'string' || this.#content === null) {
+      this.#json = JSON.stringify(this.message)
+      return this.#json
+    }
+    return JSON.stringify(withoutBytes(this.message))
   }
 }
 

@@ -271,7 +271,9 @@ class ResponseCollector implements Collector {
       return
     }
     const list = [...asList(item[key])]
-    const at = asCount(event[place]) ?? 0
+    // Whatever place a server names, no more than one is added.
+    const named = asCount(event[place]) ?? 0
+    const at = Math.max(0, Math.min(Math.trunc(named), list.length))
     const part = asObject(list[at])
     list[at] = { ...part, [field]: (asText(part?.[field]) ?? '') + delta }
     item[key] = list
@@ -382,7 +384,7 @@ function writeProviderCall(call: ProviderToolCall): Loose[] {
   if (result === undefined || field === undefined) return [item]
   if (type === 'image_generation_call') {
     const { content, mime_type } = asObject(result) ?? {}
-    return [{ ...item, output_format: String(mime_type).replace('image/', ''), [field]: content }]
+    return [{ ...item, output_format: (asText(mime_type) ?? '').replace('image/', ''), [field]: content }]
   }
   if (type !== 'tool_search_call') return [{ ...item, [field]: result }]
   const found = {
@@ -419,7 +421,11 @@ const EMPTY: Readonly<Record<string, Loose>> = {
 
 function itemEvents(item: Loose, outputIndex: number): Loose[] {
   const at = { item_id: item.id, output_index: outputIndex }
-  const begun = { ...item, ...('status' in item && { status: 'in_progress' }), ...EMPTY[String(item.type)] }
+  const begun = {
+    ...item,
+    ...('status' in item && { status: 'in_progress' }),
+    ...EMPTY[asText(item.type) ?? ''],
+  }
   return [
     { type: 'response.output_item.added', output_index: outputIndex, item: begun },
     ...contentEvents(item, at),

@@ -1,3 +1,5 @@
+import { type AnyIterator, abortOf, iteratorMethods, setMethods, type Target } from './stream-target.ts'
+
 /** What a watcher is told of a stream. */
 export interface StreamWatcher {
   onChunk(chunk: unknown): void
@@ -8,18 +10,6 @@ export interface StreamWatcher {
 export type StreamEnd =
   | { readonly kind: 'finished' | 'abandoned' }
   | { readonly kind: 'failed'; readonly error: unknown }
-
-type AnyIterator = AsyncIterator<unknown, unknown, unknown>
-
-/** What is touched of a stream. The openai client's Stream makes its iterator and its tee() out of `iterator`. */
-interface Target {
-  iterator?: () => AnyIterator
-  next?: AnyIterator['next']
-  return?: AnyIterator['return']
-  throw?: AnyIterator['throw']
-  controller?: { signal?: unknown }
-  [Symbol.asyncIterator]: () => AnyIterator
-}
 
 /** Whether a reply is a stream whose end is still to come. */
 export function isStream(value: unknown): value is AsyncIterable<unknown> {
@@ -39,8 +29,7 @@ export function isStream(value: unknown): value is AsyncIterable<unknown> {
  */
 export function watchStream<T extends AsyncIterable<unknown>>(stream: T, watcher: StreamWatcher): T {
   const target = stream as unknown as Target
-  const signal = target.controller?.signal instanceof AbortSignal ? target.controller.signal : undefined
-  const watch = new Watch(watcher, signal)
+  const watch = new Watch(watcher, abortOf(target))
   const key = typeof target.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
   const original = target[key] as () => AnyIterator
   const iterate = () => {
@@ -50,15 +39,6 @@ export function watchStream<T extends AsyncIterable<unknown>>(stream: T, watcher
   }
   setMethods(target, { [key]: iterate, ...(typeof target.next === 'function' && watch.methodsOf(target)) })
   return stream
-}
-
-/** Puts methods on an object as a class would: not enumerable, replaceable. All of them or none. */
-export function setMethods(target: object, methods: Record<PropertyKey, unknown>): void {
-  const entries = Reflect.ownKeys(methods).map((key) => [
-    key,
-    { configurable: true, writable: true, value: methods[key] },
-  ])
-  Object.defineProperties(target, Object.fromEntries(entries))
 }
 
 class Watch {
@@ -86,12 +66,7 @@ class Watch {
 
   /** For a stream that is an iterator and may be read by its own `next()`. */
   methodsOf(target: Target): Pick<Required<AnyIterator>, 'next' | 'return' | 'throw'> {
-    const inner = {
-      next: target.next?.bind(target),
-      return: target.return?.bind(target),
-      throw: target.throw?.bind(target),
-    }
-    const { next, return: end, throw: fail } = this.iterator(inner as AnyIterator)
+    const { next, return: end, throw: fail } = this.iterator(iteratorMethods(target))
     return { next, return: end, throw: fail }
   }
 

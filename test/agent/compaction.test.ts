@@ -1,6 +1,6 @@
 import { type Agent, type AgentMessage, type AgentTool, execAgent } from 'hookspan/agent'
 import { deny, skip } from 'hookspan/gates'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 
 const long = 'lorem ipsum dolor sit amet '.repeat(40)
@@ -124,6 +124,102 @@ describe.each(['chat', 'responses'] as const)('compaction over %s', (api) => {
       expect(of('onCompactError')).toHaveLength(1)
       expect(JSON.stringify(fetch.requests.at(-1)?.messages)).toContain('door: lorem')
     }
+  })
+})
+
+describe('compaction of what is over the threshold because of what stays', () => {
+  const turns = 6
+  /** Instructions of some 2,000 tokens, and a turn of a few for each look. */
+  function heavy(name: string): Agent {
+    return {
+      name,
+      model: 'gpt-4o',
+      instructions: 'Look around you. '.repeat(500),
+      tools: [{ name: 'look', execute: () => 'a door' }],
+      compaction: { thresholdTokens: 2_000, keepMessages: 2 },
+    }
+  }
+  /** A model that looks six times, and summarises what it is asked to. */
+  function looking(summary: string) {
+    let looks = 0
+    return scripted((request) => {
+      if (JSON.stringify(request.messages).includes('You are given the older part'))
+        return { content: summary, usage }
+      return looks++ < turns ? looksAt(`place ${looks}`) : { content: 'All seen.', usage }
+    })
+  }
+  const looksAt = (at: string) => ({
+    toolCalls: [{ id: `look-${at}`, name: 'look', arguments: { at } }],
+    usage,
+  })
+
+  it.each([
+    ['short', 'A door.', 'afterCompact'],
+    ['longer than what it stands for', 'A door. '.repeat(200), 'onCompactError'],
+    ['empty', ' ', 'onCompactError'],
+  ] as const)('is not paid for turn by turn when the summary is %s', async (name, summary, told) => {
+    const { client } = looking(summary)
+    const { dispatcher, of } = recorded()
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const agent = heavy(`heavy, ${name}`)
+
+    for (const run of [1, 2]) {
+      const ended = await execAgent({
+        agent,
+        prompt: 'Look.',
+        client: run === 1 ? client : looking(summary).client,
+        dispatcher,
+      })
+      expect(ended).toMatchObject({ status: 'done', content: 'All seen.', steps: turns + 1 })
+    }
+
+    expect(of('beforeCompact')).toHaveLength(2)
+    expect(of(told)).toHaveLength(2)
+    for (const { tokensBefore, tokensAfter } of of('afterCompact')) {
+      expect(tokensAfter).toBeLessThan(tokensBefore * 0.99)
+    }
+    const said = warn.mock.calls.filter(([text]) => String(text).includes('keepMessages'))
+    expect(said).toEqual([
+      [expect.stringMatching(/"heavy, .*over `compaction.thresholdTokens` \(2000\) by itself/)],
+    ])
+    warn.mockRestore()
+  })
+
+  it('is tried again once the conversation has grown by half', async () => {
+    let at = 0
+    const { client } = scripted((request) => {
+      if (JSON.stringify(request.messages).includes('You are given the older part'))
+        return { content: 'Doors.', usage }
+      return at++ < 8 ? looksAt(`${at}`) : { content: 'All seen.', usage }
+    })
+    const { dispatcher, of } = recorded()
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const agent: Agent = { ...heavy('growing'), tools: [look] }
+
+    await execAgent({ agent, prompt: 'Look.', client, dispatcher })
+
+    const sizes = of('afterCompact').map(
+      ({ tokensBefore, tokensAfter }) => [tokensBefore, tokensAfter] as const,
+    )
+    expect(sizes.length).toBeGreaterThan(1)
+    for (const [index, [before]] of sizes.entries()) {
+      if (index > 0) expect(before).toBeGreaterThanOrEqual((sizes[index - 1]?.[1] ?? 0) * 1.5)
+    }
+    warn.mockRestore()
+  })
+
+  it('does not hold off a compaction whose model failed: it is tried at the next turn', async () => {
+    const { client } = scripted([
+      looks('door', 'window'),
+      looks('roof', 'cellar'),
+      { error: { status: 500, message: 'busy' } },
+      looks('attic'),
+      { content: 'They saw a house.', usage },
+      { content: 'All seen.', usage },
+    ])
+    const { dispatcher, of } = recorded()
+    await execAgent({ agent: compacting('chat'), prompt: 'Look.', client, dispatcher })
+    expect([of('onCompactError').length, of('afterCompact').length]).toEqual([1, 1])
   })
 })
 

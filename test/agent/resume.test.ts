@@ -55,9 +55,11 @@ const asksFor = (...amounts: number[]) =>
     return { calls: amounts.map((amount, i) => ({ id: `c${i}`, name: 'refund', args: { amount } })) }
   })
 
+const amountOf = ({ args }: { args: unknown }) => (args as { amount: number }).amount
+
 async function answerAll(store: ApprovalStore, answer: (amount: number) => object): Promise<void> {
   for (const { request } of await store.list({ status: 'pending' })) {
-    await store.answer(request.id, answer((request.args as { amount: number }).amount) as never, Date.now())
+    await store.answer(request.id, answer(amountOf(request)) as never, Date.now())
   }
 }
 
@@ -160,6 +162,86 @@ describe('resumeAgent', () => {
     expect((await resume()).content).toBe('refunded 50')
     expect((await resume()).content).toBe('refunded 50')
     expect(ran).toHaveLength(1)
+  })
+
+  describe('goes on from a state once', () => {
+    /** A run whose refunds wait for a human, after which it sends a mail that nobody has to approve. */
+    async function waiting(...amounts: number[]) {
+      const path = `${folder()}/a.db`
+      let asked = 0
+      let failing = false
+      const sent: unknown[] = []
+      const mails = [{ name: 'send_mail', execute: () => void sent.push(1) }]
+      const agent: Agent = { ...support, tools: [...(refund ?? []), ...mails] }
+      const client = statelessModel((messages): Turn => {
+        asked++
+        const told = messages.filter((message) => message.role === 'tool').length
+        if (told === amounts.length) return { calls: [{ id: 'm', name: 'send_mail', args: {} }] }
+        if (told > amounts.length && failing) throw new Error('the model is away')
+        if (told > amounts.length) return { content: 'sent' }
+        return { calls: amounts.map((amount, i) => ({ id: `c${i}`, name: 'refund', args: { amount } })) }
+      })
+      const common = () => ({ agent, client, dispatcher: processOf(path).dispatcher })
+      const run = await execAgent({ ...common(), prompt: 'p' })
+      const resume = () => resumeAgent({ ...common(), state: run.state as SavedRun })
+      const { store } = processOf(path)
+      const answerOne = async () => {
+        const pending = await store.list({ status: 'pending' })
+        // Two that were made in one millisecond are listed in no order.
+        const [first] = pending.map(({ request }) => request).sort((a, b) => amountOf(a) - amountOf(b))
+        await store.answer(first?.id ?? '', { decision: 'approve' }, Date.now())
+      }
+      const fail = (now: boolean) => {
+        failing = now
+      }
+      return { resume, sent, answerOne, asked: () => asked, fail }
+    }
+
+    it('and gives who comes later what came of it', async () => {
+      const { resume, answerOne, sent, asked } = await waiting(50)
+      await answerOne()
+      const first = await resume()
+      expect(first).toMatchObject({ status: 'done', content: 'sent' })
+      expect(first.resumedBefore).toBeUndefined()
+      const before = asked()
+      expect(await resume()).toEqual({ ...first, resumedBefore: true })
+      expect([sent.length, asked()]).toEqual([1, before])
+    })
+
+    it('and refuses who comes meanwhile', async () => {
+      const { resume, answerOne, sent } = await waiting(50)
+      await answerOne()
+      const [first, second] = await Promise.allSettled([resume(), resume()])
+      const codes = [first, second].map((one) => (one.status === 'rejected' ? one.reason.code : 'done'))
+      expect(codes.sort()).toEqual(['STATE_CLAIMED', 'done'])
+      expect(sent).toHaveLength(1)
+    })
+
+    it('but as often as one likes while nobody answers, and from where it is then', async () => {
+      const { resume, answerOne, sent } = await waiting(50, 70)
+      ran.length = 0
+      for (let i = 0; i < 3; i++) expect((await resume()).status).toBe('waiting_for_human')
+      await answerOne()
+      expect(await resume()).toMatchObject({ status: 'waiting_for_human' })
+      expect(ran).toEqual([{ amount: 50 }])
+      for (let i = 0; i < 2; i++) expect((await resume()).status).toBe('waiting_for_human')
+      await answerOne()
+      expect(await resume()).toMatchObject({ status: 'done', content: 'sent' })
+      expect(await resume()).toMatchObject({ status: 'done', resumedBefore: true })
+      expect(ran).toEqual([{ amount: 50 }, { amount: 70 }])
+      expect(sent).toHaveLength(1)
+    })
+
+    it('unless it failed: then it may be tried again', async () => {
+      const { resume, answerOne, fail } = await waiting(50)
+      await answerOne()
+      fail(true)
+      expect((await resume()).status).toBe('error')
+      fail(false)
+      const again = await resume()
+      expect(again).toMatchObject({ status: 'done', content: 'sent' })
+      expect(again.resumedBefore).toBeUndefined()
+    })
   })
 
   it('does not run what was changed in the saved state', async () => {

@@ -1,5 +1,13 @@
 import { type Agent, type AgentTool, execAgent } from 'hookspan/agent'
-import { type Decision, deny, type GateContext, type GatePoint, mutate, skip } from 'hookspan/gates'
+import {
+  type Decision,
+  deny,
+  type Gate,
+  type GateContext,
+  type GatePoint,
+  mutate,
+  skip,
+} from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 
@@ -183,9 +191,55 @@ describe('a sub-agent', () => {
     const told = run.messages.filter((message) => message.role === 'tool').map((message) => message.content)
     expect(told[0]).toContain('needs an `instruction`')
     expect(told[1]).toMatch(/Error: Agent "researcher" did not finish \(error\): 500 broken/)
-    expect(of('afterCallAgent')).toMatchObject([{ success: false }])
+    const why = { errorType: '500', errorMessage: expect.stringContaining('broken') }
+    expect(of('afterCallAgent')).toMatchObject([
+      { success: false, agentName: 'researcher', callerName: 'boss', reason: 'error', ...why },
+    ])
+    expect(of('onCallAgentError')).toMatchObject([
+      { agentName: 'researcher', callerName: 'boss', error: expect.any(Error), ...why },
+    ])
     expect(of('onToolCallError')).toHaveLength(2)
     expect(tree.lines().join()).not.toContain('!ended')
+  })
+
+  it('that was stopped, or came to a limit, tells its caller which, and what it cost', async () => {
+    const cases: [Partial<Agent>, Gate[], object][] = [
+      [
+        { maxSteps: 1, tools: [search] },
+        [],
+        {
+          reason: 'max_steps',
+          errorType: 'max_steps',
+          errorMessage: expect.stringContaining('did not finish'),
+        },
+      ],
+      [
+        {},
+        [
+          {
+            id: 'g',
+            point: 'afterStep',
+            decide: ({ agentName }) =>
+              agentName === 'researcher' ? deny('enough', { code: 'too_much', stop: true }) : undefined,
+          },
+        ],
+        { reason: 'denied', errorType: 'too_much', errorMessage: 'enough' },
+      ],
+    ]
+    for (const [more, gates, why] of cases) {
+      const { client } = scripted([delegate('x'), searches, { content: 'went on', usage }])
+      const { dispatcher, of } = recorded()
+      const researcher: Agent = { name: 'researcher', model: 'gpt-4o-mini', tools: [search], ...more }
+      const agent: Agent = { name: 'boss', model: 'gpt-4o', subAgents: [researcher], gates }
+      await execAgent({ agent, prompt: 'go', client, dispatcher, priceOf: () => 0.25 })
+      expect(of('afterCallAgent')).toMatchObject([
+        { success: false, callerName: 'boss', costUsd: 0.25, ...why },
+      ])
+      const { reason: _reason, ...failure } = why as { reason: string }
+      expect(of('onCallAgentError')).toMatchObject([failure])
+      const types = of('onToolCallError').map(({ apiName }) => apiName)
+      expect(types).toContain('researcher')
+    }
   })
 
   it('ends with its caller when that is aborted', async () => {

@@ -1,14 +1,26 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { auditLog, verifyAudit } from 'hookspan/approval'
+import {
+  type AuditEvent,
+  type AuditLog,
+  auditLog,
+  createApprovals,
+  memoryStore,
+  verifyAudit,
+} from 'hookspan/approval'
 import { describe, expect, it } from 'vitest'
-import { folder } from './support.ts'
+import { desk, folder, pending, request } from './support.ts'
 
 async function written(key?: string): Promise<{ path: string; lines: string[]; key?: string }> {
   const path = `${folder()}/audit.jsonl`
   const log = auditLog({ path, ...(key && { key }) })
   for (let i = 0; i < 4; i++) await log.append({ event: 'answered', requestId: `r${i}`, decision: 'approve' })
   return { path, lines: readFileSync(path, 'utf8').trimEnd().split('\n'), ...(key && { key }) }
+}
+
+/** The same entry to whoever parses it. */
+function swapped(line: string): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()))
 }
 
 describe('verifyAudit', () => {
@@ -25,11 +37,38 @@ describe('verifyAudit', () => {
     ['lines were exchanged', (l) => [l[0], l[2], l[1], l[3]] as string[], 2],
     ['a line is no JSON', (l) => l.with(0, 'x'), 1],
     ['the first line was removed', (l) => l.slice(1), 1],
+    ['a key is there twice', (l) => l.with(1, (l[1] as string).replace('{', '{"decision":"reject",')), 2],
+    ['a key is there twice, as it was', (l) => l.with(1, (l[1] as string).replace('{', '{"seq":2,')), 2],
+    ['keys were exchanged', (l) => l.with(2, swapped(l[2] as string)), 3],
+    ['a space was added', (l) => l.with(1, (l[1] as string).replace(':', ': ')), 2],
+    ['a sign is written otherwise', (l) => l.with(1, (l[1] as string).replace('"r1"', '"\\u00721"')), 2],
+    ['a line ends in another way', (l) => l.with(2, `${l[2]}\r`), 3],
+    ['all of them do', (l) => l.map((line) => `${line}\r`), 1],
+    ['an empty line was added', (l) => l.toSpliced(2, 0, ''), 3],
+    ['it is nested without end', (l) => l.with(1, `{"a":${'['.repeat(99_999)}${']'.repeat(99_999)}}`), 2],
   ]
   it.each(changes)('finds the line when %s', async (_name, change, line) => {
     const { path, lines } = await written()
     writeFileSync(path, `${change(lines).join('\n')}\n`)
     expect(verifyAudit({ path })).toMatchObject({ ok: false, line })
+  })
+
+  it('finds bytes that are read as what was there', async () => {
+    const path = `${folder()}/audit.jsonl`
+    await auditLog({ path }).append({ event: 'answered', reason: '\uFFFD' })
+    expect(verifyAudit({ path })).toMatchObject({ ok: true })
+    const bytes = readFileSync(path)
+    const at = bytes.indexOf('\uFFFD')
+    writeFileSync(path, Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at + 3)]))
+    expect(verifyAudit({ path })).toMatchObject({ ok: false, line: 1 })
+  })
+
+  it('finds a log that lost its last byte, and vouches for it once another entry does', async () => {
+    const { path } = await written()
+    writeFileSync(path, readFileSync(path).subarray(0, -1))
+    expect(verifyAudit({ path })).toEqual({ ok: false, line: 4, problem: 'the line is not whole' })
+    await auditLog({ path }).append({ event: 'answered' })
+    expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
   })
 
   it('finds a log that was written anew without the key', async () => {
@@ -76,3 +115,91 @@ it('waits for another process that writes', async () => {
 
   expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 5 })
 })
+
+describe('an answer', () => {
+  const failing = (event: string): AuditLog => ({
+    append: async (one) => {
+      if (one.event === event) throw new Error('the disk is full')
+    },
+  })
+
+  it('that cannot be written down is none: nothing runs, and it may be given once more', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const real = auditLog({ path })
+    let full = true
+    const audit: AuditLog = {
+      append: async (event) => {
+        if (full && event.event === 'answered') throw new Error('the disk is full')
+        return real.append(event)
+      },
+    }
+    const { approvals, call, ran } = desk({ audit })
+    const running = call()
+    const { id } = await pending(approvals)
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toThrow('the disk is full')
+    expect((await approvals.get(id))?.status).toBe('pending')
+    full = false
+    await approvals.respond(id, { decision: 'approve' })
+    expect(await running).toMatchObject({ state: 'completed' })
+    expect(ran).toHaveLength(1)
+    expect(eventsIn(path)).toEqual(['requested', 'answered', 'claimed', 'settled'])
+  })
+
+  it('is not written where the request is closed already, or two come at once', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const { approvals, call } = desk({ audit: auditLog({ path }) })
+    const running = call()
+    const { id } = await pending(approvals)
+    const answers = await Promise.allSettled(
+      (['approve', 'reject', 'approve'] as const).map((decision) => approvals.respond(id, { decision })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    await running
+    expect(eventsIn(path).filter((event) => event === 'answered')).toHaveLength(1)
+    expect(eventsIn(path).filter((event) => event === 'refused')).toHaveLength(2)
+  })
+
+  it('that the store did not take after all is written down as refused', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const store = memoryStore()
+    store.answer = async () => {
+      throw new Error('the store is gone')
+    }
+    const approvals = createApprovals({ store, audit: auditLog({ path }) })
+    await store.add(request('apr_1'))
+    await expect(approvals.respond('apr_1', { decision: 'approve' })).rejects.toThrow('the store is gone')
+    expect(eventsIn(path)).toEqual(['answered', 'refused'])
+  })
+
+  it('that a process wrote down before it was killed is not there twice when it is given once more', async () => {
+    const path = `${folder()}/audit.jsonl`
+    const log = auditLog({ path })
+    const told = { event: 'answered', requestId: 'r1', decision: 'approve' } as const
+    await log.append(told)
+    await log.append(told)
+    await log.append({ ...told, decision: 'reject' })
+    await log.append({ ...told, requestId: 'r2' })
+    expect(eventsIn(path)).toHaveLength(3)
+    expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: 3 })
+  })
+
+  it('lets nothing run where the claim cannot be written down', async () => {
+    const { approvals, call, ran } = desk({ audit: failing('claimed') })
+    const running = call()
+    await approvals.respond((await pending(approvals)).id, { decision: 'approve' })
+    expect(await running).toMatchObject({ state: 'denied', code: 'approval_error' })
+    expect(ran).toEqual([])
+  })
+
+  it('is asked for only where the question is in the log', async () => {
+    const { approvals, call, ran } = desk({ audit: failing('requested') })
+    expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error' })
+    expect(await approvals.list()).toEqual([])
+    expect(ran).toEqual([])
+  })
+})
+
+function eventsIn(path: string): string[] {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  return lines.map((line) => (JSON.parse(line) as AuditEvent).event)
+}

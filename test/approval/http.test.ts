@@ -1,11 +1,14 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import {
   type ApprovalRoutesOptions,
   type AuditEvent,
   approvalRoutes,
   createApprovals,
+  memoryStore,
   serveApprovals,
   verifySignature,
   webhookChannel,
@@ -73,6 +76,14 @@ describe('approvalRoutes', () => {
       'POST',
       RESPOND,
       '{"decision":"edit","args":{"__proto__":{"a":1}}}',
+      {},
+      400,
+    ],
+    [
+      'with two decisions',
+      'POST',
+      RESPOND,
+      `{"decision":"reject","decision":"approve","argsDigest":"${'d'.repeat(64)}"}`,
       {},
       400,
     ],
@@ -176,6 +187,41 @@ describe('approvalRoutes', () => {
 })
 
 describe('serveApprovals', () => {
+  it('answers what has come in when it closes, and says that the connection does', async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+    const store = memoryStore()
+    const { list } = store
+    store.list = (filter) => gate.then(() => list(filter))
+    const server = await serveApprovals({ approvals: createApprovals({ store }), token: TOKEN })
+    const { hostname, port } = new URL(server.url)
+    const head = `Host: ${hostname}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`
+    const said = async (...parts: string[]) => {
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      for (const part of parts) socket.write(part)
+      return { socket, text: text(socket) }
+    }
+    const idle = await said(`GET /hitl/approvals/no HTTP/1.1\r\n${head}`)
+    const [before] = await once(idle.socket, 'data')
+    expect(String(before)).toContain('Connection: keep-alive')
+    const asking = await said(`GET /hitl/approvals HTTP/1.1\r\n${head}`)
+    const halfway = await said('GET /hitl/approvals HTTP/1.1\r\n')
+    const silent = await said('GET /hitl/approvals HTTP/1.1\r\n')
+    // All of it has arrived when an answer to what was sent last has.
+    await once((await said(`GET /hitl/approvals/no HTTP/1.1\r\n${head}`)).socket, 'data')
+
+    const closed = server.close()
+    await idle.text
+    halfway.socket.write(head)
+    open()
+    for (const { text: answer } of [asking, halfway]) {
+      expect(await answer).toMatch(/^HTTP\/1.1 200 OK\r\n.*connection: close\r\n.*\n\[\]\r\n/is)
+    }
+    await closed
+    expect(await silent.text).toBe('')
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+
   it('lets a run go on that waits in the process', async () => {
     const { approvals, call } = desk()
     const server = await serveApprovals({ approvals, token: TOKEN })

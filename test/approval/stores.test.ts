@@ -1,4 +1,5 @@
 import { type ApprovalStore, memoryStore, redisStore, sqliteStore } from 'hookspan/approval'
+import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { folder, redisUrl, request } from './support.ts'
 
@@ -49,6 +50,19 @@ describe.each(STORES)('%s', (_name, make) => {
     expect(await store.answer('none', { decision: 'approve' }, 1)).toBeUndefined()
   })
 
+  it('lets one go on with a run, until it says what came of it', async () => {
+    const store = make()
+    const claims = await Promise.all([1, 2, 3].map(() => store.claimRun?.('k')))
+    expect(claims.map((claim) => claim?.state).sort()).toEqual(['held', 'held', 'run'])
+    await store.settleRun?.('k')
+    expect(await store.claimRun?.('k')).toEqual({ state: 'run' })
+    await store.settleRun?.('k', { status: 'done', list: [1] })
+    expect(await store.claimRun?.('k')).toEqual({ state: 'done', result: { status: 'done', list: [1] } })
+    expect(await store.claimRun?.('other')).toEqual({ state: 'run' })
+    await store.settleRun?.('other', null)
+    expect(await store.claimRun?.('other')).toEqual({ state: 'done', result: null })
+  })
+
   it('takes no answer after the expiry, and no close after an answer', async () => {
     const store = make()
     await store.add(request('late', { expiresAt: 100 }))
@@ -81,4 +95,42 @@ it('sqliteStore gives another process what it was told', async () => {
   const other = sqliteStore({ path })
   await other.answer('a', { decision: 'approve', approver: 'ann' }, 1)
   expect(await one.get('a')).toMatchObject({ status: 'answered', answer: { approver: 'ann' } })
+})
+
+it("a run that one store holds is not another one's, until it is closed", async () => {
+  const path = `${folder()}/approvals.db`
+  const [one, two] = [sqliteStore({ path }), sqliteStore({ path })]
+  expect(await one.claimRun?.('k')).toEqual({ state: 'run' })
+  expect(await two.claimRun?.('k')).toEqual({ state: 'held' })
+  // Who does not hold it has no say.
+  await two.settleRun?.('k', 'theirs')
+  await two.settleRun?.('k')
+  expect(await two.claimRun?.('k')).toEqual({ state: 'held' })
+  await one.dispose?.()
+  expect(await two.claimRun?.('k')).toEqual({ state: 'run' })
+  await two.settleRun?.('k', 'ours')
+  await two.dispose?.()
+  const three = sqliteStore({ path })
+  expect(await three.claimRun?.('k')).toEqual({ state: 'done', result: 'ours' })
+  await three.dispose?.()
+})
+
+it.skipIf(url === undefined)('in Redis one that is not heard of any more lets go of its runs', async () => {
+  const prefix = `${crypto.randomUUID()}:`
+  const of = () => redisStore({ url: url as string, prefix })
+  const [one, two] = [of(), of()]
+  onTestFinished(async () => {
+    await one.dispose?.()
+    await two.dispose?.()
+  })
+  expect(await one.claimRun?.('k')).toEqual({ state: 'run' })
+  expect(await two.claimRun?.('k')).toEqual({ state: 'held' })
+  const client = createClient({ url: url as string })
+  await client.connect()
+  onTestFinished(() => client.destroy())
+  expect(Number(await client.hGet(`${prefix}run:k`, 'until')) - Date.now()).toBeGreaterThan(10_000)
+  await client.hSet(`${prefix}run:k`, 'until', Date.now() - 1)
+  expect(await two.claimRun?.('k')).toEqual({ state: 'run' })
+  await one.settleRun?.('k', 'late')
+  expect(await one.claimRun?.('k')).toEqual({ state: 'held' })
 })

@@ -1,15 +1,52 @@
-import { HookDispatcher } from 'hookspan'
+import { type AnyHookType, HookDispatcher } from 'hookspan'
 import { describe, expect, it } from 'vitest'
-import { collector, failures, hook, never, turn } from './support.ts'
+import { collector, failures, type Handler, hook, never, turn } from './support.ts'
 
 const options = failures()
 
 describe('dispatch', () => {
-  it('returns at once, whatever the handler waits for', () => {
+  it('returns at once, whatever the handler waits for', async () => {
     const dispatcher = new HookDispatcher(options)
     dispatcher.register('op', [hook('beforeStep', never)])
 
-    expect(dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })).toBeUndefined()
+    await dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })
+
+    expect(dispatcher.stats().pending).toBe(1)
+  })
+
+  it('can be chained like a promise that never rejects, heard or not', async () => {
+    const dispatcher = new HookDispatcher(options)
+    const told: string[] = []
+    const chain = (type: AnyHookType) => {
+      const dispatched = dispatcher.dispatch('op', type, {})
+      return Promise.all([
+        dispatched.catch(() => told.push('caught')),
+        dispatched.then(() => told.push('then')),
+        dispatched.finally(() => told.push('finally')),
+      ])
+    }
+    const boom: Handler = () => {
+      throw new Error('of the handler')
+    }
+    dispatcher.register('op', [hook('beforeStep', boom)])
+
+    for (const type of ['beforeStep', 'afterStep', 'noSuchType'] as AnyHookType[]) await chain(type)
+
+    expect(told.sort()).toEqual([...Array(3).fill('finally'), ...Array(3).fill('then')])
+  })
+
+  it('by a handler that returns it leaves the handler synchronous', () => {
+    const { handler, sequences } = collector()
+    const dispatcher = new HookDispatcher(options)
+    dispatcher.register('op', [
+      hook('beforeStep', () => dispatcher.dispatch('op', 'afterStep', {})),
+      hook('afterStep', handler),
+    ])
+
+    for (let i = 0; i < 3; i++) dispatcher.dispatch('op', 'beforeStep', {})
+
+    expect(sequences()).toEqual([1, 3, 5])
+    expect(dispatcher.stats().pending).toBe(0)
   })
 
   it('has run a synchronous handler when it returns, so that times are exact', () => {

@@ -75,6 +75,15 @@ describe('what register returns', () => {
     expect(events).toHaveLength(2)
   })
 
+  it('keeps nothing of an empty list', () => {
+    const dispatcher = new HookDispatcher(failures())
+
+    for (let i = 0; i < 5_000; i++) dispatcher.register(`op-${i}`, [])()
+    for (let i = 0; i < 5_000; i++) dispatcher.register(`op-${i}`, [])
+
+    expect(dispatcher.stats()).toMatchObject(EMPTY)
+  })
+
   it('forgets the operation with its last hook', () => {
     const dispatcher = new HookDispatcher(failures())
     const undo = dispatcher.register('op', [hook('beforeStep', () => {})])

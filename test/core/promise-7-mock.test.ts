@@ -54,6 +54,14 @@ describe('event.mock', () => {
       { result: null, success: true },
     ],
     [{ content: '' }, { result: '', success: true }],
+    [
+      { content: 'x', success: false, error: 'sold out' },
+      { content: 'x', result: { content: 'x', success: false, error: 'sold out' }, success: false },
+    ],
+    [
+      { content: 'x', success: false, error: { type: 'E' }, data: 7 },
+      { content: 'x', result: 7, success: false },
+    ],
   ])('of %o gives %o', async (result, expected) => {
     expect((await call([(event) => mock(event, result)])).after).toMatchObject(expected)
   })
@@ -249,6 +257,8 @@ describe('a malformed mock', () => {
     [{}],
     [{ content: 7 }],
     [{ content: 'x', error: 'y' }],
+    [{ content: 'x', error: 'y', success: true }],
+    [{ error: 'y', success: 'no' }],
     [{ content: 'x', success: 'yes' }],
     [{ content: 'x', delayMs: -1 }],
     [{ content: 'x', delayMs: Number.NaN }],

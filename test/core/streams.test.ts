@@ -1,5 +1,6 @@
 import type { HookEvent } from 'hookspan'
-import { describe, expect, it } from 'vitest'
+import { deny, type Gate } from 'hookspan/gates'
+import { describe, expect, it, vi } from 'vitest'
 import { readAll, startWatched } from './support.ts'
 
 const boom = new Error('boom')
@@ -137,5 +138,104 @@ describe('a streamed model call', () => {
 
     expect(events.filter(({ hookType }) => hookType === 'afterLlmCall')).toHaveLength(3)
     expect(op.totals.llmCalls).toBe(3)
+  })
+})
+
+describe('a streamed model call under a gate', () => {
+  async function* chunks(end?: Error) {
+    for (const content of ['a', 'b']) yield { choices: [{ index: 0, delta: { content } }] }
+    if (end !== undefined) throw end
+    yield { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  }
+  type Chunk = ReturnType<typeof chunks> extends AsyncGenerator<infer C> ? C : never
+  const standInChunks = (): Chunk[] => [{ choices: [{ index: 0, delta: { content: 'instead' } }] }]
+  const watched = (decide: Gate['decide'] = () => {}) =>
+    startWatched({ gates: [{ id: 'g', point: 'afterLlmCall', decide }] })
+  const call = { model: 'm', request: {} }
+  const ended = (events: HookEvent[]) =>
+    events.filter(({ hookType }) => ['afterLlmCall', 'onLlmCallError'].includes(hookType))
+
+  it('keeps what had come when it fails, whoever is told of the failure', async () => {
+    for (const init of [call, { ...call, standInChunks }]) {
+      const { op, events } = watched()
+
+      await expect(op.llmCall(init, () => chunks(boom)).then(readAll)).rejects.toBe(boom)
+
+      expect(ended(events)).toMatchObject([
+        { hookType: 'onLlmCallError', response: { content: 'ab' }, timeToFirstChunkMs: expect.any(Number) },
+      ])
+    }
+  })
+
+  it('is at its caller at once where chunks can stand in for it, and asks the gate when it is read', async () => {
+    const decide = vi.fn<Gate['decide']>()
+    const { op, events } = watched(decide)
+    const stream = chunks()
+
+    expect(await op.llmCall({ ...call, standInChunks }, () => stream)).toBe(stream)
+    expect(decide).not.toHaveBeenCalled()
+    expect(await readAll(stream)).toHaveLength(3)
+
+    expect(decide).toHaveBeenCalledTimes(1)
+    expect(ended(events)).toMatchObject([{ streamEnd: 'finished', response: { content: 'ab' } }])
+  })
+
+  it('is told as what a gate put in its place', async () => {
+    const { op, events } = watched(() => deny('no'))
+
+    const stream = await op.llmCall({ ...call, standInChunks }, () => chunks())
+
+    expect(await readAll(stream)).toEqual(standInChunks())
+    expect(ended(events)).toMatchObject([{ streamEnd: 'finished', response: { content: 'no' } }])
+  })
+
+  it.each(['next', 'return', 'throw'] as const)('is held back through its own %s(), too', async (how) => {
+    const { op, events } = watched(() => deny('no'))
+    const stream = await op.llmCall({ ...call, standInChunks }, () => chunks())
+
+    if (how === 'next') expect(await stream.next()).toEqual({ done: false, value: standInChunks()[0] })
+    else if (how === 'return') expect(await stream.return()).toMatchObject({ done: true })
+    else await expect(stream.throw(boom)).rejects.toBe(boom)
+
+    if (how !== 'next') expect(ended(events)).toMatchObject([{ streamEnd: 'abandoned' }])
+  })
+
+  it('gives nothing that nobody decided on to who reads it after the end of the run', async () => {
+    const { op, events } = watched()
+    const stream = await op.llmCall({ ...call, standInChunks }, () => chunks())
+    await op.complete()
+
+    await expect(readAll(stream)).rejects.toMatchObject({ code: 'OPERATION_ENDED' })
+
+    expect(ended(events)).toMatchObject([{ streamEnd: 'abandoned' }])
+  })
+
+  it('that is frozen fails, because it cannot be held back', async () => {
+    const { op } = watched()
+    const frozen = Object.freeze({ [Symbol.asyncIterator]: () => chunks() })
+
+    for (const init of [call, { ...call, standInChunks }]) {
+      await expect(op.llmCall<typeof frozen>(init, () => frozen)).rejects.toThrow(TypeError)
+    }
+  })
+
+  it('rejects its reader when its run is aborted', async () => {
+    const controller = new AbortController()
+    const { op, events } = startWatched({
+      signal: controller.signal,
+      gates: [{ id: 'g', point: 'afterLlmCall', decide: () => {} }],
+    })
+    const hanging = async function* () {
+      yield* standInChunks()
+      await new Promise(() => {})
+    }
+    const stream = await op.llmCall({ ...call, standInChunks }, hanging)
+    const reading = readAll(stream)
+    await new Promise(setImmediate)
+
+    controller.abort(boom)
+
+    await expect(reading).rejects.toBe(boom)
+    expect(ended(events)).toMatchObject([{ hookType: 'onLlmCallError', response: { content: 'instead' } }])
   })
 })

@@ -187,6 +187,11 @@ export class Driver {
           return 'an answer'
         case 'answer remotely':
           return { content: 'from afar', usage: { inputTokens: 5, outputTokens: 6 }, threadId: 't1' }
+        case 'fail':
+        case 'fail remotely':
+          return { status: 'error', reason: 'error', content: 'half', error: new RangeError('out of range') }
+        case 'give up remotely':
+          return { reason: 'denied', denial: { code: 'too_much', reason: 'enough' }, costUsd: 0.5 }
         case 'run':
         case 'run remotely': {
           // What another process gets is JSON.

@@ -22,6 +22,7 @@ const OTHERS = new Map([
   ['hookspan.config.', 'a file'],
   ['hookspan.log.', 'ids of hooks'],
   ['hookspan.matcher', 'a symbol'],
+  ['hookspan.register', 'a symbol'],
   ['hookspan.mocks.', 'ids of hooks'],
   ['hookspan.recorder.', 'ids of hooks'],
   ['hookspan.replay.', 'ids of hooks'],

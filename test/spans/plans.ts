@@ -70,7 +70,16 @@ export interface AgentPlan {
   readonly kind: 'agent'
   readonly name?: string | undefined
   readonly id?: string | undefined
-  readonly body: 'run' | 'run remotely' | 'answer' | 'answer remotely' | 'throw' | 'hang'
+  readonly body:
+    | 'run'
+    | 'run remotely'
+    | 'answer'
+    | 'answer remotely'
+    | 'fail'
+    | 'fail remotely'
+    | 'give up remotely'
+    | 'throw'
+    | 'hang'
   readonly child: RunPlan
 }
 
@@ -180,7 +189,18 @@ export function runPlan(depth: number): fc.Arbitrary<RunPlan> {
       kind: fc.constant('agent' as const),
       name: maybe(fc.constantFrom('researcher', 'search')),
       id: maybe(fc.constant('agent-7')),
-      body: fc.constantFrom('run', 'run', 'run remotely', 'answer', 'answer remotely', 'throw', 'hang'),
+      body: fc.constantFrom(
+        'run',
+        'run',
+        'run remotely',
+        'answer',
+        'answer remotely',
+        'fail',
+        'fail remotely',
+        'give up remotely',
+        'throw',
+        'hang',
+      ),
       child: runPlan(depth - 1),
     })
   const nested = depth > 0 ? fc.oneof(leaf, agent()) : leaf

@@ -91,9 +91,11 @@ export const wrongField: AgentHook = { id: 'x', type: 'beforeStep', handler: (e)
 
 // dispatch takes what the dispatcher does not stamp itself.
 dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })
-expectTypeOf(
-  dispatcher.dispatch('op', 'onError', { errorMessage: 'x', errorType: 'y' }),
-).toEqualTypeOf<void>()
+// It can be chained, and no rule about forgotten promises asks for it.
+const dispatched = dispatcher.dispatch('op', 'onError', { errorMessage: 'x', errorType: 'y' })
+expectTypeOf(dispatched).toExtend<PromiseLike<void>>()
+expectTypeOf(dispatched).not.toExtend<Promise<void>>()
+expectTypeOf(dispatched.catch(() => {})).toEqualTypeOf<Promise<void>>()
 expectTypeOf(dispatcher.dispatchBeforeToolCall('op', {})).toEqualTypeOf<Promise<ToolMock | null>>()
 // @ts-expect-error an unknown type
 dispatcher.dispatch('op', 'beforeToolcall', {})

@@ -2,6 +2,8 @@ import { HookDispatcher, type Operation, ToolResult } from 'hookspan'
 import * as adapter from 'hookspan/adapter'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
+import { observeAISDK, runWith } from 'hookspan/ai-sdk'
+import { observeAnthropic } from 'hookspan/anthropic'
 import {
   approvalRoutes,
   auditLog,
@@ -15,6 +17,9 @@ import {
   webhookChannel,
 } from 'hookspan/approval'
 import { deny, requireApproval } from 'hookspan/gates'
+import { observeGoogleGenAI } from 'hookspan/google-genai'
+import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
+import { observeMcpClient, observeMcpServer } from 'hookspan/mcp'
 import {
   human,
   matchSpans,
@@ -31,6 +36,7 @@ import {
   startScriptedServer,
 } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
+import { observeAgents } from 'hookspan/openai-agents'
 import {
   budget,
   commandGate,
@@ -149,6 +155,12 @@ const CALLS: Record<string, Record<string, Call>> = {
         .step(async () => {}, more),
   },
   'Operation#openStep': { StepInit: (more) => dispatcher().startOperation().openStep(more) },
+  'Operation#assertInReach': {
+    ToolOutOfReach: (more) =>
+      dispatcher()
+        .startOperation()
+        .assertInReach([{ name: 't', ranBy: 'sdk', ...more }]),
+  },
   'Operation#complete': { CompleteInit: (more) => dispatcher().startOperation().complete(more) },
   'Operation#park': {
     '{ waitingFor }': (more) =>
@@ -192,6 +204,28 @@ const CALLS: Record<string, Record<string, Call>> = {
   },
   execAgent: { ...agentCalls(exec), ExecAgentOptions: exec },
   resumeAgent: { ...agentCalls(resume), ResumeAgentOptions: resume },
+  observeAgents: { ObserveAgentsOptions: (more) => observeAgents({}, { dispatcher: dispatcher(), ...more }) },
+  observeAISDK: { ObserveAISDKOptions: (more) => observeAISDK({}, { dispatcher: dispatcher(), ...more }) },
+  wrapTools: { WrapToolsOptions: (more) => adapter.wrapTools({}, { dispatcher: dispatcher(), ...more }) },
+  runWith: { RunWithInit: (more) => runWith(more, () => {}) },
+  observeAnthropic: {
+    ObserveAnthropicOptions: (more) => observeAnthropic({}, { dispatcher: dispatcher(), ...more }),
+  },
+  hookspanCallbacks: {
+    HookspanCallbacksOptions: (more) => hookspanCallbacks({ dispatcher: dispatcher(), ...more }),
+  },
+  hookspanMiddleware: {
+    HookspanMiddlewareOptions: (more) => hookspanMiddleware({ dispatcher: dispatcher(), ...more }),
+  },
+  observeMcpClient: {
+    ObserveMcpClientOptions: (more) => observeMcpClient({}, { dispatcher: dispatcher(), ...more }),
+  },
+  observeMcpServer: {
+    ObserveMcpServerOptions: (more) => observeMcpServer({}, { dispatcher: dispatcher(), ...more }),
+  },
+  observeGoogleGenAI: {
+    ObserveOptions: (more) => observeGoogleGenAI({}, { dispatcher: dispatcher(), ...more }),
+  },
   observeOpenAI: { ObserveOptions: (more) => observeOpenAI({}, { dispatcher: dispatcher(), ...more }) },
   openRunSource: { RunSourceOptions: (more) => openRunSource(more) },
   startViewer: { ViewerOptions: (more) => startViewer({ db: ':memory:', port: 0, ...more }) },
@@ -384,7 +418,7 @@ const NOT_ASKED: Record<string, RegExp> = {
     /^new (CallMaker|Operation|AgentCall|CompactCall|HumanIntervention|OpenLlmCall|OpenToolCall)$/,
   'made by the function of the same name': /^new (MockTools|ToolRecorder|ToolReplay|ScriptedModel)$/,
   'looked at when the config is loaded': /^defineConfig$/,
-  'looked at when the run starts': /^NamedHooks#resolve$/,
+  'looked at when the run starts': /^(NamedHooks#resolve|runWith)$/,
   'part of a plugin that the package made': /^(approvalRoutes|serveApprovals)$/,
   'the store of the viewer, for reading': /^(new Store$|Store#)/,
   'what a function of the package gave, called by the package':

@@ -1,5 +1,4 @@
 import type { ChainResult } from '../../gates/chain.ts'
-import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { assertKeys, keysOf } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
@@ -9,6 +8,7 @@ import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
 import { parentOf } from '../run/parent.ts'
 import type { WaitingCall } from '../run/parked.ts'
+import { isParked, readChild } from './called-agent.ts'
 import { HeldCall } from './held-call.ts'
 
 export interface CallAgentInit {
@@ -34,16 +34,6 @@ export interface CalledAgent {
   readonly instruction: string
   /** For the child's `startOperation({ parent })`. */
   readonly parent: ParentOperation
-}
-
-/** What is read of a child's result, where it is there. */
-interface ChildResult {
-  readonly operationId?: unknown
-  readonly threadId?: unknown
-  readonly status?: unknown
-  readonly reason?: unknown
-  readonly content?: unknown
-  readonly usage?: unknown
 }
 
 /** One call of another agent, until it has finished. */
@@ -139,17 +129,15 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   protected finished(result: R): AgentEnd {
     const { core } = this
-    const child = readChild(result)
+    const { failure, ...child } = readChild(result, this.#name ?? this.#id)
     // A child of this process adds up its own calls.
     if (this.#subOperationId === undefined) core.tree.addUsage(child.usage, undefined, 0)
     this.#subOperationId ??= child.subOperationId
-    core.emit('afterCallAgent', {
-      ...this.#told(),
-      ...this.decidedBy,
-      ...child,
-      executionTimeMs: this.elapsedMs,
-    })
-    return { kind: 'agent', ...child, ...this.#sub() }
+    const { error, ...why } = failure ?? {}
+    const shared = { ...this.#told(), ...this.decidedBy, executionTimeMs: this.elapsedMs }
+    core.emit('afterCallAgent', { ...shared, ...child, ...why })
+    if (failure !== undefined) core.emit('onCallAgentError', { ...shared, ...failure })
+    return { kind: 'agent', ...child, ...this.#sub(), ...(error !== undefined && { error }) }
   }
 
   protected failed(error: unknown): AgentEnd {
@@ -168,8 +156,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   }
 
   #told() {
+    const callerName = this.core.info.agentName
     return {
       ...this.where,
+      ...(callerName !== undefined && { callerName }),
       agentId: this.#id,
       ...(this.#name !== undefined && { agentName: this.#name }),
       instruction: this.#instruction,
@@ -178,32 +168,4 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       ...this.#sub(),
     }
   }
-}
-
-/** The agent's run waits for a human, in it or further down, and is resumed with this one. */
-function isParked(result: unknown): boolean {
-  return (result as { status?: unknown } | null | undefined)?.status === 'waiting_for_human'
-}
-
-function readChild(result: unknown): {
-  success: boolean
-  subOperationId?: string
-  threadId?: string
-  content?: string
-  usage?: TokenUsage
-} {
-  const child: ChildResult = typeof result === 'object' && result !== null ? result : {}
-  const usage = child.usage as TokenUsage | undefined
-  return {
-    success: isSuccess(child.reason ?? child.status),
-    ...(typeof child.operationId === 'string' && { subOperationId: child.operationId }),
-    ...(typeof child.threadId === 'string' && { threadId: child.threadId }),
-    ...(typeof child.content === 'string' && { content: child.content }),
-    ...(typeof result === 'string' && { content: result }),
-    ...(typeof usage?.inputTokens === 'number' && { usage }),
-  }
-}
-
-function isSuccess(ending: unknown): boolean {
-  return ending === undefined || ending === 'done' || ending === 'completed'
 }

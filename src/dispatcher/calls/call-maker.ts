@@ -123,7 +123,7 @@ export class CallMaker {
   openHumanIntervention(init: HumanInterventionInit): HumanIntervention {
     assertKeys(init, HUMAN_KEYS, 'a human intervention', 'INVALID_CALL')
     this.#core.assertRunning()
-    return this.opened(new HumanIntervention(this.#core, this.#site, init))
+    return this.opened(new HumanIntervention(this.#core, this.#site, init, init.askedAt))
   }
 
   /** Told of each call that was opened here. */

@@ -6,6 +6,7 @@ import { askHuman } from '../humans/ask-human.ts'
 import { incapable, incapableAt } from '../run/capabilities.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { OperationCore } from '../run/operation-core.ts'
+import { GateRun } from './gate-run.ts'
 
 /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
 export async function decide(
@@ -50,10 +51,8 @@ export async function decide(
 }
 
 /** A gate that runs in another process is an activity, so that what it traces there joins the run. */
-function inActivityOfItsOwn(
-  core: OperationCore,
-  { traced, gates }: DecidedPlace,
-): NonNullable<ChainOptions['around']> {
+function inActivityOfItsOwn(core: OperationCore, place: DecidedPlace): NonNullable<ChainOptions['around']> {
+  const { traced, gates } = place
   return async (gate, point, run) => {
     if (!runsElsewhere(gate)) {
       const verdict = await run()
@@ -61,12 +60,7 @@ function inActivityOfItsOwn(
       traced.annotate({ kind: 'gate', record: verdict.record })
       return verdict
     }
-    const own = traced.open({ kind: 'gate', gateId: gate.id, point }, core.info, core.timestamp)
-    const { traceparent } = own
-    const verdict = await own.run(() => run(traceparent === undefined ? {} : { traceparent }))
-    gates.push(verdict.record)
-    own.end({ kind: 'gate', gate: verdict.record }, core.timestamp)
-    return verdict
+    return new GateRun(core, place, gate, point).decide(run)
   }
 }
 

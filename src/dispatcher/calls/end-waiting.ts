@@ -1,7 +1,7 @@
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { WaitingCall } from '../run/parked.ts'
 import { AgentCall } from './call-agent.ts'
-import { ToolCallRun } from './tool-call.ts'
+import { ToolCallBracket } from './tool-call-bracket.ts'
 
 /**
  * The run ends while calls of it wait for a human, in this process or since it was parked: nobody will take them up.
@@ -20,5 +20,5 @@ function open(core: OperationCore, site: CallSite, waited: WaitingCall): void {
     return
   }
   const { toolCallId, source = 'local', identifier = request?.identifier ?? 'local' } = waited
-  new ToolCallRun(core, site, { toolCallId, apiName, identifier, source, args: request?.args }, waited)
+  new ToolCallBracket(core, site, { toolCallId, apiName, identifier, source, args: request?.args }, waited)
 }

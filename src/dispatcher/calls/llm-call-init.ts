@@ -17,6 +17,11 @@ export interface LlmCallInit<R = unknown> {
   read?: (reply: R) => LlmReading
   /** Makes a reply out of a message that a gate put in the model's place. Without it such a gate's answer throws. */
   standIn?: (message: LlmResponse) => R
+  /**
+   * The same for a streamed reply that a gate decides on: its chunks. With it the caller gets the stream at once, and its
+   * first read waits for the gate, and rejects where the stream fails. Without it the call itself waits for both.
+   */
+  standInChunks?: (message: LlmResponse) => Iterable<unknown> | AsyncIterable<unknown>
 }
 
 const NAMES = keysOf<LlmCallInit>({
@@ -28,6 +33,7 @@ const NAMES = keysOf<LlmCallInit>({
   serverPort: true,
   read: true,
   standIn: true,
+  standInChunks: true,
 })
 
 /**
@@ -44,6 +50,7 @@ function isKnown(name: keyof LlmCallInit): boolean {
     case 'serverPort':
     case 'read':
     case 'standIn':
+    case 'standInChunks':
       return true
     default:
       name satisfies never

@@ -1,9 +1,10 @@
-import type { ChainResult } from '../../gates/chain.ts'
+import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { bufferStream } from '../../wire/buffer-stream.ts'
 import { AnyCollector, readReply } from '../../wire/formats.ts'
+import { holdStream } from '../../wire/hold-stream.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { isStream, type StreamEnd, watchStream } from '../../wire/watch-stream.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -69,6 +70,8 @@ export function goesStraight(core: OperationCore): boolean {
 
 export class LlmCallRun<R> extends ToldLlmCall<R> {
   #reader: AnyCollector | undefined
+  /** What a gate put in the place of a streamed reply. */
+  #replaced: LlmReading | undefined
 
   async run(fn: LlmFunction<R>): Promise<R> {
     try {
@@ -96,7 +99,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   protected readSoFar(): LlmReading | undefined {
-    return this.#reader?.read()
+    return this.#replaced ?? this.#reader?.read()
   }
 
   #close(reply: R): R {
@@ -106,9 +109,8 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   async #gate(reply: R): Promise<R> {
-    return this.#close(
-      isStream(reply) ? await this.#gateStream(reply) : await this.#gated(reply, this.#read(reply)),
-    )
+    if (!isStream(reply)) return this.#close(await this.#gated(reply, this.#read(reply)))
+    return this.init.standInChunks === undefined ? this.#gateWhole(reply) : this.#gateWhenRead(reply)
   }
 
   /** What a gate puts in the model's place, if one does. */
@@ -117,42 +119,51 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     this.core.assertOpen(this)
     if (decided?.kind === 'proceed') this.request = decided.payload as LlmRequest
     this.announce()
-    return this.#standIn(decided)
+    const message = decided?.kind === 'proceed' ? undefined : messageOf(decided)
+    return message && { reply: this.#make(message, whyOf(decided)) }
   }
 
-  /** A gate on the reply has to see all of it first: nothing of a stream is shown before the decision. */
-  async #gateStream(stream: AsyncIterable<unknown> & R): Promise<R> {
-    const { stream: replay, chunks } = await bufferStream(stream)
-    const reader = new AnyCollector()
-    for (const chunk of chunks) this.#push(reader, chunk)
-    return this.#gated(replay, reader.read())
+  /** The caller waits until all of the stream has come and is decided on, and then gets it, or what stands in. */
+  async #gateWhole(stream: AsyncIterable<unknown> & R): Promise<R> {
+    const reader = this.#newReader()
+    const replay = await bufferStream(stream, (chunk) => this.#came(reader, chunk), this.core.signal)
+    return this.#close(await this.#gated(replay, reader.read()))
+  }
+
+  /** The caller gets the stream at once. Its first read waits until all of it has come and is decided on. */
+  #gateWhenRead(stream: AsyncIterable<unknown> & R): R {
+    const reader = this.#newReader()
+    const held = holdStream(stream, {
+      onChunk: (chunk) => this.#came(reader, chunk),
+      decide: () => this.#chunksInstead(reader.read()),
+      signal: this.core.signal,
+    })
+    return this.#watchEnd(held, reader, () => {})
+  }
+
+  /** Undefined where the gates let the stream be seen as it is. */
+  async #chunksInstead(reading: LlmReading): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined> {
+    // Who reads after the end of the run gets nothing that nobody decided on.
+    this.core.assertOpen(this)
+    const message = messageOf(await decide(this.core, 'afterLlmCall', reading.response, this.#where()))
+    if (message === undefined) return undefined
+    this.spent = reading
+    this.#replaced = { response: message }
+    return this.init.standInChunks?.(message)
   }
 
   async #gated(reply: R, reading: LlmReading): Promise<R> {
     const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#where())
-    if (decided?.kind === 'proceed' && !decided.changed) return reply
+    const message = messageOf(decided)
+    if (message === undefined) return reply
     this.spent = reading
-    if (decided?.kind === 'proceed') {
-      return this.#make(decided.payload as LlmResponse, 'afterLlmCall gate changed the reply')
-    }
-    return this.#standIn(decided)?.reply ?? reply
+    return this.#make(message, whyOf(decided))
   }
 
   #where(): DecidedPlace {
     const { traced, gates, provider, callKey } = this
     const { model } = this.init
     return { call: this, traced, gates, stepIndex: this.site.stepIndex, model, provider, callKey }
-  }
-
-  /** What a gate puts in the model's place. */
-  #standIn(decided: ChainResult | undefined): { reply: R } | undefined {
-    if (decided === undefined || decided.kind === 'proceed' || decided.kind === 'wait') return undefined
-    if (decided.kind === 'skip') {
-      const message =
-        typeof decided.result === 'string' ? { content: decided.result } : (decided.result as LlmResponse)
-      return { reply: this.#make(message ?? { content: '' }, 'a gate skipped the model call') }
-    }
-    return { reply: this.#make({ content: decided.reason }, `denied (${decided.code}): ${decided.reason}`) }
   }
 
   #make(message: LlmResponse, why: string): R {
@@ -186,16 +197,28 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     this.core.reportFailure('llmCall.read', error)
   }
 
-  #watch(stream: AsyncIterable<unknown> & R): R {
+  /** Reads a stream for what is told of it. */
+  #newReader(): AnyCollector {
     const reader = new AnyCollector()
     this.#reader = reader
-    const onChunk = (chunk: unknown) => {
-      this.firstChunkMs ??= this.elapsedMs
-      this.#push(reader, chunk)
-    }
+    return reader
+  }
+
+  #came(reader: AnyCollector, chunk: unknown): void {
+    this.firstChunkMs ??= this.elapsedMs
+    this.#push(reader, chunk)
+  }
+
+  #watch(stream: AsyncIterable<unknown> & R): R {
+    const reader = this.#newReader()
+    return this.#watchEnd(stream, reader, (chunk) => this.#came(reader, chunk))
+  }
+
+  #watchEnd(stream: AsyncIterable<unknown> & R, reader: AnyCollector, onChunk: (chunk: unknown) => void): R {
     const onEnd = (end: StreamEnd) => {
-      if (end.kind === 'failed') this.fail(end.error)
-      else this.succeed(reader.read(), end.kind === 'finished' && !reader.ended ? 'cut' : end.kind)
+      if (end.kind === 'failed') return this.fail(end.error)
+      const isCut = end.kind === 'finished' && this.#replaced === undefined && !reader.ended
+      this.succeed(this.#replaced ?? reader.read(), isCut ? 'cut' : end.kind)
     }
     try {
       return watchStream(stream, { onChunk, onEnd })
@@ -206,4 +229,20 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
       return stream
     }
   }
+}
+
+/** What a gate puts in the model's place, if it does. */
+function messageOf(decided: ChainResult | undefined): LlmResponse | undefined {
+  if (decided === undefined || decided.kind === 'wait') return undefined
+  if (decided.kind === 'proceed') return decided.changed ? (decided.payload as LlmResponse) : undefined
+  if (decided.kind !== 'skip') return { content: decided.reason }
+  const { result } = decided
+  return typeof result === 'string' ? { content: result } : ((result as LlmResponse) ?? { content: '' })
+}
+
+/** Why it does. */
+function whyOf(decided: ChainResult | undefined): string {
+  if (decided?.kind === 'proceed') return 'a gate changed the reply'
+  if (decided?.kind === 'skip') return 'a gate skipped the model call'
+  return isRefusal(decided) ? `denied (${decided.code}): ${decided.reason}` : ''
 }

@@ -26,7 +26,8 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   #call: LlmCallRun<R> | undefined
   /** What comes of it, where gates, a signal or the end of the run may come between the call and its reply. */
   #outcome: Promise<R> | undefined
-  #response: LlmResponse | undefined
+  /** Apart, because the call has it until its stream is read, and this holds the stream: nobody else must. */
+  readonly #instead: { response?: LlmResponse } = {}
   #settled = false
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
@@ -48,13 +49,13 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     const { promise, resolve, reject } = this.#decision
     // Nobody waits for it where it is not asked for.
     promise.catch(() => {})
-    const init = { ...this.#init, ...(this.#init.standIn && { standIn: this.#standIn }) }
+    const init = noting(this.#instead, this.#init)
     this.#outcome = this.#started(core, site, init, (request, context) => {
       resolve({ state: 'run', request, ...context })
       return this.#reply.promise
     })
     this.#outcome.then(
-      (reply) => resolve({ state: 'answered', reply, response: this.#response ?? {} }),
+      (reply) => resolve({ state: 'answered', reply, response: this.#instead.response ?? {} }),
       reject,
     )
   }
@@ -66,11 +67,6 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     })
   }
 
-  readonly #standIn = (message: LlmResponse): R => {
-    this.#response = message
-    return (this.#init.standIn as (message: LlmResponse) => R)(message)
-  }
-
   /**
    * What the gates say. Rejects with HookspanError `CALL_DENIED` when one refused and there is no `standIn`,
    * `RUN_DENIED` or `OPERATION_ENDED` when the run is over.
@@ -79,9 +75,9 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     return this.#decision.promise
   }
 
-  /** What a gate put in the model's place, before the request or after the reply. */
+  /** What a gate put in the model's place, before the request or after the reply; of a stream, once it is read. */
   get replaced(): LlmResponse | undefined {
-    return this.#response
+    return this.#instead.response
   }
 
   /** Runs what makes the request, so that what it traces becomes a child of the call's span. */
@@ -122,5 +118,19 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     if (this.#settled) return
     this.#call?.fail(error)
     this.#reply.reject(error)
+  }
+}
+
+/** Notes what a gate puts in the model's place. */
+function noting<R>(instead: { response?: LlmResponse }, init: LlmCallInit<R>): LlmCallInit<R> {
+  const { standIn, standInChunks } = init
+  const note = (message: LlmResponse) => {
+    instead.response = message
+    return message
+  }
+  return {
+    ...init,
+    ...(standIn && { standIn: (message: LlmResponse) => standIn(note(message)) }),
+    ...(standInChunks && { standInChunks: (message: LlmResponse) => standInChunks(note(message)) }),
   }
 }

@@ -73,6 +73,14 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
   }
 
   /**
+   * Runs code in the call's span and place, for a tool whose beginning and end are told apart: its end is told by
+   * {@link settle} or {@link fail}. Whatever else the running code carries along stays as it is.
+   */
+  enter<T>(fn: () => T): T {
+    return this.#call.within(fn)
+  }
+
+  /**
    * Tells the result of a tool that ran elsewhere.
    *
    * @returns how the call ended: `afterToolCall` gates may have changed the result.

@@ -57,7 +57,7 @@ class ProviderCall extends Bracket<ToolEnd, CallSite> {
   tell({ result, success = true, error }: ProviderToolCall): void {
     const call = this.#call
     const { record } = this.core
-    if (record.hears('beforeToolCall')) void record.decideMock({ ...call, ...this.where }, CLOSED)
+    if (record.hears('beforeToolCall')) void record.decideMock({ ...call, ...this.where }, { closed: CLOSED })
     else record.count('beforeToolCall')
     if (!this.claim()) return
     const given = success ? result : new ToolResult({ content: toContent(error ?? result), success })

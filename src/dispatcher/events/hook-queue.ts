@@ -6,6 +6,7 @@ import {
 } from '../../hooks/agent-hook.ts'
 import type { AgentHook, HookEvent } from '../../hooks/index.ts'
 import { isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
+import { DISPATCHED } from './dispatched.ts'
 import { compileMatch } from './match.ts'
 import type { Reporter } from './report.ts'
 
@@ -19,14 +20,23 @@ const COMPACT_FROM = 64
 export interface QueueOwner {
   readonly operationId: string
   readonly traceparent: string | undefined
+  /** Whether the hook has called `event.mock()` before, in whatever operation. */
+  hasMocked(hook: RunnableHook): boolean
   busy(queue: HookQueue): void
   idle(queue: HookQueue): void
 }
 
+/** How a hook is done with an event. */
+export type Settled = 'done' | 'failed' | 'timed_out' | 'dropped' | 'removed'
+
+/** For `beforeToolCall`, whose caller waits for the handlers. */
+export interface Waiter {
+  settled(queue: HookQueue, how: Settled): void
+}
+
 interface Delivery {
   readonly event: HookEvent
-  /** For `beforeToolCall`, whose caller waits for the handler. */
-  readonly onSettled: (() => void) | undefined
+  readonly waiter: Waiter | undefined
 }
 
 /**
@@ -45,7 +55,9 @@ export class HookQueue {
   #droppedInBurst = 0
   #burstStartedAt = 0
 
-  readonly timeoutMs: number
+  /** A call could not wait for it any more in this operation, and does not again, unless it mocks. */
+  wasLate = false
+  readonly #defaultTimeoutMs: number
   /** Position among all hooks of the dispatcher, to keep equal priorities in the order of registration. */
   readonly order: number
   /** Whether an event is for this hook; absent when all are. May throw. */
@@ -63,8 +75,23 @@ export class HookQueue {
     this.matches = compileMatch(this.hook.match)
     this.#reporter = reporter
     this.#owner = owner
-    this.timeoutMs = hook.timeoutMs ?? defaultTimeoutMs
+    this.#defaultTimeoutMs = defaultTimeoutMs
     this.#maxPending = hook.maxPending ?? DEFAULT_MAX_PENDING
+  }
+
+  get timeoutMs(): number {
+    return this.hook.timeoutMs ?? (this.mocks ? DEFAULT_TIMEOUT_MS : this.#defaultTimeoutMs)
+  }
+
+  /** Whether it stands in for tools: it says so, or has done so. When it is late, the tool must not run. */
+  get mocks(): boolean {
+    const { mocks = this.#owner.hasMocked(this.hook) } = this.hook
+    return mocks
+  }
+
+  /** Whether a call waits for it, when it is asynchronous. */
+  get awaited(): boolean {
+    return this.hook.mocks !== false && (!this.wasLate || this.mocks)
   }
 
   /** Events that wait or run. */
@@ -72,11 +99,13 @@ export class HookQueue {
     return this.#pending.length - this.#head + (this.#running ? 1 : 0)
   }
 
-  deliver(event: HookEvent, onSettled?: () => void): void {
-    if (this.#removed || (this.matches !== undefined && !this.#isMatch(event))) return onSettled?.()
-    if (this.#running) return this.#enqueue({ event, onSettled })
+  deliver(event: HookEvent, waiter?: Waiter): void {
+    if (this.#removed) return waiter?.settled(this, 'removed')
+    const match = this.matches === undefined ? 'yes' : this.#match(event)
+    if (match !== 'yes') return waiter?.settled(this, match === 'failed' ? 'failed' : 'done')
+    if (this.#running) return this.#enqueue({ event, waiter })
     this.#running = true
-    if (!this.#invoke(event, onSettled)) return
+    if (!this.#invoke(event, waiter)) return
     if (this.#pending.length === 0) this.#running = false
     else this.#finish()
   }
@@ -88,15 +117,15 @@ export class HookQueue {
     this.#pending = []
     this.#head = 0
     if (this.#droppedInBurst > 0) this.#reportDropped()
-    for (const { onSettled } of waiting) onSettled?.()
+    for (const { waiter } of waiting) waiter?.settled(this, 'removed')
   }
 
-  #isMatch(event: HookEvent): boolean {
+  #match(event: HookEvent): 'yes' | 'no' | 'failed' {
     try {
-      return this.matches?.(event) ?? true
+      return this.matches?.(event) ? 'yes' : 'no'
     } catch (error) {
       this.#failed(event, error, 0)
-      return false
+      return 'failed'
     }
   }
 
@@ -107,7 +136,7 @@ export class HookQueue {
     if (this.#droppedInBurst++ === 0) this.#burstStartedAt = performance.now()
     this.#reporter.counters.dropped++
     this.#reportLongBurst()
-    oldest?.onSettled?.()
+    oldest?.waiter?.settled(this, 'dropped')
   }
 
   #takeNext(): Delivery | undefined {
@@ -126,7 +155,7 @@ export class HookQueue {
     for (;;) {
       const next = this.#takeNext()
       if (next === undefined) break
-      if (!this.#invoke(next.event, next.onSettled)) return this.#reportLongBurst()
+      if (!this.#invoke(next.event, next.waiter)) return this.#reportLongBurst()
     }
     this.#pending = []
     this.#head = 0
@@ -151,7 +180,7 @@ export class HookQueue {
   }
 
   /** Runs the handler. True when it is done, false when it goes on asynchronously. */
-  #invoke(event: HookEvent, onSettled: (() => void) | undefined): boolean {
+  #invoke(event: HookEvent, waiter: Waiter | undefined): boolean {
     const observed = this.#reporter.observed
     const startedAt = observed ? performance.now() : 0
     if (observed) this.#publish('started', event)
@@ -159,16 +188,18 @@ export class HookQueue {
     let result: unknown
     try {
       result = this.hook.handler(event, context)
-      if (result !== undefined && isThenable(result)) {
-        this.#follow(result, event, context, startedAt, onSettled)
+      if (result !== undefined && result !== DISPATCHED && isThenable(result)) {
+        this.#follow(result, event, context, startedAt, waiter)
         return false
       }
       this.#reporter.counters.delivered++
       if (observed) this.#publish('completed', event, startedAt)
     } catch (error) {
       this.#failed(event, error, startedAt)
+      waiter?.settled(this, 'failed')
+      return true
     }
-    onSettled?.()
+    waiter?.settled(this, 'done')
     return true
   }
 
@@ -177,40 +208,44 @@ export class HookQueue {
     event: HookEvent,
     context: LazyContext,
     startedAt: number,
-    onSettled: (() => void) | undefined,
+    waiter: Waiter | undefined,
   ): void {
     this.#owner.busy(this)
     let settled = false
     let timer: NodeJS.Timeout | undefined
-    const settle = (tell: () => void) => {
+    const settle = (how: Settled, tell: () => void) => {
       if (settled) return
       settled = true
       clearTimeout(timer)
       tell()
-      onSettled?.()
+      waiter?.settled(this, how)
       this.#finish()
     }
     // resolve() takes any thenable apart safely: a `then` or a `constructor` that throws becomes a rejection.
     new Promise((resolve) => resolve(result)).then(
       () =>
-        settle(() => {
+        settle('done', () => {
           this.#reporter.counters.delivered++
           this.#publish('completed', event, startedAt)
         }),
-      (error) => settle(() => this.#failed(event, error, startedAt)),
+      (error) => settle('failed', () => this.#failed(event, error, startedAt)),
     )
-    if (this.timeoutMs > MAX_TIMER_MS) return
-    timer = setTimeout(() => settle(() => this.#timedOut(event, context, startedAt)), this.timeoutMs)
+    const { timeoutMs } = this
+    if (timeoutMs > MAX_TIMER_MS) return
+    timer = setTimeout(
+      () => settle('timed_out', () => this.#timedOut(event, context, startedAt, timeoutMs)),
+      timeoutMs,
+    )
     // Observing keeps no process alive. A tool call that waits for what a handler mocks has a timer of its own.
     timer.unref()
   }
 
-  #timedOut(event: HookEvent, context: LazyContext, startedAt: number): void {
+  #timedOut(event: HookEvent, context: LazyContext, startedAt: number, timeoutMs: number): void {
     const { id, type } = this.hook
-    const { operationId } = event
+    const { operationId } = this.#owner
     this.#publish('timed_out', event, startedAt)
     this.#reporter.failure({ kind: 'timed_out', hookId: id, hookType: type, operationId })
-    context.abort(new DOMException(`Hook "${id}" exceeded ${this.timeoutMs} ms.`, 'TimeoutError'))
+    context.abort(new DOMException(`Hook "${id}" exceeded ${timeoutMs} ms.`, 'TimeoutError'))
   }
 
   #failed(event: HookEvent, error: unknown, startedAt: number): void {
@@ -220,7 +255,7 @@ export class HookQueue {
       kind: 'failed',
       hookId: id,
       hookType: type,
-      operationId: event.operationId,
+      operationId: this.#owner.operationId,
       error,
     })
   }
@@ -236,7 +271,7 @@ export class HookQueue {
       status,
       hookId: this.hook.id,
       hookType: this.hook.type,
-      operationId: event.operationId,
+      operationId: this.#owner.operationId,
       sequence: event.sequence,
       ...(startedAt !== undefined && { durationMs: startedAt === 0 ? 0 : performance.now() - startedAt }),
       ...(error !== undefined && { error }),

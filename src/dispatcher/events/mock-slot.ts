@@ -1,3 +1,4 @@
+import type { RunnableHook } from '../../hooks/agent-hook.ts'
 import type { ToolMock } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { assertKeys } from '../../internal/expect.ts'
@@ -13,16 +14,21 @@ export class MockSlot {
     this.#closed = closed
   }
 
-  readonly mock = (result: ToolMock): void => {
-    if (this.#closed !== undefined) throw new HookspanError('MOCK_TOO_LATE', this.#closed)
-    try {
-      assertToolMock(result)
-    } catch (error) {
-      // Whoever mocks does not want the real tool to run: a malformed mock fails the call instead.
-      this.#take({ error })
-      throw error
+  /** The `event.mock` of one hook. `mocked` is told that it was called, in time or not. */
+  mockOf(hook: RunnableHook, mocked: (hook: RunnableHook) => void): (result: ToolMock) => void {
+    return (result) => {
+      mocked(hook)
+      if (this.#closed !== undefined) throw new HookspanError('MOCK_TOO_LATE', this.#closed)
+      try {
+        if (hook.mocks === false) throw mocksAfterAll(hook)
+        assertToolMock(result)
+      } catch (error) {
+        // Whoever mocks does not want the real tool to run: a malformed mock fails the call instead.
+        this.#take({ error })
+        throw error
+      }
+      this.#take(result)
     }
-    this.#take(result)
   }
 
   #take(mock: ToolMock): void {
@@ -43,10 +49,15 @@ export class MockSlot {
   close(): ToolMock | null {
     this.#onMock = undefined
     this.#closed ??=
-      'event.mock() was called after the call was decided. Call it before the handler returns, ' +
-      'or raise the `timeoutMs` of the hook.'
+      'event.mock() was called after the call was decided. Call it before the handler returns, or mark the hook ' +
+      '`mocks: true` and raise its `timeoutMs`.'
     return this.#mock
   }
+}
+
+function mocksAfterAll({ id }: RunnableHook): HookspanError {
+  const message = `Hook "${id}" has \`mocks: false\` and called event.mock(): the call fails. Mark it \`mocks: true\`.`
+  return new HookspanError('MOCK_INVALID', message)
 }
 
 const MOCK_KEYS: ReadonlySet<string> = new Set(['content', 'success', 'data', 'error', 'delayMs'])
@@ -64,12 +75,14 @@ export function assertToolMock(value: unknown): asserts value is ToolMock {
         `Expected \`delayMs\` to be a number >= 0, got ${describeValue(delayMs)}.`,
       )
     }
-    if (hasError !== (content !== undefined) && (hasError || typeof content === 'string')) {
-      if (success === undefined || typeof success === 'boolean') return
-    }
+    const successOk = success === undefined || typeof success === 'boolean'
+    // With both, it is a tool that reports a failure, and has to say so.
+    if (typeof content === 'string' && successOk && (!hasError || success === false)) return
+    if (hasError && content === undefined && successOk) return
   }
   throw new HookspanError(
     'MOCK_INVALID',
-    `Expected event.mock() to get { content: string, success?: boolean, data? } or { error }, got ${describeValue(value)}.`,
+    'Expected event.mock() to get { content: string, success?: boolean, data? }, { content, error, success: false } ' +
+      `or { error }, got ${describeValue(value)}.`,
   )
 }

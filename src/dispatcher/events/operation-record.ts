@@ -1,4 +1,4 @@
-import { DEFAULT_PRIORITY } from '../../hooks/agent-hook.ts'
+import { DEFAULT_PRIORITY, type RunnableHook } from '../../hooks/agent-hook.ts'
 import {
   type AgentHook,
   type AnyHookType,
@@ -6,22 +6,22 @@ import {
   HOOK_TYPES,
   type HookEvent,
   isHookType,
-  type ToolMock,
 } from '../../hooks/index.ts'
-import { MAX_TIMER_MS } from '../../internal/async.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import { HookQueue, type QueueOwner } from './hook-queue.ts'
-import { MockSlot } from './mock-slot.ts'
+import { type MockDecision, MockWait } from './mock-wait.ts'
 import type { Reporter } from './report.ts'
-import { type Detach, detachOf, stampEvent } from './stamp.ts'
+import { detach, detachSymbols, holdsObjects, stampEvent, symbolsOf } from './stamp.ts'
 
 /** What a record needs of its dispatcher. */
 export interface RecordHost {
   readonly reporter: Reporter
   readonly mockTimeoutMs: number
   readonly plugins: PluginSet
+  /** Hooks that have called `event.mock()`. */
+  readonly mockers: WeakSet<RunnableHook>
   nextOrder(): number
   /** A handler of the record goes on asynchronously. */
   busy(record: OperationRecord): void
@@ -29,10 +29,9 @@ export interface RecordHost {
   settled(record: OperationRecord): void
 }
 
-/** Who hears the events of one type, in order, and what of each event must be copied for them. */
+/** Who hears the events of one type, in order. */
 interface Audience {
   readonly queues: readonly HookQueue[]
-  readonly detach: Detach | undefined
 }
 
 /**
@@ -70,6 +69,8 @@ export class OperationRecord implements QueueOwner {
   readonly #own = new Map<string, HookQueue>()
   readonly #global = new Map<AgentHook, HookQueue>()
   readonly #busy = new Set<HookQueue>()
+  /** Tool calls that wait for handlers. */
+  readonly #waits = new Set<MockWait>()
   #audiences = noAudiences()
   /** Events dispatched by a handler while an event is on its way to several hooks: told after that one, in order. */
   #deferred: (() => void)[] | undefined
@@ -142,7 +143,7 @@ export class OperationRecord implements QueueOwner {
   /** Counts an event. Gives its place in the operation's sequence. */
   count(type: AnyHookType): number {
     this.active = true
-    if (type === 'onComplete') this.completed = true
+    if (type === 'onComplete') this.#completed()
     return this.sequence++
   }
 
@@ -154,36 +155,47 @@ export class OperationRecord implements QueueOwner {
     if (audience.queues.length === 0 && !this.#instrumented) return
     const event = this.#stamp(type, init, sequence)
     if (event === undefined) return
-    if (type === 'beforeToolCall') withMock(event, new MockSlot(NO_CONSUMER))
-    this.#deliver(audience, event, undefined)
+    if (type !== 'beforeToolCall') this.#deliver(audience, event, undefined)
+    else this.#deliver(audience, event, new MockWait(audience.queues, NO_CONSUMER))
   }
 
-  /** The handlers of `beforeToolCall`, once each, and the mock that one of them may have set. */
-  decideMock(init: object, closed?: string): Promise<ToolMock | null> | ToolMock | null {
+  /** The handlers of `beforeToolCall`, once each, and what those of them decide that mock. */
+  decideMock(
+    init: object,
+    { closed, signal }: { closed?: string | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<MockDecision> | MockDecision {
     const audience = this.#audiences.beforeToolCall ?? this.#audienceOf('beforeToolCall')
     if (audience === undefined) return null
     const sequence = this.count('beforeToolCall')
     if (audience.queues.length === 0 && !this.#instrumented) return null
     const event = this.#stamp('beforeToolCall', init, sequence)
     if (event === undefined) return null
-    const slot = new MockSlot(closed)
-    withMock(event, slot)
-    let waiting = audience.queues.length
-    let wake: (() => void) | undefined
-    this.#deliver(audience, event, () => {
-      if (--waiting === 0) wake?.()
-    })
-    if (waiting === 0 || slot.current !== null || closed !== undefined) return slot.close()
-    return new Promise<ToolMock | null>((resolve) => {
-      wake = () => {
-        clearTimeout(timer)
-        resolve(slot.close())
-      }
-      slot.onMock(wake)
-      // From the call on, and not from when its turn comes: parallel calls do not add up what a handler hangs.
-      const limitMs = Math.max(...audience.queues.map(({ timeoutMs }) => timeoutMs))
-      const timer = limitMs > MAX_TIMER_MS ? undefined : setTimeout(wake, limitMs)
-    })
+    const wait = new MockWait(audience.queues, closed)
+    this.#deliver(audience, event, wait)
+    const decision = wait.decision()
+    return decision instanceof Promise ? this.#waited(wait, decision, signal) : decision
+  }
+
+  /** No longer than the run goes on. */
+  async #waited(
+    wait: MockWait,
+    decision: Promise<MockDecision>,
+    signal: AbortSignal | undefined,
+  ): Promise<MockDecision> {
+    this.#waits.add(wait)
+    signal?.addEventListener('abort', wait.finish)
+    if (signal?.aborted) wait.finish()
+    try {
+      return await decision
+    } finally {
+      signal?.removeEventListener('abort', wait.finish)
+      this.#waits.delete(wait)
+    }
+  }
+
+  #completed(): void {
+    this.completed = true
+    for (const wait of this.#waits) wait.finish()
   }
 
   /** The event, or undefined when what the runtime handed over cannot be read. */
@@ -207,19 +219,22 @@ export class OperationRecord implements QueueOwner {
     return !this.managed && this.#host.plugins.instruments.length > 0
   }
 
-  #deliver(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
+  #deliver(audience: Audience, event: HookEvent, wait: MockWait | undefined): void {
     if (this.#delivering) {
       this.#deferred ??= []
-      this.#deferred.push(() => this.#deliverNow(audience, event, onSettled))
+      this.#deferred.push(() => this.#deliverNow(audience, event, wait))
       return
     }
-    if (audience.queues.length === 1 && !this.#instrumented) {
-      audience.detach?.(event)
-      audience.queues[0]?.deliver(event, onSettled)
+    const { queues } = audience
+    if (queues.length === 1 && !this.#instrumented) {
+      detach(event)
+      if (!this.managed) detachSymbols(event, symbolsOf(event))
+      if (wait !== undefined) this.#letMock(queues[0] as HookQueue, event, wait)
+      queues[0]?.deliver(event, wait)
       return
     }
     this.#delivering = true
-    this.#deliverNow(audience, event, onSettled)
+    this.#deliverNow(audience, event, wait)
     if (this.#deferred !== undefined) this.#deliverDeferred(this.#deferred)
     this.#delivering = false
   }
@@ -230,17 +245,33 @@ export class OperationRecord implements QueueOwner {
   }
 
   /** The last hook gets the event itself, the others copies made before any of them ran. */
-  #deliverNow(audience: Audience, event: HookEvent, onSettled: (() => void) | undefined): void {
-    const { queues, detach } = audience
+  #deliverNow({ queues }: Audience, event: HookEvent, wait: MockWait | undefined): void {
+    const holds = holdsObjects(event)
+    const symbols = this.managed ? [] : symbolsOf(event)
     const told = this.#instrumented && this.#tellInstruments(event)
     const last = queues.length - 1
     const copies: HookEvent[] = []
     for (let i = 0; i <= last; i++) {
       const copy = i === last && !told ? event : { ...event }
-      detach?.(copy)
+      if (holds) detach(copy)
+      if (symbols.length > 0) detachSymbols(copy, symbols)
+      if (wait !== undefined) this.#letMock(queues[i] as HookQueue, copy, wait)
       copies.push(copy)
     }
-    for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, onSettled)
+    for (let i = 0; i <= last; i++) queues[i]?.deliver(copies[i] as HookEvent, wait)
+  }
+
+  #letMock({ hook }: HookQueue, event: HookEvent, { slot }: MockWait): void {
+    const loose = event as { mock?: ReturnType<MockWait['slot']['mockOf']> }
+    loose.mock = slot.mockOf(hook, this.#mocked)
+  }
+
+  readonly #mocked = (hook: RunnableHook): void => {
+    this.#host.mockers.add(hook)
+  }
+
+  hasMocked(hook: RunnableHook): boolean {
+    return this.#host.mockers.has(hook)
   }
 
   /** Whether there was an instrument, which may keep the event. */
@@ -279,7 +310,7 @@ export class OperationRecord implements QueueOwner {
       list.push(queue)
     }
     list.sort((a, b) => priorityOf(a) - priorityOf(b) || a.order - b.order)
-    const audience = { queues: list, detach: detachOf(type) }
+    const audience = { queues: list }
     this.#audiences[type] = audience
     return audience
   }
@@ -308,9 +339,4 @@ export class OperationRecord implements QueueOwner {
 
 function priorityOf(queue: HookQueue): number {
   return queue.hook.priority ?? DEFAULT_PRIORITY
-}
-
-function withMock(event: HookEvent, slot: MockSlot): void {
-  const loose = event as { mock?: MockSlot['mock'] }
-  loose.mock = slot.mock
 }

@@ -1,95 +1,39 @@
 import { type AnyHookType, EVENT_SCHEMA_VERSION, HOOK_GROUPS, type HookEvent } from '../../hooks/index.ts'
-import { snapshot } from '../../internal/snapshot.ts'
+import { detached } from '../../internal/detached.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 
 type Loose = Record<string, unknown>
 
-/** Replaces what belongs to the runtime by copies, in place. */
-export type Detach = (event: HookEvent) => void
+/** Whether the event has anything in it that somebody could change. */
+export function holdsObjects(event: HookEvent): boolean {
+  const loose = event as unknown as Loose
+  for (const key in loose) {
+    const value = loose[key]
+    if (typeof value === 'object' && value !== null) return true
+  }
+  return false
+}
 
 /**
- * The fields whose values are the runtime's own objects, by hook type: handlers get copies of these. Functions that
- * name their field, because fields that are looked up by a variable cost as much as copying what is in them.
+ * Replaces what belongs to the runtime by copies, in place: whatever the field is called, because a runtime may hand
+ * over more than we have words for. One loop that reads and writes is what makes it as fast as naming the fields.
  */
-const DETACH: Partial<Record<AnyHookType, Detach>> = {
-  afterStep: detaching((event) => {
-    detachGates(event)
-    if (isObject(event.toolCalls)) event.toolCalls = snapshot(event.toolCalls)
-    detachUsage(event)
-  }),
-  onComplete: detaching((event) => {
-    detachGates(event)
-    if (isObject(event.totals)) event.totals = snapshot(event.totals)
-  }),
-  beforeToolCall: detaching(detachArgs),
-  afterToolCall: detaching((event) => {
-    detachGates(event)
-    detachArgs(event)
-    if (isObject(event.result)) event.result = snapshot(event.result)
-  }),
-  onToolCallError: detaching((event) => {
-    detachGates(event)
-    detachArgs(event)
-  }),
-  beforeHumanIntervention: detaching((event) => {
-    if (isObject(event.pendingTools)) event.pendingTools = snapshot(event.pendingTools)
-  }),
-  afterHumanIntervention: detaching(detachToolCallIds),
-  onStopByHumanIntervention: detaching(detachToolCallIds),
-  afterCompact: detaching(detachGates),
-  onCompactError: detaching(detachGates),
-  afterCallAgent: detaching((event) => {
-    detachGates(event)
-    detachUsage(event)
-  }),
-  onCallAgentError: detaching(detachGates),
-  onStart: detaching((event) => {
-    if (isObject(event.input)) event.input = snapshot(event.input)
-    if (isObject(event.attributes)) event.attributes = snapshot(event.attributes)
-  }),
-  beforeLlmCall: detaching(detachRequest),
-  afterLlmCall: detaching(detachReply),
-  onLlmCallError: detaching(detachReply),
+export function detach(event: HookEvent): void {
+  const loose = event as unknown as Loose
+  for (const key in loose) {
+    const value = loose[key]
+    if (typeof value === 'object' && value !== null) loose[key] = detached(value)
+  }
 }
 
-function detaching(detach: (event: Loose) => void): Detach {
-  return detach as unknown as Detach
+/** Keys that the loop does not see. Asked once for an event, and only of a runtime's own: it takes as long as all of it. */
+export function symbolsOf(event: HookEvent): readonly symbol[] {
+  return Object.getOwnPropertySymbols(event)
 }
 
-function detachArgs(event: Loose): void {
-  if (isObject(event.args)) event.args = snapshot(event.args)
-}
-
-function detachToolCallIds(event: Loose): void {
-  if (isObject(event.toolCallIds)) event.toolCallIds = snapshot(event.toolCallIds)
-}
-
-function detachGates(event: Loose): void {
-  if (isObject(event.gates)) event.gates = snapshot(event.gates)
-}
-
-function detachUsage(event: Loose): void {
-  if (isObject(event.usage)) event.usage = snapshot(event.usage)
-}
-
-function detachReply(event: Loose): void {
-  detachGates(event)
-  detachRequest(event)
-  if (isObject(event.response)) event.response = snapshot(event.response)
-  detachUsage(event)
-}
-
-function detachRequest(event: Loose): void {
-  if (isObject(event.request)) event.request = snapshot(event.request)
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
-
-/** How events of a type are detached; undefined where they hold nothing of the runtime's. */
-export function detachOf(type: AnyHookType): Detach | undefined {
-  return DETACH[type]
+export function detachSymbols(event: HookEvent, symbols: readonly symbol[]): void {
+  const loose = event as unknown as Record<symbol, unknown>
+  for (const symbol of symbols) loose[symbol] = detached(loose[symbol])
 }
 
 /**

@@ -13,6 +13,8 @@ export interface HumanInterventionInit {
   requestId?: string
   /** Epoch milliseconds. */
   expiresAt?: number
+  /** Epoch milliseconds: the question was asked in the process that parked the run, which has told that it was. */
+  askedAt?: number
 }
 
 export const HUMAN_KEYS = keysOf<HumanInterventionInit>({
@@ -20,6 +22,7 @@ export const HUMAN_KEYS = keysOf<HumanInterventionInit>({
   instructions: true,
   requestId: true,
   expiresAt: true,
+  askedAt: true,
 })
 
 /** What came of it. */

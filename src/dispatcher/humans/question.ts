@@ -1,7 +1,7 @@
 import type { ApprovalOptions, ApprovalRequest, Gate, GatePoint } from '../../gates/index.ts'
 import { digestOf } from '../../internal/json.ts'
+import { jsonCopy } from '../../internal/json-copy.ts'
 import { sha256 } from '../../internal/sha256.ts'
-import { snapshot } from '../../internal/snapshot.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 
@@ -28,7 +28,7 @@ export function requestFor(core: OperationCore, question: Question): ApprovalReq
   const { point, approval, gate, apiName, model, stepIndex } = question
   const callKey = question.callKey ?? `${point}-${stepIndex ?? 'run'}-${core.nextQuestion()}`
   const requestedAt = core.record.clock()
-  const args = snapshot(question.payload)
+  const args = jsonCopy(question.payload)
   return {
     id: requestIdOf(core, callKey, question),
     operationId,

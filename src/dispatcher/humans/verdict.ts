@@ -2,7 +2,7 @@ import type { AskResult } from '../../gates/chain.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
 import type { HumanAction } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { snapshot } from '../../internal/snapshot.ts'
+import { jsonCopy } from '../../internal/json-copy.ts'
 
 /** What came of a question: what is enforced, and what is told of it. */
 export interface Verdict {
@@ -70,7 +70,7 @@ export function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest, appr
   if (decision === 'edit') {
     if (args === undefined) throw new Error('an "edit" answer needs `args`')
     return {
-      result: { kind: 'approve', args: snapshot(args), edited: true, ...claimed },
+      result: { kind: 'approve', args: jsonCopy(args), edited: true, ...claimed },
       action: 'edit',
       ...by,
     }

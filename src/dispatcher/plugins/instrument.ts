@@ -194,6 +194,7 @@ export interface AgentEnd {
   readonly content?: string
   readonly usage?: TokenUsage
   readonly waitingFor?: string
+  /** What the child failed with. One that was stopped, or came to a limit, has not failed. */
   readonly error?: unknown
 }
 

@@ -26,6 +26,7 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
   readonly #startedAt = performance.now()
   readonly #key: string | undefined
   #gates: GateRecord[] | undefined
+  deciding: OpenActivity['deciding']
 
   constructor(core: OperationCore, site: S, activity: Activity, timestamp = core.timestamp) {
     this.core = core
@@ -47,7 +48,9 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
 
   /** False when it has ended already, with its operation or before. Who gets true has to {@link close} it. */
   protected claim(): boolean {
-    return this.core.untrack(this)
+    if (!this.core.untrack(this)) return false
+    this.deciding?.abandon(new DOMException('The call was ended before.', 'AbortError'))
+    return true
   }
 
   protected close(end: E): void {

@@ -49,6 +49,8 @@ export interface CallSite {
 /** What is open of an operation, and ends with it at the latest. */
 export interface OpenActivity {
   cut(reason: CompletionReason): void
+  /** What decides on it elsewhere ends before it does. */
+  deciding?: { abandon(error: unknown): void } | undefined
   /** A step, a tool call as it is saved while it is open. */
   readonly savedStep?: SavedStep
   readonly savedCall?: WaitingCall | undefined

@@ -1,3 +1,4 @@
+import { defined } from '../../internal/objects.ts'
 import { withdrawParked } from '../humans/claim-execution.ts'
 import type { OperationCore } from './operation-core.ts'
 import type { ParkedOperation } from './parked.ts'
@@ -18,28 +19,25 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
   return {
     version: 1,
     ...core.info,
-    ...(traceparent !== undefined && { traceparent }),
-    ...(parentTraceparent !== undefined && { parentTraceparent }),
+    ...defined({ traceparent, parentTraceparent, openStep, stop: core.stop }),
     startedAt: core.startedAtMs,
     sequence: core.record.sequence,
     stepIndex: core.nextStepIndex,
     waitingFor,
     parkedAt: core.record.clock(),
-    totals: {
+    totals: defined({
       steps,
       llmCalls,
       toolCalls,
       inputTokens: usage.inputTokens,
       outputTokens: usage.outputTokens,
-      ...(costUsd !== undefined && { costUsd }),
-    },
+      costUsd,
+    }),
     runKey: core.runKey,
     callCount: core.callCount,
-    ...(openStep !== undefined && { openStep }),
     waiting: core.unfinishedCalls,
     questions: core.questions.ids,
     ...(core.phase.unadmitted && { unadmitted: input === undefined ? {} : { input } }),
-    ...(core.stop !== undefined && { stop: core.stop }),
     tree: { sums: core.tree.totals, state: core.tree.savedState() },
   }
 }

@@ -33,7 +33,7 @@ export function reportUnmatched(
   }
 }
 
-function fits(pattern: string | RegExp, { name, identifier = 'local' }: RunTool): boolean {
+export function fits(pattern: string | RegExp, { name, identifier = 'local' }: RunTool): boolean {
   const whole = `${identifier}/${name}`
   if (typeof pattern === 'string') return matchesGlob(pattern, name) || matchesGlob(pattern, whole)
   return name.search(pattern) >= 0 || whole.search(pattern) >= 0

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { refusing } from '../../internal/expect.ts'
 import { canonicalJson, digestOf } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
+import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 
 export const RECORDING_FORMAT = 'hookspan-recording'
@@ -84,7 +84,7 @@ function sorted(value: unknown): unknown {
 export function readRecording(path: string): ToolRecording {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readRegularFile(path).toString()
   } catch (error) {
     throw invalid(
       `"${path}" cannot be read (${errorMessage(error)}). Record it first, with mode "record" or "auto"`,

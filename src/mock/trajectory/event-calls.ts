@@ -1,4 +1,5 @@
 import type { HookEvent } from '../../hooks/index.ts'
+import { defined } from '../../internal/objects.ts'
 import type { TrajectoryCall } from './types.ts'
 
 type Ended = HookEvent<'afterToolCall'> | HookEvent<'onToolCallError'>
@@ -35,13 +36,7 @@ function keyOf({ operationId, callKey, toolCallId }: HookEvent<'beforeToolCall'>
 function toCall(start: HookEvent<'beforeToolCall'> | undefined, end: Ended | undefined): TrajectoryCall {
   const event = (end ?? start) as Ended | HookEvent<'beforeToolCall'>
   const { apiName, args, identifier, toolCallId, agentName } = event
-  const call = {
-    name: apiName,
-    args,
-    identifier,
-    toolCallId,
-    ...(agentName !== undefined && { agent: agentName }),
-  }
+  const call = { name: apiName, args, identifier, toolCallId, ...defined({ agent: agentName }) }
   if (end === undefined) return { ...call, outcome: 'unknown' }
   const mockSource = end.mocked ? { mockSource: end.mockSource ?? 'mock' } : {}
   if (end.hookType === 'onToolCallError')
@@ -50,8 +45,6 @@ function toCall(start: HookEvent<'beforeToolCall'> | undefined, end: Ended | und
     ...call,
     ...mockSource,
     outcome: end.outcome ?? (end.mocked ? 'mocked' : 'completed'),
-    ...(end.result !== undefined && { result: end.result }),
-    ...(end.code !== undefined && { code: end.code }),
-    ...(end.reason !== undefined && { reason: end.reason }),
+    ...defined({ result: end.result, code: end.code, reason: end.reason }),
   }
 }

@@ -1,13 +1,13 @@
-import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { lilconfig } from 'lilconfig'
 import type { Plugin } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
-import { defined } from '../../internal/objects.ts'
+import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { buildLayer } from './build.ts'
+import { CONFIG_NAMES } from './names.ts'
 import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
@@ -45,7 +45,6 @@ export interface LoadedConfig {
   readonly plugin: Plugin
 }
 
-const NAMES = ['ts', 'mts', 'js', 'mjs', 'json', 'yaml', 'yml', 'toml'].map((ext) => `hookspan.config.${ext}`)
 const MAX_FILE_BYTES = 1_048_576
 const MODULES = ['.ts', '.mts', '.js', '.mjs']
 
@@ -65,9 +64,9 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
     assertFields<GateType>(type, GATE_TYPE, `gate type "${name}"`)
   }
   const sources: [LayerName, ConfigSource][] = []
-  const user = options.userFile === false ? undefined : await read(await userFile(options, env))
+  const user = options.userFile === false ? undefined : await read(userFile(options, env))
   if (user !== undefined) sources.push(['user', user])
-  const project = await read(await projectFile(options))
+  const project = await read(projectFile(options))
   if (project !== undefined && project.file !== user?.file) sources.push(['project', project])
   if (options.run !== undefined) {
     const file = join(options.cwd ?? process.cwd(), '(run)')
@@ -114,58 +113,47 @@ function off(entry: LoadedEntry, disable: readonly string[]): LoadedEntry {
   return disable.includes(entry.id) ? { ...entry, active: false } : entry
 }
 
-async function userFile(
+function userFile(
   { userFile: given }: LoadConfigOptions,
   env: NonNullable<LoadConfigOptions['env']>,
-): Promise<string | undefined> {
+): string | undefined {
   if (typeof given === 'string') return existing(given)
   const folder =
     env.HOOKSPAN_CONFIG_HOME ?? join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'hookspan')
   return find(folder, folder)
 }
 
-function projectFile({ file, cwd = process.cwd() }: LoadConfigOptions): Promise<string | undefined> {
-  return file === undefined ? find(cwd) : Promise.resolve(existing(resolve(cwd, file)))
+function projectFile({ file, cwd = process.cwd() }: LoadConfigOptions): string | undefined {
+  return file === undefined ? find(cwd) : existing(resolve(cwd, file))
 }
 
 function existing(file: string): string {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return resolve(file)
+  // What is there and is no file is told as such where it is looked at.
+  if (isThere(file)) return resolve(file)
   throw new HookspanError('INVALID_CONFIG', `There is no config file ${file}.`)
 }
 
-async function find(from: string, stopDir?: string): Promise<string | undefined> {
-  if (!statSync(from, { throwIfNoEntry: false })?.isDirectory()) return undefined
-  // Only the place is asked for here: what is read is checked first.
-  const loaders = Object.fromEntries(NAMES.map((name) => [extname(name), (path: string) => ({ path })]))
-  const finder = lilconfig('hookspan', {
-    searchPlaces: NAMES,
-    loaders,
-    cache: false,
-    ignoreEmptySearchPlaces: false,
-    ...defined({ stopDir }),
-  })
-  let found: string | undefined
-  try {
-    found = (await finder.search(from))?.filepath
-  } catch (error) {
-    const folder = folderInPlace(resolve(from))
-    throw folder === undefined ? error : configError(folder, undefined, 'it is no file.')
-  }
-  if (found !== undefined) assertAlone(found)
-  return found
+/** A link that leads to nothing is there, too: what it should hold is not to be left out. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-/** A folder of the name, which the search opens like a file; what it throws then does not say where. */
-function folderInPlace(from: string): string | undefined {
-  const found = NAMES.map((name) => join(from, name)).find((path) =>
-    statSync(path, { throwIfNoEntry: false })?.isDirectory(),
-  )
-  return found ?? (dirname(from) === from ? undefined : folderInPlace(dirname(from)))
+/** The file of the folder, or of the nearest one above it that has one; up to the user's home. */
+function find(from: string, stopDir = homedir()): string | undefined {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const name = CONFIG_NAMES.find((one) => isThere(join(folder, one)))
+    if (name !== undefined) {
+      const found = join(folder, name)
+      assertAlone(found)
+      return found
+    }
+    if (folder === resolve(stopDir) || folder === dirname(folder)) return undefined
+  }
 }
 
 /** Of several in one folder one would be read, and the guards of the others left out. */
 function assertAlone(file: string): void {
-  const others = NAMES.filter((name) => existsSync(join(dirname(file), name)))
+  const others = CONFIG_NAMES.filter((name) => isThere(join(dirname(file), name)))
   if (others.length < 2) return
   throw configError(
     file,
@@ -177,7 +165,7 @@ function assertAlone(file: string): void {
 async function read(file: string | undefined): Promise<ConfigSource | undefined> {
   if (file === undefined) return undefined
   assertTrusted(file)
-  const text = readFileSync(file, 'utf8')
+  const text = readRegularFile(file).toString()
   if (!MODULES.includes(extname(file))) return parseConfig(file, text)
   try {
     // A new address each time, or a changed file would not be seen again.
@@ -192,7 +180,8 @@ async function read(file: string | undefined): Promise<ConfigSource | undefined>
 
 /** Who can change the file decides what is allowed: nobody else may, and it is where it seems to be. */
 function assertTrusted(file: string): void {
-  const place = statSync(file)
+  const place = statSync(file, { throwIfNoEntry: false })
+  if (place === undefined) throw configError(file, undefined, 'it is a link that leads to nothing.')
   const { size, mode } = place
   if (!place.isFile()) throw configError(file, undefined, 'it is no file.')
   if (size > MAX_FILE_BYTES)

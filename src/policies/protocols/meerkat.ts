@@ -39,7 +39,9 @@ export const meerkat: Dialect = {
 function deciding(given: unknown): Decision {
   const known = ['decision', 'hook_id', 'reason_code', 'message', 'payload']
   const { decision, reason_code: code, message } = fields(given, known, '`decision`')
-  if (decision === 'allow') return { decision: 'proceed' }
+  if (decision === 'allow') {
+    return { decision: 'proceed', ...(typeof message === 'string' && { reason: message }) }
+  }
   if (decision !== 'deny') {
     throw new Error(`expected \`decision.decision\` to be allow or deny, got ${describeValue(decision)}`)
   }

@@ -17,15 +17,16 @@ export const pulsebot: Dialect = {
   }),
   decision(answer) {
     const { verdict, reasoning, modified_arguments: args } = isRecord(answer) ? answer : {}
-    if (verdict === 'approve') return { decision: 'proceed' }
+    const why = typeof reasoning === 'string' ? { reason: reasoning } : {}
+    if (verdict === 'approve') return { decision: 'proceed', ...why }
     if (verdict === 'modify') {
       if (!isRecord(args)) throw new Error(`expected \`modified_arguments\`, got ${describeValue(args)}`)
-      return { decision: 'mutate', payload: args }
+      return { decision: 'mutate', payload: args, ...why }
     }
     if (verdict !== 'deny') {
       throw new Error(`expected \`verdict\` to be approve, deny or modify, got ${describeValue(verdict)}`)
     }
-    return { decision: 'deny', ...(typeof reasoning === 'string' && { reason: reasoning }) }
+    return { decision: 'deny', ...why }
   },
 }
 

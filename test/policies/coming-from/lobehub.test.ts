@@ -148,6 +148,27 @@ it('ends each call in afterToolCall or onToolCallError, never in both', async ()
   expect(seen).toEqual(['afterToolCall works', 'onToolCallError throws', 'afterToolCall refused'])
 })
 
+it('takes its failing mock', async () => {
+  const handler = (event: HookEvent<'beforeToolCall'>) =>
+    event.mock({ content: 'sold out', error: { type: 'SoldOut' }, success: false })
+  const seen: unknown[] = []
+  const outcome = await new HookDispatcher()
+    .startOperation({
+      hooks: [
+        { id: 'm', type: 'beforeToolCall', handler },
+        {
+          id: 'a',
+          type: 'afterToolCall',
+          handler: ({ content, success, mocked }) => void seen.push(content, success, mocked),
+        },
+      ],
+    })
+    .toolCall({ apiName: 't', args: {} }, () => 'real')
+  expect(outcome.toToolMessage().content).toBe('sold out')
+  expect(outcome).toMatchObject({ state: 'mocked', result: { success: false, error: { type: 'SoldOut' } } })
+  expect(seen).toEqual(['sold out', false, true])
+})
+
 it('mocks a failure', async () => {
   const hook = (mock: ToolMock) => ({
     id: 'm',
@@ -163,7 +184,23 @@ it('mocks a failure', async () => {
   expect((await call({ content: 'sold out', success: false })).toToolMessage().content).toBe('sold out')
 })
 
-it('waits for a slow mock as long as its hook says, then runs the tool', async () => {
+it('waits for a slow mock as long as its hook says, and refuses the call when it is late', async () => {
+  const hooks = [
+    {
+      id: 'm',
+      type: 'beforeToolCall' as const,
+      mocks: true,
+      timeoutMs: 20,
+      handler: () => new Promise<void>(() => {}),
+    },
+  ]
+  const outcome = await new HookDispatcher({ onHookError: () => {} })
+    .startOperation({ hooks })
+    .toolCall({ apiName: 't', args: {} }, () => 'real')
+  expect(outcome).toMatchObject({ state: 'denied', code: 'mock_timeout' })
+})
+
+it('waits for a hook that does not say that it mocks, then runs the tool', async () => {
   const late = Promise.withResolvers<unknown>()
   const answer = Promise.withResolvers<void>()
   const handler = async (event: HookEvent<'beforeToolCall'>) => {
@@ -199,13 +236,14 @@ it('tells of a sub-agent in afterCallAgent when it has finished', async () => {
   expect(seen).toEqual(['researcher found'])
 })
 
-it('dispatches without a promise, and without a throw for a handler', () => {
+it('dispatches without a throw for a handler, and takes a catch', async () => {
   const dispatcher = new HookDispatcher({ onHookError: () => {} })
   const handler = () => {
     throw new Error('of the handler')
   }
   dispatcher.register('op', [{ id: 'h', type: 'beforeStep', handler }])
-  expect(dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })).toBeUndefined()
+  const dispatched = dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })
+  await dispatched.catch(() => expect.unreachable())
 })
 
 it('matches by globs, and by regular expressions that are written as such', async () => {

@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module'
+import type { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+
+/**
+ * A lock between processes, threads and containers: an empty SQLite file that is held in a transaction. The system lets
+ * go of it however its holder dies.
+ */
+export class FileLock {
+  readonly #db: DatabaseSync
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  /** Undefined while somebody has it. @throws what the system says, also where there is no such file. */
+  static take(path: string): FileLock | undefined {
+    // Loaded late: most programs need no SQLite.
+    const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
+    const url = pathToFileURL(path)
+    url.searchParams.set('mode', 'rw')
+    const db = new sqlite.DatabaseSync(url, { timeout: 0 })
+    try {
+      // No journal: it would be a second file, and nothing is written.
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+      return new FileLock(db)
+    } catch (error) {
+      db.close()
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  }
+
+  release(): void {
+    if (this.#db.isOpen) this.#db.close()
+  }
+}
+
+const SQLITE_BUSY = 5
+
+function isBusy(error: unknown): boolean {
+  return ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY
+}
