@@ -14,6 +14,7 @@ export {
   OpenToolCall,
   type StepInit,
   type ToolCallDecision,
+  type ToolOutOfReach,
 } from '../dispatcher/index.ts'
 export {
   type AdapterCapabilities,
@@ -22,3 +23,4 @@ export {
   CAPABILITIES,
   type Capability,
 } from '../dispatcher/run/capabilities.ts'
+export { type WrappedTool, type WrappedTools, type WrapToolsOptions, wrapTools } from './wrap-tools.ts'

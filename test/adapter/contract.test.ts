@@ -2,7 +2,13 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { adapterContract, type ContractSubject } from 'hookspan/adapter/contract'
 import { describe, it } from 'vitest'
+import { aiSdkSubject } from './subjects/ai-sdk.ts'
+import { anthropicSubject } from './subjects/anthropic.ts'
 import { execAgentSubject } from './subjects/exec-agent.ts'
+import { googleGenAISubject } from './subjects/google-genai.ts'
+import { langchainSubject } from './subjects/langchain.ts'
+import { mcpSubject } from './subjects/mcp.ts'
+import { openaiAgentsSubject } from './subjects/openai-agents.ts'
 import { ownLoopSubject } from './subjects/own-loop.ts'
 
 const RESUME = fileURLToPath(new URL('processes/resume.ts', import.meta.url))
@@ -18,14 +24,21 @@ function elsewhere(name: string): (saved: string) => Promise<string> {
     })
 }
 
-describe.each<ContractSubject>([execAgentSubject, ownLoopSubject])(
-  'the contract holds for $name',
-  (subject) => {
-    for (const { name, run } of adapterContract({ ...subject, elsewhere: elsewhere(subject.name) })) {
-      it(name, run)
-    }
-  },
-)
+describe.each<ContractSubject>([
+  execAgentSubject,
+  ownLoopSubject,
+  aiSdkSubject,
+  langchainSubject,
+  anthropicSubject,
+  openaiAgentsSubject,
+  googleGenAISubject,
+  mcpSubject('1'),
+  mcpSubject('2'),
+])('the contract holds for $name', (subject) => {
+  for (const { name, run } of adapterContract({ ...subject, elsewhere: elsewhere(subject.name) })) {
+    it(name, run)
+  }
+})
 
 describe('an adapter that says it can do nothing', () => {
   const none = Object.fromEntries(Object.keys(ownLoopSubject.capabilities).map((name) => [name, false]))

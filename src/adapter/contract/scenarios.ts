@@ -231,6 +231,11 @@ export const SCENARIOS: readonly Scenario[] = [
     async (subject) => {
       const both = { toolCalls: [look('same', 'a'), look('same', 'b')] }
       const ran = await run(subject, { replies: [both, { content: 'done' }] })
+      if (subject.refusesSameIds) {
+        strictEqual(ran.outcome.status, 'error')
+        ok(ran.record.whole, `${subject.name}: something was left open`)
+        return
+      }
       const tree = turns('tool look [completed]', 'tool look [completed]')
       expectRun(subject, ran, { tree, told: [/found a/, /found b/] })
       deepStrictEqual([...ran.bodies].sort(), ['a', 'b'])
@@ -350,6 +355,7 @@ const SUBJECT: Fields<ContractSubject> = {
   capabilities: required(a.object),
   run: required(a.function),
   readsItself: a.boolean,
+  refusesSameIds: a.boolean,
   elsewhere: a.function,
 }
 

@@ -58,6 +58,8 @@ export interface ContractSubject {
   run(run: ContractRun): Promise<ContractOutcome>
   /** True when the SDK reads its streams itself, so that nobody can abandon one. */
   readonly readsItself?: boolean
+  /** True when the SDK itself refuses a reply in which two calls share an id. */
+  readonly refusesSameIds?: boolean
   /**
    * Calls {@link resumeElsewhere} with the same subject in another process, hands it `saved`, and gives what it gives.
    * Absent: the run goes on in this process, with nothing but the JSON.

@@ -1,11 +1,12 @@
-import { type ApiPromise, warnOnce } from './client.ts'
+import { asObject } from '../../wire/reading.ts'
+import { type ApiPromise, type ResponseProps, warnOnce } from './client.ts'
 import type { ObservedCall } from './observed-call.ts'
 
 /**
  * Lets a call see what its caller does with the client's promise: the same object, which can do all that it could.
  * What the client's helpers derive from it is watched, too.
  */
-export function watchPromise(promise: ApiPromise, call: ObservedCall): ApiPromise {
+export function watchPromise(promise: ApiPromise, call: ObservedCall, client: object): ApiPromise {
   const { parseResponse } = promise
   if (typeof parseResponse !== 'function') {
     warnOnce('hookspan: this client reads its replies in a way that hookspan does not know. Update hookspan.')
@@ -21,7 +22,39 @@ export function watchPromise(promise: ApiPromise, call: ObservedCall): ApiPromis
     }
   }
   watchSurface(promise, call)
+  if (typeof promise._responseProps === 'function') watchProps(promise, client)
   return promise
+}
+
+/**
+ * A helper that makes one promise of another takes the response without reading it. Of a stream it gets one that is
+ * watched, as the client reads it.
+ */
+function watchProps(promise: ApiPromise, client: object): void {
+  const { _responseProps } = Object.getPrototypeOf(promise) as ApiPromise
+  promise._responseProps = async () => {
+    const props = (await _responseProps?.call(promise)) as ResponseProps
+    if (props.options.stream !== true) return props
+    const read = (await promise.parseResponse(client, props)) as AsyncIterable<unknown>
+    const { status, headers } = props.response
+    return { ...props, response: new Response(sentAgain(read), { status, headers }) }
+  }
+}
+
+function sentAgain(events: AsyncIterable<unknown>): ReadableStream<Uint8Array> {
+  const iterator = events[Symbol.asyncIterator]()
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done) return controller.close()
+      const type = asObject(value)?.type
+      controller.enqueue(encoder.encode(`event: ${type}\ndata: ${JSON.stringify(value)}\n\n`))
+    },
+    async cancel() {
+      await iterator.return?.()
+    },
+  })
 }
 
 /** Assigned, as the client itself does: hiding the two would cost as much as a span. */

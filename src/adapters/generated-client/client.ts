@@ -1,6 +1,9 @@
+import type { CallMaker } from '../../dispatcher/index.ts'
+import type { LlmRequest } from '../../hooks/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { expected } from '../../internal/expect.ts'
+import { expected, type Shape } from '../../internal/expect.ts'
 import type { WireFormat } from '../../wire/format.ts'
+import type { ObserveOptions } from './options.ts'
 
 /** What the client makes of one request, before it reads the body. */
 export interface ResponseProps {
@@ -19,6 +22,7 @@ export interface RequestOptions {
 export interface ApiPromise extends Promise<unknown> {
   parseResponse: (client: unknown, props: ResponseProps) => unknown
   asResponse(): Promise<Response>
+  _responseProps?: () => Promise<ResponseProps>
   _thenUnwrap(transform: (value: unknown, props: ResponseProps) => unknown): ApiPromise
 }
 
@@ -30,6 +34,7 @@ export interface ClientInternals {
     options: RequestOptions | Promise<RequestOptions>,
     retriesRemaining: number | null,
     retryOf: string | undefined,
+    ...more: unknown[]
   ): Promise<ResponseProps>
   withOptions(options: unknown): object
   getUserAgent?(): string
@@ -47,7 +52,16 @@ export interface ClientKind {
   readonly apis: Readonly<Record<string, ObservedApi>>
   /** An OpenTelemetry GenAI provider name, where the base URL tells none. */
   readonly provider?: string
+  /** Options of this client alone. */
+  readonly fields?: Readonly<Record<string, Shape>>
+  /** Where a loop that the SDK runs itself makes its model calls. Undefined outside of one. */
+  readonly maker?: () => ObservedMaker | undefined
+  /** What else of the client is watched. @returns leaves it as it was. */
+  readonly also?: (client: object, options: ObserveOptions) => () => void
 }
+
+/** From where the call is made. Asked once the request is about to be made. */
+export type ObservedMaker = (request: LlmRequest) => CallMaker | Promise<CallMaker>
 
 /** What kind of model call a request is. */
 export interface ObservedApi {

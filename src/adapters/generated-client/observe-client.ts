@@ -3,7 +3,7 @@ import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { assertFields, type Shape } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { replace, watchPromise } from './api-promise.ts'
@@ -12,30 +12,12 @@ import {
   type ClientKind,
   canObserve,
   type ObservedApi,
+  type ObservedMaker,
   type RequestOptions,
   warnOfFailure,
 } from './client.ts'
-import { ObservedCall, type ObservedMaker } from './observed-call.ts'
-
-export interface ObserveOptions {
-  dispatcher: HookDispatcher
-  /**
-   * Where calls belong that are made outside of any running operation. Without it, each of them becomes an
-   * operation, and so a trace, of its own.
-   */
-  operation?: Operation
-  /** Names the operations that are made for single calls. */
-  agentName?: string
-  /** An OpenTelemetry GenAI provider name. @default told by the client's base URL, else `openai` */
-  provider?: string
-}
-
-const FIELDS: Fields<ObserveOptions> = {
-  dispatcher: a.value,
-  operation: a.object,
-  agentName: a.string,
-  provider: a.name,
-}
+import { endsUnread, ObservedCall } from './observed-call.ts'
+import { FIELDS, type ObserveOptions } from './options.ts'
 
 const CALL = Symbol('hookspan.call')
 const DONE = 'observe-client:done'
@@ -56,7 +38,8 @@ export function observeClient<C extends object>(client: C, options: ObserveOptio
       `${kind.observer} needs a \`dispatcher\`: new HookDispatcher().`,
     )
   }
-  assertFields<ObserveOptions>(options, FIELDS, kind.observer)
+  const known: Record<string, Shape> = { ...FIELDS, ...kind.fields }
+  assertFields(options as object, known, kind.observer)
   if (!canObserve(client, kind)) return client
   const before = observed.get(client)
   if (before !== undefined && before.dispatcher !== options.dispatcher) {
@@ -88,23 +71,30 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
     const api = kind.apis[path]
     // Whoever makes a model call by hand has announced it already.
     if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
-    const call = new ObservedCall(kind, api, server, makerFrom(options, api))
-    return watchPromise(post.call(client, path, tagged(request, call)), call)
+    const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
+    return watchPromise(post.call(client, path, tagged(request, call)), call, client)
   })
 
-  const undoMakeRequest = replace(client, 'makeRequest', async (request, retriesRemaining, retryOf) => {
-    const resolved = await request
-    const call = resolved[CALL] as ObservedCall | undefined
-    const send = (effective: RequestOptions) => makeRequest.call(client, effective, retriesRemaining, retryOf)
-    return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
-  })
+  const undoMakeRequest = replace(
+    client,
+    'makeRequest',
+    async (request, retriesRemaining, retryOf, ...more) => {
+      const resolved = await request
+      const call = resolved[CALL] as ObservedCall | undefined
+      const send = (effective: RequestOptions) =>
+        makeRequest.call(client, effective, retriesRemaining, retryOf, ...more)
+      return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
+    },
+  )
 
   const undoWithOptions = replace(client, 'withOptions', (changes) =>
     observeClient(withOptions.call(client, changes), options, kind),
   )
 
+  const undoMore = kind.also?.(client, options)
+
   return () => {
-    for (const undo of [undoPost, undoMakeRequest, undoWithOptions]) undo()
+    for (const undo of [undoPost, undoMakeRequest, undoWithOptions, undoMore]) undo?.()
   }
 }
 
@@ -112,9 +102,10 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
 function makerFrom(options: ObserveOptions, { compacts = false }: ObservedApi): ObservedMaker {
   const calls = currentCalls()
   if (calls !== undefined) return () => calls
-  const { operation } = options
+  const { operation, operationOf } = options
   if (operation !== undefined && !operation.ended) return () => operation
-  return (request) => operationOfItsOwn(options, request, compacts)
+  if (operationOf !== undefined) return operationOf
+  return (request) => endsUnread(operationOfItsOwn(options, request, compacts))
 }
 
 /** An operation around a single call, that ends with it. */

@@ -4,25 +4,34 @@ import {
   currentCalls,
   type LlmCallInit,
   type OpenLlmCall,
+  type Operation,
 } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
-import { isStream } from '../../wire/watch-stream.ts'
 import {
   type ClientKind,
   mendOf,
   type ObservedApi,
+  type ObservedMaker,
   type RequestOptions,
   type ResponseProps,
   warnOnce,
 } from './client.ts'
 import { StandIn } from './stand-in.ts'
 
-/** From where the call is made. Asked once the request is about to be made. */
-export type ObservedMaker = (request: LlmRequest) => CallMaker
+/** Operations that were made for a single call, to end when nobody can read its stream any more. */
+const ofOneCall = new WeakMap<CallMaker, () => void>()
+
+export function endsUnread(operation: Operation): Operation {
+  ofOneCall.set(operation, () => operation.abandon())
+  return operation
+}
+
+/** Streams that somebody may read still. */
+const unread = new FinalizationRegistry<() => void>((abandon) => abandon())
 
 type Send = (options: RequestOptions) => Promise<ResponseProps>
 
@@ -38,6 +47,7 @@ export class ObservedCall {
   #call: OpenLlmCall | undefined
   #compaction: PromiseWithResolvers<CompactResult> | undefined
   #options: RequestOptions = {}
+  #abandon: (() => void) | undefined
   #gated = false
   #standIn: StandIn | undefined
   #stream = false
@@ -72,10 +82,17 @@ export class ObservedCall {
       ...(operationName === 'embeddings'
         ? { read: (reply) => format.read(asObject(reply) ?? {}) }
         : { standIn: (message) => this.#replace(message, body) }),
+      ...(this.#stream && { standInChunks: (message) => new StandIn(format, body, message).chunks() }),
       ...(operationName !== undefined && { operationName }),
     }
+    const send = (calls: CallMaker) => {
+      this.#abandon = ofOneCall.get(calls)
+      return compacts
+        ? this.#compact(calls, init, options, request)
+        : this.#ask(calls, init, options, request)
+    }
     const calls = maker(body)
-    return compacts ? this.#compact(calls, init, options, request) : this.#ask(calls, init, options, request)
+    return calls instanceof Promise ? calls.then(send) : send(calls)
   }
 
   #replace(message: LlmResponse, body: LlmRequest): unknown {
@@ -170,17 +187,13 @@ export class ObservedCall {
       return value
     }
     this.#read = true
+    if (this.#stream && this.#abandon !== undefined) unread.register(value as object, this.#abandon)
     this.#letGo()
     const reply = call.settle(value)
     if (this.#compaction !== undefined) {
       Promise.resolve(reply).then((given) => this.#compacted(given), this.#compaction.reject)
     }
-    if (!this.#gated) return reply
-    // A gate replaced a stream after it was read: the client's own stream object gives the replacement.
-    const replaced = () => this.#standIn !== undefined && isStream(value)
-    return Promise.resolve(reply).then((given) =>
-      replaced() ? (this.#standIn as StandIn).replaceStream(value as AsyncIterable<unknown>) : given,
-    )
+    return reply
   }
 
   /** The client could not make the request, or not read the body. */
@@ -192,6 +205,7 @@ export class ObservedCall {
 
   #letGo(): void {
     this.#call = undefined
+    this.#abandon = undefined
     this.#options = {}
   }
 

@@ -25,17 +25,9 @@ export class StandIn {
     })
   }
 
-  /** Makes the client's own stream, with its `controller` and `tee()`, give this instead of what it gave. */
-  async replaceStream<T extends AsyncIterable<unknown>>(stream: T): Promise<T> {
-    const chunks = this.#format.events(this.body, this.#request)
-    Object.defineProperty(stream, 'iterator', {
-      configurable: true,
-      writable: true,
-      value: async function* () {
-        yield* chunks
-      },
-    })
-    return stream
+  /** What a stream gives in the place of its own chunks. */
+  chunks(): Iterable<unknown> {
+    return this.#format.events(this.body, this.#request)
   }
 
   /** Where the client was about to make a request. */

@@ -1,2 +1,2 @@
-export type { ObserveOptions } from '../generated-client/observe-client.ts'
+export type { ObserveOptions } from '../generated-client/options.ts'
 export { observeOpenAI, unobserveOpenAI } from './observe-openai.ts'

@@ -1,7 +1,8 @@
 import { chat } from '../../wire/chat-completions.ts'
 import { responses } from '../../wire/responses.ts'
 import type { ClientKind } from '../generated-client/client.ts'
-import { type ObserveOptions, observeClient, unobserveClient } from '../generated-client/observe-client.ts'
+import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
+import type { ObserveOptions } from '../generated-client/options.ts'
 
 const OPENAI: ClientKind = {
   name: 'openai',

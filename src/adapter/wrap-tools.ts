@@ -1,0 +1,179 @@
+import {
+  currentCalls,
+  type HookDispatcher,
+  type ToolCallInit,
+  type ToolOutcome,
+} from '../dispatcher/index.ts'
+import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
+import { defined, isRecord } from '../internal/objects.ts'
+
+export interface WrapToolsOptions {
+  dispatcher: HookDispatcher
+  /** Names the runs that are made for single calls. */
+  agentName?: string
+  /** The home of the tools, as traces and gates know it. @default 'local' */
+  identifier?: string
+  /**
+   * What becomes of a call that a gate or a human refused: `throw` throws an error with the code `CALL_DENIED`; `tell`
+   * gives what the model is to be told as the tool's result, for SDKs that end their run when a tool throws.
+   *
+   * @default 'throw'
+   */
+  onRefused?: 'throw' | 'tell'
+}
+
+const FIELDS: Fields<WrapToolsOptions> = {
+  dispatcher: a.value,
+  agentName: a.string,
+  identifier: a.name,
+  onRefused: a.oneOf('throw', 'tell'),
+}
+
+type AnyFunction = (...args: never[]) => unknown
+
+/** A tool that is wrapped: a function gives a promise of what it gave before, and keeps what else it has. */
+export type WrappedTool<T> = T extends (...args: infer A) => infer R
+  ? ((...args: A) => Promise<Awaited<R>>) & Pick<T, keyof T>
+  : T
+
+export type WrappedTools<T extends object> = { readonly [K in keyof T]: WrappedTool<T[K]> }
+
+/** What SDKs call the function of a tool, when it is an object. */
+const BODIES = ['execute', 'run', 'handler', 'func', 'invoke', 'call'] as const
+
+const SCHEMAS = ['inputSchema', 'parameters', 'schema'] as const
+
+/** A single call cannot be parked; of all else there is nothing in it. */
+const ADAPTER: AdapterInfo = {
+  name: 'wrapTools',
+  capabilities: {
+    ...(Object.fromEntries(
+      Object.keys(CAPABILITIES).map((name) => [name, true]),
+    ) as AdapterInfo['capabilities']),
+    park: false,
+  },
+}
+
+const wrapped = new WeakMap<object, HookDispatcher>()
+
+/**
+ * Makes each call of these tools a tool call: of the step, tool or operation that is running, else of an operation of
+ * its own. For SDKs without an adapter, and for plain functions. Gates, mocks and humans have their say; the first
+ * argument is the tool's arguments, all others are handed on as they are.
+ *
+ * @param tools functions, or objects with one (`execute`, `run`, `handler`, `func`, `invoke` or `call`), by the names of
+ * the tools. They stay as they are.
+ * @returns copies with the same names, schemas and `this`.
+ * @throws HookspanError `INVALID_OPTION` for what is no tool, or is wrapped for another dispatcher.
+ * @example
+ * const tools = wrapTools({ search, refund }, { dispatcher })
+ */
+export function wrapTools<T extends object>(tools: T, options: WrapToolsOptions): WrappedTools<T> {
+  if (typeof options?.dispatcher?.startOperation !== 'function') {
+    throw new HookspanError('INVALID_OPTION', 'wrapTools needs a `dispatcher`: new HookDispatcher().')
+  }
+  assertFields<WrapToolsOptions>(options, FIELDS, 'wrapTools')
+  if (!isRecord(tools)) throw expected('the tools of wrapTools to be an object such as { search }', tools)
+  const entries = Object.entries(tools).map(([name, tool]) => [name, wrapOne(name, tool, options)])
+  return Object.fromEntries(entries) as WrappedTools<T>
+}
+
+function wrapOne(name: string, tool: unknown, options: WrapToolsOptions): unknown {
+  if ((typeof tool !== 'function' && !isRecord(tool)) || tool === null) throw noTool(name, tool)
+  const before = wrapped.get(tool)
+  if (before === options.dispatcher) return tool
+  if (before !== undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Tool "${name}" is wrapped for another dispatcher. Wrap the tool itself.`,
+    )
+  }
+  const copy =
+    typeof tool === 'function'
+      ? wrapFunction(name, tool as AnyFunction, options)
+      : wrapObject(name, tool, options)
+  wrapped.set(copy, options.dispatcher)
+  return copy
+}
+
+function noTool(name: string, tool: unknown): HookspanError {
+  return expected(
+    `tool "${name}" of wrapTools to be a function, or an object with one (${BODIES.join(', ')})`,
+    tool,
+  )
+}
+
+function wrapFunction(name: string, tool: AnyFunction, options: WrapToolsOptions): AnyFunction {
+  const call = callOf(name, tool as unknown as Record<string, unknown>, options)
+  const copy = function (this: unknown, ...args: unknown[]): Promise<unknown> {
+    return call(args, (given) => tool.apply(this, given as never[]))
+  }
+  const { prototype: _own, ...kept } = Object.getOwnPropertyDescriptors(tool) as Record<
+    string,
+    PropertyDescriptor
+  >
+  return Object.defineProperties(copy, kept)
+}
+
+function wrapObject(name: string, tool: Record<string, unknown>, options: WrapToolsOptions): object {
+  const key = BODIES.find((one) => typeof tool[one] === 'function')
+  if (key === undefined) throw noTool(name, tool)
+  const body = tool[key] as AnyFunction
+  const call = callOf(name, tool, options)
+  const value = function (this: unknown, ...args: unknown[]): Promise<unknown> {
+    // A tool may keep what only it itself can read.
+    const self = this === copy ? tool : this
+    return call(args, (given) => body.apply(self, given as never[]))
+  }
+  Object.defineProperty(value, 'name', { value: body.name, configurable: true })
+  const own = Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap
+  const replaced = { value, configurable: true, writable: true, enumerable: true }
+  const copy: object = Object.create(Object.getPrototypeOf(tool), { ...own, [key]: replaced })
+  return copy
+}
+
+type Body = (args: unknown[]) => unknown
+
+function callOf(
+  apiName: string,
+  tool: Readonly<Record<string, unknown>>,
+  { dispatcher, agentName, identifier, onRefused = 'throw' }: WrapToolsOptions,
+): (args: unknown[], body: Body) => Promise<unknown> {
+  const schema = SCHEMAS.map((key) => tool[key]).find((value) => typeof value === 'object' && value !== null)
+  const { description } = tool
+  const about = defined({
+    identifier,
+    description: typeof description === 'string' ? description : undefined,
+    inputSchema: schema,
+  })
+  return async ([args, ...rest], body) => {
+    const init: ToolCallInit = { apiName, args, ...about, ...idOf(rest[0]) }
+    const run = (changed: unknown) => body([changed, ...rest])
+    const calls = currentCalls()
+    if (calls !== undefined) return resultOf(apiName, await calls.toolCall(init, run), onRefused)
+    const op = dispatcher.startOperation({ ...defined({ agentName }), input: args, adapter: ADAPTER })
+    const outcome = await op.run(() => op.toolCall(init, run))
+    if (outcome.state === 'errored') await op.fail(outcome.error)
+    else await op.complete()
+    return resultOf(apiName, outcome, onRefused)
+  }
+}
+
+/** Many SDKs give the model's id of the call beside the arguments. */
+function idOf(context: unknown): { toolCallId?: string } {
+  const id = isRecord(context) ? context.toolCallId : undefined
+  return typeof id === 'string' && id !== '' ? { toolCallId: id } : {}
+}
+
+function resultOf(name: string, outcome: ToolOutcome, onRefused: 'throw' | 'tell'): unknown {
+  if ('result' in outcome) return outcome.result
+  if (outcome.state === 'errored') throw outcome.error
+  if (onRefused === 'tell') return outcome.toToolMessage().content
+  const why =
+    outcome.state === 'waiting'
+      ? 'waits for a human: park the operation, and make the call again when it goes on'
+      : `was ${outcome.state} (${outcome.code}): ${outcome.reason}`
+  throw new HookspanError('CALL_DENIED', `Tool call "${name}" ${why}`, { cause: outcome })
+}

@@ -1,0 +1,77 @@
+import { isRecord } from '../../internal/objects.ts'
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import type { Host } from './begin-run.ts'
+import { observeModel } from './observed-model.ts'
+import { ObservedTools } from './observed-tools.ts'
+import { answerWaiting } from './resumed-messages.ts'
+import type { SdkArguments } from './sdk.ts'
+import { withoutSpans } from './telemetry.ts'
+
+type Handler = ((event: never) => unknown) | undefined
+
+/** What a step's events are looked at for. */
+interface StepEvent {
+  readonly stepNumber?: number
+}
+
+/**
+ * The same call with the run at each place where the SDK asks, tells or acts: its model, its tools and what approves
+ * them, its end.
+ *
+ * @param input what the gates made of the run's input.
+ */
+export function attached(
+  run: ObservedRun,
+  host: Host,
+  args: SdkArguments,
+  gateway: unknown,
+  input: unknown = run.input,
+): SdkArguments {
+  const { tools, model, stopWhen, prepareStep } = args
+  const observed = isRecord(tools) ? new ObservedTools(run, tools) : undefined
+  return {
+    ...args,
+    ...(input !== run.input && inputAs(input, args)),
+    ...(run.resumed !== undefined && { messages: answerWaiting(args.messages, run.resumed) }),
+    ...(host.omitSdkSpans && withoutSpans(args)),
+    model: observeModel(model, run, gateway),
+    ...(observed && { tools: observed.tools, toolApproval: observed.approval(args) }),
+    // A gate that ends the run lets the SDK end it: after the step, with its result.
+    stopWhen: [...[stopWhen ?? isFirstStep].flat(), () => run.isStopped],
+    ...(prepareStep && {
+      prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
+        const prepared = await prepareStep({ ...options, model })
+        return isRecord(prepared) && prepared.model != null
+          ? { ...prepared, model: observeModel(prepared.model, run, gateway) }
+          : prepared
+      },
+    }),
+  }
+}
+
+/** What the SDK takes where nothing is said. */
+const isFirstStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 1
+
+function inputAs(input: unknown, { prompt }: SdkArguments): Partial<SdkArguments> {
+  return prompt === undefined ? { messages: input } : { prompt: input }
+}
+
+/** Callbacks that tell the run of its steps, before the user's own. */
+export function stepCallbacks(run: ObservedRun, args: SdkArguments): Partial<SdkArguments> {
+  return {
+    onStepStart: before(
+      (event) => run.beginStep(event.stepNumber),
+      args.onStepStart ?? args.experimental_onStepStart,
+    ),
+    onStepEnd: before((event) => run.endStep(event.stepNumber), args.onStepEnd ?? args.onStepFinish),
+  }
+}
+
+/** The user's callback is called whatever comes of ours. */
+export function before<E = StepEvent>(ours: (event: E) => Promise<unknown>, theirs: Handler): Handler {
+  return async (event: E) => {
+    // What refuses a run refuses its next call, too: there it is told.
+    await ours(event).catch(() => {})
+    return theirs?.(event as never)
+  }
+}

@@ -1,0 +1,52 @@
+import { defined, isRecord } from '../../internal/objects.ts'
+import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
+import type { SdkArguments, SdkTool } from './sdk.ts'
+
+/** What the functions were observed with. */
+export interface Host extends RunHost {
+  readonly agentName: string | undefined
+  readonly omitSdkSpans: boolean
+}
+
+/**
+ * The run of a call of the SDK.
+ *
+ * @param name of the agent, where the call itself says none.
+ * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is meant for a tool that the provider runs.
+ */
+export function beginRun(host: Host, args: SdkArguments, name?: string): ObservedRun {
+  const run = new ObservedRun(host, saidIn(host, args, name))
+  try {
+    run.assertInReach(
+      toolsOf(args)
+        .filter(([, tool]) => tool.type === 'provider' && tool.execute === undefined)
+        .map(([tool]) => ({ name: tool, ranBy: 'provider' })),
+    )
+  } catch (error) {
+    void run.fail(error)
+    throw error
+  }
+  return run
+}
+
+/** For what makes model calls and no loop. */
+export function beginCalls(host: Host, args: SdkArguments): ObservedRun {
+  return new ObservedRun(host, saidIn(host, args), false)
+}
+
+function saidIn(host: Host, args: SdkArguments, name?: string): SaidOfRun {
+  const { prompt, messages, instructions, system, tools, abortSignal: signal } = args
+  const { functionId } = args.telemetry ?? args.experimental_telemetry ?? {}
+  const told = instructions ?? system
+  return defined({
+    agentName: functionId ?? name ?? host.agentName,
+    input: prompt ?? messages,
+    instructions: typeof told === 'string' ? told : undefined,
+    tools: tools && toolsOf(args).map(([tool]) => ({ name: tool })),
+    signal: signal instanceof AbortSignal ? signal : undefined,
+  }) as SaidOfRun
+}
+
+function toolsOf({ tools }: SdkArguments): [string, SdkTool][] {
+  return isRecord(tools) ? Object.entries(tools).filter(([, tool]) => isRecord(tool)) : []
+}

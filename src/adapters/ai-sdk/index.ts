@@ -1,0 +1,4 @@
+export { type RunWithInit, runWith } from '../sdk-run/run-with.ts'
+export { AI_SDK_CAPABILITIES } from './capabilities.ts'
+export { type ObserveAISDKOptions, observeAISDK } from './observe-ai-sdk.ts'
+export { parkedRun } from './parked-run.ts'

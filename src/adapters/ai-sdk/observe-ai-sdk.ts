@@ -1,0 +1,99 @@
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
+import type { Host } from './begin-run.ts'
+import { ADAPTER } from './capabilities.ts'
+import { observeAgentClass } from './observe-agent.ts'
+import { observeEmbed, observeGenerateObject, observeStreamObject } from './observe-object.ts'
+import { observeGenerate, observeStream } from './observe-text.ts'
+import type { SdkFunction } from './sdk.ts'
+
+export interface ObserveAISDKOptions {
+  dispatcher: HookDispatcher
+  /** Names runs that have no name: neither `telemetry.functionId` nor the `id` of an agent. */
+  agentName?: string
+  /**
+   * What becomes of the spans that the SDK makes itself where `@ai-sdk/otel` is registered: `omit` leaves them out, as
+   * each call is a span of ours already; `nest` keeps them, below ours. Other integrations stay either way.
+   *
+   * @default 'omit'
+   */
+  sdkSpans?: 'omit' | 'nest'
+}
+
+const FIELDS: Fields<ObserveAISDKOptions> = {
+  dispatcher: a.value,
+  agentName: a.string,
+  sdkSpans: a.oneOf('omit', 'nest'),
+}
+
+type Observe = (sdk: never, host: Host, gateway: unknown) => unknown
+
+const OBSERVED: Readonly<Record<string, Observe>> = {
+  generateText: observeGenerate,
+  streamText: observeStream,
+  streamTextLowMemory: observeStream,
+  generateObject: observeGenerateObject,
+  streamObject: observeStreamObject,
+  embed: observeEmbed,
+  embedMany: observeEmbed,
+  ToolLoopAgent: observeAgentClass as Observe,
+  Experimental_Agent: observeAgentClass as Observe,
+} satisfies Record<string, ((sdk: SdkFunction, host: Host, gateway: unknown) => SdkFunction) | Observe>
+
+const observed = new WeakMap<object, HookDispatcher>()
+
+/**
+ * Gives the functions of the `ai` package, each of whose runs lives the lifecycle: `generateText`, `streamText`,
+ * `generateObject`, `streamObject`, `embed`, `embedMany` and `ToolLoopAgent`. All else of the package is handed through
+ * as it is. The package itself stays as it was: to undo it, do not use what this gives.
+ *
+ * A call is a run of its own. Inside of a tool it is the run of a sub-agent, below that tool; inside of an operation
+ * that is running, its calls belong to that.
+ *
+ * @param ai the package, or an object with some of its functions.
+ * @throws HookspanError `INVALID_OPTION` for what is not the package, or is observed by another dispatcher already.
+ * @example
+ * import * as ai from 'ai'
+ * const { generateText, streamText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+ */
+export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptions): M {
+  if (typeof options?.dispatcher?.startOperation !== 'function') {
+    throw new HookspanError('INVALID_OPTION', 'observeAISDK needs a `dispatcher`: new HookDispatcher().')
+  }
+  assertFields<ObserveAISDKOptions>(options, FIELDS, 'observeAISDK')
+  const { dispatcher, agentName, sdkSpans = 'omit' } = options
+  const sdk = ai as Readonly<Record<string, unknown>>
+  const names = typeof ai === 'object' && ai !== null ? Object.keys(OBSERVED) : []
+  const there = names.filter((name) => typeof sdk[name] === 'function')
+  if (there.length === 0) throw expected('the module of observeAISDK to be the ai package', ai)
+  const before = observed.get(ai)
+  if (before === dispatcher) return ai
+  if (before !== undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'These functions are observed by another dispatcher. Give observeAISDK the ai package itself.',
+    )
+  }
+  warnOfVersion(sdk)
+  const host: Host = { dispatcher, adapter: ADAPTER, agentName, omitSdkSpans: sdkSpans === 'omit' }
+  const functions = there.map((name) => [name, OBSERVED[name]?.(sdk[name] as never, host, sdk.gateway)])
+  const result = { ...ai, ...Object.fromEntries(functions) } as M
+  observed.set(result, dispatcher)
+  return result
+}
+
+let warned = false
+
+/** By what version 7 has and others have not. */
+function warnOfVersion(sdk: Readonly<Record<string, unknown>>): void {
+  const isWhole = typeof sdk.tool === 'function'
+  if (!isWhole || (typeof sdk.registerTelemetry === 'function' && typeof sdk.isStepCount === 'function'))
+    return
+  if (warned) return
+  warned = true
+  console.warn(
+    'hookspan knows ai 7, and this is another version. Steps may not be told, and a call that a human has to decide ' +
+      'on is refused. Install ai 7, or update hookspan.',
+  )
+}

@@ -1,0 +1,68 @@
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import { before } from './attach.ts'
+import { beginCalls, type Host } from './begin-run.ts'
+import { generated } from './observe-text.ts'
+import { observeModel } from './observed-model.ts'
+import type { SdkArguments, SdkFunction } from './sdk.ts'
+import { withoutSpans } from './telemetry.ts'
+
+/** `generateObject`: a run of one step, unless it is part of another run. */
+export function observeGenerateObject(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
+  return async (args, ...more) => {
+    const run = beginCalls(host, args ?? {})
+    return generated(run, async () => {
+      const given = withInput(args, await run.admit(), run)
+      const call = { ...given, ...oneStep(run, host, args, gateway) }
+      return run.run(() => sdk(call, ...more))
+    })
+  }
+}
+
+/** `streamObject`: its run ends when the object is there, or its reader has left. */
+export function observeStreamObject(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
+  return (args, ...more) => {
+    const run = beginCalls(host, args ?? {})
+    run.onLeft = () => void run.end()
+    const failed = ({ error }: { readonly error: unknown }) => run.fail(error)
+    const call = {
+      ...args,
+      ...oneStep(run, host, args, gateway),
+      onFinish: before(() => run.end(), args.onFinish),
+      onError: before(failed, args.onError ?? logged),
+    }
+    try {
+      return run.run(() => sdk(call, ...more))
+    } catch (error) {
+      void run.fail(error)
+      throw error
+    }
+  }
+}
+
+/** What the SDK does where nothing is said. */
+const logged = ({ error }: { readonly error: unknown }) => console.error(error)
+
+function withInput(args: SdkArguments, input: unknown, run: ObservedRun): SdkArguments {
+  if (input === run.input) return args
+  return { ...args, ...(args.prompt === undefined ? { messages: input } : { prompt: input }) }
+}
+
+function oneStep(run: ObservedRun, host: Host, args: SdkArguments, gateway: unknown): Partial<SdkArguments> {
+  return {
+    ...(host.omitSdkSpans && withoutSpans(args)),
+    model: observeModel(args.model, run, gateway),
+    onStepStart: before(() => run.beginStep(), args.onStepStart ?? args.experimental_onStepStart),
+  }
+}
+
+/** `embed` and `embedMany`: model calls of the run that is going on, or of one of their own. */
+export function observeEmbed(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
+  return async (args, ...more) => {
+    const run = beginCalls(host, args ?? {})
+    return generated(run, async () => {
+      await run.admit()
+      const model = observeModel(args.model, run, gateway, 'embeddingModel')
+      return run.run(() => sdk({ ...args, ...(host.omitSdkSpans && withoutSpans(args)), model }, ...more))
+    })
+  }
+}

@@ -1,0 +1,71 @@
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import { attached, before, stepCallbacks } from './attach.ts'
+import { beginRun, type Host } from './begin-run.ts'
+import { rememberRun } from './parked-run.ts'
+import type { SdkArguments, SdkFunction } from './sdk.ts'
+import { watchResult } from './stream-result.ts'
+
+/** `generateText`. */
+export function observeGenerate(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
+  return async (args, ...more) => {
+    const run = beginRun(host, args ?? {})
+    return generated(run, async () => {
+      const input = await run.admit()
+      const given = { ...attached(run, host, args, gateway, input), ...stepCallbacks(run, args) }
+      return run.run(() => sdk(given, ...more))
+    })
+  }
+}
+
+/** Ends the run with what the SDK gives or throws. */
+export async function generated(run: ObservedRun, generate: () => Promise<unknown>): Promise<unknown> {
+  let result: unknown
+  try {
+    result = await generate()
+  } catch (error) {
+    await run.fail(error)
+    throw error
+  }
+  rememberRun(result, run.parked)
+  if (run.isPart) return result
+  const { text } = result as { readonly text?: unknown }
+  const refusal = await run.end(typeof text === 'string' ? text : undefined)
+  if (refusal !== undefined) throw refusal
+  return result
+}
+
+/** `streamText`, which gives its result at once. */
+export function observeStream(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
+  return (args, ...more) => {
+    const run = beginRun(host, args ?? {})
+    try {
+      const given = { ...streamed(run, attached(run, host, args, gateway)), ...streamCallbacks(run, args) }
+      const result = run.run(() => sdk(given, ...more))
+      watchResult(result, run)
+      return result
+    } catch (error) {
+      void run.fail(error)
+      throw error
+    }
+  }
+}
+
+/** The gates on the input decide before the first step: nothing can wait for them earlier. */
+function streamed(run: ObservedRun, args: SdkArguments): SdkArguments {
+  const { prepareStep, prompt } = args
+  return {
+    ...args,
+    prepareStep: async (options: { readonly model: unknown; readonly stepNumber: number }) => {
+      if (options.stepNumber > 0) return prepareStep?.(options)
+      const input = await run.admit()
+      if (input === run.input) return prepareStep?.(options)
+      const messages = prompt === undefined ? input : [{ role: 'user', content: input }]
+      return { messages, ...((await prepareStep?.({ ...options, messages } as never)) ?? {}) }
+    },
+  }
+}
+
+export function streamCallbacks(run: ObservedRun, args: SdkArguments): Partial<SdkArguments> {
+  const ended = ({ text }: { readonly text?: string }) => run.over(text)
+  return { ...stepCallbacks(run, args), onEnd: before(ended, args.onEnd ?? args.onFinish) }
+}

@@ -1,0 +1,249 @@
+import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { OpenToolCall, ToolCallDecision } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import { performTool } from './perform-tool.ts'
+import {
+  type ApprovalOptions,
+  type ApprovalStatus,
+  type ApproveAny,
+  isAsyncIterable,
+  type SdkArguments,
+  type SdkTool,
+  type SdkTools,
+  type ToolOptions,
+} from './sdk.ts'
+
+/** A call on its way from its decision to its tool. */
+export interface DecidedCall {
+  readonly call: OpenToolCall<unknown, unknown>
+  readonly decision: ToolCallDecision<unknown, unknown>
+  readonly input: unknown
+  readonly toolCallId: string
+}
+
+/**
+ * The tools of one call of the SDK. A tool call is decided when the SDK asks whether it is approved, before any tool
+ * runs, and is run when the SDK runs the tool.
+ */
+export class ObservedTools {
+  readonly #run: ObservedRun
+  readonly #originals: SdkTools
+  readonly #copies: SdkTools
+  /** Calls that are decided and not yet run, by the model's id: it may repeat. */
+  readonly #decided = new Map<string, DecidedCall[]>()
+
+  constructor(run: ObservedRun, tools: SdkTools) {
+    this.#run = run
+    this.#originals = tools
+    this.#copies = Object.fromEntries(
+      Object.entries(tools).map(([name, tool]) => [name, this.#copy(name, tool)]),
+    )
+  }
+
+  /** The same tools, with their names, schemas and order. */
+  get tools(): SdkTools {
+    return this.#copies
+  }
+
+  #copy(name: string, tool: SdkTool): SdkTool {
+    if (!isRecord(tool)) return tool
+    if (typeof tool.execute !== 'function') return copyOf(tool)
+    return copyOf(tool, (input, options) => this.#execute(name, tool, input, options))
+  }
+
+  /** What takes the place of the user's `toolApproval`, which is asked first. */
+  approval({ toolApproval }: SdkArguments): unknown {
+    if (typeof toolApproval === 'function') return this.#approveAny(toolApproval as ApproveAny)
+    const own = isRecord(toolApproval) ? toolApproval : {}
+    const entries = Object.entries(this.#originals)
+      .filter(([, tool]) => isRecord(tool) && tool.type !== 'provider')
+      .map(([name, tool]) => {
+        const theirs = Object.hasOwn(own, name) ? own[name] : undefined
+        return [name, this.#approveOne(name, tool, theirs)]
+      })
+    return { ...own, ...Object.fromEntries(entries) }
+  }
+
+  #approveAny(own: ApproveAny): ApproveAny {
+    return async (asked) => {
+      const { toolName, input, toolCallId, providerExecuted } = asked.toolCall
+      const status = (await own(asked)) as ApprovalStatus
+      const tool = Object.hasOwn(this.#originals, toolName) ? this.#originals[toolName] : undefined
+      if (tool === undefined || providerExecuted === true) return status
+      return this.#approve(toolName, tool, input, toolCallId, status)
+    }
+  }
+
+  #approveOne(name: string, tool: SdkTool, own: unknown) {
+    return async (input: unknown, options: ApprovalOptions) => {
+      const status = await ownStatus(tool, own, input, options)
+      return this.#approve(name, tool, input, options.toolCallId, status)
+    }
+  }
+
+  /** @param own what the user's own approval says. */
+  async #approve(
+    name: string,
+    tool: SdkTool,
+    input: unknown,
+    toolCallId: string,
+    own: ApprovalStatus,
+  ): Promise<ApprovalStatus> {
+    const { type, reason } = normalized(own)
+    // Asked for the first time. Before the first step, the SDK asks about what a human has answered.
+    if (type === 'user-approval' && this.#run.started) {
+      this.#run.waitingFor = 'human'
+      return own
+    }
+    const decided = await this.#decide(name, tool, input, toolCallId)
+    if (type === 'denied') {
+      await refuse(decided, reason)
+      return own
+    }
+    return this.#approved(name, tool, decided, own)
+  }
+
+  #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
+    const { call, decision, toolCallId } = decided
+    if (decision.state === 'waiting') {
+      if (!this.#run.started) throw unanswered(name, decision.request?.id)
+      this.#run.waitingFor = 'human'
+      return { type: 'user-approval', reason: decision.request?.instructions }
+    }
+    if (decision.state === 'denied' || decision.state === 'rejected') {
+      return { type: 'denied', reason: decision.toToolMessage().content }
+    }
+    const remote = tool.execute === undefined
+    if (remote && decision.state === 'run') {
+      // The client runs it, and its result comes with the messages of another call.
+      this.#run.waitingFor ??= 'client'
+      call.fail(new RunSuspended()).catch(() => {})
+      return own
+    }
+    const waiting = this.#decided.get(toolCallId) ?? []
+    this.#decided.set(toolCallId, [...waiting, decided])
+    if (remote) this.#answerFor(name, tool)
+    return own
+  }
+
+  /** A stand-in has answered what the client would have run. */
+  #answerFor(name: string, tool: SdkTool): void {
+    const copy = this.#copies[name]
+    if (copy !== undefined) copy.execute = (input, options) => this.#execute(name, tool, input, options)
+  }
+
+  async #decide(name: string, tool: SdkTool, input: unknown, toolCallId: string): Promise<DecidedCall> {
+    const calls = await this.#run.calls()
+    const { description } = tool
+    const call = calls.openToolCall<unknown, unknown>({
+      toolCallId,
+      apiName: name,
+      args: input,
+      ...defined({
+        description: typeof description === 'string' ? description : undefined,
+        inputSchema: schemaOf(tool.inputSchema),
+        outputSchema: schemaOf(tool.outputSchema),
+      }),
+    })
+    return { call, decision: await call.decided, input, toolCallId }
+  }
+
+  #take(toolCallId: string, input: unknown): DecidedCall | undefined {
+    const waiting = this.#decided.get(toolCallId)
+    if (waiting === undefined) return undefined
+    const at = Math.max(
+      0,
+      waiting.findIndex((one) => one.input === input),
+    )
+    const [taken] = waiting.splice(at, 1)
+    if (waiting.length === 0) this.#decided.delete(toolCallId)
+    return taken
+  }
+
+  #execute(name: string, tool: SdkTool, input: unknown, options: ToolOptions): unknown {
+    const decided = this.#take(options.toolCallId, input)
+    if (decided !== undefined) return performTool(decided, tool, options)
+    // The SDK did not ask before.
+    const late = this.#decide(name, tool, input, options.toolCallId).then((now) =>
+      performTool(now, tool, options),
+    )
+    return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
+  }
+}
+
+/** Own properties and all that its class gives it, also of a tool that is frozen. */
+function copyOf(tool: SdkTool, execute?: SdkTool['execute']): SdkTool {
+  const own = Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap
+  const replaced = { value: execute, configurable: true, writable: true, enumerable: true }
+  return Object.create(Object.getPrototypeOf(tool), {
+    ...own,
+    ...(execute && { execute: replaced }),
+  }) as SdkTool
+}
+
+/** As the SDK itself finds it out: the call's configuration comes before the tool's own. */
+async function ownStatus(
+  { needsApproval }: SdkTool,
+  own: unknown,
+  input: unknown,
+  options: ApprovalOptions,
+): Promise<ApprovalStatus> {
+  if (own !== undefined && own !== null) {
+    return (typeof own === 'function' ? await own(input, options) : own) as ApprovalStatus
+  }
+  if (needsApproval === undefined || needsApproval === null) return undefined
+  const { toolCallId, messages, toolContext: context } = options
+  const needed =
+    typeof needsApproval === 'function'
+      ? await needsApproval(input, { toolCallId, messages, context })
+      : needsApproval
+  return needed ? 'user-approval' : undefined
+}
+
+function normalized(status: ApprovalStatus): { type: string; reason?: string | undefined } {
+  if (typeof status === 'string') return { type: status }
+  return status ?? { type: 'not-applicable' }
+}
+
+async function refuse({ call, decision }: DecidedCall, reason = 'denied by toolApproval'): Promise<void> {
+  if (decision.state !== 'run') return
+  await call
+    .fail(new CallRefused({ kind: 'deny', code: 'tool_approval', reason, stop: false }))
+    .catch(() => {})
+}
+
+/** The SDK takes whatever is not denied as approved: the loop cannot be stopped otherwise. */
+function unanswered(name: string, id: string | undefined): HookspanError {
+  return new HookspanError(
+    'INVALID_STATE',
+    `The run waits for a human to answer${id === undefined ? '' : ` request "${id}"`} about tool "${name}", and ` +
+      'nobody has. Resume it once the answer is there.',
+  )
+}
+
+/** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */
+function schemaOf(schema: unknown): unknown {
+  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined
+  if ('~standard' in schema) return schema
+  const { jsonSchema } = schema as { jsonSchema?: unknown }
+  return isRecord(jsonSchema) && typeof jsonSchema.then !== 'function' ? jsonSchema : undefined
+}
+
+function isGenerator(execute: unknown): boolean {
+  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
+}
+
+async function* relayLate(late: Promise<unknown>): AsyncGenerator<unknown> {
+  const value = await late
+  if (isAsyncIterable(value)) yield* value
+  else yield value
+}
+
+async function lastOf(value: unknown): Promise<unknown> {
+  if (!isAsyncIterable(value)) return value
+  let last: unknown
+  for await (const one of value) last = one
+  return last
+}

@@ -1,0 +1,102 @@
+/** What is used of the `ai` package, by its shape: nothing of it is imported. */
+
+export interface ToolOptions {
+  readonly toolCallId: string
+  readonly [more: string]: unknown
+}
+
+export interface SdkTool {
+  execute?: (input: unknown, options: ToolOptions) => unknown
+  readonly needsApproval?: unknown
+  readonly type?: string
+  readonly description?: unknown
+  readonly inputSchema?: unknown
+  readonly outputSchema?: unknown
+}
+
+export type SdkTools = Readonly<Record<string, SdkTool>>
+
+/** How a call is to be treated, as the SDK's `toolApproval` answers. */
+export type ApprovalStatus =
+  | string
+  | { readonly type: string; readonly reason?: string | undefined }
+  | null
+  | undefined
+
+/** What a per-tool approval is given beside the input. */
+export interface ApprovalOptions {
+  readonly toolCallId: string
+  readonly messages: unknown
+  readonly toolContext: unknown
+  readonly runtimeContext: unknown
+}
+
+export interface SdkToolCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+  readonly providerExecuted?: boolean
+}
+
+export type ApproveAny = (asked: {
+  readonly toolCall: SdkToolCall
+  readonly [more: string]: unknown
+}) => unknown
+
+/** Versions 2 to 4 of the SDK's models, as far as they are called. */
+export interface SdkModel {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+  doGenerate?: (options: SdkModelOptions) => PromiseLike<unknown>
+  doStream?: (options: SdkModelOptions) => PromiseLike<SdkStreamReply>
+  doEmbed?: (options: SdkModelOptions) => PromiseLike<unknown>
+}
+
+export type SdkModelOptions = Readonly<Record<string, unknown>>
+
+export interface SdkStreamReply {
+  readonly stream: ReadableStream<unknown>
+  readonly [more: string]: unknown
+}
+
+type Callback = ((event: never) => unknown) | undefined
+
+/** What the SDK's functions are called with, as far as it is looked at. */
+export interface SdkArguments {
+  readonly model?: unknown
+  readonly tools?: SdkTools
+  readonly toolApproval?: unknown
+  readonly prompt?: unknown
+  readonly messages?: unknown
+  readonly instructions?: unknown
+  readonly system?: unknown
+  readonly abortSignal?: AbortSignal
+  readonly stopWhen?: unknown
+  readonly prepareStep?: (options: { readonly model: unknown; readonly stepNumber: number }) => unknown
+  readonly telemetry?: SdkTelemetry
+  readonly experimental_telemetry?: SdkTelemetry
+  readonly onStepStart?: Callback
+  readonly experimental_onStepStart?: Callback
+  readonly onStepEnd?: Callback
+  readonly onStepFinish?: Callback
+  readonly onEnd?: Callback
+  readonly onFinish?: Callback
+  readonly onError?: Callback
+  readonly [more: PropertyKey]: unknown
+}
+
+export interface SdkTelemetry {
+  readonly functionId?: string
+  readonly integrations?: unknown
+}
+
+export type SdkFunction = (args: SdkArguments, ...more: unknown[]) => unknown
+
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { [Symbol.asyncIterator]?: unknown })[Symbol.asyncIterator] === 'function'
+  )
+}

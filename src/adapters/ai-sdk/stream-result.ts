@@ -1,0 +1,70 @@
+import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
+import { rememberRun } from './parked-run.ts'
+
+/** Where the SDK's result takes the stream from for each of its readers, whichever way they read. */
+interface StreamResult {
+  teeStream?: () => ReadableStream<unknown>
+}
+
+/** Ends the run of a stream when it was read to its end, or when its last reader has left it. */
+export function watchResult(result: unknown, run: ObservedRun): void {
+  rememberRun(result, run.parked)
+  const { teeStream } = result as StreamResult
+  if (typeof teeStream !== 'function') return
+  const readers = new Readers(run)
+  Object.defineProperty(result, 'teeStream', {
+    configurable: true,
+    writable: true,
+    enumerable: false,
+    value: () => readers.watch(teeStream.call(result)),
+  })
+  whenAborted(run, () => readers.aborted())
+}
+
+class Readers {
+  readonly #run: ObservedRun
+  #reading = 0
+
+  constructor(run: ObservedRun) {
+    this.#run = run
+  }
+
+  watch(stream: ReadableStream<unknown>): ReadableStream<unknown> {
+    const reader = stream.getReader()
+    this.#reading++
+    let reading = true
+    const left = () => {
+      if (reading) this.#reading--
+      reading = false
+    }
+    return new ReadableStream(
+      {
+        pull: async (controller) => {
+          try {
+            const { done, value } = await reader.read()
+            if (!done) return controller.enqueue(value)
+            left()
+            const refusal = await this.#run.over()
+            if (refusal === undefined) controller.close()
+            else controller.error(refusal)
+          } catch (error) {
+            left()
+            await this.#run.fail(error)
+            controller.error(error)
+          }
+        },
+        cancel: async (reason) => {
+          left()
+          if (this.#reading === 0) await this.#run.over()
+          await reader.cancel(reason)
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  /** Nobody reads, so nobody would be told. */
+  aborted(): void {
+    if (this.#reading === 0) void this.#run.fail(this.#run.signal?.reason)
+  }
+}

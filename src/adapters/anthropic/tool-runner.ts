@@ -1,0 +1,185 @@
+import type { CompleteInit } from '../../dispatcher/index.ts'
+import { defined } from '../../internal/objects.ts'
+import { messages } from '../../wire/anthropic-messages.ts'
+import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import { replace } from '../generated-client/api-promise.ts'
+import type { ObserveOptions } from '../generated-client/options.ts'
+import { type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
+import { isRunnable, type ToolPlace, watchTools } from './runnable-tool.ts'
+
+/** The SDK's runner of a loop: an async iterable of replies, and a promise of the last one. */
+interface Runner extends AsyncIterable<unknown> {
+  readonly params: Loose
+  addTools?(...tools: unknown[]): void
+  setMessagesParams?(params: unknown): void
+}
+
+interface Thread {
+  toolRunner(settings?: Loose, options?: Loose): Runner
+  fork(): Thread
+  update(params: Loose): void
+  readonly params: Loose
+}
+
+interface BetaMessages {
+  toolRunner(params: Loose, options?: Loose): Runner
+  thread?(params: Loose, options?: Loose): Thread
+}
+
+/** Makes each loop that `beta.messages` runs an agent. @returns leaves the client as it was. */
+export function watchRunners(client: object, options: ObserveOptions): () => void {
+  const beta = (client as { beta?: { messages?: Partial<BetaMessages> } }).beta?.messages
+  if (typeof beta?.toolRunner !== 'function') return () => {}
+  const { toolRunner, thread } = beta as BetaMessages
+  const watchThread = (made: Thread): Thread => {
+    const { toolRunner: run, fork } = made
+    replace(made, 'toolRunner', (settings, more) => {
+      const make = (place: ToolPlace) => {
+        // A thread has the tools of its runners.
+        if (made.params.tools !== undefined) made.update(withTools({ tools: made.params.tools }, place))
+        return run.call(made, settings, more)
+      }
+      return new WatchedRunner(client, options, make, more).runner
+    })
+    replace(made, 'fork', () => watchThread(fork.call(made)))
+    return made
+  }
+  const undo = [
+    replace(beta as BetaMessages, 'toolRunner', (params, more) => {
+      const make = (place: ToolPlace) => toolRunner.call(beta, withTools(params, place), more)
+      return new WatchedRunner(client, options, make, more).runner
+    }),
+  ]
+  if (thread) {
+    undo.push(
+      replace(beta as BetaMessages, 'thread', (params, more) => watchThread(thread.call(beta, params, more))),
+    )
+  }
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+function withTools(params: Loose, place: ToolPlace): Loose {
+  return Array.isArray(params?.tools) ? { ...params, tools: watchTools(params.tools, place) } : params
+}
+
+class WatchedRunner implements ToolPlace {
+  readonly runner: Runner
+  readonly ToolError: ToolPlace['ToolError']
+  readonly #client: object
+  readonly #options: ObserveOptions
+  readonly #signal: AbortSignal | undefined
+  #loop: Promise<SdkLoop> | undefined
+
+  constructor(
+    client: object,
+    options: ObserveOptions,
+    make: (place: ToolPlace) => Runner,
+    requestOptions: Loose | undefined,
+  ) {
+    this.#client = client
+    this.#options = options
+    this.#signal = requestOptions?.signal as AbortSignal | undefined
+    const { constructor: Messages } = (client as { beta: { messages: object } }).beta.messages
+    this.ToolError = (Messages as { ToolError?: ToolPlace['ToolError'] }).ToolError ?? Error
+    this.runner = make(this)
+    this.#watch()
+  }
+
+  #watch(): void {
+    const { runner } = this
+    const { addTools, setMessagesParams } = runner
+    const turns = runner[Symbol.asyncIterator]
+    replace(runner, Symbol.asyncIterator, () => this.#turns(turns.call(runner)))
+    if (addTools) replace(runner, 'addTools', (...tools) => addTools.apply(runner, watchTools(tools, this)))
+    if (!setMessagesParams) return
+    replace(runner, 'setMessagesParams', (params) =>
+      setMessagesParams.call(
+        runner,
+        typeof params === 'function'
+          ? (before: Loose) => withTools(params(before), this)
+          : withTools(params as Loose, this),
+      ),
+    )
+  }
+
+  /** The run begins with the first turn, or with the first tool that the user has run by hand. */
+  begun(): Promise<SdkLoop> {
+    this.#loop ??= SdkLoop.begin(this.#told())
+    return this.#loop
+  }
+
+  #told(): LoopInit {
+    const { messages: input, system, tools } = this.runner.params
+    const { dispatcher, operation, agentName } = this.#options
+    const asked = asList(input).findLast((message) => asObject(message)?.role === 'user')
+    const names = asList(tools).flatMap((tool) =>
+      isRunnable(tool) && typeof tool.name === 'string' ? [{ name: tool.name }] : [],
+    )
+    return {
+      dispatcher,
+      operation,
+      adapter: { name: 'anthropic', capabilities: ANTHROPIC_CAPABILITIES },
+      signal: this.#signal,
+      instruction: textOf(asObject(asked)?.content),
+      ...(defined({
+        agentName,
+        input,
+        instructions: textOf(system) || undefined,
+        tools: names,
+      }) as Partial<LoopInit>),
+    }
+  }
+
+  async *#turns(turns: AsyncIterator<unknown>): AsyncGenerator<unknown, void> {
+    let last: unknown
+    let left = true
+    try {
+      const loop = await this.begun()
+      for (;;) {
+        loop.answered()
+        const turn = await loop.run(() => turns.next())
+        if (turn.done) break
+        last = turn.value
+        yield turn.value
+      }
+      left = false
+      await loop.complete(await this.#ending(last))
+    } catch (error) {
+      left = false
+      throw await this.#failed(error)
+    } finally {
+      if (left) await this.#left(turns)
+    }
+  }
+
+  /** Nobody asks for more turns. */
+  async #left(turns: AsyncIterator<unknown>): Promise<void> {
+    await turns.return?.()
+    await (await this.begun()).complete({ reason: 'interrupted' })
+  }
+
+  async #ending(last: unknown): Promise<CompleteInit> {
+    const stream = last as { finalMessage?(): Promise<unknown> }
+    const message = asObject(typeof stream?.finalMessage === 'function' ? await stream.finalMessage() : last)
+    const content = message && messages.read(message).response.content
+    const reason = message?.stop_reason === 'tool_use' ? 'max_steps' : 'done'
+    return { reason, ...(content !== undefined && { content }) }
+  }
+
+  async #failed(error: unknown): Promise<unknown> {
+    const loop = await this.begun().catch(() => undefined)
+    await loop?.fail(error)
+    // What the SDK says of an abort, wherever it was noticed.
+    const { APIUserAbortError } = this.#client.constructor as { APIUserAbortError?: new () => Error }
+    const aborted = this.#signal?.aborted && error === this.#signal.reason
+    return aborted && APIUserAbortError ? new APIUserAbortError() : error
+  }
+}
+
+function textOf(content: unknown): string {
+  const texts = asObjects(content).flatMap(({ text }) => asText(text) ?? [])
+  return asText(content) ?? texts.join('\n')
+}

@@ -1,0 +1,57 @@
+import type { ToolCallInit } from '../../dispatcher/index.ts'
+import { isPlain, isRecord } from '../../internal/objects.ts'
+import { asObject, type Loose } from '../../wire/reading.ts'
+import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { withOwn } from '../sdk-loop/with-own.ts'
+import type { CallableTool, FunctionCall } from './types.ts'
+
+export function isCallable(tool: unknown): tool is CallableTool {
+  return typeof asObject(tool)?.callTool === 'function'
+}
+
+/** What a tool says in its answer, where it says that it failed. */
+class ToolFailure extends Error {}
+
+/** A tool whose calls are tool calls, one after the other. */
+export function watchTool(tool: CallableTool, loop: SdkLoop): CallableTool {
+  return withOwn(tool, {
+    async callTool(calls: readonly FunctionCall[]) {
+      // The SDK gives all calls of a turn to each of its tools.
+      const { functionDeclarations = [] } = await tool.tool()
+      const names = new Set(functionDeclarations.map(({ name }) => name))
+      const parts: Loose[] = []
+      for (const call of calls) if (names.has(call.name)) parts.push(...(await callOne(tool, loop, call)))
+      loop.answered()
+      return parts
+    },
+  })
+}
+
+async function callOne(tool: CallableTool, loop: SdkLoop, call: FunctionCall): Promise<readonly Loose[]> {
+  const { id, name = 'unnamed' } = call
+  let gave: readonly Loose[] = []
+  let told: unknown
+  const init: ToolCallInit<Loose> = { apiName: name, args: call.args ?? {}, ...(id && { toolCallId: id }) }
+  const outcome = await loop.tool(init, async (args) => {
+    gave = await tool.callTool([{ ...call, args }])
+    told = responseOf(gave)
+    const { error } = asObject(told) ?? {}
+    if (error !== undefined) throw new ToolFailure(typeof error === 'string' ? error : JSON.stringify(error))
+    return told
+  })
+  if (outcome.state === 'completed' && outcome.result === told) return gave
+  if (outcome.state === 'errored') {
+    if (outcome.error instanceof ToolFailure) return gave
+    throw outcome.error
+  }
+  const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
+  if (!('result' in outcome)) return answer({ error: outcome.toToolMessage().content })
+  const { result } = outcome
+  return answer(isRecord(result) && isPlain(result) ? result : { output: outcome.toToolMessage().content })
+}
+
+/** What the model is told: of one answer the answer itself. */
+function responseOf(parts: readonly Loose[]): unknown {
+  const [first] = parts
+  return parts.length === 1 ? (asObject(first?.functionResponse)?.response ?? parts) : parts
+}

@@ -1,0 +1,71 @@
+import { type CallMaker, currentCalls, type LlmCallInit } from '../../dispatcher/index.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { joinSignals } from '../../internal/join-signals.ts'
+import { generateContent } from '../../wire/generate-content.ts'
+import { modelServer } from '../../wire/model-server.ts'
+import { asObject, type Loose } from '../../wire/reading.ts'
+import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
+
+type Ask = (this: Models, params: Params) => Promise<unknown>
+
+/** Makes one request a model call: of the loop, or of where the code runs. */
+export async function askModel(
+  models: Models,
+  params: Params,
+  ask: Ask,
+  how: { readonly streams: boolean; readonly provider: string | undefined },
+): Promise<unknown> {
+  const calls: CallMaker | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
+  // Whoever makes a model call by hand has announced it already.
+  if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
+  let standIn: Loose | undefined
+  const { abortSignal, httpOptions, ...config } = params.config ?? {}
+  const request: LlmRequest = { contents: params.contents, ...(params.config && { config }) }
+  const init: LlmCallInit<unknown> = {
+    ...serverOf(models.apiClient, how.provider),
+    model: params.model,
+    operationName: 'generate_content',
+    request,
+    standIn: (message: LlmResponse) => {
+      standIn = generateContent.write({ response: message }, { model: params.model })
+      return how.streams ? { response: message } : standIn
+    },
+  }
+  const reply = await calls.llmCall(init, (asked, { signal }) =>
+    ask.call(models, signal === undefined && asked === request ? params : changed(params, asked, signal)),
+  )
+  return standIn === undefined ? reply : ask.call(answering(models, standIn), params)
+}
+
+/** Keys and headers are shown to nobody, and stay. */
+function changed(params: Params, asked: LlmRequest, signal: AbortSignal | undefined): Params {
+  const { abortSignal, httpOptions } = params.config ?? {}
+  const joined = joinSignals(abortSignal, signal).signal
+  const config = {
+    ...asObject(asked.config),
+    ...(httpOptions !== undefined && { httpOptions }),
+    ...(joined !== undefined && { abortSignal: joined }),
+  }
+  return { ...params, contents: asked.contents, config }
+}
+
+/** The same, with a reply that is there already: the SDK makes of it what it makes of any. */
+function answering(models: Models, reply: Loose): Models {
+  const response = (body: unknown): HttpResponse => ({ headers: {}, json: async () => structuredClone(body) })
+  async function* stream() {
+    for (const chunk of generateContent.events(reply, {})) yield response(chunk)
+  }
+  const apiClient: ApiClient = Object.create(models.apiClient, {
+    request: { value: async () => response(reply) },
+    requestStream: { value: async () => stream() },
+  })
+  return Object.create(models, { apiClient: { value: apiClient } })
+}
+
+function serverOf(apiClient: ApiClient, provider: string | undefined) {
+  const { provider: byUrl, ...address } = modelServer(apiClient.getBaseUrl?.())
+  const own = apiClient.isVertexAI?.() === true ? 'gcp.vertex_ai' : 'gcp.gemini'
+  return { ...address, provider: provider ?? (byUrl === 'openai' ? own : byUrl) }
+}

@@ -1,0 +1,82 @@
+import { replace } from '../generated-client/api-promise.ts'
+import { warnOnce } from '../generated-client/client.ts'
+import { FIELDS, type ObserveOptions } from '../generated-client/options.ts'
+import { AttachedObjects } from '../sdk-loop/attached.ts'
+import { generate, generateStream } from './generate.ts'
+import { askModel } from './model-call.ts'
+import type { Models } from './types.ts'
+
+const attached = new AttachedObjects('observeGoogleGenAI', 'a GoogleGenAI of @google/genai')
+const TRIED = [3]
+
+/**
+ * Makes each request of `models.generateContent()`, `generateContentStream()` and of chats a model call of the operation that
+ * is running, and automatic function calling an agent: its turns are steps, its tools (`CallableTool`, `mcpToTool()`) are
+ * tool calls that gates decide on and mocks stand in for. Everything else the client does is left alone and not seen:
+ * embeddings, images, video, live sessions, interactions, caches, files, batches.
+ *
+ * @returns the same client.
+ * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.
+ */
+export function observeGoogleGenAI<C extends object>(client: C, options: ObserveOptions): C {
+  return attached.attach(client, options, FIELDS, () => patch(client, options))
+}
+
+/** Leaves the client as it was before `observeGoogleGenAI`. Calls in flight are watched to their end. */
+export function unobserveGoogleGenAI<C extends object>(client: C): C {
+  return attached.detach(client)
+}
+
+const METHODS = [
+  'generateContent',
+  'generateContentStream',
+  'generateContentInternal',
+  'generateContentStreamInternal',
+] as const
+
+function patch(client: object, options: ObserveOptions): () => void {
+  const { models } = client as { models?: Models }
+  const missing = METHODS.filter((name) => typeof models?.[name] !== 'function')
+  if (models === undefined || missing.length > 0) {
+    warnOnce(
+      `hookspan cannot observe this client (@google/genai ${versionOf(models) ?? 'of unknown version'}): it has no ` +
+        `${missing.map((name) => `\`models.${name}()\``).join(', ')}. Its calls make no hooks and no spans. ` +
+        `Use @google/genai ${TRIED.join(' or ')}, or update hookspan.`,
+    )
+    return () => {}
+  }
+  const version = versionOf(models)
+  if (version === undefined || !TRIED.includes(Number.parseInt(version, 10))) {
+    warnOnce(
+      `hookspan knows @google/genai ${TRIED.join(' and ')}, and this client is ${version ?? 'of unknown version'}. ` +
+        'It is observed as if it were one of those: check that its calls show up, or update hookspan.',
+    )
+  }
+  const { generateContent, generateContentStream } = models
+  const { generateContentInternal: ask, generateContentStreamInternal: askStream } = models
+  const { provider } = options
+  const undo = [
+    replace(models, 'generateContent', (params) => generate(generateContent.bind(models), params, options)),
+    replace(models, 'generateContentStream', (params) =>
+      generateStream(generateContentStream.bind(models), params, options),
+    ),
+    replace(models, 'generateContentInternal', (params) =>
+      askModel(models, params, ask, { streams: false, provider }),
+    ),
+    replace(
+      models,
+      'generateContentStreamInternal',
+      (params) =>
+        askModel(models, params, askStream, { streams: true, provider }) as Promise<AsyncGenerator<unknown>>,
+    ),
+  ]
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+/** The client's own word for its version. */
+function versionOf(models: Models | undefined): string | undefined {
+  const said = Object.values(models?.apiClient?.getDefaultHeaders?.() ?? {}).join(' ')
+  return /google-genai-sdk\/(\d+\.\d+\.\d+\S*)/.exec(said)?.[1]
+}

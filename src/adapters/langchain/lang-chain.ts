@@ -1,0 +1,87 @@
+/** What is used of LangChain, by its shape: nothing of it is imported before it runs. */
+
+export interface LcMessage {
+  readonly id?: string
+  readonly content: unknown
+  readonly text?: unknown
+  readonly name?: string
+  readonly tool_calls?: readonly LcToolCall[]
+  readonly tool_call_id?: string
+  readonly status?: string
+  readonly artifact?: unknown
+  readonly usage_metadata?: Readonly<Record<string, unknown>>
+  readonly response_metadata?: Readonly<Record<string, unknown>>
+  readonly additional_kwargs?: Readonly<Record<string, unknown>>
+  getType?(): string
+}
+
+export interface LcToolCall {
+  readonly id?: string
+  readonly name: string
+  readonly args: unknown
+}
+
+export interface LcTool {
+  readonly name?: string
+  readonly type?: string
+  readonly description?: unknown
+  readonly schema?: unknown
+  readonly invoke?: unknown
+}
+
+export interface LcState {
+  readonly messages?: readonly LcMessage[]
+}
+
+/** What hooks are given of the run. `writer` is made anew for each run of a graph, and is the same in all of it. */
+export interface LcRuntime {
+  readonly writer?: object
+  readonly signal?: AbortSignal
+  readonly interrupt?: (value: unknown) => unknown
+  readonly configurable?: Readonly<Record<string, unknown>>
+}
+
+export interface LcModelRequest {
+  readonly model?: unknown
+  readonly messages: readonly LcMessage[]
+  readonly systemMessage?: LcMessage
+  readonly tools?: readonly LcTool[]
+  readonly modelSettings?: Readonly<Record<string, unknown>>
+  readonly toolChoice?: unknown
+  readonly state: LcState
+  readonly runtime: LcRuntime
+}
+
+export interface LcToolRequest {
+  readonly toolCall: LcToolCall
+  readonly tool?: LcTool
+  readonly state: LcState
+  readonly runtime: LcRuntime
+}
+
+export type LcHandler<R> = (request: R) => PromiseLike<unknown> | unknown
+
+/** The classes that results are made of. */
+export interface LcMessages {
+  readonly AIMessage: new (fields: object) => LcMessage
+  readonly ToolMessage: new (fields: object) => LcMessage
+}
+
+/** The user's agent has it: it runs in it. */
+export function loadMessages(): Promise<LcMessages> {
+  return import('@langchain/core/messages') as Promise<unknown> as Promise<LcMessages>
+}
+
+/** What LangGraph throws to stop or to leave a graph, and is no failure. */
+export function isBubbleUp(error: unknown): boolean {
+  return (error as { is_bubble_up?: unknown } | null | undefined)?.is_bubble_up === true
+}
+
+/** Of these, what waits for an answer. */
+export function isInterrupt(error: unknown): boolean {
+  return isBubbleUp(error) && /Interrupt/.test(String((error as Error).name))
+}
+
+export function isToolMessage(message: unknown): message is LcMessage & { readonly tool_call_id: string } {
+  return typeof (message as LcMessage | undefined)?.tool_call_id === 'string'
+}

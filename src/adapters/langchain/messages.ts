@@ -1,0 +1,84 @@
+import type { LlmResponse, TokenUsage } from '../../hooks/index.ts'
+import { safeStringify } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
+import { asName, asObjects, asText, type LlmReading, type Loose } from '../../wire/reading.ts'
+import type { LcMessage, LcMessages } from './lang-chain.ts'
+
+const ROLES: Readonly<Record<string, string>> = { human: 'user', ai: 'assistant', generic: 'user' }
+
+/** Messages in the words that chat models take, and LangChain, too. */
+export function plainMessages(messages: readonly LcMessage[]): Loose[] {
+  return messages.map((message) => {
+    const type = message.getType?.() ?? 'human'
+    const calls = (message.tool_calls ?? []).map(({ id, name, args }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: safeStringify(args) },
+    }))
+    return defined({
+      role: ROLES[type] ?? type,
+      content: message.content,
+      name: message.name,
+      tool_calls: calls.length === 0 ? undefined : calls,
+      tool_call_id: message.tool_call_id,
+    }) as Loose
+  })
+}
+
+export function textOf({ text, content }: LcMessage): string {
+  if (typeof text === 'string') return text
+  if (typeof content === 'string') return content
+  return asObjects(content)
+    .map((part) => asText(part.text) ?? '')
+    .join('')
+}
+
+/** What the model said. Where LangChain made more of it, as of structured output, the message in it counts. */
+export function readReply(reply: unknown): LlmReading {
+  const { messages } = reply as { messages?: unknown }
+  const message = (Array.isArray(messages) ? messages[0] : reply) as LcMessage
+  const { id, tool_calls = [], usage_metadata: usage, response_metadata: about = {} } = message
+  const finish = asName(about.finish_reason) ?? asName(about.stop_reason) ?? asName(about.finishReason)
+  const content = textOf(message)
+  const response = defined({
+    id,
+    model: asName(about.model_name) ?? asName(about.model),
+    finishReasons: finish === undefined ? undefined : [finish],
+    content: content === '' && tool_calls.length > 0 ? undefined : content,
+    toolCalls:
+      tool_calls.length === 0
+        ? undefined
+        : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
+  }) as LlmResponse
+  return { response, ...(usage !== undefined && { usage: usageOf(usage) }) }
+}
+
+function usageOf(usage: Readonly<Record<string, unknown>>): TokenUsage {
+  const count = (value: unknown) => (typeof value === 'number' ? value : undefined)
+  const { input_tokens, output_tokens, input_token_details, output_token_details } = usage
+  return defined({
+    inputTokens: count(input_tokens) ?? 0,
+    outputTokens: count(output_tokens) ?? 0,
+    cachedInputTokens: count((input_token_details as Loose | undefined)?.cache_read),
+    reasoningTokens: count((output_token_details as Loose | undefined)?.reasoning),
+  }) as TokenUsage
+}
+
+/** What a gate says in the model's place. */
+export function aiMessage(
+  { AIMessage }: LcMessages,
+  { id, content, refusal, toolCalls = [] }: LlmResponse,
+): LcMessage {
+  return new AIMessage(
+    defined({
+      id,
+      content: content ?? refusal ?? '',
+      tool_calls: toolCalls.map(({ toolCallId, apiName, args }) => ({
+        id: toolCallId,
+        name: apiName,
+        args: args ?? {},
+        type: 'tool_call',
+      })),
+    }),
+  )
+}

@@ -1,0 +1,143 @@
+import type { AgentMiddleware } from 'langchain'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
+import { runWith } from '../sdk-run/run-with.ts'
+import { AgentRun, resumedWith, signalOf } from './agent-run.ts'
+import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
+import type { LcHandler, LcModelRequest, LcRuntime, LcState, LcToolRequest } from './lang-chain.ts'
+import { plainMessages, textOf } from './messages.ts'
+import { callModel } from './model-call.ts'
+import { callTool } from './tool-call.ts'
+
+export interface HookspanMiddlewareOptions {
+  dispatcher: HookDispatcher
+  /** Names the agent's runs. */
+  agentName?: string
+}
+
+export type HookspanMiddleware = AgentMiddleware
+
+const FIELDS: Fields<HookspanMiddlewareOptions> = { dispatcher: a.value, agentName: a.string }
+
+const ADAPTER: AdapterInfo = { name: 'langchain', capabilities: LANGCHAIN_CAPABILITIES }
+
+/**
+ * Attaches an agent of `createAgent`: its steps, model calls and tools live the lifecycle. Put it first: what comes
+ * after it, a retry or a summary, then lies inside of what is seen and decided.
+ *
+ * An agent that is called inside of a tool is a sub-agent of the one that has the tool.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * const agent = createAgent({ model, tools, middleware: [hookspanMiddleware({ dispatcher })] })
+ */
+export function hookspanMiddleware(options: HookspanMiddlewareOptions): HookspanMiddleware {
+  if (typeof options?.dispatcher?.startOperation !== 'function') {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'hookspanMiddleware needs a `dispatcher`: new HookDispatcher().',
+    )
+  }
+  assertFields<HookspanMiddlewareOptions>(options, FIELDS, 'hookspanMiddleware')
+  const runs = new Runs(options)
+  return {
+    name: 'hookspan',
+    beforeAgent: (state: LcState, runtime: LcRuntime) => runs.begin(state, runtime),
+    wrapModelCall: async (request: LcModelRequest, handler: LcHandler<LcModelRequest>) =>
+      callModel(runs.of(request.runtime, request.state), request, handler),
+    wrapToolCall: async (request: LcToolRequest, handler: LcHandler<LcToolRequest>) =>
+      callTool(runs.of(request.runtime, request.state), request, handler),
+    afterAgent: (state: LcState, runtime: LcRuntime) => runs.end(state, runtime),
+  } as unknown as AgentMiddleware
+}
+
+/** How many threads may be waiting for an answer to a question of somebody else. */
+const MAX_THREADS = 1_000
+
+class Runs {
+  readonly #options: HookspanMiddlewareOptions
+  readonly #runs = new WeakMap<object, AgentRun>()
+  /** Runs that are not over, by their threads: a question that is not ours stops the graph, and tells nobody. */
+  readonly #threads = new Map<string, AgentRun>()
+
+  constructor(options: HookspanMiddlewareOptions) {
+    this.#options = options
+  }
+
+  /** The run of this call of the agent. One that was interrupted goes on, where it is said which one that is. */
+  of(runtime: LcRuntime, state: LcState): AgentRun {
+    const { writer } = runtime
+    const known = writer && this.#runs.get(writer)
+    if (known !== undefined) return known
+    const left = this.#threads.get(threadOf(runtime) ?? '')
+    if (left !== undefined) return this.#remember(runtime, left)
+    const asked = resumedWith(runtime)
+    const start = () => this.#start(runtime, state)
+    return asked === undefined ? start() : runWith({ resume: asked.parked }, start)
+  }
+
+  #start(runtime: LcRuntime, { messages = [] }: LcState): AgentRun {
+    const { dispatcher, agentName } = this.#options
+    const [only] = messages
+    const input = messages.length === 1 && only !== undefined ? textOf(only) : plainMessages(messages)
+    const signal = signalOf(runtime)
+    const run = new AgentRun({ dispatcher, adapter: ADAPTER }, { input, ...defined({ agentName, signal }) })
+    return this.#remember(runtime, run)
+  }
+
+  #remember(runtime: LcRuntime, run: AgentRun): AgentRun {
+    if (runtime.writer !== undefined) this.#runs.set(runtime.writer, run)
+    const thread = threadOf(runtime)
+    if (thread === undefined || run.run.isPart) return run
+    const oldest = this.#threads.size >= MAX_THREADS ? this.#threads.keys().next().value : undefined
+    if (oldest !== undefined) this.#threads.delete(oldest)
+    this.#threads.set(thread, run)
+    const forget = () => {
+      if (this.#threads.get(thread) === run) this.#threads.delete(thread)
+    }
+    run.run.parked.then(forget, forget)
+    return run
+  }
+
+  async begin(state: LcState, runtime: LcRuntime): Promise<object | undefined> {
+    const { run } = this.#start(runtime, state)
+    try {
+      const input = await run.admit()
+      return input === run.input ? undefined : changed(state, input)
+    } catch (error) {
+      await run.fail(error)
+      throw error
+    }
+  }
+
+  async end({ messages = [] }: LcState, runtime: LcRuntime): Promise<undefined> {
+    const known = runtime.writer && this.#runs.get(runtime.writer)
+    if (known === undefined || known.run.isPart) return undefined
+    const last = messages.at(-1)
+    const refusal = await known.run.end(last && textOf(last))
+    if (refusal !== undefined) throw refusal
+    return undefined
+  }
+}
+
+/** Of a graph that keeps its state: the agent itself, and no graph inside of it. */
+function threadOf({ configurable }: LcRuntime): string | undefined {
+  const { thread_id, checkpoint_ns } = configurable ?? {}
+  return typeof thread_id === 'string' && !String(checkpoint_ns ?? '').includes('|') ? thread_id : undefined
+}
+
+/** What the gates made of the input, where it can be said to the agent. */
+function changed({ messages = [] }: LcState, input: unknown): object {
+  const [only] = messages
+  if (typeof input === 'string' && messages.length === 1) {
+    return { messages: [defined({ role: 'user', content: input, id: only?.id })] }
+  }
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    'An onStart gate changed a conversation of several messages, which LangChain keeps. Change the request at ' +
+      'beforeLlmCall.',
+  )
+}

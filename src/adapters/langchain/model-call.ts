@@ -1,0 +1,151 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { defined } from '../../internal/objects.ts'
+import type { AgentRun } from './agent-run.ts'
+import {
+  isBubbleUp,
+  type LcHandler,
+  type LcMessage,
+  type LcModelRequest,
+  type LcTool,
+  loadMessages,
+} from './lang-chain.ts'
+import { aiMessage, plainMessages, readReply, textOf } from './messages.ts'
+
+/** A model call begins a step. */
+export async function callModel(
+  agent: AgentRun,
+  request: LcModelRequest,
+  handler: LcHandler<LcModelRequest>,
+): Promise<unknown> {
+  const { run } = agent
+  try {
+    const classes = await loadMessages()
+    run.assertInReach(
+      (request.tools ?? [])
+        .filter(({ invoke }) => typeof invoke !== 'function')
+        .map((tool) => ({ name: tool.name ?? tool.type ?? 'unnamed', ranBy: 'provider' })),
+    )
+    await agent.beginStep()
+    await tellSummary(agent, request.messages)
+    const calls = await run.calls()
+    const asked = requestOf(request)
+    const init = {
+      model: nameOf(request.model),
+      provider: providerOf(request.model),
+      request: asked,
+      read: readReply,
+      standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
+    }
+    return await calls.llmCall<unknown>(init, (effective) => handler(effectiveOf(request, asked, effective)))
+  } catch (error) {
+    if (isBubbleUp(error)) {
+      run.waitingFor = 'human'
+      await run.end()
+    } else {
+      await run.fail(error)
+    }
+    throw error
+  }
+}
+
+function requestOf({
+  messages,
+  systemMessage,
+  tools = [],
+  toolChoice,
+  modelSettings,
+}: LcModelRequest): LlmRequest {
+  const instructed = systemMessage === undefined || textOf(systemMessage) === '' ? [] : [systemMessage]
+  return {
+    ...modelSettings,
+    messages: plainMessages([...instructed, ...messages]),
+    ...(tools.length > 0 && { tools: tools.map(plainTool) }),
+    ...defined({ tool_choice: toolChoice }),
+  }
+}
+
+function plainTool({ name, type, description, schema }: LcTool): object {
+  if (name === undefined) return { type }
+  const parameters =
+    typeof schema === 'object' && schema !== null && !('~standard' in schema) ? schema : undefined
+  return { type: 'function', function: defined({ name, description, parameters }) }
+}
+
+/** What gates changed, in LangChain's words. */
+function effectiveOf(request: LcModelRequest, asked: LlmRequest, effective: LlmRequest): LcModelRequest {
+  if (effective === asked) return request
+  const { messages, tools: _tools, tool_choice, ...settings } = effective
+  const spoken = messages === asked.messages ? request.messages : withoutSystem(messages)
+  const told = messages === asked.messages ? undefined : systemOf(messages)
+  return {
+    ...request,
+    messages: spoken,
+    modelSettings: { ...request.modelSettings, ...settings },
+    ...defined({ toolChoice: tool_choice ?? request.toolChoice, systemPrompt: told }),
+  }
+}
+
+const isSystem = (message: unknown) => (message as { role?: unknown } | undefined)?.role === 'system'
+
+function withoutSystem(messages: unknown): readonly LcMessage[] {
+  return (Array.isArray(messages) ? messages : []).filter((message) => !isSystem(message))
+}
+
+function systemOf(messages: unknown): string | undefined {
+  const found = (Array.isArray(messages) ? messages : []).find(isSystem)
+  return typeof found?.content === 'string' ? found.content : undefined
+}
+
+interface ModelLike {
+  readonly model?: unknown
+  readonly modelName?: unknown
+  readonly lc_namespace?: readonly string[]
+  _llmType?(): string
+}
+
+function nameOf(model: unknown): string {
+  if (typeof model === 'string' && model !== '') return model
+  const { model: named, modelName, _llmType } = (model ?? {}) as ModelLike
+  const name = [named, modelName].find((one) => typeof one === 'string' && one !== '')
+  return (name as string | undefined) ?? _llmType?.call(model) ?? 'unknown'
+}
+
+/** By the package that the model is of: `langchain_anthropic`, `@langchain/google-genai`, ... */
+function providerOf(model: unknown): string {
+  const { lc_namespace } = (model ?? {}) as ModelLike
+  const from = [
+    typeof model === 'string' ? model.split(':')[0] : '',
+    ...(lc_namespace ?? []),
+    (model as ModelLike)?._llmType?.(),
+  ]
+    .join(' ')
+    .toLowerCase()
+  const known = PROVIDERS.find(([word]) => word.test(from))
+  return known?.[1] ?? 'unknown'
+}
+
+const PROVIDERS: readonly (readonly [RegExp, string])[] = [
+  [/azure/, 'azure.ai.openai'],
+  [/openai/, 'openai'],
+  [/anthropic/, 'anthropic'],
+  [/vertex/, 'gcp.vertex_ai'],
+  [/google|gemini/, 'gcp.gemini'],
+  [/bedrock/, 'aws.bedrock'],
+  [/mistral/, 'mistral_ai'],
+  [/groq/, 'groq'],
+  [/cohere/, 'cohere'],
+  [/deepseek/, 'deepseek'],
+]
+
+/** A summary stands where messages of the last request stood. It is over when it is noticed. */
+async function tellSummary(agent: AgentRun, messages: readonly LcMessage[]): Promise<void> {
+  const before = agent.seen
+  agent.seen = messages.map(({ id }) => id)
+  const gone = before.filter((id) => id !== undefined && !agent.seen.includes(id))
+  const summary = messages.find(({ additional_kwargs }) => additional_kwargs?.lc_source === 'summarization')
+  if (summary === undefined || before.length === 0 || gone.length === 0) return
+  const calls = await agent.run.calls()
+  const call = calls.openCompaction({ messageCount: before.length, tokenCount: 0 })
+  await call.decided
+  call.settle({ messagesAfter: messages.length, summary: textOf(summary) })
+}

@@ -1,0 +1,172 @@
+import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { OpenToolCall, ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import { toContent } from '../../internal/json.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { type AgentRun, type AskedHuman, answersIn } from './agent-run.ts'
+import {
+  isBubbleUp,
+  isInterrupt,
+  isToolMessage,
+  type LcHandler,
+  type LcMessage,
+  type LcMessages,
+  type LcState,
+  type LcToolRequest,
+  loadMessages,
+} from './lang-chain.ts'
+
+type Call = OpenToolCall<unknown, unknown>
+
+/** One tool call, in the agent's own chain. */
+export async function callTool(
+  agent: AgentRun,
+  request: LcToolRequest,
+  handler: LcHandler<LcToolRequest>,
+): Promise<unknown> {
+  const classes = await loadMessages()
+  agent.begunTool(unanswered(request.state))
+  let ended = false
+  const end = () => {
+    if (!ended) agent.endedTool()
+    ended = true
+  }
+  try {
+    const call = await openCall(agent, request)
+    const decision = await call.decided
+    if (decision.state === 'waiting') {
+      agent.run.waitingFor = 'human'
+      end()
+      return await ask(agent, request, decision)
+    }
+    // The answer to our own question, so that the tool's own questions keep their order.
+    if (isAnswered(agent, request)) request.runtime.interrupt?.(undefined)
+    const made = decision.state === 'run' ? await runTool(call, request, handler) : { outcome: decision }
+    if (made.thrown !== undefined) {
+      if (isInterrupt(made.thrown)) agent.run.waitingFor = 'human'
+      end()
+      if (isInterrupt(made.thrown)) await agent.parked()
+      throw made.thrown
+    }
+    return messageOf(classes, request, made.outcome, made.message)
+  } finally {
+    end()
+  }
+}
+
+async function openCall(agent: AgentRun, { toolCall, tool }: LcToolRequest): Promise<Call> {
+  const calls = await agent.run.calls()
+  const { id, name, args } = toolCall
+  const { description, schema } = tool ?? {}
+  return calls.openToolCall<unknown, unknown>({
+    apiName: name,
+    args,
+    ...defined({
+      toolCallId: id,
+      description: typeof description === 'string' ? description : undefined,
+      inputSchema: isRecord(schema) ? schema : undefined,
+    }),
+  })
+}
+
+interface Made {
+  readonly outcome: ToolOutcome
+  readonly message?: unknown
+  /** What LangGraph itself threw through the tool. */
+  readonly thrown?: unknown
+}
+
+async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<LcToolRequest>): Promise<Made> {
+  let message: unknown
+  let thrown: unknown
+  const outcome = await call.run(async (args) => {
+    try {
+      message = await handler({ ...request, toolCall: { ...request.toolCall, args } })
+      return isToolMessage(message) ? message.content : message
+    } catch (error) {
+      if (!isBubbleUp(error)) throw error
+      thrown = error
+      // What was left for another graph is done here; what waits goes on in this call.
+      if (isInterrupt(error)) throw new RunSuspended()
+      return undefined
+    }
+  })
+  return { outcome, message, thrown }
+}
+
+/** Stops the graph until somebody has answered. LangGraph does it by a throw. */
+async function ask(
+  agent: AgentRun,
+  { toolCall, runtime }: LcToolRequest,
+  { request }: Extract<ToolCallDecision<unknown, unknown>, { state: 'waiting' }>,
+): Promise<never> {
+  const parked = await agent.parked()
+  if (parked === undefined || runtime.interrupt === undefined) {
+    throw new Error(`Tool "${toolCall.name}" waits for a human, and this run cannot be interrupted.`)
+  }
+  const { name: apiName, args } = toolCall
+  const asked: AskedHuman = {
+    hookspan: 'approval',
+    apiName,
+    args,
+    parked,
+    ...defined({ requestId: request?.id }),
+  }
+  // Resumed before there was an answer: the first question has been answered with nothing.
+  if (isAnswered(agent, { toolCall, runtime })) runtime.interrupt(asked)
+  runtime.interrupt(asked)
+  throw new Error(`Tool "${apiName}" waits for a human, and the graph went on without an answer.`)
+}
+
+/** The node runs again because our question about this call was answered, with whatever. */
+function isAnswered(
+  agent: AgentRun,
+  { toolCall, runtime }: Pick<LcToolRequest, 'toolCall' | 'runtime'>,
+): boolean {
+  const { waiting = [] } = agent.run.resumed ?? {}
+  const asked = waiting.some(({ toolCallId, request }) => request !== undefined && toolCallId === toolCall.id)
+  return asked && answersIn(runtime) > 0
+}
+
+function unanswered({ messages = [] }: LcState): number {
+  const last = messages.findLastIndex(({ tool_calls = [] }) => tool_calls.length > 0)
+  const answered = new Set(messages.slice(last + 1).map(({ tool_call_id }) => tool_call_id))
+  return (messages[last]?.tool_calls ?? []).filter(({ id }) => !answered.has(id)).length
+}
+
+/** What the model is told: the tool's own message, unless something else came of the call. */
+function messageOf(
+  { ToolMessage }: LcMessages,
+  { toolCall }: LcToolRequest,
+  outcome: ToolOutcome,
+  message: unknown,
+): unknown {
+  const { id: tool_call_id = '', name } = toolCall
+  if (outcome.state === 'errored') {
+    if (isOfInput(outcome.error)) throw outcome.error
+    // As LangChain tells it where no middleware is.
+    return new ToolMessage({
+      tool_call_id,
+      name,
+      status: 'error',
+      content: `${outcome.error}\n Please fix your mistakes.`,
+    })
+  }
+  if (!('result' in outcome)) {
+    return new ToolMessage({ tool_call_id, name, status: 'error', content: outcome.toToolMessage().content })
+  }
+  const own = isToolMessage(message) ? message.content : message
+  if (outcome.state === 'completed' && outcome.result === own) return message
+  const { artifact } = (message ?? {}) as Partial<LcMessage>
+  return new ToolMessage({
+    tool_call_id,
+    name,
+    status: 'success',
+    content: toContent(outcome.result),
+    ...defined({ artifact }),
+  })
+}
+
+/** Arguments that the tool's schema refuses: LangChain has its own words for the model. */
+function isOfInput(error: unknown): boolean {
+  return (error as { '~brand'?: unknown } | null | undefined)?.['~brand'] === 'ToolInvocationError'
+}

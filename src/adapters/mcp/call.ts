@@ -1,0 +1,106 @@
+import type { CallMaker, ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
+
+/** What a server has, and how what stands in for it has to look. */
+export interface Kind {
+  /** The name and the arguments under which hooks, gates and mocks see it. */
+  named(params: Loose): { readonly apiName: string; readonly args: unknown }
+  /** Puts the arguments that a gate made into the request. */
+  asked(params: Loose, args: unknown): Loose
+  /** A result in the place of the server's. */
+  result(content: string, value: unknown, params: Loose): unknown
+  /** A refusal, where the protocol has a word for it. */
+  refused?(content: string): unknown
+}
+
+export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/get', Kind>> = {
+  'tools/call': {
+    named: (params) => ({ apiName: asText(params.name) || 'unnamed', args: params.arguments ?? {} }),
+    asked: (params, args) => ({ ...params, arguments: args }),
+    result: (text, value) =>
+      Array.isArray(asObject(value)?.content)
+        ? value
+        : { content: [{ type: 'text', text }], ...(isRecord(value) && { structuredContent: value }) },
+    refused: (text) => ({ isError: true, content: [{ type: 'text', text }] }),
+  },
+  'resources/read': {
+    named: ({ uri }) => ({ apiName: 'resources/read', args: { uri } }),
+    asked: (params, args) => ({ ...params, ...asObject(args) }),
+    result: (text, value, { uri }) =>
+      Array.isArray(asObject(value)?.contents) ? value : { contents: [{ uri, text }] },
+  },
+  'prompts/get': {
+    named: ({ name, arguments: args = {} }) => ({ apiName: 'prompts/get', args: { name, arguments: args } }),
+    asked: (params, args) => ({ ...params, ...asObject(args) }),
+    result: (text, value) =>
+      Array.isArray(asObject(value)?.messages)
+        ? value
+        : { messages: [{ role: 'user', content: { type: 'text', text } }] },
+  },
+}
+
+export type Method = keyof typeof KINDS
+
+/** A result that says that the tool failed. */
+class ToolFailure extends Error {}
+
+/**
+ * Makes what is asked of a server a tool call. Gives what the server gives, the same object, unless a gate changed it, a
+ * mock stood in, or it was refused.
+ *
+ * @throws what `send` throws; HookspanError `CALL_DENIED` for a refused resource or prompt, `NOT_CAPABLE` when the call is
+ * to wait for a human in another process.
+ */
+export async function callServer(
+  calls: CallMaker,
+  {
+    method,
+    identifier,
+    params,
+  }: { readonly method: Method; readonly identifier: string; readonly params: Loose },
+  send: (params: Loose, context: ToolRunContext) => unknown,
+): Promise<unknown> {
+  const kind = KINDS[method]
+  let gave: unknown
+  const init: ToolCallInit = { ...kind.named(params), identifier, source: 'mcp' }
+  const outcome = await calls.toolCall<unknown, unknown>(init, async (args, context) => {
+    gave = await send(args === init.args ? params : kind.asked(params, args), context)
+    if (asObject(gave)?.isError === true) throw new ToolFailure(textOf(gave))
+    return gave
+  })
+  return told(outcome, gave, kind, init.apiName, params)
+}
+
+function told(
+  outcome: ToolOutcome<unknown>,
+  gave: unknown,
+  kind: Kind,
+  name: string,
+  params: Loose,
+): unknown {
+  if (outcome.state === 'errored') {
+    if (outcome.error instanceof ToolFailure) return gave
+    throw outcome.error
+  }
+  if (outcome.state === 'waiting') {
+    throw new HookspanError(
+      'NOT_CAPABLE',
+      `The call of "${name}" is to wait for a human in another process, which a call over MCP cannot: its connection ends ` +
+        "with the process. Let the approver wait in this one (`mode: 'wait'`).",
+    )
+  }
+  const { content } = outcome.toToolMessage()
+  if (!('result' in outcome)) {
+    if (kind.refused) return kind.refused(content)
+    throw new HookspanError('CALL_DENIED', `The call of "${name}" was refused: ${content}`)
+  }
+  return outcome.result === gave && gave !== undefined ? gave : kind.result(content, outcome.result, params)
+}
+
+function textOf(result: unknown): string {
+  return asList(asObject(result)?.content)
+    .map((block) => asText(asObject(block)?.text) ?? '')
+    .join('')
+}

@@ -1,0 +1,146 @@
+import { type CallMaker, currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import type { PendingTool } from '../../hooks/index.ts'
+import { a, type Fields } from '../../internal/expect.ts'
+import { joinSignals } from '../../internal/join-signals.ts'
+import { asObject, type Loose } from '../../wire/reading.ts'
+import { replace } from '../generated-client/api-promise.ts'
+import { warnOnce } from '../generated-client/client.ts'
+import { AttachedObjects } from '../sdk-loop/attached.ts'
+import { callServer, KINDS, type Method } from './call.ts'
+import { within } from './place.ts'
+import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
+import { askHuman, askModel } from './questions.ts'
+
+export interface ObserveMcpClientOptions {
+  dispatcher: HookDispatcher
+  /** The home of the server's tools, as `identifier`. @default the server's own name, else `mcp` */
+  serverName?: string
+  /**
+   * Where calls belong that are made outside of any running operation. Without it, each of them becomes an
+   * operation, and so a trace, of its own.
+   */
+  operation?: Operation
+  /** Names the operations that are made for single calls. */
+  agentName?: string
+}
+
+const FIELDS: Fields<ObserveMcpClientOptions> = {
+  dispatcher: a.value,
+  serverName: a.name,
+  operation: a.object,
+  agentName: a.string,
+}
+
+type Ask = (params: Loose, ...rest: unknown[]) => Promise<unknown>
+
+interface McpClient {
+  callTool: Ask
+  readResource?: Ask
+  getPrompt?: Ask
+  getServerVersion?(): { readonly name?: string } | undefined
+}
+
+const attached = new AttachedObjects('observeMcpClient', 'a Client of @modelcontextprotocol/sdk or /client')
+
+/**
+ * Makes what is asked of an MCP server tool calls of the operation that is running: `callTool()`, and, under the names
+ * `resources/read` and `prompts/get`, `readResource()` and `getPrompt()`. The server is told where in the trace it is asked from
+ * (`_meta.traceparent`). What the server asks meanwhile is told, too: an elicitation as a question to a human, sampling as
+ * a model call.
+ *
+ * @returns the same client.
+ * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.
+ */
+export function observeMcpClient<C extends object>(client: C, options: ObserveMcpClientOptions): C {
+  return attached.attach(client, options, FIELDS, () => patch(client as object as McpClient, options))
+}
+
+/** Leaves the client as it was before `observeMcpClient`. Calls in flight are watched to their end. */
+export function unobserveMcpClient<C extends object>(client: C): C {
+  return attached.detach(client)
+}
+
+/** A call that the server has not answered yet: what it asks meanwhile belongs there. */
+interface InFlight {
+  readonly calls: CallMaker | undefined
+  readonly tool: PendingTool
+}
+
+function patch(client: McpClient, options: ObserveMcpClientOptions): () => void {
+  if (typeof client.callTool !== 'function') {
+    warnOnce(
+      'hookspan cannot observe this MCP client: it has no `callTool()`. Its calls make no hooks and no spans.',
+    )
+    return () => {}
+  }
+  const inFlight: InFlight[] = []
+  const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
+  const asked = (method: Method, own: Ask, at: number): Ask =>
+    async function (this: unknown, params, ...rest) {
+      const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
+      return within(options, {}, (calls) =>
+        callServer(calls, call, async (given, { traceparent, signal, toolCallId }) => {
+          const { apiName, args } = KINDS[method].named(given)
+          const entry = {
+            calls: currentCalls(),
+            tool: { identifier: call.identifier, apiName, args, toolCallId },
+          }
+          inFlight.push(entry)
+          try {
+            return await own.call(client, traced(given, traceparent), ...withSignal(rest, at, signal))
+          } finally {
+            inFlight.splice(inFlight.indexOf(entry), 1)
+          }
+        }),
+      )
+    }
+  const { callTool, readResource, getPrompt } = client
+  // In version 1 the schema of the result stands before the options.
+  const undo = [replace(client, 'callTool', asked('tools/call', callTool, callTool.length === 2 ? 0 : 1))]
+  if (readResource) undo.push(replace(client, 'readResource', asked('resources/read', readResource, 0)))
+  if (getPrompt) undo.push(replace(client, 'getPrompt', asked('prompts/get', getPrompt, 0)))
+  undo.push(watchQuestions(client, options, inFlight))
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+function watchQuestions(
+  client: object,
+  options: ObserveMcpClientOptions,
+  inFlight: readonly InFlight[],
+): () => void {
+  const during = <R>(
+    request: Request,
+    make: (calls: CallMaker, tools: readonly PendingTool[]) => Promise<R>,
+  ) => {
+    const last = inFlight.at(-1)
+    const tools = last === undefined ? [] : [last.tool]
+    // Over a connection to another process nothing else says which call the question belongs to.
+    if (last?.calls !== undefined) return make(last.calls, tools)
+    return within(options, traceparentOf(request), (calls) => make(calls, tools))
+  }
+  return watchHandlers(
+    client,
+    {
+      'elicitation/create': (request, extra, handler) =>
+        during(request, (calls, tools) =>
+          askHuman(calls, request.params ?? {}, tools, () => handler(request, extra)),
+        ),
+      'sampling/createMessage': (request, extra, handler) =>
+        during(request, (calls) =>
+          askModel(calls, request.params ?? {}, (params) => handler({ ...request, params }, extra)),
+        ),
+    },
+    'observeMcpClient',
+  )
+}
+
+/** The call ends with its run, too. */
+function withSignal(rest: readonly unknown[], at: number, signal: AbortSignal): unknown[] {
+  const given = asObject(rest[at])
+  const joined = joinSignals(given?.signal as AbortSignal | undefined, signal).signal
+  const all = [...rest]
+  all[at] = { ...given, signal: joined }
+  return all
+}

@@ -1,0 +1,115 @@
+import { currentCalls, type HookDispatcher } from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import { a, type Fields } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
+import { asObject, type Loose } from '../../wire/reading.ts'
+import { replace } from '../generated-client/api-promise.ts'
+import { AttachedObjects } from '../sdk-loop/attached.ts'
+import { callServer, type Method } from './call.ts'
+import { type Around, traced, traceparentOf, watchHandlers } from './protocol.ts'
+import { askHuman, askModel } from './questions.ts'
+
+export interface ObserveMcpServerOptions {
+  dispatcher: HookDispatcher
+  /** The home of the tools, as `identifier`, and the name of the operations. @default the server's own name, else `mcp` */
+  serverName?: string
+}
+
+const FIELDS: Fields<ObserveMcpServerOptions> = { dispatcher: a.value, serverName: a.name }
+
+type Ask = (params: Loose, options?: unknown) => Promise<unknown>
+
+/** The server under an `McpServer`. */
+interface LowServer {
+  elicitInput?: Ask
+  createMessage?: Ask
+  readonly _serverInfo?: { readonly name?: string }
+}
+
+const attached = new AttachedObjects('observeMcpServer', 'an McpServer or a Server of the MCP SDK')
+
+/**
+ * Makes each call of an MCP server's tools an operation with a tool call in it, in the trace of the client that calls
+ * (`_meta.traceparent`): gates decide on it, mocks stand in for the tool. Resources and prompts are the same, under the names
+ * `resources/read` and `prompts/get`. What a tool asks of the client is told as the question to a human, or the model call, that
+ * it is.
+ *
+ * @returns the same server.
+ * @throws HookspanError `INVALID_OPTION` when the server is none, or is observed by another dispatcher.
+ */
+export function observeMcpServer<S extends object>(server: S, options: ObserveMcpServerOptions): S {
+  return attached.attach(server, options, FIELDS, () => patch(server, options))
+}
+
+/** Leaves the server as it was before `observeMcpServer`. Calls in flight are watched to their end. */
+export function unobserveMcpServer<S extends object>(server: S): S {
+  return attached.detach(server)
+}
+
+function patch(server: object, options: ObserveMcpServerOptions): () => void {
+  const low = ((server as { server?: object }).server ?? server) as LowServer
+  const name = options.serverName ?? (low._serverInfo?.name || 'mcp')
+  const around = Object.fromEntries(
+    (['tools/call', 'resources/read', 'prompts/get'] as const).map((method) => [
+      method,
+      serving(method, name, options.dispatcher),
+    ]),
+  )
+  const undo = [watchHandlers(low, around, 'observeMcpServer'), ...watchQuestions(low)]
+  return () => {
+    for (const one of undo) one()
+  }
+}
+
+function serving(method: Method, name: string, dispatcher: HookDispatcher): Around[string] {
+  return async (request, extra, handler) => {
+    const call = { method, identifier: name, params: request.params ?? {} }
+    const op = dispatcher.startOperation({
+      agentName: name,
+      ...traceparentOf(request),
+      ...defined({ signal: signalOf(extra) }),
+    })
+    try {
+      const result = await callServer(op, call, (params) => handler({ ...request, params }, extra))
+      await op.complete()
+      return result
+    } catch (error) {
+      if (op.signal?.aborted) await op.complete({ reason: 'interrupted' })
+      else await op.fail(error)
+      throw error
+    }
+  }
+}
+
+/** Version 1 has it beside the request's other facts, version 2 in `mcpReq`. */
+function signalOf(extra: unknown): AbortSignal | undefined {
+  const { signal, mcpReq } = asObject(extra) ?? {}
+  const found = signal ?? asObject(mcpReq)?.signal
+  return found instanceof AbortSignal ? found : undefined
+}
+
+function watchQuestions(low: LowServer): (() => void)[] {
+  const { elicitInput, createMessage } = low
+  const asking = (own: Ask, params: Loose, options: unknown) =>
+    own.call(low, traced(params, currentPlace()?.site.traced.traceparent), options)
+  const undo: (() => void)[] = []
+  if (elicitInput) {
+    undo.push(
+      replace(low, 'elicitInput', async (params, options) => {
+        const calls = currentCalls()
+        const ask = () => asking(elicitInput, params, options)
+        return calls ? askHuman(calls, params, [], ask) : ask()
+      }),
+    )
+  }
+  if (createMessage) {
+    undo.push(
+      replace(low, 'createMessage', async (params, options) => {
+        const calls = currentCalls()
+        const ask = (given: Loose) => asking(createMessage, given, options)
+        return calls ? askModel(calls, params, ask) : ask(params)
+      }),
+    )
+  }
+  return undo
+}

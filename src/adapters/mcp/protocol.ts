@@ -1,0 +1,51 @@
+import { asObject, type Loose } from '../../wire/reading.ts'
+import { replace } from '../generated-client/api-promise.ts'
+import { warnOnce } from '../generated-client/client.ts'
+
+/** What is asked of the other side: `params` of a request. */
+export type Params = Loose & { readonly _meta?: Loose }
+
+/** A request that the other side makes, as handlers get it. */
+export interface Request {
+  readonly method: string
+  readonly params?: Params
+}
+
+export type Handler = (request: Request, extra: unknown) => unknown
+
+/** What is done around a handler, by the method of the request. */
+export type Around = Readonly<Record<string, (request: Request, extra: unknown, handler: Handler) => unknown>>
+
+/**
+ * Puts something around the handlers of requests, those that are there and those to come.
+ *
+ * @returns leaves them as they were.
+ */
+export function watchHandlers(protocol: object, around: Around, observer: string): () => void {
+  const { _requestHandlers: handlers } = protocol as { _requestHandlers?: unknown }
+  if (!(handlers instanceof Map)) {
+    warnOnce(
+      `hookspan: ${observer} does not know where this version of the MCP SDK keeps its handlers: what the other side ` +
+        'asks makes no hooks and no spans. Use @modelcontextprotocol/sdk 1, client and server 2, or update hookspan.',
+    )
+    return () => {}
+  }
+  return replace(handlers as Map<string, Handler>, 'get', (method) => {
+    const handler = Map.prototype.get.call(handlers, method) as Handler | undefined
+    const wrap = Object.hasOwn(around, method) ? around[method] : undefined
+    return handler && wrap ? async (request, extra) => wrap(request, extra, handler) : handler
+  })
+}
+
+/** Tells the other side where in the trace it is asked from. What the user says wins. */
+export function traced<P extends Params>(params: P, traceparent: string | undefined): P {
+  return traceparent === undefined ? params : { ...params, _meta: { traceparent, ...params._meta } }
+}
+
+/** From where in a trace the other side asks. */
+export function traceparentOf({ params }: Request): { readonly traceparent?: string } {
+  const traceparent = asObject(params?._meta)?.traceparent
+  return typeof traceparent === 'string' && /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}/.test(traceparent)
+    ? { traceparent }
+    : {}
+}

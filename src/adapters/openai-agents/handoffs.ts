@@ -1,0 +1,57 @@
+import { parseArguments } from '../../wire/reading.ts'
+import { patches } from './patches.ts'
+import { currentFrame, type Place } from './place.ts'
+import type { Agent, Handoff } from './sdk.ts'
+
+/**
+ * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
+ * leaves the run with the agent that asked, which is told why.
+ */
+export function observeHandoff(handoff: Handoff, agent: Agent): void {
+  if (typeof handoff?.onInvokeHandoff !== 'function' || patches.has(handoff)) return
+  const { onInvokeHandoff } = handoff
+  patches.replace(handoff, 'onInvokeHandoff', (context, args) => {
+    const invoke = (text: string) => onInvokeHandoff.call(handoff, context, text)
+    const place = currentFrame()?.place
+    return place === undefined ? invoke(args) : handedOver(place, handoff, agent, args, invoke)
+  })
+}
+
+async function handedOver(
+  place: Place,
+  handoff: Handoff,
+  agent: Agent,
+  text: string,
+  invoke: (text: string) => Promise<unknown>,
+): Promise<unknown> {
+  const args = parseArguments(text)
+  const toolCallId = place.callIdOf(handoff.toolName)
+  const call = (await place.step()).openToolCall<unknown, unknown>({
+    ...(toolCallId !== undefined && { toolCallId }),
+    identifier: 'agent',
+    source: 'agent',
+    apiName: handoff.toolName,
+    args,
+  })
+  const decided = await call.decided
+  if (decided.state !== 'run') {
+    if (toolCallId !== undefined) place.refusedHandoffs.set(toolCallId, decided.toToolMessage().content)
+    return agent
+  }
+  let next: { readonly agent: unknown } | undefined
+  let thrown: { readonly error: unknown } | undefined
+  const same = JSON.stringify(decided.args) === JSON.stringify(args)
+  const outcome = await call.run(async (given) => {
+    try {
+      next = { agent: await invoke(same ? text : JSON.stringify(given)) }
+      return { assistant: (next.agent as Agent | undefined)?.name }
+    } catch (error) {
+      thrown = { error }
+      throw error
+    }
+  })
+  if (thrown !== undefined) throw thrown.error
+  if (next === undefined)
+    throw outcome.state === 'errored' ? outcome.error : new Error('the handoff was not made')
+  return next.agent
+}

@@ -1,0 +1,213 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { asList, asObjects, asText, type LlmReading, type Loose, present } from '../../wire/reading.ts'
+import { responses } from '../../wire/responses.ts'
+import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
+
+/**
+ * The SDK's items are those of the Responses API in other letters. Gates, traces and mocks see them as that API has
+ * them, so that the same gate reads the requests of every SDK.
+ */
+export function toWire(item: Item): Loose {
+  const before = known.get(item)
+  if (before !== undefined) return before
+  const made = wireItem(item)
+  known.set(item, made)
+  return made
+}
+
+/** A conversation is sent again with each call. */
+const known = new WeakMap<Item, Loose>()
+
+function wireItem(item: Item): Loose {
+  const { type = 'message', callId, providerData } = item
+  const own = isRecord(providerData) ? providerData : {}
+  if (type === 'hosted_tool_call') {
+    const { name, arguments: args, output, status, id } = item
+    return present({ type: name, id, status, arguments: args, output, ...own })
+  }
+  if (type === 'message') return { ...without(item), type, content: contentToWire(item.content) }
+  const named = String(type).replace(/_result$/, '_output')
+  if (named === 'function_call_output') {
+    return { type: named, call_id: callId, output: outputToWire(item.output) }
+  }
+  return { ...without(item), type: named, ...(callId !== undefined && { call_id: callId }) }
+}
+
+function without({ providerData: _own, callId: _id, ...rest }: Item): Loose {
+  return rest
+}
+
+function contentToWire(content: unknown): unknown {
+  if (!Array.isArray(content)) return content
+  return content.map((part: unknown) => {
+    if (!isRecord(part)) return part
+    const { image, file, providerData: _own, ...rest } = part
+    if (part.type === 'input_image') return { ...rest, ...media('image_url', image) }
+    return part.type === 'input_file' ? { ...rest, ...media('file_url', file) } : rest
+  })
+}
+
+function media(field: string, given: unknown): Loose {
+  if (!isRecord(given)) return { [field]: given }
+  return present({ [field]: given.url, file_id: given.id })
+}
+
+function outputToWire(output: unknown): unknown {
+  return isRecord(output) && output.type === 'text' ? output.text : output
+}
+
+/** What a request asks, in the words of the Responses API. */
+export function requestToWire(request: ModelRequest, model: string, stream: boolean): LlmRequest {
+  const { systemInstructions, input, tools, modelSettings = {}, previousResponseId, conversationId } = request
+  const { temperature, topP, maxTokens, frequencyPenalty, presencePenalty, toolChoice, reasoning } =
+    modelSettings
+  return present<Loose>({
+    model,
+    instructions: systemInstructions,
+    input: typeof input === 'string' ? input : input.map(toWire),
+    tools: asList(tools).map(toolToWire),
+    temperature,
+    top_p: topP,
+    max_output_tokens: maxTokens,
+    frequency_penalty: frequencyPenalty,
+    presence_penalty: presencePenalty,
+    tool_choice: toolChoice,
+    reasoning,
+    previous_response_id: previousResponseId,
+    conversation: conversationId,
+    stream: stream || undefined,
+  })
+}
+
+function toolToWire(tool: unknown): unknown {
+  if (!isRecord(tool) || tool.type !== 'hosted_tool') return tool
+  return { type: tool.name, ...(isRecord(tool.providerData) && tool.providerData) }
+}
+
+const SETTINGS: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'topP',
+  max_output_tokens: 'maxTokens',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  tool_choice: 'toolChoice',
+  reasoning: 'reasoning',
+}
+
+const FIELDS: Readonly<Record<string, string>> = {
+  instructions: 'systemInstructions',
+  previous_response_id: 'previousResponseId',
+  conversation: 'conversationId',
+}
+
+/** The SDK's request with what gates changed in it. What they left alone stays the very object that it was. */
+export function requestFromWire(request: ModelRequest, asked: LlmRequest, decided: LlmRequest): ModelRequest {
+  if (asked === decided) return request
+  const changed: Loose = {}
+  const settings: Loose = { ...request.modelSettings }
+  for (const key of new Set([...Object.keys(asked), ...Object.keys(decided)])) {
+    const value = decided[key]
+    if (sameJson(asked[key], value)) continue
+    if (Object.hasOwn(SETTINGS, key)) settings[SETTINGS[key] as string] = value
+    else if (key === 'input') changed.input = inputFromWire(request.input, value)
+    else if (key === 'tools') changed.tools = toolsFromWire(request.tools, value)
+    else if (Object.hasOwn(FIELDS, key)) changed[FIELDS[key] as string] = value
+    else throw new TypeError(`the Agents SDK cannot be asked for another \`${key}\``)
+  }
+  return { ...request, modelSettings: settings, ...changed } as ModelRequest
+}
+
+function sameJson(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other)
+}
+
+function inputFromWire(before: ModelRequest['input'], input: unknown): unknown {
+  if (!Array.isArray(input)) return input
+  const kept =
+    typeof before === 'string' ? [] : before.map((item) => [JSON.stringify(toWire(item)), item] as const)
+  return asObjects(input).map((item) => {
+    const text = JSON.stringify(item)
+    return kept.find(([wire]) => wire === text)?.[1] ?? fromWire(item, asObjects(input))
+  })
+}
+
+/** A gate may take tools away; the SDK has no way to run one that it does not know. */
+function toolsFromWire(before: ModelRequest['tools'], tools: unknown): unknown {
+  return asList(before).filter((tool) => asList(tools).some((left) => sameJson(toolToWire(tool), left)))
+}
+
+function fromWire(item: Loose, all: readonly Loose[]): Item {
+  const { type = 'message', call_id: callId } = item
+  if (type === 'message') {
+    const { content, role } = item
+    if (role !== 'assistant') return item
+    const parts = typeof content === 'string' ? [{ type: 'output_text', text: content }] : content
+    return { ...item, type, status: item.status ?? 'completed', content: parts }
+  }
+  if (type === 'function_call_output') {
+    const name = all.find((call) => call.type === 'function_call' && call.call_id === callId)?.name ?? ''
+    const { output } = item
+    const told = typeof output === 'string' ? { type: 'text', text: output } : output
+    return { type: 'function_call_result', name, callId, status: 'completed', output: told }
+  }
+  const { call_id: _id, summary, ...rest } = item
+  if (type === 'reasoning') {
+    return { ...rest, content: asObjects(summary).map(({ text }) => ({ type: 'input_text', text })) }
+  }
+  return callId === undefined ? rest : { ...rest, callId }
+}
+
+/** A reply in the words of the Responses API. */
+export function responseToWire({ output, usage, responseId, providerData }: ModelResponse): Loose {
+  const model = asText(providerData?.model)
+  return present<Loose>({
+    id: responseId,
+    object: 'response',
+    status: asText(providerData?.status) ?? 'completed',
+    model,
+    output: asList(output).flatMap((item) => (isRecord(item) ? [toWire(item)] : [])),
+    usage: usageToWire(usage),
+  })
+}
+
+function usageToWire(usage: unknown): Loose | undefined {
+  if (!isRecord(usage)) return undefined
+  const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage
+  return present({
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    input_tokens_details: detail(inputTokensDetails),
+    output_tokens_details: detail(outputTokensDetails),
+  })
+}
+
+/** A list with one entry for each request that was made. */
+function detail(details: unknown): Loose | undefined {
+  const [first] = Array.isArray(details) ? asObjects(details) : asObjects([details])
+  return first
+}
+
+export function readResponse(reply: ModelResponse): LlmReading {
+  return responses.read(responseToWire(reply))
+}
+
+const NO_USAGE = {
+  requests: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  inputTokensDetails: [],
+  outputTokensDetails: [],
+}
+
+/** A reply of the SDK that says what a gate put in the model's place. */
+export function responseOf(message: LlmResponse, asked: LlmRequest): ModelResponse {
+  const wire = responses.write({ response: message }, asked)
+  const output = asObjects(wire.output)
+  return {
+    usage: NO_USAGE,
+    output: output.map((item) => fromWire(item, output)),
+    responseId: String(wire.id),
+  }
+}

@@ -1,0 +1,203 @@
+import type { OpenLlmCall } from '../../adapter/index.ts'
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { modelServer } from '../../wire/model-server.ts'
+import { asName, asText, type Loose } from '../../wire/reading.ts'
+import { readResponse, requestFromWire, requestToWire, responseOf, responseToWire } from './items.ts'
+import { patches } from './patches.ts'
+import { callsHere, currentFrame, type Place } from './place.ts'
+import {
+  type Item,
+  isModel,
+  type Model,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+} from './sdk.ts'
+
+/** What names a model that says nothing of itself. */
+const names = new WeakMap<Model, string>()
+
+export function observeProvider(provider: ModelProvider | undefined): void {
+  if (typeof provider?.getModel !== 'function' || patches.has(provider)) return
+  const { getModel } = provider
+  patches.replace(provider, 'getModel', async (...args) => {
+    const model = await getModel.apply(provider, args)
+    if (typeof args[0] === 'string' && isModel(model)) names.set(model, args[0])
+    if (currentFrame() !== undefined) observeModel(model)
+    return model
+  })
+}
+
+/** Makes the model's calls those of the run that asks; outside of an observed run it is as it was. */
+export function observeModel(model: unknown): void {
+  if (!isModel(model) || patches.has(model)) return
+  const { getResponse, getStreamedResponse } = model
+  patches.replace(model, 'getResponse', (request, ...more: unknown[]) => {
+    const ask = (sent: ModelRequest) => getResponse.apply(model, [sent, ...more] as [ModelRequest])
+    return currentFrame() === undefined ? ask(request) : respond(model, request, ask)
+  })
+  if (typeof getStreamedResponse !== 'function') return
+  patches.replace(model, 'getStreamedResponse', (request, ...more: unknown[]) => {
+    const ask = (sent: ModelRequest) => getStreamedResponse.apply(model, [sent, ...more] as [ModelRequest])
+    return currentFrame() === undefined ? ask(request) : stream(model, request, ask)
+  })
+}
+
+interface Asked<R> {
+  readonly call: OpenLlmCall<R>
+  readonly request: ModelRequest
+  readonly wire: LlmRequest
+  /** Told what the model has answered. */
+  readonly answered: (output: readonly Item[]) => void
+}
+
+async function open<R>(
+  model: Model,
+  given: ModelRequest,
+  streamed: boolean,
+  shapes: (wire: LlmRequest) => {
+    read?: (reply: R) => ReturnType<typeof readResponse>
+    standIn(message: LlmResponse): R
+  },
+): Promise<Asked<R>> {
+  const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
+  const { place, tool } = frame
+  const request = withRefusals(given, place)
+  // A model that a tool's body asks by itself is none of the agent's turns.
+  const calls = tool === undefined ? await place.turn() : callsHere(frame)
+  const name = nameOf(model)
+  const wire = requestToWire(request, name, streamed)
+  const { _client: client } = model as { _client?: { baseURL?: unknown } }
+  const server = modelServer(client?.baseURL)
+  const call = calls.openLlmCall<R>({ model: name, ...server, request: wire, ...shapes(wire) })
+  const answered = (output: readonly Item[]) => {
+    if (tool === undefined) place.answered(output)
+  }
+  return { call, request, wire, answered }
+}
+
+function nameOf(model: Model): string {
+  const { _model, model: own, modelId } = model as unknown as Loose
+  return (
+    asName(_model) ?? asName(own) ?? asName(modelId) ?? names.get(model) ?? model.constructor?.name ?? 'model'
+  )
+}
+
+/** The SDK tells a handoff by the agent that took over; of one that was refused the model is told why. */
+function withRefusals(request: ModelRequest, { refusedHandoffs }: Place): ModelRequest {
+  const { input } = request
+  if (refusedHandoffs.size === 0 || typeof input === 'string') return request
+  const told = input.map((item) => {
+    const why = item.type === 'function_call_result' && refusedHandoffs.get(String(item.callId))
+    return why ? { ...item, output: { type: 'text', text: why } } : item
+  })
+  return { ...request, input: told }
+}
+
+async function respond(
+  model: Model,
+  given: ModelRequest,
+  ask: (request: ModelRequest) => Promise<ModelResponse>,
+): Promise<ModelResponse> {
+  const { call, request, wire, answered } = await open<ModelResponse>(model, given, false, (asked) => ({
+    read: readResponse,
+    standIn: (message) => responseOf(message, asked),
+  }))
+  const decided = await call.decided
+  if (decided.state === 'answered') {
+    answered(decided.reply.output)
+    return decided.reply
+  }
+  try {
+    const sent = requestFromWire(request, wire, decided.request)
+    const reply = await call.settle(await call.run(() => ask(sent)))
+    answered(reply.output)
+    return reply
+  } catch (error) {
+    call.fail(error)
+    throw error
+  }
+}
+
+/** An event of the SDK's stream, beside what it is in the words of the Responses API. */
+interface Told extends Loose {
+  readonly event: Item
+}
+
+async function* stream(
+  model: Model,
+  given: ModelRequest,
+  ask: (request: ModelRequest) => AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  const { call, request, wire, answered } = await open<AsyncIterable<Told>>(model, given, true, (asked) => ({
+    standIn: (message) => toldEvents(eventsOf(responseOf(message, asked))),
+  }))
+  const decided = await call.decided
+  if (decided.state === 'answered') {
+    yield* read(decided.reply, answered)
+    return
+  }
+  let told: AsyncIterable<Told>
+  try {
+    const sent = requestFromWire(request, wire, decided.request)
+    told = await call.settle(toldEvents(within(call, () => ask(sent))))
+  } catch (error) {
+    call.fail(error)
+    throw error
+  }
+  yield* read(told, answered)
+}
+
+async function* read(told: AsyncIterable<Told>, answered: Asked<never>['answered']): AsyncGenerator<Item> {
+  for await (const { event } of told) {
+    if (event.type === 'response_done') answered((event.response as ModelResponse).output)
+    yield event
+  }
+}
+
+/** Each piece of the stream is fetched in the place of the call. */
+async function* within(
+  call: OpenLlmCall<never> | OpenLlmCall<AsyncIterable<Told>>,
+  ask: () => AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  const events = call.run(() => ask()[Symbol.asyncIterator]())
+  let over = false
+  try {
+    for (;;) {
+      const next = await call.run(() => events.next())
+      over = next.done === true
+      if (next.done) return
+      yield next.value
+    }
+  } catch (error) {
+    over = true
+    throw error
+  } finally {
+    if (!over) await events.return?.()
+  }
+}
+
+async function* toldEvents(events: AsyncIterable<Item> | Iterable<Item>): AsyncGenerator<Told> {
+  for await (const event of events) yield { ...wireEvent(event), event }
+}
+
+function wireEvent({ type, delta, response }: Item): Loose {
+  if (type === 'output_text_delta') {
+    return { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta }
+  }
+  if (type !== 'response_done') return { type: 'response.in_progress' }
+  const { id, ...rest } = response as Loose
+  const whole = responseToWire({ ...(rest as unknown as ModelResponse), responseId: asText(id) ?? '' })
+  return { type: 'response.completed', response: whole }
+}
+
+function eventsOf({ usage, output, responseId }: ModelResponse): Item[] {
+  const texts = output.flatMap(({ content }) => (Array.isArray(content) ? (content as Loose[]) : []))
+  return [
+    { type: 'response_started' },
+    ...texts.flatMap(({ type, text }) =>
+      type === 'output_text' ? [{ type: 'output_text_delta', delta: text }] : [],
+    ),
+    { type: 'response_done', response: { id: responseId, usage, output } },
+  ]
+}

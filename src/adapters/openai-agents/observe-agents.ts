@@ -1,0 +1,210 @@
+import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
+import { asName } from '../../wire/reading.ts'
+import { observeHandoff } from './handoffs.ts'
+import { observeModel, observeProvider } from './model.ts'
+import { patches } from './patches.ts'
+import { currentFrame } from './place.ts'
+import { registrationsOf } from './registrations.ts'
+import { type Asked, observedRun } from './run.ts'
+import {
+  type Agent,
+  type AnyTool,
+  isFunctionTool,
+  isRunState,
+  type Run,
+  type Runner,
+  type RunResult,
+} from './sdk.ts'
+import { observeTool, type ToolHome } from './tools.ts'
+
+export interface ObserveAgentsOptions {
+  dispatcher: HookDispatcher
+}
+
+const FIELDS: Fields<ObserveAgentsOptions> = { dispatcher: a.value }
+
+/** The module `@openai/agents`, or `@openai/agents-core`. */
+interface AgentsModule {
+  readonly Runner: { readonly prototype: Runner }
+}
+
+/** Whose runs are observed: a runner's, or by its prototype all of one copy of the SDK. */
+const observed = new WeakMap<object, HookDispatcher>()
+
+/** What needs our functions in the SDK's objects: who observes, and the runs under way, which go on to be guarded. */
+let users = 0
+
+function release(): void {
+  users--
+  if (users === 0) patches.undoAll()
+}
+
+/** A runner that nobody has any more does not observe. */
+const dropped = new FinalizationRegistry(release)
+
+/**
+ * Makes each run of a runner an operation: its turns, model calls, tools, handoffs and the agents that it calls. Given
+ * the module itself, each run that begins through this copy of the SDK, with the global `run()` as well.
+ *
+ * @returns the same.
+ * @throws HookspanError `INVALID_OPTION` when it is neither, or is observed by another dispatcher.
+ * @example
+ * const runner = observeAgents(new Runner(), { dispatcher })
+ * await runner.run(agent, 'Where is my order?')
+ */
+export function observeAgents<T extends object>(target: T, options: ObserveAgentsOptions): T {
+  if (typeof options?.dispatcher?.startOperation !== 'function') {
+    throw new HookspanError('INVALID_OPTION', 'observeAgents needs a `dispatcher`: new HookDispatcher().')
+  }
+  assertFields<ObserveAgentsOptions>(options, FIELDS, 'observeAgents')
+  const { key, prototype } = attachable(target)
+  const before = observed.get(key)
+  if (before !== undefined && before !== options.dispatcher) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'These agents are observed by another dispatcher. Call unobserveAgents() with the same object first.',
+    )
+  }
+  if (before === undefined) {
+    users++
+    dropped.register(key, undefined, key)
+  }
+  observed.set(key, options.dispatcher)
+  observePrototype(prototype)
+  return target
+}
+
+/**
+ * Ends it. With the last one, and once no observed run is under way, all that was put into objects of the SDK is taken
+ * out.
+ */
+export function unobserveAgents<T extends object>(target: T): T {
+  const { key } = attachable(target)
+  if (observed.delete(key)) {
+    dropped.unregister(key)
+    release()
+  }
+  return target
+}
+
+function attachable(target: unknown): { key: object; prototype: Runner } {
+  const { Runner } = (target ?? {}) as Partial<AgentsModule>
+  if (typeof Runner === 'function')
+    return {
+      key: (Runner as AgentsModule['Runner']).prototype,
+      prototype: (Runner as AgentsModule['Runner']).prototype,
+    }
+  const { run, config } = (target ?? {}) as Partial<Runner>
+  const prototype =
+    typeof run === 'function' && typeof config === 'object' ? ownerOf(target as object, 'run') : undefined
+  if (prototype !== undefined) return { key: target as object, prototype: prototype as Runner }
+  throw expected('a Runner of @openai/agents, or the module itself (`import * as agents`)', target)
+}
+
+/** The last object of the chain that has the method as its own: the SDK's, where the user's class overrides it. */
+function ownerOf(object: object, name: string): object | undefined {
+  let found: object | undefined
+  for (
+    let at = Object.getPrototypeOf(object);
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at)
+  ) {
+    if (Object.hasOwn(at, name)) found = at
+  }
+  return found
+}
+
+function observePrototype(prototype: Runner): void {
+  if (patches.has(prototype)) return
+  const { run } = prototype
+  patches.replace(prototype, 'run', function (this: Runner, ...args: Parameters<Run>) {
+    const dispatcher = observed.get(this) ?? currentFrame()?.place.dispatcher ?? observed.get(prototype)
+    if (dispatcher === undefined) return run.apply(this, args)
+    const [agent, input, options, ...more] = args
+    const original: Run = (...given) => run.apply(this, [...given, ...more] as Parameters<Run>)
+    return observedFrom(dispatcher, { runner: this, run: original, agent, input, options })
+  })
+}
+
+async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<RunResult> {
+  users++
+  let result: RunResult | undefined
+  try {
+    prepare(asked)
+    result = await observedRun(dispatcher, asked)
+    return result
+  } finally {
+    const streaming = asked.options?.stream === true ? result?.completed : undefined
+    if (streaming === undefined) release()
+    else streaming.then(release, release)
+  }
+}
+
+function prepare({ runner, agent, input }: Asked): void {
+  observeProvider(runner.config?.modelProvider)
+  observeModel(runner.config?.model)
+  observeAgent(agent)
+  if (!isRunState(input)) return
+  // Its tools were looked up when it was read, which may have been before anything was observed.
+  const { _currentAgent: current, _lastProcessedResponse: last } = input
+  if (current !== undefined) observeAgent(current)
+  for (const { tool } of last?.functions ?? []) observeTools(current ?? agent, [tool])
+}
+
+/** Agents are seen when they are run, and when one hands over to them: each asks for its tools at every turn. */
+function observeAgent(agent: Agent): void {
+  if (typeof agent?.getAllTools !== 'function') return
+  for (
+    let at = Object.getPrototypeOf(agent);
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at)
+  ) {
+    observeAgentPrototype(at as Agent)
+  }
+  observeTools(agent, agent.tools ?? [])
+}
+
+function observeAgentPrototype(prototype: Agent): void {
+  const { getAllTools, getEnabledHandoffs } = prototype
+  if (patches.has(prototype)) return
+  if (Object.hasOwn(prototype, 'getAllTools') && getAllTools !== undefined) {
+    patches.replace(prototype, 'getAllTools', async function (this: Agent, ...args: unknown[]) {
+      const tools = await getAllTools.apply(this, args)
+      const frame = currentFrame()
+      if (frame === undefined) return tools
+      frame.place.op.assertInReach(tools.flatMap(outOfReach))
+      observeModel(this.model)
+      observeTools(this, tools)
+      return tools
+    })
+  }
+  if (!Object.hasOwn(prototype, 'getEnabledHandoffs') || getEnabledHandoffs === undefined) return
+  patches.replace(prototype, 'getEnabledHandoffs', async function (this: Agent, ...args: unknown[]) {
+    const handoffs = await getEnabledHandoffs.apply(this, args)
+    if (currentFrame() !== undefined) for (const handoff of handoffs) observeHandoff(handoff, this)
+    return handoffs
+  })
+}
+
+function observeTools(agent: Agent, tools: readonly AnyTool[]): void {
+  for (const tool of tools) {
+    if (isFunctionTool(tool)) observeTool(tool, homeOf(agent, tool), registrationsOf(agent))
+  }
+}
+
+/** Hosted tools are the provider's; the SDK runs shells, patches and computers without a function to put ours around. */
+function outOfReach(tool: AnyTool): ToolOutOfReach[] {
+  if (isFunctionTool(tool)) return []
+  const { type, name = type, providerData } = tool
+  if (type !== 'hosted_tool') return [{ name, ranBy: 'sdk' }]
+  return [{ name, identifier: asName(providerData?.server_label) ?? 'openai', ranBy: 'provider' }]
+}
+
+/** What is none of the agent's own tools came from one of its MCP servers. */
+function homeOf({ tools = [], mcpServers = [] }: Agent, tool: AnyTool): ToolHome {
+  if (mcpServers.length === 0 || tools.includes(tool)) return { source: 'local', identifier: 'local' }
+  const [server] = mcpServers
+  return { source: 'mcp', identifier: mcpServers.length === 1 ? (server?.name ?? 'mcp') : 'mcp' }
+}

@@ -1,0 +1,120 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { HumanIntervention, OpenStep, OpenToolCall } from '../../adapter/index.ts'
+import { type CallMaker, currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import { asName } from '../../wire/reading.ts'
+import type { Item } from './sdk.ts'
+
+/** A call that is decided and not run yet. */
+interface HeldToolCall {
+  readonly id: string | undefined
+  readonly args: string
+  readonly call: OpenToolCall<unknown, unknown>
+}
+
+/** One run of the SDK, and where it is. */
+export class Place {
+  readonly dispatcher: HookDispatcher
+  readonly op: Operation
+  /** What the model is to be told in the place of the SDK's own word on a handoff that was not made, by call id. */
+  readonly refusedHandoffs = new Map<string, string>()
+  /** Calls that wait for a human because the SDK itself asks for one, with when that was, in epoch milliseconds. */
+  readonly asked: (AskedHuman & { readonly human?: HumanIntervention })[] = []
+  #step: OpenStep | undefined
+  #answered: readonly Item[] | undefined
+  #held: HeldToolCall[] = []
+
+  constructor(dispatcher: HookDispatcher, op: Operation) {
+    this.dispatcher = dispatcher
+    this.op = op
+  }
+
+  /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
+  async turn(): Promise<OpenStep> {
+    if (this.#step !== undefined && this.#answered !== undefined) await this.endStep()
+    return this.step()
+  }
+
+  /** The turn that is under way. Of a resumed run it is the one in which it was parked. */
+  async step(): Promise<OpenStep> {
+    this.#step ??= await this.op.openStep()
+    return this.#step
+  }
+
+  /** The model has answered: whatever it is asked next is of another turn. */
+  answered(output: readonly Item[]): void {
+    this.#answered = output
+  }
+
+  /** The model's id of a call, where all that is known is what was called. */
+  callIdOf(name: string): string | undefined {
+    return asName(this.#answered?.find((item) => item.type === 'function_call' && item.name === name)?.callId)
+  }
+
+  hold(id: string | undefined, args: unknown, call: OpenToolCall<unknown, unknown>): void {
+    this.#held.push({ id, args: text(args), call })
+  }
+
+  /** The call that was decided before. Two may share an id: then their arguments tell. */
+  take(id: string | undefined, args: unknown): OpenToolCall<unknown, unknown> | undefined {
+    const same = this.#held.filter((held) => held.id === id)
+    const found = same.find((held) => held.args === text(args)) ?? same[0]
+    if (found !== undefined) this.#held = this.#held.filter((held) => held !== found)
+    return found?.call
+  }
+
+  async endStep(): Promise<void> {
+    const step = this.#step
+    this.#step = undefined
+    this.#answered = undefined
+    // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused.
+    for (const { call } of this.#held.splice(0)) await call.fail(new NotRun())
+    await step?.end()
+  }
+}
+
+export interface AskedHuman {
+  readonly toolCallId: string
+  readonly apiName: string
+  readonly args: unknown
+  readonly askedAt: number
+}
+
+class NotRun extends Error {
+  override readonly name: string = 'ToolNotRun'
+  constructor() {
+    super('the SDK did not run the tool: one of its guardrails refused the call')
+  }
+}
+
+function text(args: unknown): string {
+  return JSON.stringify(args) ?? ''
+}
+
+interface Frame {
+  readonly place: Place
+  /** Set while a tool's body runs: what it calls is the call's, not the run's. */
+  readonly tool?: ToolFrame
+}
+
+/** What the body of a tool call has met with. */
+export interface ToolFrame {
+  /** The call of an agent in it was refused. */
+  refused?: unknown
+  /** An agent's run in it waits for a human in another process. */
+  parked?: boolean
+}
+
+const frames = new AsyncLocalStorage<Frame>()
+
+export function runIn<T>(frame: Frame, fn: () => T): T {
+  return frames.run(frame, fn)
+}
+
+export function currentFrame(): Frame | undefined {
+  return frames.getStore()
+}
+
+/** From where the code that runs now makes its calls, inside of a tool or beside the turns. */
+export function callsHere({ place }: Frame): CallMaker {
+  return currentCalls() ?? place.op
+}

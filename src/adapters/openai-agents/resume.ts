@@ -1,0 +1,96 @@
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
+import type { WaitingCall } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { parseArguments } from '../../wire/reading.ts'
+import type { ParkedRun } from './parked.ts'
+import type { Place } from './place.ts'
+import type { Interruption, RunState } from './sdk.ts'
+
+/**
+ * Takes up the calls that waited, before the SDK goes on: those of our gates are asked about now, and the SDK is told to
+ * run what was answered, whatever the answer was, because it is our gates' word that the model is given. What its own
+ * `needsApproval` waits for is answered by `state.approve()` and `state.reject()`, as without us.
+ *
+ * @throws HookspanError `INVALID_STATE` where the SDK was told to run a call that our approver has not answered.
+ */
+export async function takeUp(place: Place, state: RunState, { operation, asked }: ParkedRun): Promise<void> {
+  if (operation.openStep === undefined) return
+  const step = await place.step()
+  place.answered(state._modelResponses.at(-1)?.output ?? [])
+  const waiting = (operation.waiting ?? []).filter(({ kind }) => kind === undefined)
+  for (const call of waiting) {
+    const found = state.getInterruptions().find((item) => idOf(item) === call.toolCallId)
+    if (found === undefined) continue
+    const { toolCallId, apiName } = call
+    const answer = state._context.isToolApproved({ toolName: found.name ?? apiName, callId: toolCallId })
+    if (call.request !== undefined) await takeUpGated(place, state, call, found, answer)
+    else if (answer !== undefined) {
+      const told = asked.find((one) => one.toolCallId === toolCallId)
+      if (told !== undefined) {
+        const { args, askedAt } = told
+        const pendingTools = [{ identifier: call.identifier ?? 'local', apiName, args, toolCallId }]
+        const human = step.openHumanIntervention({ pendingTools, askedAt })
+        human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
+      }
+      if (!answer) await refuse(place, call, found)
+    }
+  }
+  // Who is still waited for.
+  for (const one of asked) {
+    const open = waiting.find(({ toolCallId }) => toolCallId === one.toolCallId)
+    const found = state.getInterruptions().find((item) => idOf(item) === one.toolCallId)
+    if (open === undefined || found === undefined) continue
+    const call = { toolName: found.name ?? one.apiName, callId: one.toolCallId }
+    if (state._context.isToolApproved(call) === undefined) place.asked.push(one)
+  }
+}
+
+function idOf({ rawItem }: Interruption): unknown {
+  return rawItem.callId ?? rawItem.id
+}
+
+async function open(place: Place, { toolCallId, apiName }: WaitingCall, { rawItem }: Interruption) {
+  const args = parseArguments(rawItem.arguments)
+  const step = await place.step()
+  return { args, call: step.openToolCall<unknown, unknown>({ toolCallId, apiName, args }) }
+}
+
+async function takeUpGated(
+  place: Place,
+  state: RunState,
+  waiting: WaitingCall,
+  found: Interruption,
+  answer: boolean | undefined,
+): Promise<void> {
+  const { args, call } = await open(place, waiting, found)
+  const decided = await call.decided
+  if (decided.state === 'waiting') {
+    if (answer === undefined) return
+    throw new HookspanError(
+      'INVALID_STATE',
+      `The call of "${waiting.apiName}" waits for an answer to hookspan's own request, and state.approve() and ` +
+        'state.reject() are none. Answer the request, and run the state as it is.',
+    )
+  }
+  if (answer === false && decided.state === 'run') {
+    await call.run(() => Promise.reject(rejected()))
+    return
+  }
+  place.hold(waiting.toolCallId, args, call)
+  if (answer === undefined) state.approve(found)
+}
+
+/** The SDK tells the model by itself. */
+async function refuse(place: Place, waiting: WaitingCall, found: Interruption): Promise<void> {
+  const { call } = await open(place, waiting, found)
+  await call.run(() => Promise.reject(rejected()))
+}
+
+function rejected(): CallRefused {
+  return new CallRefused({
+    kind: 'reject',
+    code: 'rejected',
+    reason: 'a human rejected the call',
+    stop: false,
+  })
+}

@@ -1,0 +1,267 @@
+import type { AdapterInfo, AgentCall } from '../../adapter/index.ts'
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
+import {
+  currentCalls,
+  type HookDispatcher,
+  type OperationInit,
+  type ParentOperation,
+} from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { asName, asObjects } from '../../wire/reading.ts'
+import { warnOfFailure } from '../generated-client/client.ts'
+import { CAPABILITIES } from './capabilities.ts'
+import { type ParkedRun, putParked, takeParked } from './parked.ts'
+import { callsHere, currentFrame, Place, runIn, type ToolFrame } from './place.ts'
+import { takeUp } from './resume.ts'
+import {
+  type Agent,
+  isRunState,
+  type Run,
+  type Runner,
+  type RunOptions,
+  type RunResult,
+  type RunState,
+} from './sdk.ts'
+
+const ADAPTER: AdapterInfo = { name: 'openai-agents', capabilities: CAPABILITIES }
+
+/** What the SDK was asked to run. */
+export interface Asked {
+  readonly runner: Runner
+  readonly run: Run
+  readonly agent: Agent
+  readonly input: unknown
+  readonly options: RunOptions | undefined
+}
+
+/** How a run came to its end, or to where it waits. */
+interface Ended {
+  readonly operationId: string
+  readonly status: 'done' | 'error' | 'interrupted' | 'waiting_for_human'
+  readonly content?: string
+}
+
+/** Runs an agent as an operation; inside of another run, as the call of an agent by it. */
+export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Promise<RunResult> {
+  const frame = currentFrame()
+  const calls = frame === undefined ? currentCalls() : callsHere(frame)
+  if (calls === undefined) return new ObservedRun(dispatcher, asked).start({})
+  const agentName = asName(asked.agent?.name)
+  const call = calls.openAgentCall<unknown>({
+    ...(agentName && { agentName }),
+    instruction: textOf(asked.input),
+  })
+  const decided = await call.decided
+  if (decided.state === 'run') {
+    const { parent, instruction } = decided
+    const changed = typeof asked.input === 'string' ? { ...asked, input: instruction } : asked
+    return new ObservedRun(dispatcher, changed, call, frame?.tool).start({ parent })
+  }
+  const refused = refusalOf(decided)
+  if (frame?.tool !== undefined) frame.tool.refused = refused
+  if (decided.state === 'skipped') call.settle(decided.result)
+  throw new HookspanError('CALL_DENIED', `Agent call denied: ${refused.message}`, { cause: refused })
+}
+
+function refusalOf(decided: Exclude<Awaited<AgentCall<unknown>['decided']>, { state: 'run' }>): CallRefused {
+  if (decided.state === 'skipped') {
+    const reason = 'a gate answered in place of the agent, and the Agents SDK takes no answer for a run'
+    return new CallRefused({ kind: 'deny', code: 'not_capable', reason, stop: false })
+  }
+  const { state, code, reason } = decided
+  return new CallRefused({ kind: state === 'denied' ? 'deny' : 'reject', code, reason, stop: false })
+}
+
+class ObservedRun {
+  readonly #dispatcher: HookDispatcher
+  readonly #asked: Asked
+  readonly #call: AgentCall<unknown> | undefined
+  readonly #tool: ToolFrame | undefined
+
+  constructor(dispatcher: HookDispatcher, asked: Asked, call?: AgentCall<unknown>, tool?: ToolFrame) {
+    this.#dispatcher = dispatcher
+    this.#asked = asked
+    this.#call = call
+    this.#tool = tool
+  }
+
+  async start({ parent }: { parent?: ParentOperation }): Promise<RunResult> {
+    const { input, options } = this.#asked
+    const parked = isRunState(input) ? takeParked(input) : undefined
+    let place: Place
+    try {
+      const init = parked === undefined ? await this.#init() : { resume: parked.operation }
+      const op = this.#dispatcher.startOperation({
+        adapter: ADAPTER,
+        ...init,
+        ...(parent && { parent }),
+        ...(options?.signal instanceof AbortSignal && { signal: options.signal }),
+      })
+      place = new Place(this.#dispatcher, op)
+    } catch (error) {
+      this.#call?.fail(error)
+      throw error
+    }
+    try {
+      return await this.#drive(place, parked)
+    } catch (error) {
+      await this.#guarded(() => this.#failed(place, error))
+      throw error
+    }
+  }
+
+  async #init(): Promise<OperationInit> {
+    const { agent, input, options, runner } = this.#asked
+    const agentName = asName(agent?.name)
+    const conversationId = await conversationOf(runner, options)
+    const instructions = typeof agent?.instructions === 'string' ? agent.instructions : undefined
+    return {
+      ...(agentName !== undefined && { agentName }),
+      ...(conversationId !== undefined && { conversationId }),
+      ...(instructions !== undefined && { instructions }),
+      ...(!isRunState(input) && input !== undefined && { input }),
+    }
+  }
+
+  async #drive(place: Place, parked: ParkedRun | undefined): Promise<RunResult> {
+    const { runner, run, agent, input, options } = this.#asked
+    const { op } = place
+    const admitted = await op.admit()
+    if (isRunState(input) && parked !== undefined) {
+      await takeUp(place, input, parked).catch((error: unknown) => {
+        // The calls that wait go on to wait, in the state as it was.
+        this.#park(place, input)
+        throw error
+      })
+    }
+    const given = isRunState(input) ? input : (admitted ?? input)
+    const frame = { place }
+    const result = await op.run(() => runIn(frame, () => run.call(runner, agent, given, options)))
+    if (options?.stream !== true || result?.completed === undefined) {
+      await this.#finished(place, result)
+      return result
+    }
+    this.#finishLater(place, result, result.completed)
+    return result
+  }
+
+  /** Whoever waits for the end of the stream waits until it is told, too. */
+  #finishLater(place: Place, result: RunResult, completed: Promise<void>): void {
+    const value = completed.then(
+      () => this.#guarded(() => this.#finished(place, result)),
+      async (error: unknown) => {
+        await this.#guarded(() => this.#failed(place, error))
+        throw error
+      },
+    )
+    // As the SDK does it: a stream that is read tells its error to the reader.
+    value.catch(() => {})
+    Object.defineProperty(result, 'completed', { value, configurable: true })
+  }
+
+  /** Nothing that is told of a run's end may reject where nobody listens. */
+  async #guarded(tell: () => Promise<void>): Promise<void> {
+    try {
+      await tell()
+    } catch (error) {
+      warnOfFailure('the end of an observed run could not be told', error)
+    }
+  }
+
+  async #finished(place: Place, result: RunResult): Promise<void> {
+    const { op } = place
+    const { state } = result
+    if (op.ended) return
+    if ((state?.getInterruptions().length ?? 0) > 0) {
+      for (const { human } of place.asked) human?.park()
+      await place.endStep()
+      this.#park(place, state)
+      this.#settle({ operationId: op.operationId, status: 'waiting_for_human' })
+      return
+    }
+    await place.endStep()
+    const content = lastWord(state?._currentStep)
+    const reason = result.cancelled ? 'interrupted' : 'done'
+    const ended = await op.complete({ reason, ...(content !== undefined && { content }) })
+    if (ended.refusal !== undefined) {
+      const { code, reason: why } = ended.refusal
+      const error = new HookspanError('RUN_DENIED', `The outcome was withheld (${code}): ${why}`)
+      this.#call?.fail(error)
+      if (result.completed === undefined) throw error
+      hide(result, undefined)
+      return
+    }
+    if (ended.content !== content) hide(result, ended.content)
+    const status = ended.reason === 'done' ? 'done' : 'interrupted'
+    this.#settle({
+      operationId: op.operationId,
+      status,
+      ...(ended.content !== undefined && { content: ended.content }),
+    })
+  }
+
+  #settle(ended: Ended): void {
+    if (ended.status === 'waiting_for_human' && this.#tool !== undefined) this.#tool.parked = true
+    this.#call?.settle(ended)
+  }
+
+  #park(place: Place, state: RunState): void {
+    const { op, asked } = place
+    if (op.ended) return
+    const waitedFor = asked.map(({ human: _open, ...rest }) => rest)
+    putParked(state, { operation: op.park({ waitingFor: 'human' }), asked: waitedFor })
+  }
+
+  async #failed(place: Place, thrown: unknown): Promise<void> {
+    const { op } = place
+    const error = causeOf(thrown)
+    this.#call?.fail(error)
+    if (op.ended) return
+    await place.endStep()
+    if (this.#asked.options?.signal?.aborted) await op.complete({ reason: 'interrupted' })
+    else if ((error as Error | undefined)?.name === 'MaxTurnsExceededError')
+      await op.complete({ reason: 'max_steps' })
+    else await op.fail(error)
+  }
+}
+
+/** The SDK puts what a tool threw into an error of its own. */
+function causeOf(thrown: unknown): unknown {
+  const inner = isRecord(thrown) ? thrown.error : undefined
+  return inner instanceof HookspanError ? inner : thrown
+}
+
+/** What the run said last, as the model wrote it: reading it from the result would run the user's schema once more. */
+function lastWord(
+  step: { readonly type?: string; readonly output?: unknown } | undefined,
+): string | undefined {
+  return step?.type === 'next_step_final_output' && typeof step.output === 'string' ? step.output : undefined
+}
+
+/** A gate has put another word in its place. */
+function hide(result: RunResult, content: string | undefined): void {
+  Object.defineProperty(result, 'finalOutput', { value: content, configurable: true, enumerable: true })
+}
+
+async function conversationOf(runner: Runner, options: RunOptions | undefined): Promise<string | undefined> {
+  const { conversationId, session } = options ?? {}
+  const named = asName(conversationId) ?? asName(runner.config?.groupId)
+  if (named !== undefined || typeof session?.getSessionId !== 'function') return named
+  try {
+    return asName(await session.getSessionId())
+  } catch {
+    // The SDK asks for it as well, and tells.
+    return undefined
+  }
+}
+
+function textOf(input: unknown): string {
+  if (typeof input === 'string') return input
+  const last = Array.isArray(input) ? asObjects(input).findLast(({ role }) => role === 'user') : undefined
+  const { content } = last ?? {}
+  if (typeof content === 'string') return content
+  return asObjects(content)
+    .flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+    .join('\n')
+}

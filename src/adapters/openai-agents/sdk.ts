@@ -1,0 +1,138 @@
+/** What is used of `@openai/agents`, by its shape: nothing of it is loaded here. */
+
+/** A part of a conversation, in the SDK's words. */
+export type Item = Readonly<Record<string, unknown>>
+
+export interface ModelRequest {
+  readonly input: string | readonly Item[]
+  readonly systemInstructions?: string
+  readonly tools?: readonly unknown[]
+  readonly modelSettings?: Readonly<Record<string, unknown>>
+  readonly previousResponseId?: string
+  readonly conversationId?: string
+  readonly signal?: AbortSignal
+  readonly [more: string]: unknown
+}
+
+export interface ModelResponse {
+  usage: Readonly<Record<string, unknown>>
+  output: readonly Item[]
+  responseId?: string
+  providerData?: Record<string, unknown>
+}
+
+export interface Model {
+  getResponse(request: ModelRequest): Promise<ModelResponse>
+  getStreamedResponse(request: ModelRequest): AsyncIterable<Item>
+}
+
+export interface ModelProvider {
+  getModel(name?: string): Promise<Model> | Model
+}
+
+export interface ToolCallDetails {
+  readonly toolCall?: { readonly callId?: string }
+  readonly signal?: AbortSignal
+}
+
+export interface FunctionTool {
+  readonly type: 'function'
+  readonly name: string
+  readonly description?: string
+  readonly parameters?: unknown
+  invoke(context: unknown, input: string, details?: ToolCallDetails): Promise<unknown>
+  needsApproval?(context: unknown, args: unknown, callId?: string): Promise<boolean>
+}
+
+/** A tool of any kind: those that are no functions are run by the provider, or by the SDK itself. */
+export interface AnyTool {
+  readonly type: string
+  readonly name?: string
+  readonly providerData?: Readonly<Record<string, unknown>>
+}
+
+export interface Handoff {
+  readonly toolName: string
+  readonly toolDescription?: string
+  readonly agentName?: string
+  onInvokeHandoff(context: unknown, args: string): Promise<unknown>
+}
+
+export interface Agent {
+  readonly name?: string
+  readonly instructions?: unknown
+  readonly model?: unknown
+  readonly tools?: readonly AnyTool[]
+  readonly mcpServers?: readonly { readonly name?: string }[]
+  getAllTools?(...args: unknown[]): Promise<AnyTool[]>
+  getEnabledHandoffs?(...args: unknown[]): Promise<Handoff[]>
+  asTool?(options: object): FunctionTool
+}
+
+/** A tool call that waits for a human, as the SDK tells it. */
+export interface Interruption {
+  readonly name?: string
+  readonly rawItem: Item
+}
+
+export interface RunState {
+  readonly _modelResponses: readonly ModelResponse[]
+  readonly _currentAgent?: Agent
+  readonly _currentStep?: { readonly type?: string; readonly output?: unknown }
+  readonly _lastProcessedResponse?: { readonly functions?: readonly { readonly tool: AnyTool }[] }
+  readonly _context: {
+    isToolApproved(call: { toolName: string; callId: string }): boolean | undefined
+  }
+  getInterruptions(): readonly Interruption[]
+  approve(interruption: Interruption): void
+}
+
+export interface RunResult {
+  readonly state: RunState
+  readonly interruptions?: readonly Interruption[]
+  readonly finalOutput?: unknown
+  /** Of a streamed run, which goes on behind its result. */
+  readonly completed?: Promise<void>
+  readonly cancelled?: boolean
+}
+
+export interface RunOptions {
+  readonly stream?: boolean
+  readonly signal?: AbortSignal
+  readonly conversationId?: string
+  readonly session?: { getSessionId?(): Promise<string> | string }
+}
+
+export type Run = (
+  agent: Agent,
+  input: unknown,
+  options?: RunOptions,
+  ...more: unknown[]
+) => Promise<RunResult>
+
+export interface Runner {
+  readonly config: {
+    readonly modelProvider?: ModelProvider
+    readonly model?: unknown
+    readonly groupId?: string
+  }
+  run: Run
+}
+
+export function isRunState(input: unknown): input is RunState {
+  const state = input as Partial<RunState> | null
+  return (
+    typeof state === 'object' &&
+    state !== null &&
+    Array.isArray(state._modelResponses) &&
+    typeof state.getInterruptions === 'function'
+  )
+}
+
+export function isModel(value: unknown): value is Model {
+  return typeof (value as Partial<Model> | null | undefined)?.getResponse === 'function'
+}
+
+export function isFunctionTool(tool: AnyTool): tool is FunctionTool {
+  return tool?.type === 'function' && typeof (tool as Partial<FunctionTool>).invoke === 'function'
+}

@@ -1,0 +1,198 @@
+import type { OpenToolCall } from '../../adapter/index.ts'
+import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
+import { untilAborted } from '../../internal/async.ts'
+import { toContent } from '../../internal/json.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { parseArguments } from '../../wire/reading.ts'
+import { patches } from './patches.ts'
+import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
+import { type Registrations, registerAlike } from './registrations.ts'
+import type { FunctionTool, ToolCallDetails } from './sdk.ts'
+import { SwallowedFailure } from './swallowed-failure.ts'
+
+/** Where a tool is at home. */
+export interface ToolHome {
+  readonly source: 'local' | 'mcp'
+  readonly identifier: string
+}
+
+type Invoke = FunctionTool['invoke']
+
+/** Of our functions, the one of the tool itself: an object that was copied with ours in it is not observed twice. */
+const originals = new WeakMap<object, unknown>()
+
+/**
+ * Makes the tool's calls those of the run that makes them, in the tool itself: the SDK knows tools by their identity. A
+ * call that is made outside of an observed run goes to the tool as before.
+ */
+export function observeTool(tool: FunctionTool, home: ToolHome, registrations: Registrations): void {
+  if (patches.has(tool)) return
+  const invoke = own(tool.invoke)
+  const standIn: Invoke = function (this: unknown, context, input, details, ...more: unknown[]) {
+    const call = (text: string, given: ToolCallDetails | undefined) =>
+      invoke.apply(tool, [context, text, given, ...more] as unknown as Parameters<Invoke>)
+    return currentFrame() === undefined ? call(input, details) : invoked(tool, home, input, details, call)
+  }
+  const needsApproval = tool.needsApproval === undefined ? undefined : own(tool.needsApproval)
+  replaced(tool, 'invoke', invoke, standIn, registrations)
+  if (needsApproval === undefined) return
+  const asks: NonNullable<FunctionTool['needsApproval']> = async (context, args, id) => {
+    const ask = () => needsApproval.call(tool, context, args, id)
+    const place = currentFrame()?.place
+    return place === undefined ? ask() : decidedFirst(place, tool, home, args, id, ask)
+  }
+  replaced(tool, 'needsApproval', needsApproval, asks, registrations)
+}
+
+function own<F extends object>(given: F): F {
+  return (originals.get(given) as F | undefined) ?? given
+}
+
+function replaced<K extends 'invoke' | 'needsApproval'>(
+  tool: FunctionTool,
+  key: K,
+  original: NonNullable<FunctionTool[K]>,
+  standIn: FunctionTool[K] & object,
+  registrations: Registrations,
+): void {
+  originals.set(standIn, original)
+  registerAlike(registrations, original, standIn)
+  patches.replace(tool, key, standIn)
+}
+
+function initOf(
+  tool: FunctionTool,
+  home: ToolHome,
+  args: unknown,
+  id: string | undefined,
+): ToolCallInit<unknown> {
+  const { name, description, parameters } = tool
+  return {
+    ...(id !== undefined && { toolCallId: id }),
+    ...home,
+    apiName: name,
+    args,
+    ...(description !== undefined && description !== '' && { description }),
+    ...(isRecord(parameters) && { inputSchema: parameters }),
+  }
+}
+
+/**
+ * The SDK asks whether the call needs a human, which is the one moment at which it can stop for one. Gates decide now;
+ * whoever they let through may still be one that the tool itself wants a human for.
+ */
+async function decidedFirst(
+  place: Place,
+  tool: FunctionTool,
+  home: ToolHome,
+  args: unknown,
+  id: string | undefined,
+  ask: () => Promise<boolean>,
+): Promise<boolean> {
+  // Asked again, for a call that a human has approved: it was taken up when the run was.
+  const held = place.take(id, args)
+  const step = await place.step()
+  const call = held ?? step.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
+  const decided = await call.decided
+  if (decided.state === 'waiting') return true
+  const needed = decided.state === 'run' && held === undefined && (await ask())
+  if (!needed) {
+    place.hold(id, args, call)
+    return false
+  }
+  await call.run(() => {
+    throw new RunSuspended()
+  })
+  const asked = { toolCallId: id ?? '', apiName: tool.name, args }
+  const human = step.openHumanIntervention({ pendingTools: [{ identifier: home.identifier, ...asked }] })
+  place.asked.push({ ...asked, askedAt: Date.now(), human })
+  return true
+}
+
+async function invoked(
+  tool: FunctionTool,
+  home: ToolHome,
+  input: string,
+  details: ToolCallDetails | undefined,
+  invoke: (input: string, details: ToolCallDetails | undefined) => Promise<unknown>,
+): Promise<unknown> {
+  const frame = currentFrame() as NonNullable<ReturnType<typeof currentFrame>>
+  const { place } = frame
+  const id = details?.toolCall?.callId
+  const args = parseArguments(input)
+  // A tool that another tool's body invokes by itself is that call's.
+  const calls = frame.tool === undefined ? await place.step() : callsHere(frame)
+  const call =
+    (frame.tool === undefined ? place.take(id, args) : undefined) ??
+    calls.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
+  const decided = await call.decided
+  if (decided.state !== 'run') return answerOf(decided)
+  const text = toContent(decided.args) === toContent(args) ? input : toContent(decided.args)
+  return new Body(place, call, () => invoke(text, details), details?.signal).run()
+}
+
+/** What the SDK is given as the tool's output. */
+function answerOf(outcome: ToolOutcome<unknown>): unknown {
+  const { content } = outcome.toToolMessage()
+  return 'result' in outcome && toContent(outcome.result) === content ? outcome.result : content
+}
+
+/** The tool's own function, inside of its call. */
+class Body {
+  readonly #place: Place
+  readonly #call: OpenToolCall<unknown, unknown>
+  readonly #invoke: () => Promise<unknown>
+  readonly #signal: AbortSignal | undefined
+  readonly #frame: ToolFrame = {}
+  #running: Promise<unknown> | undefined
+  #given: { readonly value: unknown } | undefined
+
+  constructor(
+    place: Place,
+    call: OpenToolCall<unknown, unknown>,
+    invoke: () => Promise<unknown>,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#place = place
+    this.#call = call
+    this.#invoke = invoke
+    this.#signal = signal
+  }
+
+  async run(): Promise<unknown> {
+    const outcome = await this.#call.run(() => untilAborted(this.#body(), this.#signal))
+    const { signal } = this.#place.op
+    if (outcome.state === 'errored') {
+      if (signal?.aborted) throw signal.reason
+      // As the SDK has it: the tool's own word on its failure, or its throw.
+      return this.#given === undefined
+        ? await (this.#running ?? Promise.reject(outcome.error))
+        : this.#given.value
+    }
+    if (outcome.state === 'waiting') return this.#given?.value ?? ''
+    if (outcome.state === 'completed' && outcome.result === this.#given?.value) return outcome.result
+    return answerOf(outcome)
+  }
+
+  async #body(): Promise<unknown> {
+    const frame = { place: this.#place, tool: this.#frame }
+    const failures = new SwallowedFailure()
+    this.#running = runIn(frame, () => failures.watch(this.#invoke))
+    let failure: { readonly error: unknown } | undefined
+    try {
+      const value = await this.#running
+      this.#given = { value }
+      failure = failures.of(value)
+    } catch (error) {
+      failure = { error }
+    } finally {
+      failures.end()
+    }
+    const { refused, parked } = this.#frame
+    if (parked) throw new RunSuspended()
+    if (failure === undefined) return this.#given?.value
+    if (refused instanceof CallRefused) throw refused
+    throw failure.error
+  }
+}

@@ -1,0 +1,174 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { AdapterInfo } from '../../adapter/index.ts'
+import {
+  type AgentCall,
+  type CallMaker,
+  type CompleteInit,
+  currentCalls,
+  type HookDispatcher,
+  type OpenStep,
+  type Operation,
+  type OperationInit,
+  type ToolCallInit,
+  type ToolOutcome,
+  type ToolRunContext,
+} from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+
+/** What is told of the agent's loop before it begins. */
+export interface LoopInit extends Pick<OperationInit, 'agentName' | 'input' | 'instructions' | 'tools'> {
+  readonly dispatcher: HookDispatcher
+  /** Undefined for a single question, which has neither turns nor tools, and is nobody's sub-agent. */
+  readonly adapter?: AdapterInfo | undefined
+  /** Where the loop belongs that runs outside of any operation. */
+  readonly operation?: Operation | undefined
+  readonly signal?: AbortSignal | undefined
+  /** The last thing that the user said, whole. */
+  readonly instruction: string
+}
+
+type Ended = { readonly operationId?: string; readonly content?: string; readonly status: string }
+
+/** In which loop the running code makes its model calls, or for which tool of one it runs. */
+const running = new AsyncLocalStorage<{ readonly loop?: SdkLoop; readonly tool?: string }>()
+
+/**
+ * An agent's loop that an SDK runs by itself. A model call begins a turn, what its reply asks for belongs to that turn.
+ * Inside somebody's operation its calls belong there; inside a tool of another loop it is a sub-agent, named like the
+ * tool; else it is an operation of its own.
+ */
+export class SdkLoop {
+  /** Where calls belong that are made in somebody else's run. */
+  readonly #place: CallMaker | undefined
+  /** The run whose turns these are. */
+  readonly #run: Operation | undefined
+  readonly #own: boolean
+  readonly #call: AgentCall<Ended> | undefined
+  #step: Promise<OpenStep> | undefined
+  #answered = false
+
+  private constructor(
+    place: CallMaker | undefined,
+    run: Operation | undefined,
+    own: boolean,
+    call?: AgentCall<Ended>,
+  ) {
+    this.#place = place
+    this.#run = run
+    this.#own = own
+    this.#call = call
+  }
+
+  /** @throws HookspanError `NOT_CAPABLE`, `CALL_DENIED` where a gate refused the sub-agent. */
+  static async begin(init: LoopInit): Promise<SdkLoop> {
+    const { dispatcher, adapter, operation, signal, instruction, ...told } = init
+    const calls = currentCalls()
+    const { tool } = running.getStore() ?? {}
+    const start = (more: OperationInit) =>
+      dispatcher.startOperation({ ...defined({ ...told, signal, adapter }), ...more })
+    if (calls !== undefined && tool !== undefined && adapter !== undefined) {
+      const call = calls.openAgentCall<Ended>({ agentName: tool, instruction })
+      const decided = await call.decided
+      if (decided.state !== 'run' || decided.instruction !== instruction) throw unfit(call, decided)
+      return new SdkLoop(undefined, start({ agentName: tool, parent: decided.parent }), true, call)
+    }
+    if (calls !== undefined) return new SdkLoop(calls, undefined, false)
+    if (operation !== undefined && !operation.ended) {
+      return adapter ? new SdkLoop(undefined, operation, false) : new SdkLoop(operation, undefined, false)
+    }
+    const own = start({})
+    return new SdkLoop(adapter ? undefined : own, own, true)
+  }
+
+  /** Whether it ends a run when it ends. */
+  get ownsRun(): boolean {
+    return this.#own
+  }
+
+  /** Whether what it asks for are turns of a run, and not one question. */
+  get hasTurns(): boolean {
+    return this.#place === undefined
+  }
+
+  /** The loop in which the running code makes its model calls. */
+  static get current(): SdkLoop | undefined {
+    return running.getStore()?.loop
+  }
+
+  /** Runs code of the SDK, whose model calls begin turns. */
+  run<T>(fn: () => T): T {
+    const inside = () => running.run({ loop: this }, fn)
+    return this.#run === undefined ? inside() : this.#run.run(inside)
+  }
+
+  /** The SDK has what it asked for: what it asks next is the next turn. */
+  answered(): void {
+    this.#answered = true
+  }
+
+  /** From where a model call is made. */
+  async turn(): Promise<CallMaker> {
+    if (this.#place !== undefined) return this.#place
+    if (this.#step === undefined || this.#answered) {
+      this.#answered = false
+      this.#step = this.#next(this.#run as Operation, this.#step)
+      // Whoever makes a call hears of it.
+      this.#step.catch(() => {})
+    }
+    return this.#step
+  }
+
+  async #next(run: Operation, before: Promise<OpenStep> | undefined): Promise<OpenStep> {
+    await (await before)?.end()
+    run.signal?.throwIfAborted()
+    return run.openStep()
+  }
+
+  /** Makes a tool call of the turn. */
+  async tool<A, R>(
+    init: ToolCallInit<A>,
+    body: (args: A, context: ToolRunContext) => R | PromiseLike<R>,
+  ): Promise<ToolOutcome<R>> {
+    const calls = (await this.#step) ?? this.#run ?? (this.#place as CallMaker)
+    return calls.toolCall<A, R>(init, (args, context) =>
+      running.run({ tool: init.apiName }, () => body(args, context)),
+    )
+  }
+
+  /** @throws HookspanError `CALL_DENIED` when a gate withholds the run's last word, or changes it. */
+  async complete(end: CompleteInit): Promise<void> {
+    await (await this.#step)?.end()
+    if (!this.#own || this.#run === undefined) return
+    const { operationId } = this.#run
+    const { reason, content, refusal } = await this.#run.complete(end)
+    this.#call?.settle(defined({ operationId, status: reason, content }) as Ended)
+    if (refusal !== undefined || content !== end.content) {
+      const why = refusal
+        ? `(${refusal.code}): ${refusal.reason}`
+        : 'in words that the SDK cannot be made to say.'
+      throw new HookspanError('CALL_DENIED', `A beforeComplete gate answered for the run ${why}`)
+    }
+  }
+
+  async fail(error: unknown): Promise<void> {
+    const step = await this.#step?.catch(() => undefined)
+    step?.fail(error)
+    if (!this.#own || this.#run === undefined) return
+    if (this.#run.signal?.aborted) await this.#run.complete({ reason: 'interrupted' })
+    else await this.#run.fail(error)
+    this.#call?.fail(error)
+  }
+}
+
+function unfit(
+  call: AgentCall<Ended>,
+  decided: { readonly state: string; readonly reason?: string },
+): HookspanError {
+  const why =
+    decided.reason ??
+    'a gate answered in its place, or changed its instruction, which the SDK does not let it do'
+  const error = new HookspanError('CALL_DENIED', `Agent call denied: ${why}.`, { cause: decided })
+  call.fail(error)
+  return error
+}

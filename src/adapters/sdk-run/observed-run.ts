@@ -1,0 +1,265 @@
+import {
+  type AgentCall,
+  type CallMaker,
+  currentCalls,
+  type HookDispatcher,
+  type OpenStep,
+  type Operation,
+  type OperationInit,
+  type ParkedOperation,
+  type ToolOutOfReach,
+} from '../../dispatcher/index.ts'
+import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import type { CompletionReason } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { safeStringify } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
+import { takeRunInit } from './run-with.ts'
+
+/** What an SDK was attached with. */
+export interface RunHost {
+  readonly dispatcher: HookDispatcher
+  readonly adapter: AdapterInfo
+}
+
+/** What the SDK says of a run. */
+export type SaidOfRun = Pick<OperationInit, 'agentName' | 'input' | 'instructions' | 'tools' | 'signal'>
+
+/** How an agent that is called by another ended, as its caller's hooks are told. */
+interface AgentResult {
+  readonly operationId: string
+  readonly reason: CompletionReason
+  readonly content?: string
+}
+
+/**
+ * One run of an SDK: a run of its own, the run of a sub-agent when a tool makes it, or part of the run
+ * that it is made in.
+ */
+export class ObservedRun {
+  readonly #host: RunHost
+  readonly #init: OperationInit
+  /** Where it belongs, when it is no run of its own. */
+  readonly #within: CallMaker | undefined
+  readonly #agentCall: AgentCall<AgentResult> | undefined
+  readonly #ready: Promise<Operation> | undefined
+  #op: Operation | undefined
+  #step: OpenStep | undefined
+  #stepNumber: number | undefined
+  #resumes: boolean
+  #outOfReach: readonly ToolOutOfReach[] = []
+  readonly #parked = Promise.withResolvers<ParkedOperation | undefined>()
+  #ending: Promise<HookspanError | undefined> | undefined
+  /** The first step has begun: what the SDK does before is to make the calls that a human has answered. */
+  started = false
+  /** For whom the loop stops after this step. */
+  waitingFor: 'human' | 'client' | undefined
+  /** What the last model call failed with. */
+  failure: { readonly error: unknown } | undefined
+  /** Cut off what is read of model streams that nobody reads any more. */
+  readonly streams = new Set<() => Promise<void>>()
+
+  /** Called when nobody reads the model's stream any more. */
+  onLeft: (() => void) | undefined
+
+  /** @param isAgent false for what makes model calls and no loop: inside of a tool, too, they belong to what runs. */
+  constructor(host: RunHost, said: SaidOfRun, isAgent = true) {
+    const given = takeRunInit()
+    this.#host = host
+    this.#init = { ...said, ...given }
+    this.#resumes = given?.resume?.openStep !== undefined
+    this.#parked.promise.catch(() => {})
+    const place = given?.parent === undefined && given?.resume === undefined ? currentPlace() : undefined
+    if (place === undefined) {
+      this.#op = host.dispatcher.startOperation({ ...this.#init, adapter: host.adapter })
+      return
+    }
+    const calls = currentCalls() as CallMaker
+    if (place.site.callKey === undefined || !isAgent) {
+      this.#within = calls
+      return
+    }
+    const { agentName, input } = this.#init
+    const instruction = typeof input === 'string' ? input : safeStringify(input ?? '')
+    this.#agentCall = calls.openAgentCall<AgentResult>({ instruction, ...defined({ agentName }) })
+    this.#ready = this.#startChild(this.#agentCall, instruction)
+    this.#ready.catch(() => {})
+  }
+
+  async #startChild(call: AgentCall<AgentResult>, asked: string): Promise<Operation> {
+    const decided = await call.decided
+    if (decided.state !== 'run') {
+      const why = 'reason' in decided ? `denied (${decided.code}): ${decided.reason}` : 'answered by a gate'
+      throw new HookspanError('CALL_DENIED', `The agent's call was ${why}`)
+    }
+    const { parent, instruction } = decided
+    const input = instruction === asked ? this.#init.input : instruction
+    const adapter = insideOfATool(this.#host.adapter)
+    this.#op = this.#host.dispatcher.startOperation({ ...this.#init, input, adapter, parent })
+    this.#op.assertInReach(this.#outOfReach)
+    return this.#op
+  }
+
+  /** True when it is part of somebody else's run, who tells its steps and its end. */
+  get isPart(): boolean {
+    return this.#within !== undefined
+  }
+
+  /** Rejects with what refuses the run. Gives what the gates made of the input. */
+  async admit(): Promise<unknown> {
+    if (this.#within !== undefined) return this.#init.input
+    return (await this.#operation()).admit()
+  }
+
+  get input(): unknown {
+    return this.#init.input
+  }
+
+  /** A gate or a human said that the run is to end. */
+  get isStopped(): boolean {
+    return this.#op?.stopRequested !== undefined
+  }
+
+  /** Refuses guards and mocks for tools that run where nobody is asked. @throws HookspanError `NOT_CAPABLE`. */
+  assertInReach(tools: readonly ToolOutOfReach[]): void {
+    this.#outOfReach = tools
+    if (tools.length > 0) this.#op?.assertInReach(tools)
+  }
+
+  /** Runs code as part of the run. */
+  run<T>(fn: () => T): T {
+    return this.#op === undefined ? fn() : this.#op.run(fn)
+  }
+
+  async #operation(): Promise<Operation> {
+    const op = this.#op ?? (await this.#ready)
+    if (op !== undefined && !(op.ended && this.#ending !== undefined)) return op
+    // Somebody reads on in a stream that was left: what comes now is a run of its own.
+    this.#ending = undefined
+    this.#step = undefined
+    this.#resumes = false
+    const { resume: _ended, operationId: _taken, parent: _gone, ...init } = this.#init
+    this.#op = this.#host.dispatcher.startOperation({ ...init, adapter: this.#host.adapter })
+    return this.#op
+  }
+
+  /** From where calls are made now. */
+  async calls(): Promise<CallMaker> {
+    if (this.#within !== undefined) return this.#within
+    const op = await this.#operation()
+    // The calls that waited when the run was parked go on in their step.
+    if (this.#resumes && !this.started) await this.#takeUp(op)
+    return this.#step ?? op
+  }
+
+  async #takeUp(op: Operation): Promise<void> {
+    this.#resumes = false
+    this.#step = await op.openStep()
+  }
+
+  async beginStep(stepNumber = 0): Promise<void> {
+    this.started = true
+    if (this.#within !== undefined) return
+    const op = await this.#operation()
+    await this.#step?.end()
+    this.#stepNumber = stepNumber
+    this.#step = await op.openStep()
+  }
+
+  /** Of a stream, the next step may have begun before the end of this one is told. */
+  async endStep(stepNumber: number | undefined): Promise<void> {
+    if (stepNumber === undefined || stepNumber === this.#stepNumber) await this.#step?.end()
+  }
+
+  /** It is over. Gives what a gate says against its result. A second call does nothing. */
+  end(content?: string): Promise<HookspanError | undefined> {
+    this.#ending ??= this.#end(content).finally(() => this.#parked.resolve(undefined))
+    return this.#ending
+  }
+
+  async #end(content: string | undefined): Promise<HookspanError | undefined> {
+    const op = this.#op
+    if (op === undefined || op.ended) return undefined
+    for (const leave of this.streams) await leave()
+    await this.#step?.end()
+    const { waitingFor } = this
+    if (waitingFor !== undefined && this.#agentCall === undefined) {
+      this.#parked.resolve(op.park({ waitingFor }))
+      return undefined
+    }
+    const reason = op.signal?.aborted ? 'interrupted' : 'done'
+    const told = await op.complete({ reason, ...(content !== undefined && { content }) })
+    this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
+    return refusalOf(told, content)
+  }
+
+  /** What streams are read of is over: well, or with what the model failed with. */
+  over(content?: string): Promise<HookspanError | undefined> {
+    if (this.failure === undefined) return this.end(content)
+    return this.fail(this.failure.error).then(() => undefined)
+  }
+
+  /** It failed, or its signal was aborted. */
+  async fail(error: unknown): Promise<void> {
+    this.#ending ??= this.#fail(error)
+      .then(() => undefined)
+      .finally(() => this.#parked.resolve(undefined))
+    await this.#ending
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const op = this.#op
+    if (op !== undefined && !op.ended) {
+      if (op.signal?.aborted) {
+        await op.complete({ reason: 'interrupted' })
+      } else {
+        this.#step?.fail(error)
+        await op.fail(error)
+      }
+    }
+    this.#agentCall?.fail(error)
+  }
+
+  /** What continues it elsewhere, once it is over. */
+  get parked(): Promise<ParkedOperation | undefined> {
+    return this.#parked.promise
+  }
+
+  get resumed(): ParkedOperation | undefined {
+    return this.#init.resume
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#init.signal
+  }
+}
+
+/** Until the run is over: a signal may outlive many runs. */
+export function whenAborted(run: ObservedRun, aborted: () => void): void {
+  const { signal } = run
+  if (signal === undefined) return
+  signal.addEventListener('abort', aborted, { once: true })
+  run.parked.finally(() => signal.removeEventListener('abort', aborted)).catch(() => {})
+}
+
+/** The loop of the agent that called this one cannot be held up inside of a tool. */
+function insideOfATool({ name, capabilities }: AdapterInfo): AdapterInfo {
+  return { name: `${name} (sub-agent)`, capabilities: { ...capabilities, park: false } }
+}
+
+/** The SDK's result is as it is: what a gate wants to be told instead cannot be told. */
+function refusalOf(
+  { content: told, refusal }: { content?: string; refusal?: { code: string; reason: string } },
+  content: string | undefined,
+): HookspanError | undefined {
+  if (refusal !== undefined) {
+    return new HookspanError('RUN_DENIED', `The run's result was denied (${refusal.code}): ${refusal.reason}`)
+  }
+  if (told === content) return undefined
+  return new HookspanError(
+    'NOT_CAPABLE',
+    'A beforeComplete gate changed the last word of a run, and the result of the SDK cannot be changed. ' +
+      'Change the reply at afterLlmCall.',
+  )
+}

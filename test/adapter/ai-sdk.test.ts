@@ -1,0 +1,843 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { getEventListeners } from 'node:events'
+import * as ai from 'ai'
+import { MockEmbeddingModelV4, MockLanguageModelV4 } from 'ai/test'
+import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+
+type Part = Record<string, unknown> & { type: string }
+
+const USAGE = {
+  inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 2, text: 2, reasoning: undefined },
+}
+const call = (toolName: string, input: object, toolCallId = `call_${toolName}`): Part => ({
+  type: 'tool-call',
+  toolCallId,
+  toolName,
+  input: JSON.stringify(input),
+})
+const text = (said: string): Part => ({ type: 'text', text: said })
+
+/** A model that says these things, one list for each time that it is asked. */
+function says(...replies: Part[][]): MockLanguageModelV4 {
+  let asked = 0
+  const next = () => {
+    const content = replies[asked++]
+    if (content === undefined) throw new Error('asked too often')
+    const unified = content.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop'
+    return { content, finishReason: { unified, raw: unified }, usage: USAGE, warnings: [] }
+  }
+  return new MockLanguageModelV4({
+    modelId: 'scripted',
+    provider: 'openai.chat',
+    doGenerate: async () => next() as never,
+    doStream: async () => ({ stream: streamOf(next()) as never }),
+  })
+}
+
+function streamOf({ content, finishReason }: { content: Part[]; finishReason: object }): ReadableStream {
+  return ai.simulateReadableStream({
+    chunks: [
+      { type: 'stream-start', warnings: [] },
+      ...content.flatMap((part, index) => {
+        if (part.type !== 'text') return [part]
+        const id = String(index)
+        const deltas = [...(part.text as string)].map((delta) => ({ type: 'text-delta', id, delta }))
+        return [{ type: 'text-start', id }, ...deltas, { type: 'text-end', id }]
+      }),
+      { type: 'finish', finishReason, usage: USAGE },
+    ],
+    initialDelayInMs: null,
+    chunkDelayInMs: null,
+  })
+}
+
+function dispatcherWith(...gates: Gate[]): { dispatcher: HookDispatcher; events: HookEvent[] } {
+  const dispatcher = new HookDispatcher()
+  const events: HookEvent[] = []
+  dispatcher.use({
+    name: 'test',
+    gates,
+    hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
+      id: `see-${type}`,
+      type,
+      handler: (event: HookEvent) => void events.push(event),
+    })),
+  })
+  return { dispatcher, events }
+}
+
+const typesOf = (events: readonly HookEvent[]): AnyHookType[] => events.map(({ hookType }) => hookType)
+
+function find<T extends AnyHookType>(events: readonly HookEvent[], type: T): HookEvent<T> | undefined {
+  return events.find(({ hookType }) => hookType === type) as HookEvent<T> | undefined
+}
+
+function searchTool(found: (q: string) => unknown = (q) => `found ${q}`) {
+  const execute = vi.fn(async ({ q }: { q: string }) => found(q))
+  return {
+    execute,
+    search: ai.tool({ description: 'Searches.', inputSchema: z.object({ q: z.string() }), execute }),
+  }
+}
+
+const gate = (point: Gate['point'], decide: Gate['decide']): Gate => ({ id: `at-${point}`, point, decide })
+const five = { stopWhen: ai.isStepCount(5), maxRetries: 0 }
+
+/** What a model was told in its last request, as JSON. */
+const toldTo = (model: MockLanguageModelV4) =>
+  JSON.stringify((model.doGenerateCalls.at(-1) ?? model.doStreamCalls.at(-1))?.prompt)
+
+/** Ids and times differ from run to run. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, one) =>
+      /^(timestamp|id|callId|performance|approvalId|messageId|toolExecutionMs)$/.test(key) ? undefined : one,
+    ),
+  )
+
+describe('with hookspan and without', () => {
+  const script = () => [[call('search', { q: 'a' }), call('failing', {})], [text('done')]]
+  const tools = () => ({
+    search: searchTool().search,
+    failing: ai.tool({
+      inputSchema: z.object({}),
+      execute: async (): Promise<string> => {
+        throw new Error('broken')
+      },
+    }),
+    progress: ai.tool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield 'one'
+        yield 'two'
+      },
+    }),
+  })
+
+  it('generateText gives the same result and tells the same events', async () => {
+    const run = async (generateText: typeof ai.generateText) => {
+      const told: unknown[] = []
+      const note = (name: string) => (event: unknown) => void told.push([name, event])
+      const result = await generateText({
+        model: says(...script()),
+        tools: tools(),
+        prompt: 'go',
+        ...five,
+        onStart: note('onStart'),
+        onStepStart: note('onStepStart'),
+        onToolExecutionStart: note('onToolExecutionStart'),
+        onToolExecutionEnd: note('onToolExecutionEnd'),
+        onStepEnd: note('onStepEnd'),
+        onEnd: note('onEnd'),
+      })
+      return plain({ told, steps: result.steps, text: result.text, usage: result.totalUsage })
+    }
+    const { dispatcher } = dispatcherWith()
+    expect(await run(observeAISDK(ai, { dispatcher }).generateText)).toEqual(await run(ai.generateText))
+  })
+
+  it('streamText gives the same parts, preliminary results included', async () => {
+    const run = async (streamText: typeof ai.streamText) => {
+      const result = streamText({
+        model: says([call('search', { q: 'a' }), call('failing', {}), call('progress', {})], [text('done')]),
+        tools: tools(),
+        prompt: 'go',
+        ...five,
+      })
+      const parts: unknown[] = []
+      for await (const part of result.fullStream) parts.push(part)
+      return plain({ parts, text: await result.text, messages: (await result.response).messages })
+    }
+    const { dispatcher, events } = dispatcherWith()
+    const bare = (await run(ai.streamText)) as { parts: Part[] }
+    expect(await run(observeAISDK(ai, { dispatcher }).streamText)).toEqual(bare)
+    expect(bare.parts.filter(({ preliminary }) => preliminary)).toHaveLength(2)
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'afterToolCall')).toHaveLength(2)
+    expect(typesOf(events).at(-1)).toBe('onComplete')
+  })
+
+  it('an agent gives the same UI message stream', async () => {
+    const run = async (Agent: typeof ai.ToolLoopAgent) => {
+      const agent = new Agent({ id: 'support', model: says(...script()), tools: tools(), maxRetries: 0 })
+      const result = await agent.stream({ prompt: 'go' })
+      const chunks: unknown[] = []
+      for await (const chunk of result.toUIMessageStream()) chunks.push(chunk)
+      return plain(chunks)
+    }
+    const { dispatcher, events } = dispatcherWith()
+    const { ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+    expect(await run(ToolLoopAgent)).toEqual(await run(ai.ToolLoopAgent))
+    await dispatcher.drain()
+    expect(find(events, 'onComplete')).toMatchObject({
+      reason: 'done',
+      agentName: 'support',
+      content: 'done',
+    })
+  })
+
+  it('whatever fails of ours, the agent does not notice', async () => {
+    const dispatcher = new HookDispatcher({ onHookError: () => {} })
+    const fail = () => {
+      throw new Error('ours')
+    }
+    dispatcher.use({
+      name: 'broken',
+      hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
+        id: `broken-${type}`,
+        type,
+        handler: fail,
+      })),
+      instrument: { start: fail, onEvent: fail, onRelease: fail },
+    })
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const given = () => ({ model: says(...script()), tools: tools(), prompt: 'go', ...five })
+    expect((await generateText(given())).text).toBe('done')
+    expect(await streamText(given()).text).toBe('done')
+  })
+
+  it("an error of the model, and the SDK's retries, are as they were", async () => {
+    const failing = new MockLanguageModelV4({
+      doGenerate: async () => {
+        throw new Error('no such model')
+      },
+    })
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    await expect(generateText({ model: failing, prompt: 'go' })).rejects.toThrow('no such model')
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual([
+      'onStart',
+      'beforeStep',
+      'beforeLlmCall',
+      'onLlmCallError',
+      'afterStep',
+      'onError',
+      'onComplete',
+    ])
+  })
+})
+
+describe('what belongs to the user', () => {
+  it('holds into the tool: its context, its signal, `this`', async () => {
+    const mine = new AsyncLocalStorage<string>()
+    const controller = new AbortController()
+    const seen: unknown[] = []
+    class Shelf {
+      readonly inputSchema = z.object({})
+      readonly #secret = 'mine'
+      execute(_input: object, { abortSignal }: { abortSignal?: AbortSignal }) {
+        seen.push(mine.getStore(), this.#secret, abortSignal?.aborted)
+        return 'ok'
+      }
+    }
+    const { dispatcher } = dispatcherWith(gate('beforeToolCall', async () => {}))
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    await mine.run('here', () =>
+      generateText({
+        model: says([call('shelf', {})], [text('done')]),
+        tools: { shelf: new Shelf() as unknown as ai.Tool },
+        prompt: 'go',
+        abortSignal: controller.signal,
+        ...five,
+      }),
+    )
+    expect(seen).toEqual(['here', 'mine', false])
+  })
+
+  it('may be frozen, and may have the names of what every object has', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const execute = async () => 'ok'
+    const tool = () => Object.freeze(ai.tool({ inputSchema: z.object({}), execute }))
+    const model = Object.freeze(says([call('constructor', {}), call('toString', {})], [text('done')]))
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const tools = Object.freeze({ constructor: tool(), toString: tool() })
+    const given = { model, tools, prompt: 'go', toolApproval: {}, ...five }
+    const result = await generateText(given as never)
+    expect(result.text).toBe('done')
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'afterToolCall')).toHaveLength(2)
+  })
+
+  it('is not held by a signal that outlives its runs', async () => {
+    const { signal } = new AbortController()
+    const { dispatcher } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const before = getEventListeners(signal, 'abort').length
+    for (let run = 0; run < 3; run++) {
+      await streamText({ model: says([text('hi')]), prompt: 'go', abortSignal: signal }).consumeStream()
+    }
+    await dispatcher.drain()
+    await vi.waitFor(() => expect(getEventListeners(signal, 'abort').length).toBe(before))
+  })
+
+  it('keeps telemetry integrations, and leaves out those that make the same spans', async () => {
+    class OpenTelemetry {
+      onStart = vi.fn()
+    }
+    const spans = new OpenTelemetry()
+    const own = { onStart: vi.fn() }
+    const { dispatcher } = dispatcherWith()
+    const run = (sdkSpans: 'omit' | 'nest') =>
+      observeAISDK(ai, { dispatcher, sdkSpans }).generateText({
+        model: says([text('hi')]),
+        prompt: 'go',
+        telemetry: { integrations: [spans, own] },
+      })
+    await run('omit')
+    expect([spans.onStart.mock.calls.length, own.onStart.mock.calls.length]).toEqual([0, 1])
+    await run('nest')
+    expect([spans.onStart.mock.calls.length, own.onStart.mock.calls.length]).toEqual([1, 2])
+  })
+
+  it('lets prepareStep see and change the model', async () => {
+    const first = says([call('search', { q: 'a' })])
+    const second = says([text('second')])
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const models: unknown[] = []
+    const result = await generateText({
+      model: first,
+      tools: { search: searchTool().search },
+      prompt: 'go',
+      ...five,
+      prepareStep: ({ model, stepNumber }) => {
+        models.push(model)
+        return stepNumber === 1 ? { model: second } : undefined
+      },
+    })
+    await dispatcher.drain()
+    expect(result.text).toBe('second')
+    expect(models).toEqual([first, first])
+    expect(events.filter(({ hookType }) => hookType === 'afterLlmCall')).toHaveLength(2)
+  })
+
+  it('finds a model that is named by a text', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const scope = globalThis as { AI_SDK_DEFAULT_PROVIDER?: unknown }
+    scope.AI_SDK_DEFAULT_PROVIDER = ai.customProvider({ languageModels: { small: says([text('hi')]) } })
+    try {
+      const { generateText } = observeAISDK(ai, { dispatcher })
+      expect((await generateText({ model: 'small', prompt: 'go' })).text).toBe('hi')
+    } finally {
+      delete scope.AI_SDK_DEFAULT_PROVIDER
+    }
+    await dispatcher.drain()
+    expect(find(events, 'beforeLlmCall')).toMatchObject({ model: 'scripted', provider: 'openai' })
+  })
+})
+
+describe('one mock, one gate, one approval', () => {
+  it('a mock stands in, and the tool does not run', async () => {
+    const { dispatcher } = dispatcherWith()
+    const { search, execute } = searchTool()
+    using mocks = mockTools(dispatcher, [mock('search').when({ q: 'a' }).returns('mocked')])
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    await observeAISDK(ai, { dispatcher }).generateText({ model, tools: { search }, prompt: 'go', ...five })
+    expect(execute).not.toHaveBeenCalled()
+    expect(toldTo(model)).toContain('mocked')
+    mocks.assertUsed()
+  })
+
+  it('a mock is held to the schema of the tool', async () => {
+    const { dispatcher } = dispatcherWith()
+    const { search } = searchTool()
+    using mocks = mockTools(dispatcher, [mock('search').returns('mocked')])
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    const gated = dispatcher.use({ name: 'gates', gates: [gate('beforeToolCall', () => mutate({ q: 7 }))] })
+    await observeAISDK(ai, { dispatcher })
+      .generateText({ model, tools: { search }, prompt: 'go', ...five })
+      .catch(() => {})
+    gated[Symbol.dispose]()
+    expect(() => mocks.assertUsed()).toThrow(/q/)
+  })
+
+  it('stands in for a tool that the client runs', async () => {
+    const { dispatcher } = dispatcherWith()
+    using _ = mockTools(dispatcher, [mock('confirm').returns('yes')])
+    const model = says([call('confirm', {})], [text('done')])
+    const confirm = ai.tool({ inputSchema: z.object({}), outputSchema: z.string() })
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const result = await generateText({ model, tools: { confirm }, prompt: 'go', ...five })
+    expect(result.text).toBe('done')
+    expect(toldTo(model)).toContain('yes')
+  })
+
+  it('a gate for a tool that the provider runs is refused when the run starts', async () => {
+    const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['web_search'] }))
+    const model = says([text('hi')])
+    const web_search = ai.tool({
+      type: 'provider',
+      id: 'openai.web_search',
+      isProviderExecuted: true,
+      args: {},
+      inputSchema: z.object({}),
+      outputSchema: z.object({}),
+    } as never)
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const run = generateText({ model, tools: { web_search }, prompt: 'go' })
+    await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect(model.doGenerateCalls).toEqual([])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('a policy denies by name, in a stream, too', async () => {
+    const { dispatcher, events } = dispatcherWith(toolPolicy({ deny: ['search'] }))
+    const { search, execute } = searchTool()
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    const result = observeAISDK(ai, { dispatcher }).streamText({
+      model,
+      tools: { search },
+      prompt: 'go',
+      ...five,
+    })
+    expect(await result.text).toBe('done')
+    expect(execute).not.toHaveBeenCalled()
+    expect(toldTo(model)).toContain('denied')
+    await dispatcher.drain()
+    expect(find(events, 'afterToolCall')).toMatchObject({ apiName: 'search', success: false })
+  })
+
+  it('a human is waited for in the process, and may change the arguments', async () => {
+    const { dispatcher } = dispatcherWith(requireHuman({ match: ['search'] }))
+    dispatcher.use({
+      name: 'human',
+      approver: {
+        requestApproval: async ({ argsDigest }) => ({
+          decision: 'edit',
+          approver: 'ines',
+          args: { q: 'b' },
+          argsDigest,
+        }),
+      },
+    })
+    const { search, execute } = searchTool()
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    await observeAISDK(ai, { dispatcher }).generateText({ model, tools: { search }, prompt: 'go', ...five })
+    expect(execute.mock.calls[0]?.[0]).toEqual({ q: 'b' })
+  })
+
+  it('a denial that ends the run lets the SDK end it with its result', async () => {
+    const { dispatcher, events } = dispatcherWith(gate('beforeToolCall', () => deny('no', { stop: true })))
+    const model = says([call('search', { q: 'a' })], [text('never')])
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const result = await generateText({
+      model,
+      tools: { search: searchTool().search },
+      prompt: 'go',
+      ...five,
+    })
+    expect(result.steps).toHaveLength(1)
+    await dispatcher.drain()
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'denied' })
+  })
+
+  it('a run that is refused asks no model', async () => {
+    const { dispatcher } = dispatcherWith(gate('onStart', () => deny('closed')))
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const model = says([text('never')])
+    await expect(generateText({ model, prompt: 'go' })).rejects.toMatchObject({ code: 'RUN_DENIED' })
+    const errors: unknown[] = []
+    const onError = ({ error }: { error: unknown }) => void errors.push(error)
+    await streamText({ model, prompt: 'go', onError }).consumeStream()
+    expect(errors).toEqual([expect.objectContaining({ code: 'RUN_DENIED' })])
+    expect(model.doGenerateCalls.length + model.doStreamCalls.length).toBe(0)
+  })
+
+  it('a gate changes what the run is asked', async () => {
+    const { dispatcher } = dispatcherWith(gate('onStart', () => mutate('something else')))
+    const { generateText, streamText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+    const models = [says([text('hi')]), says([text('hi')]), says([text('hi')])]
+    await generateText({ model: models[0] as never, prompt: 'go' })
+    await streamText({ model: models[1] as never, prompt: 'go' }).consumeStream()
+    await new ToolLoopAgent({ model: models[2] as never }).generate({ prompt: 'go' })
+    for (const model of models) expect(toldTo(model)).toContain('something else')
+  })
+
+  it.each(['generate', 'stream'])('gates change and answer model calls: %s', async (how) => {
+    const say = async (decide: Gate['decide'], point: Gate['point'], model = says([text('hi')])) => {
+      const { dispatcher } = dispatcherWith(gate(point, decide))
+      const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+      const given = { model, prompt: 'go', maxRetries: 0 }
+      return how === 'stream' ? await streamText(given).text : (await generateText(given)).text
+    }
+    const asked = says([text('hi')])
+    expect(await say(() => mutate({ temperature: 0.5 }), 'beforeLlmCall', asked)).toBe('hi')
+    expect((asked.doGenerateCalls[0] ?? asked.doStreamCalls[0])?.temperature).toBe(0.5)
+    const never = says()
+    expect(await say(() => skip('instead'), 'beforeLlmCall', never)).toBe('instead')
+    expect(await say(() => deny('not now'), 'beforeLlmCall', never)).toBe('not now')
+    expect(await say(() => mutate({ content: 'rewritten' }), 'afterLlmCall')).toBe('rewritten')
+  })
+
+  it('a last word that a gate takes back is not given', async () => {
+    const { dispatcher } = dispatcherWith(gate('beforeComplete', () => deny('not that')))
+    const { generateText, streamText } = observeAISDK(ai, { dispatcher })
+    const given = () => ({ model: says([text('secret')]), prompt: 'go' })
+    await expect(generateText(given())).rejects.toMatchObject({ code: 'RUN_DENIED' })
+    const errors: unknown[] = []
+    await streamText(given()).consumeStream({ onError: (error) => void errors.push(error) })
+    expect(errors).toEqual([expect.objectContaining({ code: 'RUN_DENIED' })])
+  })
+})
+
+describe("the SDK's own approvals", () => {
+  const asks: [string, object][] = [
+    ['a function', { toolApproval: () => 'user-approval' }],
+    ['a record', { toolApproval: { search: 'user-approval' } }],
+  ]
+  it.each(asks)('park the run, and it goes on with the answer: %s', async (_, options) => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const messages: ai.ModelMessage[] = [{ role: 'user', content: 'go' }]
+    const given = { tools: { search }, ...five, ...options }
+    const first = await generateText({ model: says([call('search', { q: 'a' })]), messages, ...given })
+    const parked = await parkedRun(first)
+    expect(parked).toMatchObject({ waitingFor: 'human' })
+    expect(execute).not.toHaveBeenCalled()
+    const request = first.content.find(({ type }) => type === 'tool-approval-request') as {
+      approvalId: string
+    }
+    const saved = JSON.parse(JSON.stringify({ parked, messages: [...messages, ...first.response.messages] }))
+    const answer = { type: 'tool-approval-response' as const, approvalId: request.approvalId, approved: true }
+    const second = await runWith({ resume: saved.parked }, () =>
+      generateText({
+        model: says([text('done')]),
+        messages: [...saved.messages, { role: 'tool', content: [answer] }],
+        ...given,
+      }),
+    )
+    expect([second.text, execute.mock.calls.length]).toEqual(['done', 1])
+    expect(await parkedRun(second)).toBeUndefined()
+    await dispatcher.drain()
+    expect(events.map(({ operationId }) => operationId)).toEqual(events.map(() => parked?.operationId))
+    for (const type of ['onStart', 'beforeToolCall', 'afterToolCall', 'onComplete'] as const) {
+      expect(
+        events.filter(({ hookType }) => hookType === type),
+        type,
+      ).toHaveLength(1)
+    }
+    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_event, index) => index))
+  })
+
+  it('a denial of theirs is a denied call', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    const toolApproval = { search: { type: 'denied' as const, reason: 'not on sundays' } }
+    await generateText({ model, tools: { search }, prompt: 'go', toolApproval, ...five })
+    expect(execute).not.toHaveBeenCalled()
+    expect(toldTo(model)).toContain('not on sundays')
+    await dispatcher.drain()
+    expect(find(events, 'afterToolCall')).toMatchObject({ success: false })
+  })
+
+  it("a tool's needsApproval is asked, and a call that nobody answers is not run", async () => {
+    const { dispatcher } = dispatcherWith(requireHuman({ match: ['search'] }))
+    dispatcher.use({ name: 'park', approver: { requestApproval: async () => ({ decision: 'park' }) } })
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const messages: ai.ModelMessage[] = [{ role: 'user', content: 'go' }]
+    const first = await generateText({
+      model: says([call('search', { q: 'a' })]),
+      tools: { search },
+      messages,
+      ...five,
+    })
+    const parked = await parkedRun(first)
+    if (parked === undefined) throw new Error('not parked')
+    const again = runWith({ resume: parked }, () =>
+      generateText({
+        model: says([text('never')]),
+        tools: { search },
+        messages: [...messages, ...first.response.messages],
+        ...five,
+      }),
+    )
+    await expect(again).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    expect(execute).not.toHaveBeenCalled()
+  })
+})
+
+describe('a stream', () => {
+  it('of a UI message response ends its run when the client goes away', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const endless = new MockLanguageModelV4({
+      doStream: async () => ({
+        stream: new ReadableStream({
+          async pull(controller) {
+            await new Promise((resolve) => setImmediate(resolve))
+            controller.enqueue({ type: 'text-start', id: '1' } as never)
+            controller.enqueue({ type: 'text-delta', id: '1', delta: 'x' } as never)
+          },
+        }),
+      }),
+    })
+    const response = streamText({ model: endless, prompt: 'go' }).toUIMessageStreamResponse()
+    const reader = response.body?.getReader()
+    for (let read = ''; !read.includes('text-delta'); )
+      read += new TextDecoder().decode((await reader?.read())?.value)
+    await reader?.cancel()
+    await vi.waitFor(() => expect(typesOf(events)).toContain('onComplete'))
+    expect(find(events, 'afterLlmCall')).toMatchObject({ streamEnd: 'abandoned' })
+  })
+
+  it('that somebody reads after it was left goes on, and its tools run', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const slow = (parts: Part[]) =>
+      ReadableStream.from(
+        (async function* () {
+          for (const part of parts) {
+            await new Promise((resolve) => setImmediate(resolve))
+            yield part
+          }
+        })(),
+      )
+    const finish = (unified: string): Part => ({
+      type: 'finish',
+      finishReason: { unified, raw: unified },
+      usage: USAGE,
+    })
+    const streams = [
+      slow([
+        { type: 'text-start', id: '1' },
+        ...[...'looking it up'].map((delta) => ({ type: 'text-delta', id: '1', delta })),
+        { type: 'text-end', id: '1' },
+        call('search', { q: 'a' }),
+        finish('tool-calls'),
+      ]),
+      slow([
+        { type: 'text-start', id: '1' },
+        { type: 'text-delta', id: '1', delta: 'done' },
+        { type: 'text-end', id: '1' },
+        finish('stop'),
+      ]),
+    ]
+    const model = new MockLanguageModelV4({ doStream: async () => ({ stream: streams.shift() as never }) })
+    const result = streamText({ model, tools: { search }, prompt: 'go', ...five })
+    for await (const _ of result.textStream) break
+    await vi.waitFor(() => expect(typesOf(events)).toContain('onComplete'))
+    expect(await result.text).toBe('done')
+    expect(execute).toHaveBeenCalledTimes(1)
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2)
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('that breaks fails its run, and the SDK says what it says', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const chunks = [
+      { type: 'text-start', id: '1' },
+      { type: 'error', error: new Error('overloaded') },
+    ]
+    const model = new MockLanguageModelV4({
+      doStream: async () => ({ stream: ai.simulateReadableStream({ chunks: chunks as never[] }) }),
+    })
+    const errors: unknown[] = []
+    const result = streamText({ model, prompt: 'go', onError: ({ error }) => void errors.push(error) })
+    await result.consumeStream()
+    expect(errors).toHaveLength(1)
+    await dispatcher.drain()
+    expect(find(events, 'onLlmCallError')).toMatchObject({ errorMessage: 'overloaded' })
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'error' })
+  })
+
+  it('that is aborted ends as interrupted', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const controller = new AbortController()
+    const model = new MockLanguageModelV4({
+      doStream: async ({ abortSignal }) => ({
+        stream: new ReadableStream({
+          start(sink) {
+            sink.enqueue({ type: 'text-start', id: '1' })
+            sink.enqueue({ type: 'text-delta', id: '1', delta: 'x' })
+            abortSignal?.addEventListener('abort', () => sink.error(abortSignal.reason))
+          },
+        }),
+      }),
+    })
+    const result = streamText({ model, prompt: 'go', abortSignal: controller.signal })
+    for await (const _ of result.textStream) controller.abort()
+    await vi.waitFor(() => expect(find(events, 'onComplete')).toMatchObject({ reason: 'interrupted' }))
+  })
+
+  it('waits for a human as well', async () => {
+    const { dispatcher } = dispatcherWith(requireHuman({ match: ['search'] }))
+    dispatcher.use({ name: 'park', approver: { requestApproval: async () => ({ decision: 'park' }) } })
+    const { streamText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const result = streamText({
+      model: says([call('search', { q: 'a' })]),
+      tools: { search },
+      prompt: 'go',
+      ...five,
+    })
+    await result.consumeStream()
+    expect(await parkedRun(result)).toMatchObject({ waitingFor: 'human', waiting: [{ apiName: 'search' }] })
+    expect(execute).not.toHaveBeenCalled()
+  })
+})
+
+describe('other functions', () => {
+  const model = () => says([text('{"city":"Berlin"}')])
+  const schema = z.object({ city: z.string() })
+
+  it('generateObject and streamObject are runs of one step', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateObject, streamObject } = observeAISDK(ai, { dispatcher })
+    expect((await generateObject({ model: model(), schema, prompt: 'go' })).object).toEqual({
+      city: 'Berlin',
+    })
+    await dispatcher.drain()
+    const hooks = ['onStart', 'beforeStep', 'beforeLlmCall', 'afterLlmCall', 'afterStep', 'onComplete']
+    expect(typesOf(events)).toEqual(hooks)
+    events.length = 0
+    const streamed = streamObject({ model: model(), schema, prompt: 'go' })
+    for await (const _ of streamed.partialObjectStream);
+    expect(await streamed.object).toEqual({ city: 'Berlin' })
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual(hooks)
+  })
+
+  it('embed is a model call', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { embed, embedMany } = observeAISDK(ai, { dispatcher })
+    const vectors = () =>
+      new MockEmbeddingModelV4({
+        modelId: 'small',
+        maxEmbeddingsPerCall: 10,
+        doEmbed: async ({ values }) => ({
+          embeddings: values.map(() => [1, 2]),
+          usage: { tokens: 7 },
+          warnings: [],
+        }),
+      })
+    expect((await embed({ model: vectors(), value: 'x' })).embedding).toEqual([1, 2])
+    expect((await embedMany({ model: vectors(), values: ['x', 'y'] })).embeddings).toHaveLength(2)
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'afterLlmCall')).toEqual([
+      expect.objectContaining({
+        operationName: 'embeddings',
+        usage: expect.objectContaining({ inputTokens: 7 }),
+      }),
+      expect.objectContaining({ model: 'small' }),
+    ])
+  })
+
+  it('belong to the operation around them', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const op = dispatcher.startOperation({ agentName: 'mine' })
+    await op.step(() => generateText({ model: says([text('hi')]), prompt: 'go' }))
+    await op.complete()
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual([
+      'onStart',
+      'beforeStep',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'afterStep',
+      'onComplete',
+    ])
+    expect(new Set(events.map(({ operationId }) => operationId)).size).toBe(1)
+  })
+
+  it('an agent in a tool has the gates of its caller', async () => {
+    const { dispatcher } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const { search, execute } = searchTool()
+    const inner = says([call('search', { q: 'a' })], [text('inner done')])
+    const expert = ai.tool({
+      inputSchema: z.object({}),
+      execute: async () => {
+        const { text: answer } = await generateText({
+          model: inner,
+          tools: { search },
+          prompt: 'help',
+          ...five,
+        })
+        return answer
+      },
+    })
+    const outer = says([call('expert', {})], [text('done')])
+    await runWith({ gates: [toolPolicy({ deny: ['search'] })] }, () =>
+      generateText({ model: outer, tools: { expert }, prompt: 'go', ...five }),
+    )
+    expect(execute).not.toHaveBeenCalled()
+    expect(toldTo(inner)).toContain('denied')
+    expect(toldTo(outer)).toContain('inner done')
+  })
+})
+
+describe('attaching', () => {
+  it('twice is once', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const once = observeAISDK(ai, { dispatcher })
+    const twice = observeAISDK(once, { dispatcher })
+    expect(twice).toBe(once)
+    await twice.generateText({ model: says([text('hi')]), prompt: 'go' })
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'beforeLlmCall')).toHaveLength(1)
+    expect(() => observeAISDK(once, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
+  })
+
+  it('hands through all else, and leaves the package alone', () => {
+    const { dispatcher } = dispatcherWith()
+    const before = ai.generateText
+    const observed = observeAISDK(ai, { dispatcher })
+    expect(observed.tool).toBe(ai.tool)
+    expect(ai.generateText).toBe(before)
+    expect(Object.keys(observed).sort()).toEqual(Object.keys(ai).sort())
+  })
+
+  it.each([
+    ['no package', () => observeAISDK({}, { dispatcher: new HookDispatcher() }), /to be the ai package/],
+    [
+      'nothing',
+      () => observeAISDK(undefined as never, { dispatcher: new HookDispatcher() }),
+      /to be the ai package/,
+    ],
+    ['no dispatcher', () => observeAISDK(ai, {} as never), /needs a `dispatcher`/],
+    [
+      'a misspelt key',
+      () => observeAISDK(ai, { dispatcher: new HookDispatcher(), agentname: 'x' } as never),
+      /agentName/,
+    ],
+    [
+      'a wrong switch',
+      () => observeAISDK(ai, { dispatcher: new HookDispatcher(), sdkSpans: 'no' as never }),
+      /"omit" or "nest"/,
+    ],
+    ['a misspelt run', () => runWith({ resumed: {} } as never, () => {}), /resume/],
+    ['a run of nothing', () => runWith({}, undefined as never), /`fn` of runWith/],
+  ])('refuses %s', (_, attach, why) => {
+    expect(attach).toThrow(why)
+  })
+
+  it('leaves what the SDK refuses for the SDK to refuse', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { generateText } = observeAISDK(ai, { dispatcher })
+    const refused = (generate: typeof ai.generateText) =>
+      generate({ model: says([text('hi')]) } as never).then(
+        () => 'not refused',
+        (error: Error) => error.message,
+      )
+    expect(await refused(generateText)).toBe(await refused(ai.generateText))
+    await dispatcher.drain()
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'error' })
+  })
+})

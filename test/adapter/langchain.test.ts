@@ -1,0 +1,401 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { AIMessage, HumanMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { Command, interrupt, MemorySaver, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
+import { ToolNode } from '@langchain/langgraph/prebuilt'
+import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
+import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
+import { mock, mockTools } from 'hookspan/mock'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import {
+  createAgent,
+  humanInTheLoopMiddleware,
+  modelRetryMiddleware,
+  summarizationMiddleware,
+  tool,
+} from 'langchain'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+
+function dispatcherWith(...gates: Gate[]): { dispatcher: HookDispatcher; events: HookEvent[] } {
+  const dispatcher = new HookDispatcher()
+  const events: HookEvent[] = []
+  dispatcher.use({
+    name: 'test',
+    gates,
+    hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
+      id: `see-${type}`,
+      type,
+      handler: (event: HookEvent) => void events.push(event),
+    })),
+  })
+  return { dispatcher, events }
+}
+
+const typesOf = (events: readonly HookEvent[]): AnyHookType[] => events.map(({ hookType }) => hookType)
+
+function find<T extends AnyHookType>(events: readonly HookEvent[], type: T): HookEvent<T> | undefined {
+  return events.find(({ hookType }) => hookType === type) as HookEvent<T> | undefined
+}
+
+const gate = (point: Gate['point'], decide: Gate['decide']): Gate => ({
+  id: `at-${String(point)}`,
+  point,
+  decide,
+})
+const hi = () => ({ messages: [new HumanMessage('go')] })
+const calls = (...names: string[]) =>
+  names.map((name, index) => ({ name, args: { q: 'a' }, id: `call_${index}` }))
+
+function searchTool(body: (q: string) => unknown = (q) => `found ${q}`, name = 'search') {
+  const execute = vi.fn(({ q }: { q: string }) => body(q) as string)
+  return {
+    execute,
+    search: tool(execute, { name, description: 'Searches.', schema: z.object({ q: z.string() }) }),
+  }
+}
+
+/** What the agent's messages say, without ids. */
+const saidIn = ({ messages }: { messages: object[] }) =>
+  messages.map((message) => {
+    const { content, name, status } = message as { content: unknown; name?: string; status?: string }
+    return { content, name, status }
+  })
+
+describe('with hookspan and without', () => {
+  it('an agent says the same, also of tools that fail and of arguments that are wrong', async () => {
+    const run = (middleware: never[]) => {
+      const { search } = searchTool()
+      const { search: failing } = searchTool(() => {
+        throw new Error('broken')
+      }, 'failing')
+      const model = fakeModel()
+        .respondWithTools([...calls('search', 'failing'), { name: 'search', args: { q: 7 }, id: 'wrong' }])
+        .respondWithTools([{ name: 'unknown', args: {}, id: 'unknown' }])
+        .respond(new AIMessage('done'))
+      return createAgent({ model, tools: [search, failing], middleware }).invoke(hi())
+    }
+    const { dispatcher, events } = dispatcherWith()
+    const withoutStack = (said: object[]) =>
+      JSON.stringify(said).replace(/\\n {4}at .*?(?=\\n [^ ]|\\n P)/g, '')
+    const bare = await run([])
+    expect(withoutStack(saidIn(await run([hookspanMiddleware({ dispatcher })] as never[])))).toBe(
+      withoutStack(saidIn(bare)),
+    )
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(2)
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'done', content: 'done' })
+  })
+
+  it('whatever fails of ours, the agent does not notice', async () => {
+    const dispatcher = new HookDispatcher({ onHookError: () => {} })
+    const fail = () => {
+      throw new Error('ours')
+    }
+    dispatcher.use({
+      name: 'broken',
+      hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
+        id: `broken-${type}`,
+        type,
+        handler: fail,
+      })),
+      instrument: { start: fail, onEvent: fail, onRelease: fail },
+    })
+    const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+    const middleware = [hookspanMiddleware({ dispatcher })] as const
+    const result = await createAgent({ model, tools: [searchTool().search], middleware }).invoke(hi())
+    expect(result.messages.at(-1)?.text).toBe('done')
+  })
+
+  it("a model's error ends the run as it did, and a retry around it is a try of its own", async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const failing = () => fakeModel().respond(new Error('overloaded')).respond(new AIMessage('done'))
+    const ours = hookspanMiddleware({ dispatcher })
+    const run = createAgent({ model: failing(), tools: [], middleware: [ours] }).invoke(hi())
+    await expect(run).rejects.toThrow('overloaded')
+    await dispatcher.drain()
+    expect(find(events, 'onComplete')).toMatchObject({
+      reason: 'error',
+      errorMessage: expect.stringContaining('overloaded'),
+    })
+    events.length = 0
+    const retry = modelRetryMiddleware({ maxRetries: 1, initialDelayMs: 1, jitter: false })
+    const agent = createAgent({ model: failing(), tools: [], middleware: [ours, retry] })
+    expect((await agent.invoke(hi())).messages.at(-1)?.text).toBe('done')
+    await dispatcher.drain()
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'done' })
+  })
+
+  it("the user's context holds into the tool", async () => {
+    const mine = new AsyncLocalStorage<string>()
+    const { dispatcher } = dispatcherWith(gate('beforeToolCall', async () => {}))
+    const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+    let seen: string | undefined
+    const { search } = searchTool(() => {
+      seen = mine.getStore()
+      return 'ok'
+    })
+    const agent = createAgent({ model, tools: [search], middleware: [hookspanMiddleware({ dispatcher })] })
+    await mine.run('here', () => agent.invoke(hi()))
+    expect(seen).toBe('here')
+  })
+})
+
+describe('one mock, one gate, one approval', () => {
+  it('mocks and policies hold', async () => {
+    const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['refund'] }))
+    const { search, execute } = searchTool()
+    const { search: refund, execute: refunded } = searchTool(undefined, 'refund')
+    using _ = mockTools(dispatcher, [mock('search').returns({ hits: 3 })])
+    const model = fakeModel().respondWithTools(calls('search', 'refund')).respond(new AIMessage('done'))
+    const agent = createAgent({
+      model,
+      tools: [search, refund],
+      middleware: [hookspanMiddleware({ dispatcher })],
+    })
+    const said = saidIn(await agent.invoke(hi()))
+    expect([execute.mock.calls.length, refunded.mock.calls.length]).toEqual([0, 0])
+    expect(said.slice(2, 4)).toMatchObject([
+      { content: '{"hits":3}', name: 'search', status: 'success' },
+      { content: expect.stringContaining('"denied":true'), name: 'refund', status: 'error' },
+    ])
+  })
+
+  it('gates change and answer model calls', async () => {
+    const say = async (
+      decide: Gate['decide'],
+      point: Gate['point'],
+      model = fakeModel().respond(new AIMessage('hi')),
+    ) => {
+      const { dispatcher } = dispatcherWith(gate(point, decide))
+      const agent = createAgent({ model, tools: [], middleware: [hookspanMiddleware({ dispatcher })] })
+      return (await agent.invoke(hi())).messages.at(-1)?.text
+    }
+    const asked = fakeModel().respond(new AIMessage('hi'))
+    const other = [{ role: 'user', content: 'something else' }]
+    expect(await say(() => mutate({ messages: other }), 'beforeLlmCall', asked)).toBe('hi')
+    expect(asked.calls[0]?.messages.map(({ text }) => text)).toEqual(['something else'])
+    expect(await say(() => skip('instead'), 'beforeLlmCall', fakeModel())).toBe('instead')
+    expect(await say(() => deny('not now'), 'beforeLlmCall', fakeModel())).toBe('not now')
+    expect(await say(() => mutate({ content: 'rewritten' }), 'afterLlmCall')).toBe('rewritten')
+    const changed = fakeModel().respond(new AIMessage('hi'))
+    await say(() => mutate('another question'), 'onStart', changed)
+    expect(changed.calls[0]?.messages.map(({ text }) => text)).toEqual(['another question'])
+    await expect(say(() => deny('closed'), 'onStart')).rejects.toThrow(/closed/)
+  })
+
+  it('a gate for a tool that the provider runs is refused', async () => {
+    const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['web_search'] }))
+    const model = fakeModel().respond(new AIMessage('hi'))
+    const agent = createAgent({
+      model,
+      tools: [{ type: 'web_search', name: 'web_search' }] as never,
+      middleware: [hookspanMiddleware({ dispatcher })],
+    })
+    await expect(agent.invoke(hi())).rejects.toThrow(/web_search/)
+    expect(model.callCount).toBe(0)
+  })
+})
+
+describe('interrupts', () => {
+  it('a call that waits does not hold the one beside it, and both run once', async () => {
+    const { dispatcher, events } = dispatcherWith(requireHuman({ match: 'refund' }))
+    const answers: string[] = []
+    dispatcher.use({
+      name: 'human',
+      approver: {
+        requestApproval: async () =>
+          answers.shift() === 'yes' ? { decision: 'approve', approver: 'ines' } : { decision: 'park' },
+      },
+    })
+    const { search, execute } = searchTool()
+    const { search: refund, execute: refunded } = searchTool(undefined, 'refund')
+    const model = fakeModel().respondWithTools(calls('search', 'refund')).respond(new AIMessage('done'))
+    const agent = createAgent({
+      model,
+      tools: [search, refund],
+      middleware: [hookspanMiddleware({ dispatcher })],
+      checkpointer: new MemorySaver(),
+    })
+    const config = { configurable: { thread_id: 'one' } }
+    const first = (await agent.invoke(hi(), config)) as unknown as {
+      __interrupt__: { value: { parked: never } }[]
+    }
+    expect([execute.mock.calls.length, refunded.mock.calls.length]).toEqual([1, 0])
+    expect(typesOf(events)).not.toContain('onComplete')
+    answers.push('yes')
+    const { value } = first.__interrupt__[0] as { value: { parked: never } }
+    const second = await runWith({ resume: value.parked }, () =>
+      agent.invoke(new Command({ resume: true }), config),
+    )
+    expect(second.messages.at(-1)?.text).toBe('done')
+    expect([execute.mock.calls.length, refunded.mock.calls.length]).toEqual([1, 1])
+    await dispatcher.drain()
+    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_event, index) => index))
+    for (const type of [
+      'onStart',
+      'beforeHumanIntervention',
+      'afterHumanIntervention',
+      'onComplete',
+    ] as const) {
+      expect(
+        events.filter(({ hookType }) => hookType === type),
+        type,
+      ).toHaveLength(1)
+    }
+  })
+
+  it("a tool's own question parks the run, and its answer reaches it", async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const answered = vi.fn()
+    const { search } = searchTool(() => {
+      const answer = interrupt('which one?')
+      answered(answer)
+      return `took ${answer}`
+    })
+    const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+    const agent = createAgent({
+      model,
+      tools: [search],
+      middleware: [hookspanMiddleware({ dispatcher })],
+      checkpointer: new MemorySaver(),
+    })
+    const config = { configurable: { thread_id: 'one' } }
+    const first = (await agent.invoke(hi(), config)) as unknown as { __interrupt__: { value: unknown }[] }
+    expect(first.__interrupt__[0]?.value).toBe('which one?')
+    await dispatcher.drain()
+    expect(dispatcher.stats().operations).toBe(0)
+    const second = await agent.invoke(new Command({ resume: 'the red one' }), config)
+    expect(second.messages.at(-2)?.text).toBe('took the red one')
+    expect(answered).toHaveBeenCalledWith('the red one')
+    expect(find(events, 'afterToolCall')).toMatchObject({ content: 'took the red one' })
+  })
+})
+
+it("a human whom LangChain's own middleware asks stops the run, which goes on with the answer", async () => {
+  const { dispatcher, events } = dispatcherWith()
+  const { search, execute } = searchTool()
+  const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+  const agent = createAgent({
+    model,
+    tools: [search],
+    middleware: [
+      hookspanMiddleware({ dispatcher }),
+      humanInTheLoopMiddleware({ interruptOn: { search: { allowedDecisions: ['approve'] } } }),
+    ],
+    checkpointer: new MemorySaver(),
+  })
+  const config = { configurable: { thread_id: 'one' } }
+  await agent.invoke(hi(), config)
+  expect(execute).not.toHaveBeenCalled()
+  const resume = { decisions: [{ type: 'approve' }] }
+  expect((await agent.invoke(new Command({ resume }), config)).messages.at(-1)?.text).toBe('done')
+  await dispatcher.drain()
+  expect(new Set(events.map(({ operationId }) => operationId)).size).toBe(1)
+  expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(1)
+  expect(dispatcher.stats().operations).toBe(0)
+})
+
+describe('a summary', () => {
+  it('is a compaction', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const model = fakeModel()
+      .respondWithTools(calls('search'))
+      .respondWithTools(calls('search'))
+      .respond(new AIMessage('done'))
+    const middleware = [
+      hookspanMiddleware({ dispatcher }),
+      summarizationMiddleware({
+        model: fakeModel().respond(new AIMessage('they searched')).respond(new AIMessage('they searched')),
+        trigger: { messages: 4 },
+        keep: { messages: 2 },
+      }),
+    ] as const
+    await createAgent({ model, tools: [searchTool().search], middleware }).invoke(hi())
+    await dispatcher.drain()
+    expect(find(events, 'afterCompact')).toMatchObject({ summary: expect.stringContaining('they searched') })
+    expect(typesOf(events).indexOf('beforeCompact')).toBeLessThan(typesOf(events).indexOf('afterCompact'))
+  })
+})
+
+describe('hookspanCallbacks', () => {
+  function graphOf(model: ReturnType<typeof fakeModel>, search: never) {
+    return new StateGraph(MessagesAnnotation)
+      .addNode('agent', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
+      .addNode('tools', new ToolNode([search]))
+      .addEdge('__start__', 'agent')
+      .addConditionalEdges('agent', ({ messages }) =>
+        (messages.at(-1) as AIMessage).tool_calls?.length ? 'tools' : '__end__',
+      )
+      .addEdge('tools', 'agent')
+      .compile({ name: 'bare' })
+  }
+  const script = () => fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+
+  it('tell the run of a bare graph', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { search } = searchTool()
+    const result = await graphOf(script(), search as never).invoke(hi(), {
+      callbacks: [hookspanCallbacks({ dispatcher })] as never,
+    })
+    expect(result.messages.at(-1)?.text).toBe('done')
+    await dispatcher.drain()
+    expect(typesOf(events)).toEqual([
+      'onStart',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'beforeToolCall',
+      'afterToolCall',
+      'beforeLlmCall',
+      'afterLlmCall',
+      'onComplete',
+    ])
+    expect(find(events, 'afterToolCall')).toMatchObject({
+      apiName: 'search',
+      args: { q: 'a' },
+      content: 'found a',
+    })
+    expect(find(events, 'onComplete')).toMatchObject({ reason: 'done', agentName: 'bare' })
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('tell a tool that fails, and two runs at once', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const { search } = searchTool(() => {
+      throw new Error('broken')
+    })
+    const callbacks = [hookspanCallbacks({ dispatcher, agentName: 'mine' })] as never
+    await Promise.all([1, 2].map(() => graphOf(script(), search as never).invoke(hi(), { callbacks })))
+    await dispatcher.drain()
+    expect(events.filter(({ hookType }) => hookType === 'onToolCallError')).toHaveLength(2)
+    expect(events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2)
+  })
+
+  it('refuse what callbacks cannot do, and no tool runs', async () => {
+    const { dispatcher } = dispatcherWith(toolPolicy({ deny: ['search'] }))
+    const { search, execute } = searchTool()
+    const run = graphOf(script(), search as never).invoke(hi(), {
+      callbacks: [hookspanCallbacks({ dispatcher })] as never,
+    })
+    await expect(run).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect(execute).not.toHaveBeenCalled()
+  })
+})
+
+it.each([
+  ['no dispatcher', () => hookspanMiddleware({} as never), /needs a `dispatcher`/],
+  [
+    'a misspelt key',
+    () => hookspanMiddleware({ dispatcher: new HookDispatcher(), agentname: 'x' } as never),
+    /agentName/,
+  ],
+  ['no dispatcher for callbacks', () => hookspanCallbacks({} as never), /needs a `dispatcher`/],
+  [
+    'a misspelt key of callbacks',
+    () => hookspanCallbacks({ dispatcher: new HookDispatcher(), agent: 'x' } as never),
+    /Known/,
+  ],
+])('refuses %s', (_, attach, why) => {
+  expect(attach).toThrow(why)
+})

@@ -1,0 +1,432 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { fileURLToPath } from 'node:url'
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { HookDispatcher, type HookEvent } from 'hookspan'
+import { deny, mutate } from 'hookspan/gates'
+import {
+  MCP_CAPABILITIES,
+  observeMcpClient,
+  observeMcpServer,
+  unobserveMcpClient,
+  unobserveMcpServer,
+} from 'hookspan/mcp'
+import { human, mock, mockTools, scriptedApprovals } from 'hookspan/mock'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { activityTree } from '../support/activity-tree.ts'
+import { traced } from '../support/span-tree.ts'
+import { SDKS } from './subjects/mcp.ts'
+
+afterEach(() => void vi.restoreAllMocks())
+
+const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] })
+const search = { name: 'search', arguments: { q: 'bags' } }
+
+function tracked() {
+  const tree = activityTree()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tree.plugin)
+  return { dispatcher, tree }
+}
+
+describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
+  const { Client, McpServer, InMemoryTransport } = SDKS[version]
+
+  /** A server with a tool of each kind, and its client. */
+  async function pair() {
+    const live = vi.fn(async ({ q }: { q: string }) => text(`found ${q}`))
+    const server = new McpServer({ name: 'shop', version: '1.0.0' })
+    const inputSchema = z.object({ q: z.string() })
+    server.registerTool('search', { inputSchema }, live)
+    server.registerTool('fails', { inputSchema }, async ({ q }) => ({ ...text(`no ${q}`), isError: true }))
+    server.registerTool('throws', { inputSchema }, () => Promise.reject(new Error('the shelf fell down')))
+    server.registerTool('hangs', { inputSchema }, () => new Promise<never>(() => {}))
+    server.registerTool('count', { inputSchema, outputSchema: z.object({ bags: z.number() }) }, async () => ({
+      ...text('3'),
+      structuredContent: { bags: 3 },
+    }))
+    server.registerTool('asks', { inputSchema }, async () => {
+      const requestedSchema = { type: 'object' as const, properties: {} }
+      const { action } = await server.server.elicitInput({ message: 'Really?', requestedSchema })
+      return text(action)
+    })
+    server.registerTool('thinks', { inputSchema }, async ({ q }) => {
+      const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: q } }]
+      const reply = await server.server.createMessage({ messages, maxTokens: 9 })
+      const { content } = reply as { content: { text?: string } }
+      return text(content.text ?? '')
+    })
+    server.registerResource('stock', 'shop://stock', {}, async ({ href }) => ({
+      contents: [{ uri: href, text: '3 bags' }],
+    }))
+    const argsSchema = version === '1' ? ({ what: z.string() } as never) : z.object({ what: z.string() })
+    server.registerPrompt('sell', { argsSchema }, ({ what }) => ({
+      messages: [{ role: 'user', content: { type: 'text', text: `Sell ${what}.` } }],
+    }))
+    const client = new Client(
+      { name: 'test', version: '1.0.0' },
+      { capabilities: { elicitation: { form: {} }, sampling: {} } },
+    )
+    const asked: Record<string, unknown>[] = []
+    const elicited = async ({ params }: { params?: Record<string, unknown> }) => {
+      asked.push(params ?? {})
+      return { action: 'decline' as const }
+    }
+    const sampled = async ({ params }: { params?: Record<string, unknown> }) => {
+      asked.push(params ?? {})
+      const content = { type: 'text' as const, text: 'a thought' }
+      return { role: 'assistant' as const, model: 'small-model', stopReason: 'endTurn', content }
+    }
+    if (version === '1') {
+      const first = client as unknown as Client1
+      first.setRequestHandler(ElicitRequestSchema, elicited)
+      first.setRequestHandler(CreateMessageRequestSchema, sampled as never)
+    } else {
+      client.setRequestHandler('elicitation/create', elicited)
+      client.setRequestHandler('sampling/createMessage', sampled as never)
+    }
+    const [left, right] = InMemoryTransport.createLinkedPair()
+    await Promise.all([server.connect(left), client.connect(right)])
+    return { server, client, live, asked }
+  }
+  type Pair = Awaited<ReturnType<typeof pair>>
+
+  const call = ({ client }: Pair, name: string, options?: object) =>
+    (client.callTool as (...args: unknown[]) => Promise<unknown>)(
+      { name, arguments: { q: 'bags' } },
+      ...(version === '1' ? [undefined] : []),
+      options,
+    )
+  const USES: readonly (readonly [string, (both: Pair) => Promise<unknown>])[] = [
+    ...['search', 'fails', 'throws', 'count', 'asks', 'thinks', 'unknown'].map(
+      (name) => [`callTool of ${name}`, (both: Pair) => call(both, name)] as const,
+    ),
+    ['wrong arguments', ({ client }) => client.callTool({ name: 'search', arguments: {} })],
+    ['a timeout', (both) => call(both, 'hangs', { timeout: 20 })],
+    ['an abort', (both) => call(both, 'hangs', { signal: AbortSignal.timeout(20) })],
+    ['readResource', ({ client }) => client.readResource({ uri: 'shop://stock' })],
+    ['readResource of none', ({ client }) => client.readResource({ uri: 'shop://none' })],
+    ['getPrompt', ({ client }) => client.getPrompt({ name: 'sell', arguments: { what: 'bags' } })],
+    [
+      'what is listed',
+      async ({ client }) => [
+        await client.listTools(),
+        await client.listResources(),
+        await client.listPrompts(),
+      ],
+    ],
+  ]
+
+  async function seen(use: (both: Pair) => Promise<unknown>, both: Pair): Promise<unknown> {
+    try {
+      return await use(both)
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: unknown }
+      return { threw: (error as object).constructor.name, name, code, message }
+    } finally {
+      await both.client.close()
+    }
+  }
+
+  describe('observed on both sides is as it is bare', () => {
+    it.each(USES)('%s', async (_name, use) => {
+      const expected = await seen(use, await pair())
+      const both = await pair()
+      const { dispatcher, tree } = tracked()
+      observeMcpClient(both.client, { dispatcher })
+      observeMcpServer(both.server, { dispatcher })
+      expect(await seen(use, both)).toEqual(expected)
+      await expect.poll(() => dispatcher.stats().operations, { timeout: 20_000 }).toBe(0)
+      expect(tree.all.filter(({ ends }) => ends.length !== 1)).toEqual([])
+    })
+  })
+
+  it('has calls where the code runs, else in an operation of their own, under the name of the server', async () => {
+    const both = await pair()
+    const { dispatcher, tree } = tracked()
+    const homes: (readonly unknown[])[] = []
+    const handler = ({ source, identifier, apiName, args, success }: HookEvent<'afterToolCall'>) =>
+      void homes.push([source, identifier, apiName, args, success])
+    dispatcher.use({ name: 'homes', hooks: [{ id: 'home', type: 'afterToolCall', handler }] })
+    const client = observeMcpClient(both.client, { dispatcher, agentName: 'alone' })
+    const op = dispatcher.startOperation({ agentName: 'mine' })
+    await op.step(() => client.callTool(search))
+    await op.complete()
+    await client.readResource({ uri: 'shop://stock' })
+    observeMcpClient(client, { dispatcher, serverName: 'cellar', agentName: 'alone' })
+    await client.getPrompt({ name: 'sell', arguments: { what: 'bags' } })
+    await call(both, 'fails')
+    expect(tree.lines()).toEqual([
+      'invoke_agent mine',
+      '  step 0',
+      '    execute_tool search',
+      ...['resources/read', 'prompts/get', 'fails'].flatMap((name) => [
+        'invoke_agent alone',
+        `  execute_tool ${name}${name === 'fails' ? ' (error)' : ''}`,
+      ]),
+    ])
+    expect(homes).toEqual([
+      ['mcp', 'shop', 'search', { q: 'bags' }, true],
+      ['mcp', 'shop', 'resources/read', { uri: 'shop://stock' }, true],
+      ['mcp', 'cellar', 'prompts/get', { name: 'sell', arguments: { what: 'bags' } }, true],
+    ])
+  })
+
+  it('is one trace over both sides', async () => {
+    using setup = traced()
+    const { dispatcher } = setup
+    const { client, server } = await pair()
+    observeMcpClient(client, { dispatcher, agentName: 'buyer' })
+    observeMcpServer(server, { dispatcher })
+    await client.callTool(search)
+    expect(setup.tree().split('\n')).toEqual([
+      'invoke_agent buyer',
+      '  execute_tool search',
+      '    invoke_agent shop',
+      '      execute_tool search',
+    ])
+    expect(new Set(setup.spans().map((span) => span.spanContext().traceId)).size).toBe(1)
+    const meta = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }
+    unobserveMcpClient(client)
+    await client.callTool({ ...search, _meta: meta })
+    expect(setup.spans().at(-1)?.spanContext().traceId).toBe('a'.repeat(32))
+  })
+
+  it('takes mocks, policies and humans as they are, on the side of the client', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpClient(both.client, { dispatcher })
+    using mocks = mockTools(dispatcher, [mock('count').returns({ bags: 7 })], { onUnmocked: 'passthrough' })
+    using humans = scriptedApprovals(dispatcher, [human('fails').rejects('not today')])
+    const gates = [
+      toolPolicy({ deny: ['search', 'resources/*', 'prompts/*'] }),
+      requireHuman({ match: 'fails' }),
+    ]
+    dispatcher.use({ name: 'careful', gates })
+    expect(await call(both, 'count')).toEqual({
+      content: [{ type: 'text', text: '{"bags":7}' }],
+      structuredContent: { bags: 7 },
+    })
+    expect(await call(both, 'search')).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('tool_not_allowed') }],
+    })
+    expect(await call(both, 'fails')).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('not today') }],
+    })
+    const refused = { code: 'CALL_DENIED' }
+    await expect(both.client.readResource({ uri: 'shop://stock' })).rejects.toMatchObject(refused)
+    await expect(both.client.getPrompt({ name: 'sell' })).rejects.toMatchObject(refused)
+    expect(both.live).not.toHaveBeenCalled()
+    mocks.assertUsed()
+    humans.assertUsed()
+  })
+
+  it('takes them on the side of the server, too', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpServer(both.server, { dispatcher })
+    const change = {
+      id: 'change',
+      point: 'beforeToolCall',
+      match: 'search',
+      decide: () => mutate({ q: 'purses' }),
+    }
+    const rewrite = {
+      id: 'rewrite',
+      point: 'afterToolCall',
+      match: 'search',
+      decide: () => mutate('rewritten'),
+    }
+    dispatcher.use({
+      name: 'gates',
+      gates: [change as never, rewrite as never, toolPolicy({ deny: ['fails', 'resources/*'] })],
+    })
+    expect(await call(both, 'search')).toEqual(text('rewritten'))
+    expect(both.live).toHaveBeenCalledWith({ q: 'purses' }, expect.anything())
+    expect(await call(both, 'fails')).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('tool_not_allowed') }],
+    })
+    await expect(both.client.readResource({ uri: 'shop://stock' })).rejects.toThrow(/refused/)
+    expect(await both.client.getPrompt({ name: 'sell', arguments: { what: 'x' } })).toMatchObject({
+      messages: [{ content: { text: 'Sell x.' } }],
+    })
+  })
+
+  it.each(['client', 'server'] as const)(
+    'tells an elicitation as a question to a human, and sampling as a model call, seen from the %s',
+    async (side) => {
+      const both = await pair()
+      const { dispatcher, tree } = tracked()
+      const answers: unknown[] = []
+      dispatcher.use({
+        name: 'answers',
+        hooks: [
+          {
+            id: 'human',
+            type: 'afterHumanIntervention',
+            handler: ({ action }) => void answers.push(action),
+          },
+          {
+            id: 'model',
+            type: 'afterLlmCall',
+            handler: ({ provider, response }) =>
+              void answers.push([provider, response.model, response.content, response.finishReasons]),
+          },
+        ],
+      })
+      if (side === 'client') observeMcpClient(both.client, { dispatcher, agentName: 'shop' })
+      else observeMcpServer(both.server, { dispatcher })
+      expect(await call(both, 'asks')).toEqual(text('decline'))
+      expect(await call(both, 'thinks')).toEqual(text('a thought'))
+      expect(tree.lines()).toEqual([
+        'invoke_agent shop',
+        '  execute_tool asks',
+        '    human',
+        'invoke_agent shop',
+        '  execute_tool thinks',
+        '    chat unknown',
+      ])
+      expect(answers).toEqual(['reject', ['mcp', 'small-model', 'a thought', ['endTurn']]])
+    },
+  )
+
+  it('sends the trace along with what the server asks', async () => {
+    using setup = traced()
+    const { client, server, asked } = await pair()
+    observeMcpServer(server, { dispatcher: setup.dispatcher })
+    await client.callTool({ name: 'asks', arguments: { q: 'x' } })
+    const { traceId, spanId } = setup.span('execute_tool asks').spanContext()
+    expect(asked).toMatchObject([{ _meta: { traceparent: `00-${traceId}-${spanId}-01` } }])
+  })
+
+  it('lets a gate refuse or answer what a server asks of the model', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpClient(both.client, { dispatcher })
+    const gate = { id: 'no', point: 'beforeLlmCall', decide: () => deny('no thoughts') } as const
+    dispatcher.use({ name: 'no', gates: [gate] })
+    expect(await call(both, 'thinks')).toEqual(text('no thoughts'))
+    expect(both.asked).toEqual([])
+  })
+
+  it("keeps the user's storage and trace in its tools, and ends a call with its run", async () => {
+    using setup = traced()
+    const { client, server } = await pair()
+    const storage = new AsyncLocalStorage<string>()
+    server.registerTool('looks', {}, async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      setup.tracer.startSpan('SELECT bags').end()
+      return text(String(storage.getStore()))
+    })
+    observeMcpClient(client, { dispatcher: setup.dispatcher, agentName: 'shop' })
+    expect(await storage.run('mine', () => client.callTool({ name: 'looks' }))).toEqual(text('mine'))
+    expect(setup.tree().split('\n')).toEqual(['invoke_agent shop', '  execute_tool looks', '    SELECT bags'])
+    const controller = new AbortController()
+    const op = setup.dispatcher.startOperation({ signal: controller.signal })
+    const hanging = op.run(() => client.callTool({ name: 'hangs', arguments: { q: 'x' } }))
+    setImmediate(() => controller.abort(new Error('enough')))
+    await expect(hanging).rejects.toThrow('enough')
+    await op.complete({ reason: 'interrupted' })
+  })
+
+  it('refuses to let a call wait for a human in another process', async () => {
+    const { client, live } = await pair()
+    expect(MCP_CAPABILITIES.park).toBe(false)
+    const { dispatcher } = tracked()
+    observeMcpClient(client, { dispatcher })
+    dispatcher.use({
+      name: 'parking',
+      gates: [requireHuman()],
+      approver: { requestApproval: async () => ({ decision: 'park' }) },
+    })
+    const op = dispatcher.startOperation({})
+    await expect(op.run(() => client.callTool(search))).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect(live).not.toHaveBeenCalled()
+    await op.complete()
+  })
+
+  it('is observed once, and is left as it was', async () => {
+    const { client, server } = await pair()
+    const bare = await pair()
+    const { dispatcher, tree } = tracked()
+    for (let i = 0; i < 2; i++) {
+      expect(observeMcpClient(client, { dispatcher, agentName: 'once' })).toBe(client)
+      expect(observeMcpServer(server, { dispatcher })).toBe(server)
+    }
+    await client.callTool(search)
+    const both = ['invoke_agent once', '  execute_tool search', 'invoke_agent shop', '  execute_tool search']
+    expect(tree.lines()).toEqual(both)
+    expect(() => observeMcpClient(client, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
+    expect(unobserveMcpClient(client)).toBe(client)
+    expect(unobserveMcpServer(server)).toBe(server)
+    expect(Reflect.ownKeys(client)).toEqual(Reflect.ownKeys(bare.client))
+    expect(Reflect.ownKeys(server.server)).toEqual(Reflect.ownKeys(bare.server.server))
+    await client.callTool(search)
+    expect(tree.lines()).toEqual(both)
+  })
+})
+
+it('works with both versions in one process', async () => {
+  const { dispatcher, tree } = tracked()
+  await Promise.all(
+    Object.values(SDKS).map(async ({ Client, McpServer, InMemoryTransport }, index) => {
+      const server = new McpServer({ name: `shop-${index}`, version: '1.0.0' })
+      server.registerTool('search', {}, async () => text('found'))
+      const client = new Client({ name: 'test', version: '1.0.0' })
+      const [left, right] = InMemoryTransport.createLinkedPair()
+      await Promise.all([server.connect(left), client.connect(right)])
+      observeMcpClient(client, { dispatcher, agentName: 'both' })
+      await client.callTool({ name: 'search' })
+    }),
+  )
+  expect(tree.lines().sort()).toEqual([
+    ...Array(2).fill('  execute_tool search'),
+    ...Array(2).fill('invoke_agent both'),
+  ])
+})
+
+it('tells the trace and the questions of a server in another process', async () => {
+  using setup = traced()
+  const file = fileURLToPath(new URL('processes/mcp-server.ts', import.meta.url))
+  const client = new Client1(
+    { name: 'test', version: '1.0.0' },
+    { capabilities: { elicitation: { form: {} } } },
+  )
+  client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'accept', content: {} }))
+  observeMcpClient(client, { dispatcher: setup.dispatcher, agentName: 'buyer' })
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [file] }))
+  const { content } = (await client.callTool({ name: 'search' })) as { content: { text: string }[] }
+  await client.close()
+  const { traceId, spanId } = setup.span('execute_tool search').spanContext()
+  expect(JSON.parse(content[0]?.text ?? '')).toEqual({
+    traceparent: `00-${traceId}-${spanId}-01`,
+    observed: true,
+    action: 'accept',
+  })
+  expect(setup.tree().split('\n')).toEqual([
+    'invoke_agent buyer',
+    '  execute_tool search',
+    '    human_intervention',
+  ])
+})
+
+it('is refused where it is nothing of MCP, and with options that there are not', () => {
+  const { dispatcher } = tracked()
+  const attachClient = observeMcpClient as (client: unknown, options: unknown) => unknown
+  const attachServer = observeMcpServer as (server: unknown, options: unknown) => unknown
+  expect(() => attachClient(undefined, { dispatcher })).toThrow(/observeMcpClient.*@modelcontextprotocol/)
+  expect(() => attachServer(null, { dispatcher })).toThrow(/observeMcpServer.*McpServer/)
+  expect(() => attachClient({}, {})).toThrow(/observeMcpClient needs a `dispatcher`/)
+  expect(() => attachClient({}, { dispatcher, server: 'x' })).toThrow(/server.*serverName/s)
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  expect(attachClient({}, { dispatcher })).toEqual({})
+  expect(attachServer({}, { dispatcher })).toEqual({})
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('cannot observe this MCP client'))
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('where this version of the MCP SDK keeps'))
+})

@@ -1,0 +1,455 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createRequire } from 'node:module'
+import * as agents from '@openai/agents'
+import { Agent, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
+import { HookDispatcher } from 'hookspan'
+import { deny, mutate } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
+import { toolPolicy } from 'hookspan/policies'
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  agentOf,
+  bareRunner,
+  eventsOf,
+  find,
+  letAllGo,
+  looking,
+  observed as observeRunner,
+  scripted,
+} from './support.ts'
+
+afterEach(letAllGo)
+
+const LOOK: [string, object][] = [['look', { q: 'a' }]]
+
+describe('an observed runner', () => {
+  it('makes each run an operation, and leaves its result as it is', async () => {
+    const told = async (runner: Runner) => {
+      const bodies: string[] = []
+      const model = scripted(LOOK, 'done')
+      const result = await runner.run(agentOf({ model, tools: [looking(bodies)] }), 'Look up a.')
+      const { finalOutput, history, lastResponseId, state } = result
+      const requests = model.calls.map(({ request }) => request.input)
+      return { finalOutput, history, lastResponseId, bodies, requests, step: state.toJSON().currentStep }
+    }
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher }))
+
+    expect(observed).toEqual(await told(bareRunner()))
+    expect(find(events, 'onComplete')).toMatchObject([
+      {
+        agentName: 'support',
+        reason: 'done',
+        content: 'done',
+        totals: { steps: 2, toolCalls: 1, llmCalls: 2 },
+      },
+    ])
+    expect(find(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'look', args: { q: 'a' }, toolCallId: 'call_1', result: 'found a' },
+    ])
+  })
+
+  it('emits the same lifecycle events of the SDK', async () => {
+    const told = async (runner: Runner) => {
+      const names: string[] = []
+      for (const name of ['agent_start', 'agent_end', 'agent_tool_start', 'agent_tool_end'] as const) {
+        runner.on(name, () => void names.push(name))
+      }
+      await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] }), 'hi')
+      return names
+    }
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher: new HookDispatcher() }))
+
+    expect(observed).toEqual(await told(bareRunner()))
+  })
+
+  it('is observed once, however often it is attached', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const runner = bareRunner()
+    observeRunner(observeRunner(runner, { dispatcher }), { dispatcher })
+    observeAgents(agents, { dispatcher })
+
+    await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] }), 'hi')
+
+    unobserveAgents(agents)
+    expect(find(events, 'onComplete')).toHaveLength(1)
+    expect(find(events, 'afterToolCall')).toHaveLength(1)
+  })
+
+  it('keeps a copy of an observed tool from being two calls', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const runner = observeRunner(bareRunner(), { dispatcher })
+    const look = looking([])
+    await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [look] }), 'hi')
+
+    await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [{ ...look }] }), 'hi')
+
+    expect(find(events, 'afterToolCall')).toHaveLength(2)
+  })
+
+  it('is as it was before once it is let go, and so are tools, models and prototypes', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const look = looking([])
+    const model = scripted(LOOK, 'done', LOOK, 'done')
+    const runner = bareRunner()
+    const own = () => [
+      Object.getOwnPropertyDescriptors(look),
+      Object.getOwnPropertyDescriptors(model),
+      Object.getOwnPropertyDescriptors(runner.config.modelProvider),
+      Object.getOwnPropertyDescriptor(Runner.prototype, 'run'),
+      Object.getOwnPropertyDescriptor(Agent.prototype, 'getAllTools'),
+      Object.getOwnPropertyDescriptor(Agent.prototype, 'getEnabledHandoffs'),
+    ]
+    const before = own()
+    observeAgents(runner, { dispatcher })
+    await runner.run(agentOf({ model, tools: [look] }), 'hi')
+    expect(own()).not.toEqual(before)
+
+    unobserveAgents(runner)
+
+    expect(own()).toEqual(before)
+    await runner.run(agentOf({ model, tools: [look] }), 'hi')
+    expect(find(events, 'onComplete')).toHaveLength(1)
+  })
+
+  it('goes on to be guarded while a run is under way that began before it was let go', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'guard', gates: [toolPolicy({ deny: ['wipe'] })] })
+    const bodies: string[] = []
+    const runner = observeRunner(bareRunner(), { dispatcher })
+    const letGo = looking([], { execute: () => `gone: ${unobserveAgents(runner) === runner}` })
+    const wipe = looking(bodies, { name: 'wipe' })
+    const model = scripted(LOOK, [['wipe', { q: 'all' }]], 'done')
+
+    await runner.run(agentOf({ model, tools: [letGo, wipe] }), 'hi')
+
+    expect(bodies).toEqual([])
+  })
+
+  it('tells both copies of the SDK apart, the ES module and the CommonJS one', async () => {
+    const other = createRequire(import.meta.url)('@openai/agents') as typeof agents
+    expect(other.Runner).not.toBe(Runner)
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    observeAgents(other, { dispatcher })
+    other.setTracingDisabled(true)
+
+    await bareRunner().run(agentOf({ model: scripted('not seen') }), 'hi')
+    await other.run(new other.Agent({ name: 'other', model: scripted('seen') }), 'hi')
+
+    unobserveAgents(other)
+    expect(find(events, 'onComplete')).toMatchObject([{ agentName: 'other', content: 'seen' }])
+  })
+
+  it.each([
+    [undefined, '`undefined`'],
+    [{}, '`{}`'],
+    [{ run() {} }, 'object'],
+    [new Agent({ name: 'a' }), 'object'],
+  ])('refuses what is neither a runner nor the module', (target, shown) => {
+    const attach = () => observeAgents(target as object, { dispatcher: new HookDispatcher() })
+
+    expect(attach).toThrow(/Expected a Runner of @openai\/agents, or the module itself/)
+    expect(attach).toThrow(shown)
+  })
+
+  it('refuses a second dispatcher, a missing one and a misspelt option', () => {
+    const runner = observeRunner(bareRunner(), { dispatcher: new HookDispatcher() })
+
+    expect(() => observeAgents(runner, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
+    expect(() => observeAgents(runner, {} as never)).toThrow(/needs a `dispatcher`/)
+    const misspelt = { dispatcher: new HookDispatcher(), agentname: 'a' }
+    expect(() => observeAgents(bareRunner(), misspelt as never)).toThrow(/agentname/)
+  })
+})
+
+describe('the global run', () => {
+  afterEach(() => void unobserveAgents(agents))
+
+  it('is observed by its module', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    observeAgents(agents, { dispatcher })
+
+    const result = await run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] }), 'hi')
+
+    expect(result.finalOutput).toBe('done')
+    expect(find(events, 'afterToolCall')).toMatchObject([{ result: 'found a' }])
+  })
+})
+
+describe('a tool', () => {
+  const failing = (more: object = {}) =>
+    looking([], { execute: () => Promise.reject(new Error('the shelf fell down')), ...more })
+
+  it.each([
+    ['the words of the SDK', {}, 'An error occurred while running the tool. Please try again.', /occurred/],
+    ['words of its own', { errorFunction: () => 'sorry' }, 'sorry', /the shelf fell down/],
+  ])('that throws is told as failed, and the model is told %s', async (_name, more, said, why) => {
+    for (const tracingDisabled of [true, false]) {
+      const dispatcher = new HookDispatcher()
+      const events = eventsOf(dispatcher)
+      const model = scripted(LOOK, 'done')
+      const runner = observeRunner(new Runner({ tracingDisabled }), { dispatcher })
+
+      await runner.run(agentOf({ model, tools: [failing(more)] }), 'hi')
+
+      expect(model.lastCall?.request.input.at(-1)).toMatchObject({ output: { text: said } })
+      expect(find(events, 'onToolCallError')).toMatchObject([{ apiName: 'look' }])
+      if (!tracingDisabled || more !== undefined) {
+        expect(find(events, 'onToolCallError')[0]?.errorMessage).toMatch(
+          tracingDisabled && said !== 'sorry' ? /./ : why,
+        )
+      }
+    }
+  })
+
+  it('that throws through the SDK ends the run as without us', async () => {
+    const told = (runner: Runner) =>
+      runner
+        .run(agentOf({ model: scripted(LOOK, 'done'), tools: [failing({ errorFunction: null })] }), 'hi')
+        .then(String, (error: Error) => `${error.name}: ${error.message}`)
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher }))
+
+    expect(observed).toBe(await told(bareRunner()))
+    expect(find(events, 'onToolCallError')).toMatchObject([{ errorMessage: 'the shelf fell down' }])
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
+  })
+
+  it.each([
+    ['no JSON', '{"q":'],
+    ['other than the schema', '{"q":1}'],
+    ['no object', '[]'],
+    ['empty', ''],
+  ])('is told as without us that its input is %s', async (_name, input) => {
+    const told = async (runner: Runner) => {
+      const bodies: string[] = []
+      const model = scripted([['look', input as never]], 'done')
+      const result = await runner.run(agentOf({ model, tools: [looking(bodies)] }), 'hi')
+      return { bodies, interruptions: result.interruptions.length, input: model.lastCall?.request.input }
+    }
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher: new HookDispatcher() }))
+
+    expect(observed).toEqual(await told(bareRunner()))
+  })
+
+  it('has the arguments that its schema makes, and so has its condition of approval', async () => {
+    const told = async (runner: Runner) => {
+      const seen: unknown[] = []
+      const pay = tool({
+        name: 'pay',
+        description: '',
+        parameters: z.object({ amount: z.coerce.number() }),
+        needsApproval: async (_context, args) => {
+          seen.push(args)
+          return false
+        },
+        execute: async (args) => {
+          seen.push(args)
+          return 'paid'
+        },
+      })
+      await runner.run(agentOf({ model: scripted([['pay', { amount: '12' }]], 'done'), tools: [pay] }), 'hi')
+      return seen
+    }
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher: new HookDispatcher() }))
+
+    expect(observed).toEqual([{ amount: 12 }, { amount: 12 }])
+    expect(observed).toEqual(await told(bareRunner()))
+  })
+
+  it('runs with the storage of its user and the context of the SDK', async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const runner = observeRunner(bareRunner(), { dispatcher: new HookDispatcher() })
+    const seen: unknown[] = []
+    const look = looking([], {
+      execute: (_args: unknown, context: { context: unknown }) => {
+        seen.push(storage.getStore(), context.context)
+        return 'ok'
+      },
+    })
+
+    await storage.run('mine', () =>
+      runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [look] }), 'hi', {
+        context: { user: 'ines' },
+      }),
+    )
+
+    expect(seen).toEqual(['mine', { user: 'ines' }])
+  })
+
+  it('is mocked, denied and changed by what every SDK takes', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'guards',
+      gates: [
+        toolPolicy({ deny: ['wipe'] }),
+        { id: 'lower', point: 'beforeToolCall', match: 'echo', decide: () => mutate({ q: 'quiet' }) },
+        { id: 'cut', point: 'afterToolCall', match: 'long', decide: () => mutate('short') },
+      ],
+    })
+    using mocks = mockTools(dispatcher, [mock('look').returns({ tempC: 7 })], { onUnmocked: 'passthrough' })
+    const bodies: string[] = []
+    const tools = ['look', 'wipe', 'echo', 'long'].map((name) => looking(bodies, { name }))
+    const model = scripted(
+      tools.map(({ name }) => [name, { q: name }]),
+      'done',
+    )
+
+    await observeRunner(bareRunner(), { dispatcher }).run(agentOf({ model, tools }), 'hi')
+
+    const told = model.lastCall?.request.input.slice(-4) as { output: { text: string } }[]
+    expect(told.map(({ output }) => output.text)).toEqual([
+      '{"tempC":7}',
+      expect.stringContaining('tool_not_allowed'),
+      'found quiet',
+      'short',
+    ])
+    expect(bodies.toSorted()).toEqual(['long', 'quiet'])
+    mocks.assertUsed()
+  })
+
+  it('that an input guardrail of its own refuses is told as not run', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const bodies: string[] = []
+    const look = looking(bodies, {
+      inputGuardrails: [
+        { name: 'no', run: async () => ({ behavior: { type: 'rejectContent', message: 'not now' } }) },
+      ],
+    })
+    const model = scripted(LOOK, 'done')
+
+    await observeRunner(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [look] }), 'hi')
+
+    expect(bodies).toEqual([])
+    expect(find(events, 'onToolCallError')).toMatchObject([
+      { errorMessage: expect.stringContaining('guardrail') },
+    ])
+  })
+})
+
+describe('a handoff', () => {
+  const team = () => {
+    const billing = new Agent({ name: 'billing', model: scripted('billed') })
+    const model = scripted([['transfer_to_billing', {}]], 'stayed')
+    return { model, triage: agentOf({ name: 'triage', model, handoffs: [billing] }) }
+  }
+
+  it('is a call of the agent that hands over, and goes on in the same run', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+
+    const result = await observeRunner(bareRunner(), { dispatcher }).run(team().triage, 'hi')
+
+    expect(result.finalOutput).toBe('billed')
+    expect(find(events, 'afterToolCall')).toMatchObject([
+      {
+        apiName: 'transfer_to_billing',
+        source: 'agent',
+        result: { assistant: 'billing' },
+        toolCallId: 'call_1',
+      },
+    ])
+    expect(find(events, 'onComplete')).toHaveLength(1)
+    expect(find(events, 'afterStep')).toHaveLength(2)
+  })
+
+  it('that a gate denies stays with its agent, which is told why', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'guard',
+      gates: [
+        { id: 'no', point: 'beforeToolCall', match: 'transfer_to_*', decide: () => deny('closed today') },
+      ],
+    })
+    const { model, triage } = team()
+
+    const result = await observeRunner(bareRunner(), { dispatcher }).run(triage, 'hi')
+
+    expect(result.finalOutput).toBe('stayed')
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain('closed today')
+  })
+
+  it('keeps what its user made of it', async () => {
+    const heard: unknown[] = []
+    const billing = new Agent({ name: 'billing', model: scripted('billed') })
+    const to = handoff(billing, {
+      inputType: z.object({ why: z.string() }),
+      onHandoff: (_context, input) => void heard.push(input),
+    })
+    const model = scripted([['transfer_to_billing', { why: 'an invoice' }]])
+    const runner = observeRunner(bareRunner(), { dispatcher: new HookDispatcher() })
+
+    await runner.run(agentOf({ model, handoffs: [to] }), 'hi')
+
+    expect(heard).toEqual([{ why: 'an invoice' }])
+  })
+})
+
+describe('a model', () => {
+  it.each([false, true])('is answered for, changed and refused by gates (streamed: %s)', async (stream) => {
+    const ask = async (decide: () => ReturnType<typeof deny>, point: 'beforeLlmCall' | 'afterLlmCall') => {
+      const dispatcher = new HookDispatcher()
+      dispatcher.use({ name: 'g', gates: [{ id: 'g', point, decide }] })
+      const model = scripted('from the model')
+      const runner = observeRunner(bareRunner(), { dispatcher })
+      const agent = agentOf({ model, instructions: 'Be kind.' })
+      if (!stream) return { said: (await runner.run(agent, 'hi')).finalOutput, model }
+      const result = await runner.run(agent, 'hi', { stream: true })
+      await result.completed
+      return { said: result.finalOutput, model }
+    }
+
+    const skipped = await ask(() => ({ decision: 'skip', result: 'from the gate' }) as never, 'beforeLlmCall')
+    expect(skipped).toMatchObject({ said: 'from the gate', model: { calls: [] } })
+    const refused = await ask(() => deny('too dear'), 'beforeLlmCall')
+    expect(refused).toMatchObject({ said: 'too dear', model: { calls: [] } })
+    const changed = await ask(
+      () => mutate({ instructions: 'Be brief.', temperature: 0 }) as never,
+      'beforeLlmCall',
+    )
+    expect(changed.said).toBe('from the model')
+    expect(changed.model.lastCall?.request).toMatchObject({
+      systemInstructions: 'Be brief.',
+      modelSettings: { temperature: 0 },
+    })
+    const rewritten = await ask(() => mutate({ content: 'rewritten' }) as never, 'afterLlmCall')
+    expect(rewritten.said).toBe('rewritten')
+  })
+})
+
+describe('a session', () => {
+  it('names the conversation, and holds the same as without us', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const told = async (runner: Runner) => {
+      const session = new MemorySession({ sessionId: 'conv-7' })
+      for (const text of ['one', 'two']) {
+        await runner.run(agentOf({ model: scripted(text) }), 'hi', { session })
+      }
+      return session.getItems()
+    }
+
+    const observed = await told(observeRunner(bareRunner(), { dispatcher }))
+
+    expect(observed).toEqual(await told(bareRunner()))
+    expect(find(events, 'onComplete').map(({ conversationId }) => conversationId)).toEqual([
+      'conv-7',
+      'conv-7',
+    ])
+  })
+})

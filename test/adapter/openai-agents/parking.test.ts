@@ -1,0 +1,164 @@
+import { Agent, RunState } from '@openai/agents'
+import { HookDispatcher } from 'hookspan'
+import type { Approver } from 'hookspan/gates'
+import { requireHuman } from 'hookspan/policies'
+import { afterEach, describe, expect, it } from 'vitest'
+import { agentOf, bareRunner, eventsOf, find, letAllGo, looking, observed, scripted } from './support.ts'
+
+afterEach(letAllGo)
+
+const LOOK: [string, object][] = [['look', { q: 'a' }]]
+
+/** A process of its own: nothing goes from one to the next but what is handed over. */
+function processOf(answer?: 'approve' | 'reject' | 'park', gated = true) {
+  const dispatcher = new HookDispatcher()
+  const approver: Approver = {
+    requestApproval: async () =>
+      answer === 'approve'
+        ? { decision: 'approve', approver: 'ines' }
+        : answer === 'reject'
+          ? { decision: 'reject', approver: 'ines', reason: 'too much' }
+          : { decision: 'park' },
+  }
+  if (gated) dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'look' })], approver })
+  const bodies: string[] = []
+  return { dispatcher, bodies, events: eventsOf(dispatcher), runner: observed(bareRunner(), { dispatcher }) }
+}
+
+describe('a call that a gate wants a human for', () => {
+  async function parked() {
+    const { runner, bodies, events } = processOf('park')
+    const agent = agentOf({ model: scripted(LOOK), tools: [looking(bodies)] })
+    const result = await runner.run(agent, 'hi')
+    expect(result.interruptions).toHaveLength(1)
+    expect(bodies).toEqual([])
+    expect(find(events, 'onComplete')).toEqual([])
+    letAllGo()
+    return result.state.toString()
+  }
+
+  it.each([
+    ['approve', 'found a', ['a']],
+    ['reject', 'too much', []],
+  ] as const)('goes on when the answer is to %s it', async (answer, told, ran) => {
+    const saved = await parked()
+    const { runner, bodies, events } = processOf(answer)
+    const model = scripted('done')
+    const agent = agentOf({ model, tools: [looking(bodies)] })
+
+    const result = await runner.run(agent, await RunState.fromString(agent, saved))
+
+    expect(result.finalOutput).toBe('done')
+    expect(bodies).toEqual(ran)
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain(told)
+    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ approver: 'ines' }])
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'done', totals: { steps: 2, toolCalls: 1 } }])
+  })
+
+  it('waits on where there is no answer, as often as it takes', async () => {
+    let saved = await parked()
+    for (const _time of [1, 2]) {
+      const { runner, bodies } = processOf('park')
+      const agent = agentOf({ model: scripted(), tools: [looking(bodies)] })
+      const result = await runner.run(agent, await RunState.fromString(agent, saved))
+      expect(result.interruptions).toHaveLength(1)
+      expect(bodies).toEqual([])
+      saved = result.state.toString()
+      letAllGo()
+    }
+    const { runner, bodies } = processOf('approve')
+    const agent = agentOf({ model: scripted('done'), tools: [looking(bodies)] })
+    await runner.run(agent, await RunState.fromString(agent, saved))
+    expect(bodies).toEqual(['a'])
+  })
+
+  it('is not answered by the approval of the SDK', async () => {
+    const saved = await parked()
+    const { runner, bodies } = processOf('park')
+    const agent = agentOf({ model: scripted('done'), tools: [looking(bodies)] })
+    const state = await RunState.fromString(agent, saved)
+    state.approve(state.getInterruptions()[0] as never)
+
+    await expect(runner.run(agent, state)).rejects.toMatchObject({ code: 'INVALID_STATE' })
+
+    expect(bodies).toEqual([])
+  })
+})
+
+describe('a call that its own tool wants a human for', () => {
+  async function parked() {
+    const { runner, bodies, events } = processOf(undefined, false)
+    const agent = agentOf({ model: scripted(LOOK), tools: [looking(bodies, { needsApproval: true })] })
+    const result = await runner.run(agent, 'hi')
+    expect(result.interruptions).toHaveLength(1)
+    expect(find(events, 'beforeHumanIntervention')).toMatchObject([{ pendingTools: [{ apiName: 'look' }] }])
+    letAllGo()
+    return result.state.toString()
+  }
+
+  it.each([
+    [true, ['a'], 'approve'],
+    [false, [], 'rejectAndContinue'],
+  ])('is answered as the SDK has it (approved: %s)', async (approved, ran, action) => {
+    const saved = await parked()
+    const { runner, bodies, events } = processOf(undefined, false)
+    const agent = agentOf({ model: scripted('done'), tools: [looking(bodies, { needsApproval: true })] })
+    const state = await RunState.fromString(agent, saved)
+    const [item] = state.getInterruptions()
+    if (approved) state.approve(item as never)
+    else state.reject(item as never)
+
+    const result = await runner.run(agent, state)
+
+    expect(result.finalOutput).toBe('done')
+    expect(bodies).toEqual(ran)
+    expect(find(events, 'beforeHumanIntervention')).toEqual([])
+    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ action }])
+    expect(find(events, 'afterToolCall')).toHaveLength(1)
+    expect(find(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+  })
+})
+
+describe('a human who is asked in the process', () => {
+  it('is waited for, and the SDK does not notice', async () => {
+    const { runner, bodies, events } = processOf('approve')
+    const agent = agentOf({ model: scripted(LOOK, 'done'), tools: [looking(bodies)] })
+
+    const result = await runner.run(agent, 'hi')
+
+    expect(result.interruptions).toEqual([])
+    expect(bodies).toEqual(['a'])
+    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ action: 'approve', approver: 'ines' }])
+  })
+})
+
+describe('a call in an agent that is a tool', () => {
+  const team = (bodies: string[], inner: ReturnType<typeof scripted>, outer: ReturnType<typeof scripted>) => {
+    const expert = new Agent({ name: 'expert', model: inner, tools: [looking(bodies)] })
+    const tools = [expert.asTool({ toolName: 'expert', toolDescription: '' })]
+    return agentOf({ model: outer, tools })
+  }
+
+  it('parks both runs, and both go on', async () => {
+    const first = processOf('park')
+    const before = await first.runner.run(
+      team(first.bodies, scripted(LOOK), scripted([['expert', { input: 'help' }]])),
+      'hi',
+    )
+    expect(before.interruptions).toHaveLength(1)
+    expect(find(first.events, 'onComplete')).toEqual([])
+    const saved = before.state.toString()
+    letAllGo()
+    const second = processOf('approve')
+    const agent = team(second.bodies, scripted('it is 42'), scripted('done'))
+
+    const result = await second.runner.run(agent, await RunState.fromString(agent, saved))
+
+    expect(result.finalOutput).toBe('done')
+    expect(second.bodies).toEqual(['a'])
+    expect(find(second.events, 'onComplete').map(({ agentName }) => agentName)).toEqual(['expert', 'support'])
+    const events = [...first.events, ...second.events]
+    expect(find(events, 'beforeCallAgent')).toHaveLength(1)
+    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
+  })
+})

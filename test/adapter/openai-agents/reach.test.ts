@@ -1,0 +1,82 @@
+import { applyPatchTool, hostedMcpTool, shellTool, webSearchTool } from '@openai/agents'
+import { HookDispatcher } from 'hookspan'
+import type { Gate } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { toolPolicy } from 'hookspan/policies'
+import { afterEach, describe, expect, it } from 'vitest'
+import { agentOf, bareRunner, eventsOf, find, letAllGo, observed, scripted } from './support.ts'
+
+afterEach(letAllGo)
+
+const shell = () => shellTool({ shell: { run: () => Promise.reject(new Error('a real shell ran')) } })
+const patch = () =>
+  applyPatchTool({ editor: { createFile: fail, updateFile: fail, deleteFile: fail } as never })
+const fail = () => Promise.reject(new Error('a real file was changed'))
+const mcp = () => hostedMcpTool({ serverLabel: 'crm', serverUrl: 'https://example.com' })
+
+async function ask(tool: unknown, prepare: (dispatcher: HookDispatcher) => unknown): Promise<string> {
+  const dispatcher = new HookDispatcher()
+  prepare(dispatcher)
+  const agent = agentOf({ model: scripted('done'), tools: [tool] as never })
+  const run = observed(bareRunner(), { dispatcher }).run(agent, 'hi')
+  return run.then(({ finalOutput }) => String(finalOutput), String)
+}
+
+const using = (gate: Gate) => (dispatcher: HookDispatcher) => dispatcher.use({ name: 'g', gates: [gate] })
+
+describe('a tool that runs out of reach', () => {
+  it.each([
+    ['a hosted search', webSearchTool(), toolPolicy({ deny: ['web_search*'] })],
+    ['every tool, the hosted search among them', webSearchTool(), toolPolicy({ deny: ['*'] })],
+    ['tools of a hosted MCP server', mcp(), toolPolicy({ deny: ['crm/*'] })],
+    ['a shell', shell(), toolPolicy({ deny: ['shell'] })],
+    ['a shell, among all', shell(), toolPolicy({ denyArguments: { '*': ['rm'] } })],
+    ['patches, among all', patch(), toolPolicy({ allow: ['search'] })],
+  ])('ends the run when a gate decides on %s', async (_name, tool, gate) => {
+    expect(await ask(tool, using(gate))).toMatch(/Gate "tool-policy" .* nobody would be asked/)
+  })
+
+  it('ends the run when tools are mocked and the SDK would run this one', async () => {
+    const prepare = (dispatcher: HookDispatcher) => mockTools(dispatcher, [mock('shell').returns('ok')])
+
+    expect(await ask(shell(), prepare)).toMatch(/Tools are mocked, .* "shell", which the SDK runs by itself/)
+  })
+
+  it('runs where nobody decides on it', async () => {
+    expect(await ask(webSearchTool(), using(toolPolicy({ deny: ['wipe'] })))).toBe('done')
+    expect(await ask(shell(), () => {})).toBe('done')
+  })
+
+  it('is told when the provider ran it', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = eventsOf(dispatcher)
+    const model = scripted('done')
+    model.getResponse = async () => ({
+      usage: { requests: 1, inputTokens: 3, outputTokens: 2, totalTokens: 5 } as never,
+      output: [
+        {
+          type: 'hosted_tool_call',
+          id: 'ws_1',
+          name: 'web_search_call',
+          status: 'completed',
+          providerData: { type: 'web_search_call', action: { query: 'bags' } },
+        },
+        {
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'ok' }],
+        },
+      ],
+    })
+
+    await observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [webSearchTool()] }), 'hi')
+
+    expect(find(events, 'afterToolCall')).toMatchObject([
+      { apiName: 'web_search', source: 'provider', identifier: 'openai', args: { query: 'bags' } },
+    ])
+    expect(find(events, 'onComplete')).toMatchObject([
+      { totals: { usage: { inputTokens: 3, outputTokens: 2 } } },
+    ])
+  })
+})

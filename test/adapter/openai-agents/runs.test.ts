@@ -1,0 +1,216 @@
+import { Agent, run as globalRun, type InputGuardrail, Runner } from '@openai/agents'
+import { HookDispatcher } from 'hookspan'
+import { deny } from 'hookspan/gates'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { agentOf, bareRunner, eventsOf, find, letAllGo, looking, observed, scripted } from './support.ts'
+
+afterEach(letAllGo)
+
+const LOOK: [string, object][] = [['look', { q: 'a' }]]
+
+function watched() {
+  const dispatcher = new HookDispatcher()
+  return { dispatcher, events: eventsOf(dispatcher), runner: observed(bareRunner(), { dispatcher }) }
+}
+
+describe('a streamed run', () => {
+  it('gives the same events as without us, and ends with its stream', async () => {
+    const told = async (runner: Runner) => {
+      const agent = agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] })
+      const result = await runner.run(agent, 'hi', { stream: true })
+      const seen: unknown[] = []
+      for await (const event of result) {
+        seen.push(event.type === 'raw_model_stream_event' ? event.data : JSON.parse(JSON.stringify(event)))
+      }
+      await result.completed
+      return { seen, said: result.finalOutput, text: result.history }
+    }
+    const { events, runner } = watched()
+
+    const ours = await told(runner)
+
+    expect(ours).toEqual(await told(bareRunner()))
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'done', content: 'done' }])
+  })
+
+  it('whose reader leaves ends as interrupted', async () => {
+    const { events, runner } = watched()
+    const agent = agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] })
+    const result = await runner.run(agent, 'hi', { stream: true })
+
+    for await (const _event of result) break
+    await result.completed
+
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+    expect(find(events, 'beforeStep')).toHaveLength(find(events, 'afterStep').length)
+  })
+
+  it('that fails gives its error to the reader, and ends with it', async () => {
+    const { events, runner } = watched()
+    const model = scripted('done')
+    model.getStreamedResponse = async function* () {
+      yield { type: 'response_started' }
+      throw new Error('the line broke')
+    }
+    const result = await runner.run(agentOf({ model }), 'hi', { stream: true })
+
+    await expect(
+      (async () => {
+        for await (const _event of result);
+      })(),
+    ).rejects.toThrow('the line broke')
+
+    await expect(result.completed).rejects.toThrow('the line broke')
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'error', errorMessage: 'the line broke' }])
+  })
+
+  it('is not run when it is refused', async () => {
+    const { dispatcher, runner } = watched()
+    dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'onStart', decide: () => deny('closed') }] })
+    const model = scripted('done')
+
+    await expect(runner.run(agentOf({ model }), 'hi', { stream: true })).rejects.toThrow(/closed/)
+
+    expect(model.calls).toEqual([])
+  })
+})
+
+describe('a run that ends early', () => {
+  it('with too many turns has the reason max_steps', async () => {
+    const { events, runner } = watched()
+    const agent = agentOf({ model: scripted(LOOK, LOOK), tools: [looking([])] })
+
+    await expect(runner.run(agent, 'hi', { maxTurns: 1 })).rejects.toThrow(/[Mm]ax turns/)
+
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }])
+  })
+
+  it('by a guardrail has its error', async () => {
+    const { events, runner } = watched()
+    const inputGuardrails: InputGuardrail[] = [
+      { name: 'no', execute: async () => ({ tripwireTriggered: true, outputInfo: {} }) },
+    ]
+
+    const ended = runner.run(agentOf({ model: scripted('done'), inputGuardrails }), 'hi')
+
+    await expect(ended).rejects.toMatchObject({ name: 'InputGuardrailTripwireTriggered' })
+    expect(find(events, 'onError')).toMatchObject([{ errorType: 'InputGuardrailTripwireTriggered' }])
+  })
+
+  it('by a gate that stops it is denied', async () => {
+    const { dispatcher, events, runner } = watched()
+    const decide = () => deny('that is enough', { stop: true })
+    dispatcher.use({ name: 'g', gates: [{ id: 'no', point: 'beforeToolCall', decide }] })
+    const bodies: string[] = []
+
+    const ended = runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking(bodies)] }), 'hi')
+
+    await expect(ended).rejects.toMatchObject({ code: 'RUN_DENIED' })
+    expect(bodies).toEqual([])
+    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'denied' }])
+  })
+
+  it('by a call that is malformed has the error of the SDK', async () => {
+    const told = (runner: Runner) =>
+      runner.run(undefined as never, 'hi').then(String, (error: Error) => error.message)
+
+    expect(await told(watched().runner)).toBe(await told(bareRunner()))
+  })
+})
+
+describe('an agent inside of another', () => {
+  it('that a guardrail runs lies below the run', async () => {
+    const { events, runner } = watched()
+    const judge = new Agent({ name: 'judge', model: scripted('fine') })
+    const inputGuardrails: InputGuardrail[] = [
+      {
+        name: 'judge',
+        runInParallel: false,
+        execute: async () => {
+          await new Runner({ tracingDisabled: true }).run(judge, 'Is it?')
+          return { tripwireTriggered: false, outputInfo: {} }
+        },
+      },
+    ]
+
+    await runner.run(agentOf({ model: scripted('done'), inputGuardrails }), 'hi')
+
+    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'judge', content: 'fine' }])
+    const [inner, outer] = find(events, 'onComplete')
+    expect(inner?.parentOperationId).toBe(outer?.operationId)
+  })
+
+  it('that a gate refuses is not run, and the tool tells the model', async () => {
+    const { dispatcher, events, runner } = watched()
+    const gate = { id: 'no', point: 'beforeCallAgent', decide: () => deny('not that one') } as const
+    dispatcher.use({ name: 'g', gates: [gate] })
+    const inner = scripted('never')
+    const expert = new Agent({ name: 'expert', model: inner }).asTool({
+      toolName: 'expert',
+      toolDescription: '',
+    })
+    const model = scripted([['expert', { input: 'help' }]], 'done')
+
+    await runner.run(agentOf({ model, tools: [expert] }), 'hi')
+
+    expect(inner.calls).toEqual([])
+    expect(JSON.stringify(model.lastCall?.request.input)).toContain('not that one')
+    expect(find(events, 'afterToolCall')).toMatchObject([{ apiName: 'expert', success: false }])
+  })
+
+  it('is told with all that it did, streamed or run by hand in a tool', async () => {
+    const { events, runner } = watched()
+    const expert = new Agent({ name: 'expert', model: scripted('it is 42') })
+    const ask = looking([], {
+      name: 'ask',
+      execute: async () => {
+        const result = await globalRun(expert, 'help', { stream: true })
+        await result.completed
+        return result.finalOutput
+      },
+    })
+    const model = scripted([['ask', { q: 'x' }]], 'done')
+
+    await runner.run(agentOf({ model, tools: [ask] }), 'hi')
+
+    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
+    expect(find(events, 'afterToolCall')).toMatchObject([{ apiName: 'ask', result: 'it is 42' }])
+  })
+})
+
+describe('what fails on our side', () => {
+  it('never reaches the agent', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const dispatcher = new HookDispatcher({ onHookError: () => {} })
+    const boom = () => {
+      throw new Error('boom')
+    }
+    dispatcher.use({
+      name: 'broken',
+      hooks: (['beforeStep', 'afterStep', 'beforeToolCall', 'afterToolCall', 'onComplete'] as const).map(
+        (type) => ({ id: `broken-${type}`, type, handler: boom }),
+      ),
+      instrument: { start: boom },
+    })
+    const bodies: string[] = []
+    const agent = agentOf({
+      model: scripted(LOOK, 'done'),
+      tools: [looking(bodies)],
+      outputType: z.object({ a: z.string() }) as never,
+    })
+    agent.model = scripted(LOOK, '{"a":"b"}')
+
+    const result = await observed(bareRunner(), { dispatcher }).run(agent, 'hi')
+
+    expect(result.finalOutput).toEqual({ a: 'b' })
+    expect(bodies).toEqual(['a'])
+    warn.mockRestore()
+  })
+
+  it('is not done to a model that is frozen: the run says so', async () => {
+    const model = Object.freeze(scripted('done'))
+
+    await expect(watched().runner.run(agentOf({ model }), 'hi')).rejects.toThrow(/Cannot observe .* frozen/)
+  })
+})

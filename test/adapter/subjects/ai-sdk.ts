@@ -1,0 +1,152 @@
+import * as ai from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import type { ParkedOperation } from 'hookspan'
+import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import { AI_SDK_CAPABILITIES, observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
+
+interface Saved {
+  readonly parked: ParkedOperation
+  readonly messages: ai.ModelMessage[]
+}
+
+/** The real package, on its own test model. */
+export const aiSdkSubject: ContractSubject = {
+  name: 'ai-sdk',
+  capabilities: AI_SDK_CAPABILITIES,
+  async run(run) {
+    const saved = run.state as Saved | undefined
+    if (saved === undefined) return outcomeOf(run, () => start(run, [{ role: 'user', content: run.prompt }]))
+    return outcomeOf(run, () => runWith({ resume: saved.parked }, () => start(run, saved.messages)))
+  },
+}
+
+/** What a run gives, whichever of the SDK's functions made it. */
+interface Ran {
+  readonly text?: string
+  readonly error?: unknown
+  readonly messages: ai.ModelMessage[]
+  readonly result: object
+}
+
+async function start(run: ContractRun, messages: ai.ModelMessage[]): Promise<Ran> {
+  const { generateText, streamText } = observeAISDK(ai, { dispatcher: run.dispatcher })
+  const options = {
+    model: scripted(run.replies),
+    tools: toolsOf(run),
+    messages,
+    maxRetries: 0,
+    stopWhen: ai.isStepCount(5),
+    telemetry: { functionId: run.agentName },
+    ...(run.signal && { abortSignal: run.signal }),
+  }
+  if (run.stream === undefined) {
+    const result = await generateText(options)
+    return { result, text: result.text, messages: [...messages, ...result.response.messages] }
+  }
+  let error: unknown
+  const result = streamText({
+    ...options,
+    onError: (event) => {
+      error = event.error
+    },
+  })
+  let text = ''
+  for await (const chunk of result.textStream) {
+    text += chunk
+    if (run.stream === 'abandon') break
+  }
+  return { result, text, error, messages }
+}
+
+async function outcomeOf(run: ContractRun, ran: () => Promise<Ran>): Promise<ContractOutcome> {
+  try {
+    const { result, text, error, messages } = await ran()
+    if (error !== undefined) return { status: 'error' }
+    const parked = await parkedRun(result)
+    if (parked !== undefined) return { status: 'waiting', state: { parked, messages } satisfies Saved }
+    return { status: 'done', ...(text !== undefined && { content: text }) }
+  } catch (error) {
+    if (run.signal?.aborted) return { status: 'interrupted' }
+    if (run.stream !== undefined) return { status: 'error' }
+    throw error
+  }
+}
+
+function toolsOf(run: ContractRun): ai.ToolSet {
+  const { tools, subAgent, dispatcher } = run
+  const given = tools.map((one) => {
+    const { name, description, parameters } = one
+    const execute = (args: { q: string }, { abortSignal }: { abortSignal?: AbortSignal }) =>
+      one.execute(args, abortSignal ? { signal: abortSignal } : {})
+    const inputSchema = ai.jsonSchema<{ q: string }>(parameters)
+    return [name, ai.tool({ description, inputSchema, execute })]
+  })
+  if (subAgent === undefined) return Object.fromEntries(given)
+  const { ToolLoopAgent } = observeAISDK(ai, { dispatcher })
+  const expert = new ToolLoopAgent({ id: subAgent.name, model: scripted(subAgent.replies) })
+  const inputSchema = ai.jsonSchema<{ instruction: string }>({
+    type: 'object',
+    properties: { instruction: { type: 'string' } },
+  })
+  const ask = async ({ instruction }: { instruction: string }) => {
+    const { text } = await expert.generate({ prompt: instruction })
+    return text
+  }
+  return Object.fromEntries([...given, [subAgent.name, ai.tool({ inputSchema, execute: ask })]])
+}
+
+type Content = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
+
+function scripted(replies: readonly ContractReply[]): MockLanguageModelV4 {
+  const left = [...replies]
+  const next = () => {
+    const reply = left.shift()
+    if (reply === undefined) throw new Error('the model was asked once more than scripted')
+    return reply
+  }
+  return new MockLanguageModelV4({
+    modelId: 'contract',
+    doGenerate: async () => replyOf(next()),
+    doStream: async () => ({ stream: streamOf(next()) }),
+  })
+}
+
+const USAGE = {
+  inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 2, text: 2, reasoning: undefined },
+}
+
+function replyOf({ content, toolCalls = [] }: ContractReply): Content {
+  return {
+    content: [
+      ...(content === undefined ? [] : [{ type: 'text' as const, text: content }]),
+      ...toolCalls.map(({ id, name, args }) => ({
+        type: 'tool-call' as const,
+        toolCallId: id,
+        toolName: name,
+        input: JSON.stringify(args),
+      })),
+    ],
+    finishReason:
+      toolCalls.length > 0 ? { unified: 'tool-calls', raw: 'tool_calls' } : { unified: 'stop', raw: 'stop' },
+    usage: USAGE,
+    warnings: [],
+  }
+}
+
+/** Letter by letter, each when there was time for the one before to be read. */
+function streamOf({ content = '', broken = false }: ContractReply): ReadableStream<never> {
+  const letters = [...content]
+  async function* chunks() {
+    yield { type: 'stream-start', warnings: [] }
+    yield { type: 'text-start', id: '1' }
+    for (const delta of letters) {
+      yield { type: 'text-delta', id: '1', delta }
+      if (broken) throw new Error('the connection broke')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    yield { type: 'text-end', id: '1' }
+    yield { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: USAGE }
+  }
+  return ReadableStream.from(chunks()) as ReadableStream<never>
+}

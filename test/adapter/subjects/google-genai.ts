@@ -1,0 +1,88 @@
+import { type CallableTool, type GenerateContentResponse, GoogleGenAI } from '@google/genai'
+import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import { GOOGLE_GENAI_CAPABILITIES, observeGoogleGenAI } from 'hookspan/google-genai'
+import { scriptedFetch } from 'hookspan/mock'
+
+/** Automatic function calling of the real SDK, on models that say what the contract tells them to say. */
+export const googleGenAISubject: ContractSubject = {
+  name: 'observeGoogleGenAI',
+  capabilities: GOOGLE_GENAI_CAPABILITIES,
+  async run(run) {
+    const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
+    const ai = observeGoogleGenAI(googleClient(run), { dispatcher, agentName })
+    const config = { ...(signal && { abortSignal: signal }) }
+    const given = tools.map(({ name, parameters, execute }) =>
+      callable(name, parameters, (args) => execute(args as { q: string }, signal ? { signal } : {})),
+    )
+    const expert =
+      subAgent &&
+      callable(subAgent.name, { type: 'object' }, async ({ instruction }) => {
+        // An agent has tools: what asks once and has none is a question.
+        const tool = callable('unused', { type: 'object' }, async () => '')
+        const params = { model: subAgent.name, contents: String(instruction), config: { tools: [tool] } }
+        return (await ai.models.generateContent(params)).text ?? ''
+      })
+    const request = {
+      model: 'contract',
+      contents: prompt,
+      config: { ...config, tools: [...given, ...(expert ? [expert] : [])] },
+    }
+    try {
+      if (stream === undefined) return done(await ai.models.generateContent(request))
+      let content = ''
+      for await (const chunk of await ai.models.generateContentStream(request)) {
+        content += chunk.text ?? ''
+        if (stream === 'abandon') break
+      }
+      return { status: 'done', content }
+    } catch (error) {
+      if ((error as { code?: string }).code === 'NOT_CAPABLE') throw error
+      return { status: signal?.aborted ? 'interrupted' : 'error' }
+    }
+  },
+}
+
+const done = ({ text }: GenerateContentResponse) => ({ status: 'done' as const, content: text ?? '' })
+
+export function callable(
+  name: string,
+  parametersJsonSchema: unknown,
+  execute: (args: Record<string, unknown>) => Promise<string>,
+): CallableTool {
+  return {
+    tool: async () => ({ functionDeclarations: [{ name, description: name, parametersJsonSchema }] }),
+    callTool: (calls) =>
+      Promise.all(
+        // The SDK gives all calls of a turn to each of its tools.
+        calls
+          .filter((call) => call.name === name)
+          .map(async ({ id, args = {} }) => {
+            const response = await execute(args).then(
+              (output) => ({ output }),
+              (error: Error) => ({ error: error.message }),
+            )
+            return { functionResponse: { ...(id && { id }), name, response } }
+          }),
+      ),
+  }
+}
+
+function googleClient({ replies, subAgent }: ContractRun): GoogleGenAI {
+  const left: Record<string, ContractReply[]> = {
+    contract: [...replies],
+    [subAgent?.name ?? 'none']: [...(subAgent?.replies ?? [])],
+  }
+  const fetch = scriptedFetch({
+    respond: ({ path }) => {
+      const next = left[/models\/(\w+):/.exec(path)?.[1] ?? '']?.shift()
+      if (next === undefined) return undefined
+      const { content, toolCalls, broken } = next
+      return {
+        ...(content !== undefined && { content }),
+        ...(toolCalls && { toolCalls: toolCalls.map(({ args, ...call }) => ({ ...call, arguments: args })) }),
+        ...(broken && { cutAfterChunks: 1 }),
+      }
+    },
+  })
+  return new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never })
+}

@@ -1,0 +1,103 @@
+import { AIMessage, HumanMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { Command, MemorySaver } from '@langchain/langgraph'
+import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import { hookspanMiddleware, LANGCHAIN_CAPABILITIES } from 'hookspan/langchain'
+import { createAgent, tool } from 'langchain'
+
+interface Saved {
+  readonly checkpoints: string
+  readonly asked: unknown
+}
+
+/** The real packages, on their own test model. */
+export const langchainSubject: ContractSubject = {
+  name: 'langchain',
+  capabilities: LANGCHAIN_CAPABILITIES,
+  readsItself: true,
+  async run(run) {
+    const saved = run.state as Saved | undefined
+    const checkpointer = new MemorySaver()
+    if (saved !== undefined) Object.assign(checkpointer, fromText(saved.checkpoints))
+    const agent = createAgent({
+      model: scripted(run.replies),
+      tools: toolsOf(run) as never,
+      middleware: [hookspanMiddleware({ dispatcher: run.dispatcher, agentName: run.agentName })],
+      checkpointer,
+    })
+    const config = { configurable: { thread_id: 'one' }, ...(run.signal && { signal: run.signal }) }
+    const input =
+      saved === undefined
+        ? { messages: [new HumanMessage(run.prompt)] }
+        : new Command({ resume: saved.asked as object })
+    try {
+      if (run.stream === undefined) return outcomeOf(await agent.invoke(input as never, config), checkpointer)
+      let content = ''
+      const stream = await agent.stream(input as never, { ...config, streamMode: 'messages' })
+      for await (const [message] of stream) content += message.text
+      return { status: 'done', content }
+    } catch (error) {
+      if (run.signal?.aborted) return { status: 'interrupted' }
+      if (run.stream !== undefined) return { status: 'error' }
+      throw error
+    }
+  },
+}
+
+function outcomeOf(result: object, { storage, writes }: MemorySaver): ContractOutcome {
+  const { messages, __interrupt__: asked } = result as {
+    messages: { text: string }[]
+    __interrupt__?: { value: unknown }[]
+  }
+  if (asked?.[0] === undefined) return { status: 'done', content: messages.at(-1)?.text ?? '' }
+  const state: Saved = { checkpoints: toText({ storage, writes }), asked: asked[0].value }
+  return { status: 'waiting', state }
+}
+
+function toText(value: object): string {
+  return JSON.stringify(value, (_key, one) =>
+    one instanceof Uint8Array ? { bytes: Buffer.from(one).toString('base64') } : one,
+  )
+}
+
+function fromText(text: string): object {
+  return JSON.parse(text, (_key, one) =>
+    typeof one?.bytes === 'string' ? new Uint8Array(Buffer.from(one.bytes, 'base64')) : one,
+  )
+}
+
+function toolsOf({ tools, subAgent, dispatcher }: ContractRun) {
+  const given = tools.map((one) =>
+    tool(
+      (args: { q: string }, { signal }: { signal?: AbortSignal }) =>
+        one.execute(args, signal ? { signal } : {}),
+      { name: one.name, description: one.description, schema: one.parameters as never },
+    ),
+  )
+  if (subAgent === undefined) return given
+  const { name, replies } = subAgent
+  const expert = createAgent({
+    model: scripted(replies),
+    tools: [],
+    middleware: [hookspanMiddleware({ dispatcher, agentName: name })],
+  })
+  const ask = async ({ instruction }: { instruction: string }) => {
+    const { messages } = await expert.invoke({ messages: [new HumanMessage(instruction)] })
+    return messages.at(-1)?.text ?? ''
+  }
+  const schema = { type: 'object', properties: { instruction: { type: 'string' } } }
+  return [...given, tool(ask, { name, description: 'Asks the expert.', schema: schema as never })]
+}
+
+function scripted(replies: readonly ContractReply[]) {
+  const model = fakeModel()
+  for (const { content = '', toolCalls = [], broken } of replies) {
+    const tool_calls = toolCalls.map((call) => ({ ...call, type: 'tool_call' as const }))
+    model.respond(
+      broken
+        ? new Error('the connection broke')
+        : new AIMessage({ content, tool_calls: tool_calls as never }),
+    )
+  }
+  return model
+}

@@ -1,0 +1,128 @@
+import { HookDispatcher, type HookEvent } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
+import { mutate } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
+import { describe, expect, it, vi } from 'vitest'
+
+const search = async ({ q }: { q: string }) => `found ${q}`
+
+function seen(dispatcher: HookDispatcher): HookEvent<'afterToolCall'>[] {
+  const events: HookEvent<'afterToolCall'>[] = []
+  const handler = (event: HookEvent<'afterToolCall'>) => void events.push(event)
+  dispatcher.use({ name: 'see', hooks: [{ id: 'see', type: 'afterToolCall', handler }] })
+  return events
+}
+
+describe('wrapTools', () => {
+  it('makes each call a tool call, of an operation of its own or of the one that runs', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = seen(dispatcher)
+    const tools = wrapTools({ search }, { dispatcher, agentName: 'plain' })
+    expect(await tools.search({ q: 'a' })).toBe('found a')
+    const op = dispatcher.startOperation({ agentName: 'mine' })
+    expect(await op.step(() => tools.search({ q: 'b' }))).toBe('found b')
+    await op.complete()
+    await dispatcher.drain()
+    expect(events).toMatchObject([
+      { agentName: 'plain', apiName: 'search', args: { q: 'a' }, result: 'found a' },
+      { agentName: 'mine', stepIndex: 0, args: { q: 'b' } },
+    ])
+    expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('keeps names, schemas, further arguments and `this`', async () => {
+    class Shelf {
+      readonly name = 'shelf'
+      readonly description = 'Looks on the shelf.'
+      readonly inputSchema = { type: 'object' }
+      readonly #books = ['one']
+      async execute({ at }: { at: number }, context: { toolCallId: string }) {
+        return `${this.#books[at]} ${context.toolCallId}`
+      }
+    }
+    const dispatcher = new HookDispatcher()
+    const events = seen(dispatcher)
+    const shelf = new Shelf()
+    const plain = Object.assign(async (_args: object) => 'ok', { schema: { type: 'object' } })
+    const tools = wrapTools({ shelf, plain }, { dispatcher, identifier: 'library' })
+    expect(await tools.shelf.execute({ at: 0 }, { toolCallId: 'call_7' })).toBe('one call_7')
+    expect(tools.shelf).toBeInstanceOf(Shelf)
+    expect(tools.shelf).toMatchObject({ name: 'shelf', inputSchema: { type: 'object' } })
+    expect([tools.plain.name, tools.plain.length, tools.plain.schema]).toEqual([plain.name, 1, plain.schema])
+    await dispatcher.drain()
+    expect(events).toMatchObject([{ identifier: 'library', toolCallId: 'call_7' }])
+  })
+
+  it('lets gates, mocks and humans have their say', async () => {
+    const body = vi.fn(search)
+    const dispatcher = new HookDispatcher()
+    const tools = wrapTools({ search: body, refund: body, send: body }, { dispatcher })
+    using _ = mockTools(dispatcher, [mock('search').when({ q: 'a' }).returns('mocked')], {
+      onUnmocked: 'passthrough',
+    })
+    dispatcher.use({
+      name: 'policy',
+      gates: [toolPolicy({ deny: ['refund'] }), requireHuman({ match: 'send' })],
+    })
+    expect(await tools.search({ q: 'a' })).toBe('mocked')
+    await expect(tools.refund({ q: 'a' })).rejects.toMatchObject({ code: 'CALL_DENIED' })
+    await expect(tools.send({ q: 'a' })).rejects.toThrow(/no_approver/)
+    expect(body).not.toHaveBeenCalled()
+    dispatcher.use({ name: 'ask', approver: { requestApproval: async () => ({ decision: 'park' }) } })
+    await expect(tools.send({ q: 'a' })).rejects.toThrow(/park/)
+    dispatcher.use({
+      name: 'change',
+      gates: [{ id: 'change', point: 'beforeToolCall', match: 'search', decide: () => mutate({ q: 'b' }) }],
+    })
+    expect(await tools.search({ q: 'c' })).toBe('found b')
+  })
+
+  it('tells a refusal as the result, where it is asked to', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'policy', gates: [toolPolicy({ deny: ['search'] })] })
+    const tools = wrapTools({ search }, { dispatcher, onRefused: 'tell' })
+    expect(await tools.search({ q: 'a' })).toContain('"denied":true')
+  })
+
+  it('throws what the tool throws', async () => {
+    const broken = new Error('broken')
+    const dispatcher = new HookDispatcher()
+    const fail = (_args: object): string => {
+      throw broken
+    }
+    await expect(wrapTools({ fail }, { dispatcher }).fail({})).rejects.toBe(broken)
+  })
+
+  it('wraps once, and leaves the tools as they were', async () => {
+    const dispatcher = new HookDispatcher()
+    const events = seen(dispatcher)
+    const tool = Object.freeze({ execute: search })
+    const tools = wrapTools({ tool }, { dispatcher })
+    const again = wrapTools(tools, { dispatcher })
+    expect(again.tool).toBe(tools.tool)
+    await again.tool.execute({ q: 'a' })
+    await dispatcher.drain()
+    expect(events).toHaveLength(1)
+    expect(tool.execute).toBe(search)
+    expect(() => wrapTools(tools, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
+  })
+
+  it.each([
+    ['no tools', () => wrapTools([] as never, { dispatcher: new HookDispatcher() }), /such as \{ search \}/],
+    ['no tool', () => wrapTools({ search: 7 }, { dispatcher: new HookDispatcher() }), /tool "search"/],
+    [
+      'a tool without a body',
+      () => wrapTools({ search: {} }, { dispatcher: new HookDispatcher() }),
+      /execute, run/,
+    ],
+    ['no dispatcher', () => wrapTools({ search }, {} as never), /needs a `dispatcher`/],
+    [
+      'a misspelt key',
+      () => wrapTools({ search }, { dispatcher: new HookDispatcher(), onrefused: 'tell' } as never),
+      /onRefused/,
+    ],
+  ])('refuses %s', (_, wrap, why) => {
+    expect(wrap).toThrow(why)
+  })
+})
