@@ -425,15 +425,15 @@ describe('arguments nested so deeply that JSON cannot show them', () => {
     const { outcome, ran } = await callTool(start([await make()]).op, args)
     expect(outcome).toMatchObject({
       state: 'denied',
-      code: 'gate_error',
-      reason: expect.stringContaining('cannot be told as JSON'),
+      code: 'not_json',
+      reason: expect.stringContaining('JSON cannot carry'),
     })
     expect(ran).toEqual([])
   })
 
   it('do not run on the word of a human, who has not seen them', async () => {
     const { call, ran } = desk()
-    expect(await call(args)).toMatchObject({ state: 'denied', code: 'approval_error' })
+    expect(await call(args)).toMatchObject({ state: 'denied', code: 'not_json' })
     expect(ran).toEqual([])
   })
 })

@@ -9,9 +9,12 @@ import { readReadme } from '../support/readme.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const PAGES = ['README.md', ...readdirSync(`${ROOT}/docs`).map((name) => `docs/${name}`)].filter((path) =>
-  path.endsWith('.md'),
-)
+const PAGES = [
+  'README.md',
+  ...['docs', 'docs/adapters'].flatMap((folder) =>
+    readdirSync(`${ROOT}/${folder}`).map((name) => `${folder}/${name}`),
+  ),
+].filter((path) => path.endsWith('.md'))
 
 const quotes = PAGES.flatMap((page) =>
   readReadme(readFileSync(`${ROOT}/${page}`, 'utf8')).map((quote) => ({ page, ...quote })),
@@ -87,6 +90,44 @@ describe('each example does what its page says', () => {
     expect(await runExample(name)).toEqual(outputOf(name))
   })
 
+  it('ai-sdk/support', async () => {
+    const output = await runExample('ai-sdk/support.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    })
+    expect(output).toEqual(outputOf('ai-sdk/support.ts'))
+    await collector.until(() => collector.names().includes('execute_tool delete_order'))
+  })
+
+  it('ai-sdk/park-and-resume', async () => {
+    const output = await runExample('ai-sdk/park-and-resume.ts', { env: { NODE_NO_WARNINGS: '1' } })
+    expect(output).toEqual(outputOf('ai-sdk/park-and-resume.ts'))
+  })
+
+  it('langchain/support', async () => {
+    const output = await runExample('langchain/support.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    })
+    expect(output).toEqual(outputOf('langchain/support.ts'))
+    await collector.until(() => collector.names().includes('human_intervention'))
+  })
+
+  it('openai-agents/support', async () => {
+    const output = await runExample('openai-agents/support.ts', {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, NODE_NO_WARNINGS: '1' },
+    })
+    expect(output).toEqual(outputOf('openai-agents/support.ts'))
+    await collector.until(() => collector.names().includes('execute_tool drop_table'))
+  })
+
+  it.each(['anthropic/agent.ts', 'google-genai/agent.ts', 'mcp/tools.ts'])(
+    '%s, and its spans',
+    async (name) => {
+      const output = await runExample(name, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+      expect(output).toEqual(outputOf(name))
+      await collector.until(() => collector.names().includes('execute_tool drop_table'))
+    },
+  )
+
   it('mock-own-loop', async () => {
     const [first = ''] = await runExample('mock-own-loop.ts', { args: ['--test', '--test-reporter=spec'] })
     expect([first.replace(/ \([\d.]+ms\)$/, '')]).toEqual(outputOf('mock-own-loop.ts'))
@@ -138,7 +179,11 @@ describe('the pages', () => {
 
   it('leave no example unmentioned', () => {
     const texts = PAGES.map((page) => readFileSync(`${ROOT}/${page}`, 'utf8')).join('\n')
-    const files = readdirSync(`${ROOT}/examples`).filter((name) => name.endsWith('.ts'))
+    const files = ['', 'ai-sdk/', 'langchain/', 'openai-agents/'].flatMap((folder) =>
+      readdirSync(`${ROOT}/examples/${folder}`)
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => folder + name),
+    )
     for (const file of files) expect(texts).toContain(`examples/${file}`)
   })
 })

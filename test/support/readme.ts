@@ -15,7 +15,7 @@ export interface Quote {
 export function readReadme(page: string): Quote[] {
   return page.split(/^(?=## )/m).flatMap((section) => {
     const install = /^npm install .*$/m.exec(section)?.[0]
-    const parts = section.split(/^(?=<!-- examples\/[\w.-]+ -->\n)/m)
+    const parts = section.split(/^(?=<!-- examples\/[\w./-]+ -->\n)/m)
     return parts.slice(1).map((part, index) => {
       const quoted = /^<!-- (\S+) -->\n```[jt]s\n([\s\S]*?)```\n/.exec(part)
       if (quoted === null) throw new Error(`There is no code behind ${part.slice(0, 60)}`)

@@ -26,6 +26,7 @@ export function traced(
   return {
     dispatcher,
     tracer,
+    provider,
     spans: () => exporter.getFinishedSpans(),
     tree: () => treeOf(exporter.getFinishedSpans()),
     span: (name: string) => find(exporter.getFinishedSpans(), name),
