@@ -1,4 +1,7 @@
-/** Builds `dist/`: compiles the sources and makes the command executable. */
+/**
+ * Builds `dist/`: compiles the sources and makes the command executable. With `HOOKSPAN_KEEP_BUILD=1` what is built stays:
+ * for suites that run beside each other.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -6,6 +9,7 @@ import { buildUi } from './build-ui.ts'
 import { bundleCore } from './bundle-core.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+if (process.env.HOOKSPAN_KEEP_BUILD === '1' && existsSync(`${root}/dist/cli/bin.js`)) process.exit()
 rmSync(`${root}/dist`, { recursive: true, force: true })
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
 await bundleCore(`${root}dist`)
