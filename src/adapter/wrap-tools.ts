@@ -6,8 +6,9 @@ import {
 } from '../dispatcher/index.ts'
 import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
+import { a, expected, type Fields } from '../internal/expect.ts'
 import { defined, isRecord } from '../internal/objects.ts'
+import { assertAdapterOptions } from './adapter-options.ts'
 
 export interface WrapToolsOptions {
   dispatcher: HookDispatcher
@@ -71,10 +72,7 @@ const wrapped = new WeakMap<object, HookDispatcher>()
  * const tools = wrapTools({ search, refund }, { dispatcher })
  */
 export function wrapTools<T extends object>(tools: T, options: WrapToolsOptions): WrappedTools<T> {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError('INVALID_OPTION', 'wrapTools needs a `dispatcher`: new HookDispatcher().')
-  }
-  assertFields<WrapToolsOptions>(options, FIELDS, 'wrapTools')
+  assertAdapterOptions(options, FIELDS, 'wrapTools')
   if (!isRecord(tools)) throw expected('the tools of wrapTools to be an object such as { search }', tools)
   const entries = Object.entries(tools).map(([name, tool]) => [name, wrapOne(name, tool, options)])
   return Object.fromEntries(entries) as WrappedTools<T>

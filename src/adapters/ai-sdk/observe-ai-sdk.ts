@@ -1,6 +1,7 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
+import { a, expected, type Fields } from '../../internal/expect.ts'
 import type { Host } from './begin-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { observeAgentClass } from './observe-agent.ts'
@@ -58,10 +59,7 @@ const observed = new WeakMap<object, HookDispatcher>()
  * const { generateText, streamText, ToolLoopAgent } = observeAISDK(ai, { dispatcher })
  */
 export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptions): M {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError('INVALID_OPTION', 'observeAISDK needs a `dispatcher`: new HookDispatcher().')
-  }
-  assertFields<ObserveAISDKOptions>(options, FIELDS, 'observeAISDK')
+  assertAdapterOptions(options, FIELDS, 'observeAISDK')
   const { dispatcher, agentName, sdkSpans = 'omit' } = options
   const sdk = ai as Readonly<Record<string, unknown>>
   const names = typeof ai === 'object' && ai !== null ? Object.keys(OBSERVED) : []

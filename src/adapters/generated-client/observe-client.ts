@@ -1,11 +1,11 @@
-import { currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import { currentCalls, type Operation } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
-import { HookspanError } from '../../internal/errors.ts'
-import { assertFields, type Shape } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { ObservedOnce } from '../sdk-loop/attached.ts'
 import { replace, watchPromise } from './api-promise.ts'
 import {
   type ClientInternals,
@@ -23,7 +23,7 @@ const CALL = Symbol('hookspan.call')
 const DONE = 'observe-client:done'
 const FAILED = 'observe-client:failed'
 
-const observed = new WeakMap<object, { readonly dispatcher: HookDispatcher; readonly undo: () => void }>()
+const observed = new ObservedOnce()
 
 /**
  * Makes each model call of a client a model call of the operation that is running.
@@ -32,33 +32,18 @@ const observed = new WeakMap<object, { readonly dispatcher: HookDispatcher; read
  * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.
  */
 export function observeClient<C extends object>(client: C, options: ObserveOptions, kind: ClientKind): C {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `${kind.observer} needs a \`dispatcher\`: new HookDispatcher().`,
-    )
-  }
-  const known: Record<string, Shape> = { ...FIELDS, ...kind.fields }
-  assertFields(options as object, known, kind.observer)
+  assertAdapterOptions(options, { ...FIELDS, ...kind.fields }, kind.observer)
   if (!canObserve(client, kind)) return client
-  const before = observed.get(client)
-  if (before !== undefined && before.dispatcher !== options.dispatcher) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `This client is observed by another dispatcher. Call un${kind.observer}(client) first, or observe ` +
-        '`client.withOptions({})` made before.',
-    )
-  }
-  before?.undo()
-  observed.set(client, { dispatcher: options.dispatcher, undo: patch(client, options, kind) })
+  const clash =
+    `This client is observed by another dispatcher. Call un${kind.observer}(client) first, or observe ` +
+    '`client.withOptions({})` made before.'
+  observed.observe(client, options.dispatcher, clash, () => patch(client, options, kind))
   return client
 }
 
 /** Leaves the client as it was before. Calls in flight are watched to their end. */
 export function unobserveClient<C extends object>(client: C): C {
-  observed.get(client)?.undo()
-  observed.delete(client)
-  return client
+  return observed.detach(client)
 }
 
 function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKind): () => void {

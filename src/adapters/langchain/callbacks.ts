@@ -1,8 +1,9 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { HookDispatcher, OpenLlmCall, OpenToolCall, Operation } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
@@ -36,10 +37,7 @@ const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABI
  * await graph.invoke(input, { callbacks: [hookspanCallbacks({ dispatcher })] })
  */
 export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCallbacks {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError('INVALID_OPTION', 'hookspanCallbacks needs a `dispatcher`: new HookDispatcher().')
-  }
-  assertFields<HookspanCallbacksOptions>(options, FIELDS, 'hookspanCallbacks')
+  assertAdapterOptions(options, FIELDS, 'hookspanCallbacks')
   const told = new ToldRuns(options)
   const quiet =
     <A extends unknown[]>(handle: (...args: A) => void | Promise<void>) =>

@@ -1,8 +1,9 @@
 import type { AgentMiddleware } from 'langchain'
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, resumedWith, signalOf } from './agent-run.ts'
@@ -35,13 +36,7 @@ const ADAPTER: AdapterInfo = { name: 'langchain', capabilities: LANGCHAIN_CAPABI
  * const agent = createAgent({ model, tools, middleware: [hookspanMiddleware({ dispatcher })] })
  */
 export function hookspanMiddleware(options: HookspanMiddlewareOptions): HookspanMiddleware {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      'hookspanMiddleware needs a `dispatcher`: new HookDispatcher().',
-    )
-  }
-  assertFields<HookspanMiddlewareOptions>(options, FIELDS, 'hookspanMiddleware')
+  assertAdapterOptions(options, FIELDS, 'hookspanMiddleware')
   const runs = new Runs(options)
   return {
     name: 'hookspan',

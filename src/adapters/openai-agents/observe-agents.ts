@@ -1,6 +1,7 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
+import { a, expected, type Fields } from '../../internal/expect.ts'
 import { asName } from '../../wire/reading.ts'
 import { observeHandoff } from './handoffs.ts'
 import { observeModel, observeProvider } from './model.ts'
@@ -55,10 +56,7 @@ const dropped = new FinalizationRegistry(release)
  * await runner.run(agent, 'Where is my order?')
  */
 export function observeAgents<T extends object>(target: T, options: ObserveAgentsOptions): T {
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError('INVALID_OPTION', 'observeAgents needs a `dispatcher`: new HookDispatcher().')
-  }
-  assertFields<ObserveAgentsOptions>(options, FIELDS, 'observeAgents')
+  assertAdapterOptions(options, FIELDS, 'observeAgents')
   const { key, prototype } = attachable(target)
   const before = observed.get(key)
   if (before !== undefined && before !== options.dispatcher) {
