@@ -7,7 +7,7 @@ import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
-import { ApprovalDesk, type ViewerApprovals } from './http/approvals.ts'
+import { PageApprovals, type ViewerApprovals } from './http/approvals.ts'
 import { BodyReader } from './http/body.ts'
 import { Live } from './http/live.ts'
 import { StaticFiles } from './http/static-files.ts'
@@ -122,7 +122,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   const live = new Live()
   const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
   const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
-  const desk = new ApprovalDesk(options.approvals, options.approver, store)
+  const desk = new PageApprovals(options.approvals, options.approver, store)
   const watch = new ApprovalWatch(desk, live, store)
   let url = ''
   const context: AppContext = {

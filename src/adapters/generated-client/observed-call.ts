@@ -20,7 +20,7 @@ import {
   type ResponseProps,
   warnOnce,
 } from './client.ts'
-import { StandIn } from './stand-in.ts'
+import { GateReply } from './gate-reply.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
 const ofOneCall = new WeakMap<CallMaker, () => void>()
@@ -49,7 +49,7 @@ export class ObservedCall {
   #options: RequestOptions = {}
   #abandon: (() => void) | undefined
   #gated = false
-  #standIn: StandIn | undefined
+  #gateReply: GateReply | undefined
   #stream = false
   #parsing = false
   #read = false
@@ -82,7 +82,7 @@ export class ObservedCall {
       ...(operationName === 'embeddings'
         ? { read: (reply) => format.read(asObject(reply) ?? {}) }
         : { standIn: (message) => this.#replace(message, body) }),
-      ...(this.#stream && { standInChunks: (message) => new StandIn(format, body, message).chunks() }),
+      ...(this.#stream && { standInChunks: (message) => new GateReply(format, body, message).chunks() }),
       ...(operationName !== undefined && { operationName }),
     }
     const send = (calls: CallMaker) => {
@@ -96,8 +96,8 @@ export class ObservedCall {
   }
 
   #replace(message: LlmResponse, body: LlmRequest): unknown {
-    this.#standIn = new StandIn(this.#api.format, body, message)
-    return this.#stream ? { response: message } : this.#standIn.body
+    this.#gateReply = new GateReply(this.#api.format, body, message)
+    return this.#stream ? { response: message } : this.#gateReply.body
   }
 
   #ask(calls: CallMaker, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
@@ -153,7 +153,7 @@ export class ObservedCall {
     const decided = await call.decided
     if (decided.state === 'answered') {
       this.#stoodIn = true
-      return (this.#standIn as StandIn).props(options)
+      return (this.#gateReply as GateReply).props(options)
     }
     this.#gated = decided.gated
     const changed = decided.request === options.body ? options : { ...options, body: decided.request }
@@ -240,7 +240,7 @@ export class ObservedCall {
       call.fail(error)
       throw error
     }
-    return this.#standIn === undefined ? response : this.#standIn.props(options).response
+    return this.#gateReply === undefined ? response : this.#gateReply.props(options).response
   }
 
   #unreadable(response: Response): HookspanError {

@@ -10,7 +10,7 @@ import { diffing } from '../model/run-diff.ts'
 import { receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
-import type { ApprovalDesk } from './approvals.ts'
+import type { PageApprovals } from './approvals.ts'
 import { type BodyReader, HttpError } from './body.ts'
 import { writingJson } from './json-pieces.ts'
 import type { Live } from './live.ts'
@@ -23,7 +23,7 @@ export interface ApiContext {
   bodies: BodyReader
   live: Live
   files: StaticFiles
-  approvals: ApprovalDesk
+  approvals: PageApprovals
   /** What the viewer says of itself. */
   status(): object | Promise<object>
   onChanged(traceIds: Set<string>): void

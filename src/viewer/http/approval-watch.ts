@@ -1,7 +1,7 @@
 import type { WaitingRequest } from '../model/approval.ts'
 import type { AskedInRun } from '../model/span.ts'
 import type { Store } from '../store/store.ts'
-import type { ApprovalDesk } from './approvals.ts'
+import type { PageApprovals } from './approvals.ts'
 import type { Live } from './live.ts'
 
 /** A store that other processes write cannot tell. */
@@ -9,14 +9,14 @@ const EVERY_MS = 400
 
 /** Tells open pages that other requests wait now than before, and the store which runs do. */
 export class ApprovalWatch {
-  readonly #desk: ApprovalDesk
+  readonly #desk: PageApprovals
   readonly #live: Live
   readonly #store: Store
   #timer: NodeJS.Timeout | undefined
   #seen = ''
   #lookedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(desk: ApprovalDesk, live: Live, store: Store) {
+  constructor(desk: PageApprovals, live: Live, store: Store) {
     this.#desk = desk
     this.#live = live
     this.#store = store

@@ -30,7 +30,7 @@ export interface ViewerApprovals {
 
 const MOST_SHOWN = 500
 
-export class ApprovalDesk {
+export class PageApprovals {
   readonly #approvals: ViewerApprovals | undefined
   readonly #approver: string | undefined
   readonly #store: Store

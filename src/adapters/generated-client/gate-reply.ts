@@ -5,7 +5,7 @@ import type { Loose } from '../../wire/reading.ts'
 import type { RequestOptions, ResponseProps } from './client.ts'
 
 /** What a gate puts in the model's place, as the model's endpoint would have answered it. */
-export class StandIn {
+export class GateReply {
   readonly #format: WireFormat
   readonly #request: LlmRequest
   /** The body of a reply that is not streamed. */
