@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type Plugin } from 'vitest/config'
 import manifest from './package.json' with { type: 'json' }
+import sdksManifest from './test/sdks/package.json' with { type: 'json' }
 
 /** Tests import the package by its public names, as a user does; the names resolve to the sources. */
 const alias = Object.entries(manifest.exports).flatMap(([name, target]) => {
@@ -10,6 +11,20 @@ const alias = Object.entries(manifest.exports).flatMap(([name, target]) => {
   const replacement = fileURLToPath(new URL(source, import.meta.url))
   return [{ find: new RegExp(`^hookspan${name.slice(1)}$`), replacement }]
 })
+
+/** Examples on SDKs that only test/sdks has. */
+const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'
+
+/** Lets these examples find the SDKs there. */
+const sdks: Plugin = {
+  name: 'sdks',
+  enforce: 'pre',
+  resolveId(source, importer, options) {
+    const name = source.match(/^(@[^/]+\/)?[^@./][^/]*/)?.[0] ?? ''
+    if (!importer?.includes('/examples/') || !(name in sdksManifest.dependencies)) return null
+    return this.resolve(source, fileURLToPath(new URL('test/sdks/package.json', import.meta.url)), options)
+  },
+}
 
 /** Where `.ci/run` wants the counts of a run. */
 const report = process.env.HOOKSPAN_TEST_REPORT
@@ -36,6 +51,7 @@ export default defineConfig({
             'examples/**/*.test.ts',
             'test/{core,spans,adapter,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
+          exclude: ['**/node_modules/**', SDK_EXAMPLES],
         },
       },
       {
@@ -68,6 +84,18 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'attack', include: ['test/attack/**/*.test.ts'], testTimeout: 30_000 },
+      },
+      {
+        extends: true,
+        plugins: [sdks],
+        test: {
+          name: 'sdks',
+          include: ['test/sdks/**/*.test.ts', SDK_EXAMPLES],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          globalSetup: 'test/sdks/support/sdks.ts',
+        },
       },
       {
         extends: true,
