@@ -50,7 +50,7 @@ export interface Suite {
   readonly title: string
   /** What the table needs to be understood. */
   readonly notes: readonly string[]
-  readonly unit: 'ns' | 'us' | 'bytes' | 'per second'
+  readonly unit: 'ns' | 'us' | 'ms' | 'bytes' | 'per second'
   /** `wall`: time on the clock. `cpu`: processor time of the whole process, garbage collection included. */
   readonly clock: 'wall' | 'cpu'
   readonly rounds: number

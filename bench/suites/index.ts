@@ -4,6 +4,7 @@ import { dispatch } from './dispatch.ts'
 import { gates } from './gates.ts'
 import { heap } from './heap.ts'
 import { httpGate } from './http-gate.ts'
+import { importing } from './import.ts'
 import { mockMatch } from './mock-match.ts'
 import { mockedCall } from './mocked-call.ts'
 import { pipeline } from './pipeline.ts'
@@ -21,4 +22,5 @@ export const suites: readonly Suite[] = [
   mockMatch,
   gates,
   httpGate,
+  importing,
 ]

@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import * as types from 'node:util/types'
 import { errorMessage } from './errors.ts'
 
 /** How many objects are copied before shared and circular references are looked for. */
