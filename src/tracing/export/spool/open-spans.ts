@@ -1,6 +1,4 @@
-import { headOf } from '../otlp-json.ts'
 import type { ReadableSpan } from '../types.ts'
-import { startedText } from './records.ts'
 
 export interface OpenSpan {
   readonly head: string
@@ -22,20 +20,24 @@ export class OpenSpans {
     return this.#chars
   }
 
-  add(span: ReadableSpan): OpenSpan | undefined {
-    if (this.#spans.size >= MAX_OPEN) return undefined
-    const open = { head: headOf(span), text: startedText(span), segment: undefined }
-    this.#chars += open.text.length
-    this.#spans.set(span.spanContext().spanId, open)
-    return open
+  /** Whether no more are remembered. */
+  get isFull(): boolean {
+    return this.#spans.size >= MAX_OPEN
   }
 
-  remove(span: ReadableSpan): void {
+  add(spanId: string, open: OpenSpan): void {
+    this.#chars += open.text.length
+    this.#spans.set(spanId, open)
+  }
+
+  /** What was told of it, until now. */
+  remove(span: ReadableSpan): OpenSpan | undefined {
     const { spanId } = span.spanContext()
     const open = this.#spans.get(spanId)
-    if (open === undefined) return
+    if (open === undefined) return undefined
     this.#spans.delete(spanId)
     this.#chars -= open.text.length
+    return open
   }
 
   /** Those that no segment after that one tells of. */

@@ -38,7 +38,6 @@ export class SegmentLog {
   #fd: number | undefined
   #next = 1
   readonly #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
-  #body: Buffer = this.#scratch
 
   /** `maxBytes`: of one file; the one that reaches it is the last to be added to. */
   constructor(folder: string, maxBytes: number) {
@@ -75,14 +74,14 @@ export class SegmentLog {
   }
 
   /** A line, to be called right after `current()`. @throws what the system says; nothing of the line is kept then. */
-  append(lead: string, body: string): Place {
+  append(lead: string, body: string | Uint8Array): Place {
     const segment = this.#segments.at(-1) as Segment
     const fd = this.#fd as number
     // No unit of a string needs more than three bytes of UTF-8.
     const needed = (lead.length + body.length) * 3 + 1
     const line = needed <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(needed)
     const bodyAt = line.write(lead)
-    const bodyEnd = bodyAt + line.write(body, bodyAt)
+    const bodyEnd = bodyAt + (typeof body === 'string' ? line.write(body, bodyAt) : put(body, line, bodyAt))
     const length = line.writeUInt8(NEWLINE, bodyEnd)
     if (writeSync(fd, line, 0, length) < length) {
       this.#takeBack(fd, segment)
@@ -90,13 +89,7 @@ export class SegmentLog {
     }
     const start = segment.bytes
     segment.bytes += length
-    this.#body = line.subarray(bodyAt, bodyEnd)
     return { segment: segment.number, start, end: segment.bytes }
-  }
-
-  /** The body of the last line, in UTF-8. */
-  copyOfBody(): Buffer {
-    return Buffer.from(this.#body)
   }
 
   /** The next text goes to a new file. */
@@ -122,4 +115,9 @@ export class SegmentLog {
       this.rotate()
     }
   }
+}
+
+function put(bytes: Uint8Array, into: Buffer, at: number): number {
+  into.set(bytes, at)
+  return bytes.byteLength
 }

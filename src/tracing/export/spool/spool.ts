@@ -1,12 +1,12 @@
 import { describeValue, errorMessage, HookspanError } from '../../../internal/errors.ts'
-import { headOf, spanJson } from '../otlp-json.ts'
+import { headOf, type SpanText, spanText } from '../otlp-json.ts'
 import { type Parcel, type Place, type RequestLimits, textOf } from '../parcel.ts'
 import type { ReadableSpan } from '../types.ts'
-import { type OpenSpan, OpenSpans } from './open-spans.ts'
+import { OpenSpans } from './open-spans.ts'
 import { OwnFolder } from './own-folder.ts'
 import { readLines } from './read-lines.ts'
-import { type RecordKind, readRecord } from './records.ts'
-import type { Segment } from './segment-log.ts'
+import { type RecordKind, readRecord, startedText } from './records.ts'
+import type { Segment, SegmentLog } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 
 export interface SpoolOptions {
@@ -39,8 +39,10 @@ export class Spool {
   readonly #segmentBytes: number
   #own: OwnFolder | undefined
   readonly #open = new OpenSpans()
-  /** Spans that were handed over while the disk took nothing, and their heads. */
+  /** Spans that are over while the disk tells of them as open and takes nothing, and their heads. */
   readonly #unwrittenHandovers = new Map<string, string>()
+  /** The span of a text that is in memory alone, though the disk tells of its start. */
+  readonly #startedOnDisk = new WeakMap<SpanText, string>()
   readonly #heads: string[] = []
   readonly #headNumbers = new Map<string, number>()
   /** Which segment was written to last, and the heads that it has. */
@@ -100,39 +102,43 @@ export class Spool {
   }
 
   started(span: ReadableSpan): void {
-    if (this.#closed) return
-    const open = this.#open.add(span)
-    if (open !== undefined) this.#record(open)
+    if (this.#closed || this.#open.isFull) return
+    const head = headOf(span)
+    const text = startedText(span)
+    const segment = this.#write('s', head, text)?.segment
+    this.#open.add(span.spanContext().spanId, { head, text, segment })
   }
 
   /** Another process ends it: it does not end with this one. */
   handedOver(span: ReadableSpan): void {
     this.#open.remove(span)
-    const { spanId } = span.spanContext()
-    if (this.#write('p', headOf(span), spanId) === undefined)
-      this.#unwrittenHandovers.set(spanId, headOf(span))
+    this.#endsElsewhere(span.spanContext().spanId, headOf(span))
+  }
+
+  #endsElsewhere(spanId: string, head: string): void {
+    if (this.#write('p', head, spanId) === undefined) this.#unwrittenHandovers.set(spanId, head)
   }
 
   /** The span as it is sent. Without a place when the disk takes nothing. */
   ended(span: ReadableSpan): Parcel {
-    const head = headOf(span)
-    const json = spanJson(span)
+    const text = spanText(span)
     // First: what makes room for its end must not tell of its start again.
-    this.#open.remove(span)
-    const place = this.#writeEnded(head, json)
-    const bytes = (place && this.#own?.log.copyOfBody()) ?? Buffer.from(json)
-    return { text: { head, json: bytes }, size: bytes.byteLength, ...(place && { place }) }
+    const open = this.#open.remove(span)
+    const place = this.#writeEnded(text)
+    if (place === undefined && open?.segment !== undefined) {
+      this.#startedOnDisk.set(text, span.spanContext().spanId)
+    }
+    return { text, size: text.json.byteLength, ...(place && { place }) }
   }
 
   /** Writes an ended span that has no place yet. False when the disk takes nothing. */
   keep(parcel: Parcel): boolean {
-    const { head, json } = textOf(parcel)
-    const place = this.#writeEnded(head, Buffer.from(json).toString())
+    const place = this.#writeEnded(textOf(parcel))
     if (place !== undefined) parcel.place = place
     return place !== undefined
   }
 
-  #writeEnded(head: string, json: string): Place | undefined {
+  #writeEnded({ head, json }: SpanText): Place | undefined {
     const place = this.#write('e', head, json)
     const segment = place && this.#own?.log.segment(place.segment)
     if (segment !== undefined) segment.ended++
@@ -144,11 +150,17 @@ export class Spool {
     return place !== undefined && this.#own?.log.segment(place.segment) !== undefined
   }
 
-  /** The parcels, the oldest that are in memory alone or the newest of all, are let go of; `readBack` gives them again. */
+  /**
+   * The parcels, the oldest that are in memory alone or the newest of all, are let go of; `readBack` gives them again.
+   * One that was past the limit meanwhile is dropped, and counted.
+   */
   leave(parcels: readonly Parcel[]): void {
     for (const { place } of parcels) {
       const segment = place && this.#own?.log.segment(place.segment)
-      if (place === undefined || segment === undefined) continue
+      if (place === undefined || segment === undefined) {
+        this.#dropped++
+        continue
+      }
       segment.unread++
       this.#unreadCount++
       if (this.#unread === undefined || isBefore(place, this.#unread)) this.#unread = place
@@ -215,8 +227,12 @@ export class Spool {
   settled(parcels: readonly Parcel[]): void {
     const own = this.#own
     let last: Place | undefined
-    for (const { place } of parcels) {
-      if (place === undefined) continue
+    for (const { place, text } of parcels) {
+      if (place === undefined) {
+        const spanId = text && this.#startedOnDisk.get(text)
+        if (spanId !== undefined) this.#endsElsewhere(spanId, (text as SpanText).head)
+        continue
+      }
       last = place
       const segment = own?.log.segment(place.segment)
       if (segment !== undefined) segment.settled++
@@ -242,18 +258,14 @@ export class Spool {
     }
   }
 
-  #record(open: OpenSpan): void {
-    open.segment = this.#write('s', open.head, open.text)?.segment
-  }
-
-  #write(kind: RecordKind, head: string, text: string, again = false): Place | undefined {
+  /** Nothing is written between the record and the return, so that what is told of its place is of this record. */
+  #write(kind: RecordKind, head: string, text: string | Uint8Array, again = false): Place | undefined {
     if (!this.isWritable) return undefined
-    const before = this.#segment
     try {
-      const place = this.#append(kind, head, text)
-      if (this.#pausedUntil > 0) this.#resume()
-      if (this.#segment !== before) this.#keepWithinLimit()
-      return place
+      this.#own ??= OwnFolder.make(this.#options.folder, this.#segmentBytes)
+      if (this.#own.log.current() !== this.#segment) this.#keepWithinLimit(this.#own.log)
+      if (this.#pausedUntil > 0) this.#resume(this.#own.log)
+      return this.#append(this.#own.log, kind, head, text)
     } catch (error) {
       // What is delivered already may be what fills the disk.
       if (!again && this.#reclaim(0)) return this.#write(kind, head, text, true)
@@ -263,19 +275,25 @@ export class Spool {
   }
 
   /** @throws what the system says. */
-  #append(kind: RecordKind, head: string, text: string): Place {
-    this.#own ??= OwnFolder.make(this.#options.folder, this.#segmentBytes)
-    const segment = this.#own.log.current()
+  #append(log: SegmentLog, kind: RecordKind, head: string, text: string | Uint8Array): Place {
+    const segment = log.current()
     if (segment !== this.#segment) {
       this.#segment = segment
       this.#headsThere.clear()
     }
     const number = this.#numberOf(head)
     const lead = `${kind} ${number} `
-    if (this.#headsThere.has(number)) return this.#own.log.append(lead, text)
-    const place = this.#own.log.append(`h ${number} ${head}\n${lead}`, text)
+    if (this.#headsThere.has(number)) return log.append(lead, text)
+    const place = log.append(`h ${number} ${head}\n${lead}`, text)
     this.#headsThere.add(number)
     return place
+  }
+
+  /** What is told of open spans in no segment after that one is told again. @throws what the system says. */
+  #recordOpen(log: SegmentLog, notAfter: number): void {
+    for (const open of this.#open.notAfter(notAfter)) {
+      open.segment = this.#append(log, 's', open.head, open.text).segment
+    }
   }
 
   #numberOf(head: string): number {
@@ -309,24 +327,20 @@ export class Spool {
     if (log.segments.at(-1)?.number === through) log.rotate()
     if (this.#unread !== undefined && this.#unread.segment <= through) this.#readOnAfter(through)
     try {
-      for (const open of this.#open.notAfter(through))
-        open.segment = this.#append('s', open.head, open.text).segment
+      this.#recordOpen(log, through)
     } catch {
       // No room yet.
     }
     try {
       while ((log.segments[0]?.number ?? Number.POSITIVE_INFINITY) <= through) log.dropOldest()
-      for (const open of this.#open.notAfter(through))
-        open.segment = this.#append('s', open.head, open.text).segment
+      this.#recordOpen(log, through)
     } catch (error) {
       this.#pause(error)
     }
   }
 
-  #keepWithinLimit(): void {
+  #keepWithinLimit(log: SegmentLog): void {
     const { maxBytes, otherBytes, dropLeftover, onTrouble } = this.#options
-    const log = this.#own?.log
-    if (log === undefined) return
     let over = otherBytes() + log.bytes + this.#segmentBytes - maxBytes
     let lost = 0
     while (over > 0) {
@@ -362,13 +376,17 @@ export class Spool {
     )
   }
 
-  #resume(): void {
+  /** @throws what the system says, when the disk takes nothing yet. */
+  #resume(log: SegmentLog): void {
+    // Of those too that only a file told of that is removed.
+    this.#recordOpen(log, log.current().number - log.segments.length)
+    for (const [spanId, head] of this.#unwrittenHandovers) {
+      this.#append(log, 'p', head, spanId)
+      this.#unwrittenHandovers.delete(spanId)
+    }
     this.#pausedUntil = 0
     this.#pauseMs = 0
     this.#options.onTrouble('Spans are written to `spoolDir` again.')
-    for (const open of this.#open.notAfter(0)) this.#record(open)
-    for (const [spanId, head] of this.#unwrittenHandovers) this.#write('p', head, spanId)
-    this.#unwrittenHandovers.clear()
   }
 }
 

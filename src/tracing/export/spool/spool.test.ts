@@ -1,0 +1,213 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Span } from '@opentelemetry/api'
+import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type FaultyDisk, faultyDisk } from '../../../../test/support/faulty-disk.ts'
+import type { Parcel } from '../parcel.ts'
+import { Leftovers } from './leftovers.ts'
+import { SetAside } from './set-aside.ts'
+import { Spool } from './spool.ts'
+
+const MIB = 1024 * 1024
+const tracer = new TracerProvider().getTracer('test')
+
+const startSpan = (name: string) => tracer.startSpan(name) as Span & ReadableSpan
+
+interface Told {
+  readonly name: string
+  readonly isInterrupted: boolean
+}
+
+function told({ text }: Parcel): Told {
+  const json = Buffer.from(text?.json ?? '').toString()
+  const { name, attributes } = JSON.parse(json) as { name: string; attributes: { key: string }[] }
+  return { name, isInterrupted: attributes.some(({ key }) => key === 'hookspan.span.state') }
+}
+
+describe('a spool', () => {
+  let folder: string
+  let disk: FaultyDisk
+  let spool: Spool
+  let troubles: string[]
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-spool-'))
+    disk = faultyDisk(folder)
+    troubles = []
+    spool = new Spool({
+      folder,
+      maxBytes: MIB,
+      setAside: new SetAside(folder),
+      onTrouble: (message) => troubles.push(message),
+      otherBytes: () => 0,
+      dropLeftover: () => undefined,
+    })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    disk.fault = () => undefined
+    spool.close()
+    disk[Symbol.dispose]()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** So long that the disk is asked again. */
+  const passPause = () => vi.advanceTimersByTime(60_000)
+
+  function start(name: string): Span & ReadableSpan {
+    const span = startSpan(name)
+    spool.started(span)
+    return span
+  }
+
+  function end(span: Span & ReadableSpan): Parcel {
+    span.end()
+    return spool.ended(span)
+  }
+
+  /** What another process would tell if this one died now. */
+  function ifItDied(): Told[] {
+    const copy = mkdtempSync(join(tmpdir(), 'hookspan-copy-'))
+    cpSync(folder, copy, { recursive: true })
+    const leftovers = new Leftovers({
+      folder: copy,
+      setAside: new SetAside(copy),
+      onTrouble: (message) => troubles.push(message),
+    })
+    leftovers.look(undefined)
+    const parcels = leftovers.next({ spans: 100_000, chars: Number.POSITIVE_INFINITY })
+    leftovers.close()
+    rmSync(copy, { recursive: true })
+    return parcels.map(told)
+  }
+
+  const linesOnDisk = () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.spans'))
+      .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').slice(0, -1))
+
+  it.each(['ENOSPC', 'EIO', 'half'] as const)(
+    'gives the span that ended, not the open ones that are told of when writes fail no longer (%s)',
+    (fault) => {
+      const before = start('open before')
+      disk.fault = (call) => (call === 'writeSync' ? fault : undefined)
+      const meanwhile = start('open meanwhile')
+      const ended = start('ended')
+      disk.fault = () => undefined
+      passPause()
+      const parcel = end(ended)
+      expect(told(parcel)).toEqual({ name: 'ended', isInterrupted: false })
+      expect(ifItDied()).toEqual([
+        { name: 'ended', isInterrupted: false },
+        { name: 'open before', isInterrupted: true },
+        { name: 'open meanwhile', isInterrupted: true },
+      ])
+      expect([before, meanwhile].map((span) => told(end(span)).name)).toEqual([
+        'open before',
+        'open meanwhile',
+      ])
+      expect(troubles).toHaveLength(2)
+    },
+  )
+
+  it('gives the span that ended when its end reaches the limit, and open ones are told of anew', () => {
+    const open = Array.from({ length: 20 }, (_, i) => start(`open ${i}`))
+    const spans = Array.from({ length: 5_000 }, (_, i) => start(`ended ${i}`))
+    for (const span of spans) {
+      const parcel = end(span)
+      expect(told(parcel).name).toBe(span.name)
+      expect(spool.has(parcel)).toBe(true)
+      spool.leave([parcel])
+    }
+    expect(spool.dropped).toBeGreaterThan(500)
+    const there = ifItDied()
+    expect(there.filter(({ isInterrupted }) => isInterrupted).map(({ name }) => name)).toEqual(
+      open.map(({ name }) => name),
+    )
+    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(5_000)
+  })
+
+  it('has no more open spans on disk than there are, however much they are told anew', () => {
+    // They alone are more than a file: each time the oldest file goes, they fill others.
+    for (let i = 0; i < 400; i++) start(`open ${i}`)
+    for (let i = 0; i < 3_000; i++) spool.leave([end(start(`ended ${i}`))])
+    const there = ifItDied()
+    expect(there.filter(({ isInterrupted }) => isInterrupted)).toHaveLength(400)
+    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(3_000)
+    expect(spool.unreadCount + spool.dropped).toBe(3_000)
+  })
+
+  it('counts what was past the limit before it was let go of', () => {
+    const parcels: Parcel[] = []
+    do parcels.push(end(start('ended')))
+    while (spool.has(parcels[0] as Parcel))
+    const gone = parcels.filter((parcel) => !spool.has(parcel)).length
+    spool.leave(parcels)
+    expect([spool.dropped, spool.unreadCount]).toEqual([gone, parcels.length - gone])
+  })
+
+  it('keeps no half line of a write that came short', () => {
+    disk.fault = (call) => (call === 'writeSync' ? 'half' : undefined)
+    expect(end(start('a')).place).toBeUndefined()
+    disk.fault = () => undefined
+    passPause()
+    const place = end(start('b')).place
+    expect(linesOnDisk().map((line) => line.slice(0, 2))).toEqual(['h ', 's ', 'e '])
+    expect(place?.end).toBe(linesOnDisk().reduce((sum, line) => sum + line.length + 1, 0))
+  })
+
+  it('goes on in another file when a half line cannot be taken back', () => {
+    const kept = end(start('kept'))
+    disk.fault = (call) => (call === 'writeSync' ? 'half' : call === 'ftruncateSync' ? 'EIO' : undefined)
+    const lost = end(start('lost'))
+    disk.fault = () => undefined
+    passPause()
+    const next = end(start('next'))
+    expect([kept, lost, next].map(({ place }) => place?.segment)).toEqual([1, undefined, 2])
+    expect(ifItDied().map(({ name }) => name)).toEqual(['kept', 'next'])
+  })
+
+  it('tells that spans were handed over, however often the disk fails again', () => {
+    const spans = [start('a'), start('b'), start('c')]
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    for (const span of spans) spool.handedOver(span)
+    let writes = 0
+    disk.fault = (call) => (call === 'writeSync' && ++writes > 1 ? 'ENOSPC' : undefined)
+    passPause()
+    start('d')
+    disk.fault = () => undefined
+    passPause()
+    start('e')
+    expect(ifItDied().map(({ name }) => name)).toEqual(['d', 'e'])
+  })
+
+  it('tells no span as interrupted that ended while the disk took nothing, and was delivered', () => {
+    end(start('ended'))
+    const delivered = start('delivered')
+    const waiting = start('waiting')
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    const parcel = end(delivered)
+    end(waiting)
+    spool.settled([parcel])
+    disk.fault = () => undefined
+    passPause()
+    start('open')
+    expect(ifItDied()).toEqual([
+      { name: 'ended', isInterrupted: false },
+      { name: 'waiting', isInterrupted: true },
+      { name: 'open', isInterrupted: true },
+    ])
+  })
+
+  it('goes on when how far it is delivered cannot be written', () => {
+    const parcels = [end(start('a')), end(start('b'))]
+    disk.fault = (call) => (call === 'writeSync' ? 'EIO' : undefined)
+    spool.settled(parcels)
+    disk.fault = () => undefined
+    passPause()
+    spool.settled([end(start('c'))])
+    expect(ifItDied()).toEqual([])
+  })
+})
