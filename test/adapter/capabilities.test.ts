@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { type AdapterCapabilities, CAPABILITIES } from 'hookspan/adapter'
+import { adapterContract } from 'hookspan/adapter/contract'
 import { AI_SDK_CAPABILITIES } from 'hookspan/ai-sdk'
 import { ANTHROPIC_CAPABILITIES } from 'hookspan/anthropic'
 import { GOOGLE_GENAI_CAPABILITIES } from 'hookspan/google-genai'
@@ -7,6 +7,7 @@ import { LANGCHAIN_CAPABILITIES, LANGGRAPH_CAPABILITIES } from 'hookspan/langcha
 import { MCP_CAPABILITIES } from 'hookspan/mcp'
 import { OPENAI_AGENTS_CAPABILITIES } from 'hookspan/openai-agents'
 import { expect, it } from 'vitest'
+import { docsPage, markdownTable } from '../support/docs-page.ts'
 
 const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
   'ai-sdk': AI_SDK_CAPABILITIES,
@@ -18,18 +19,27 @@ const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
   mcp: MCP_CAPABILITIES,
 }
 
+const namesOf = (adapters: object) => Object.keys(adapters).map((name) => `\`${name}\``)
+const HELD = { whole: 'yes', refused: 'refused', nothing: '-' }
+
 it('is told of each adapter in one table of docs/adapters.md what it can do', () => {
-  const names = Object.keys(ADAPTERS)
-  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const table = [
-    row(['', ...names.map((name) => `\`${name}\``)]),
-    row(['---', ...names.map(() => '---')]),
-    ...Object.entries(CAPABILITIES).map(([capability, what]) =>
-      row([
-        `\`${capability}\`: ${what}`,
-        ...names.map((name) => (ADAPTERS[name]?.[capability as keyof AdapterCapabilities] ? 'yes' : 'no')),
-      ]),
-    ),
-  ].join('\n')
-  expect(readFileSync(new URL('../../docs/adapters.md', import.meta.url), 'utf8')).toContain(table)
+  const rows = Object.entries(CAPABILITIES).map(([capability, what]) => [
+    `\`${capability}\`: ${what}`,
+    ...Object.values(ADAPTERS).map((can) => (can[capability as keyof AdapterCapabilities] ? 'yes' : 'no')),
+  ])
+  expect(docsPage('adapters.md')).toContain(markdownTable(['', ...namesOf(ADAPTERS)], rows))
+})
+
+it('is told of each adapter in one table of docs/adapters/compared.md what the contract holds it to', () => {
+  const unused = () => Promise.reject(new Error('nothing is run here'))
+  // Bare graphs are observed, and held to that by tests of their own.
+  const { 'langchain, bare graphs': _bare, ...held } = ADAPTERS
+  const columns = Object.entries(held).map(([name, capabilities]) =>
+    adapterContract({ name, capabilities, run: unused }),
+  )
+  const rows = (columns[0] ?? []).map(({ name }, index) => [
+    name,
+    ...columns.map((scenarios) => HELD[scenarios[index]?.held ?? 'nothing']),
+  ])
+  expect(docsPage('adapters/compared.md')).toContain(markdownTable(['', ...namesOf(held)], rows))
 })

@@ -2,13 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { adapterContract, type ContractSubject } from 'hookspan/adapter/contract'
 import { describe, it } from 'vitest'
-import { aiSdkSubject } from './subjects/ai-sdk.ts'
-import { anthropicSubject } from './subjects/anthropic.ts'
-import { execAgentSubject } from './subjects/exec-agent.ts'
-import { googleGenAISubject } from './subjects/google-genai.ts'
-import { langchainSubject } from './subjects/langchain.ts'
-import { mcpSubject } from './subjects/mcp.ts'
-import { openaiAgentsSubject } from './subjects/openai-agents.ts'
+import { SUBJECTS } from './subjects/index.ts'
 import { ownLoopSubject } from './subjects/own-loop.ts'
 
 const RESUME = fileURLToPath(new URL('processes/resume.ts', import.meta.url))
@@ -24,17 +18,7 @@ function elsewhere(name: string): (saved: string) => Promise<string> {
     })
 }
 
-describe.each<ContractSubject>([
-  execAgentSubject,
-  ownLoopSubject,
-  aiSdkSubject,
-  langchainSubject,
-  anthropicSubject,
-  openaiAgentsSubject,
-  googleGenAISubject,
-  mcpSubject('1'),
-  mcpSubject('2'),
-])('the contract holds for $name', (subject) => {
+describe.each(SUBJECTS)('the contract holds for $name', (subject) => {
   for (const { name, run } of adapterContract({ ...subject, elsewhere: elsewhere(subject.name) })) {
     it(name, run)
   }

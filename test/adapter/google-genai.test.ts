@@ -36,7 +36,7 @@ function observed(...steps: ScriptedStep[]) {
 }
 
 const search = (run: (args: { q: string }) => unknown = () => 'found 3', name = 'search') =>
-  callable(name, { type: 'object' }, async (args) => run(args as { q: string }) as string)
+  callable(name, name, { type: 'object' }, async (args) => run(args as { q: string }) as string)
 const asking = (...tools: CallableTool[]) => ({ model, contents: 'bags?', config: { tools } })
 
 async function all(values: AsyncIterable<unknown>): Promise<unknown[]> {

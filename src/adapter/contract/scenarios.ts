@@ -368,12 +368,16 @@ const SUBJECT: Fields<ContractSubject> = {
  */
 export function adapterContract(subject: ContractSubject): ContractScenario[] {
   assertFields<ContractSubject>(subject, SUBJECT, 'adapterContract')
-  return SCENARIOS.map(([name, needs, hold, asked]) => ({
-    name,
-    needs,
-    run: async () => {
-      if (needs.every((capability) => subject.capabilities[capability])) return hold(subject)
-      if (asked !== undefined) await expectRefused(subject, asked)
-    },
-  }))
+  return SCENARIOS.map(([name, needs, hold, asked]) => {
+    const can = needs.every((capability) => subject.capabilities[capability])
+    return {
+      name,
+      needs,
+      held: can ? 'whole' : asked === undefined ? 'nothing' : 'refused',
+      run: async () => {
+        if (can) await hold(subject)
+        else if (asked !== undefined) await expectRefused(subject, asked)
+      },
+    }
+  })
 }

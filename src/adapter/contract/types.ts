@@ -71,6 +71,11 @@ export interface ContractScenario {
   readonly name: string
   /** What an adapter must be able to do for it. Where it cannot, asking for it is refused, and the scenario holds that. */
   readonly needs: readonly Capability[]
+  /**
+   * What this adapter is held to: `whole` where it can do all that the scenario needs, `refused` where it must refuse what
+   * is asked for, `nothing` where nobody can ask it.
+   */
+  readonly held: 'whole' | 'refused' | 'nothing'
   /** @throws AssertionError naming what differs. */
   run(): Promise<void>
 }

@@ -91,7 +91,10 @@ class ObservedModel {
   }
 
   /** As it is sent, with what gates made of it. */
-  #sent(options: SdkModelOptions, { modelId: _model, ...request }: LlmRequest): SdkModelOptions {
+  #sent(
+    options: SdkModelOptions,
+    { modelId: _model, stream: _streamed, ...request }: LlmRequest,
+  ): SdkModelOptions {
     const ours = Object.entries(options).filter(([key]) => OURS.has(key))
     return { ...request, ...Object.fromEntries(ours) }
   }
@@ -140,11 +143,14 @@ class ObservedModel {
       chunksOf(languageModel.events(this.#reply(message, init.request), init.request))
     const stream = new ModelStream(this.#run)
     const calls = await this.#run.calls()
+    const asked = { ...init.request, stream: true }
     const ask = async (request: LlmRequest): Promise<unknown> => {
       const reply = await this.#model.doStream?.(this.#sent(options, request))
       return stream.from(reply as SdkStreamReply)
     }
-    const chunks = await this.#noted(calls.llmCall<unknown>({ ...init, standIn: events }, ask))
+    const chunks = await this.#noted(
+      calls.llmCall<unknown>({ ...init, request: asked, standIn: events }, ask),
+    )
     return { ...stream.rest, stream: stream.to(chunks as AsyncIterable<unknown>) }
   }
 }

@@ -18,20 +18,33 @@ export function watchTool(tool: CallableTool, loop: SdkLoop): CallableTool {
     async callTool(calls: readonly FunctionCall[]) {
       // The SDK gives all calls of a turn to each of its tools.
       const { functionDeclarations = [] } = await tool.tool()
-      const names = new Set(functionDeclarations.map(({ name }) => name))
+      const declared = new Map(functionDeclarations.map((one) => [one.name, one.description]))
       const parts: Loose[] = []
-      for (const call of calls) if (names.has(call.name)) parts.push(...(await callOne(tool, loop, call)))
+      for (const call of calls) {
+        if (!declared.has(call.name)) continue
+        parts.push(...(await callOne(tool, loop, call, declared.get(call.name))))
+      }
       loop.answered()
       return parts
     },
   })
 }
 
-async function callOne(tool: CallableTool, loop: SdkLoop, call: FunctionCall): Promise<readonly Loose[]> {
+async function callOne(
+  tool: CallableTool,
+  loop: SdkLoop,
+  call: FunctionCall,
+  description: string | undefined,
+): Promise<readonly Loose[]> {
   const { id, name = 'unnamed' } = call
   let gave: readonly Loose[] = []
   let told: unknown
-  const init: ToolCallInit<Loose> = { apiName: name, args: call.args ?? {}, ...(id && { toolCallId: id }) }
+  const init: ToolCallInit<Loose> = {
+    apiName: name,
+    args: call.args ?? {},
+    ...(id && { toolCallId: id }),
+    ...(description && { description }),
+  }
   const outcome = await loop.tool(init, async (args) => {
     gave = await tool.callTool([{ ...call, args }])
     told = responseOf(gave)

@@ -22,7 +22,11 @@ export async function askModel(
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
   let standIn: Loose | undefined
   const { abortSignal, httpOptions, ...config } = params.config ?? {}
-  const request: LlmRequest = { contents: params.contents, ...(params.config && { config }) }
+  const request: LlmRequest = {
+    contents: params.contents,
+    ...(params.config && { config }),
+    ...(how.streams && { stream: true }),
+  }
   const init: LlmCallInit<unknown> = {
     ...serverOf(models.apiClient, how.provider),
     model: params.model,

@@ -33,8 +33,13 @@ export interface Models {
 
 /** A tool that the SDK runs. */
 export interface CallableTool {
-  tool(): Promise<{ readonly functionDeclarations?: readonly { readonly name?: string }[] }>
+  tool(): Promise<{ readonly functionDeclarations?: readonly FunctionDeclaration[] }>
   callTool(calls: readonly FunctionCall[]): Promise<readonly Loose[]>
+}
+
+interface FunctionDeclaration {
+  readonly name?: string
+  readonly description?: string
 }
 
 export interface FunctionCall {

@@ -1,6 +1,14 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { asList, asObjects, asText, type LlmReading, type Loose, present } from '../../wire/reading.ts'
+import {
+  asList,
+  asName,
+  asObjects,
+  asText,
+  type LlmReading,
+  type Loose,
+  present,
+} from '../../wire/reading.ts'
 import { responses } from '../../wire/responses.ts'
 import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
 
@@ -64,7 +72,7 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
     modelSettings
   return present<Loose>({
     model,
-    instructions: systemInstructions,
+    instructions: asName(systemInstructions),
     input: typeof input === 'string' ? input : input.map(toWire),
     tools: asList(tools).map(toolToWire),
     temperature,

@@ -62,12 +62,14 @@ export class Place {
     return found?.call
   }
 
-  async endStep(): Promise<void> {
+  /** `failed`: with what the turn came to its end. */
+  async endStep(failed?: { readonly error: unknown }): Promise<void> {
     const step = this.#step
     this.#step = undefined
     this.#answered = undefined
     // Decided, and kept from running by the SDK: a guardrail of the tool, or of its neighbours, refused.
     for (const { call } of this.#held.splice(0)) await call.fail(new NotRun())
+    if (failed !== undefined) step?.fail(failed.error)
     await step?.end()
   }
 }

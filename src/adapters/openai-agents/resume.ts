@@ -1,7 +1,8 @@
 import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import type { WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { parseArguments } from '../../wire/reading.ts'
+import { defined } from '../../internal/objects.ts'
+import { asName, parseArguments } from '../../wire/reading.ts'
 import type { ParkedRun } from './parked.ts'
 import type { Place } from './place.ts'
 import type { Interruption, RunState } from './sdk.ts'
@@ -32,7 +33,7 @@ export async function takeUp(place: Place, state: RunState, { operation, asked }
         const human = step.openHumanIntervention({ pendingTools, askedAt })
         human.answered({ action: answer ? 'approve' : 'rejectAndContinue' })
       }
-      if (!answer) await refuse(place, call, found)
+      if (!answer) await refuse(place, state, call, found)
     }
   }
   // Who is still waited for.
@@ -49,10 +50,17 @@ function idOf({ rawItem }: Interruption): unknown {
   return rawItem.callId ?? rawItem.id
 }
 
-async function open(place: Place, { toolCallId, apiName }: WaitingCall, { rawItem }: Interruption) {
+async function open(
+  place: Place,
+  state: RunState,
+  { toolCallId, apiName }: WaitingCall,
+  { rawItem }: Interruption,
+) {
   const args = parseArguments(rawItem.arguments)
   const step = await place.step()
-  return { args, call: step.openToolCall<unknown, unknown>({ toolCallId, apiName, args }) }
+  const known = state._lastProcessedResponse?.functions?.find(({ tool }) => tool.name === apiName)
+  const init = { toolCallId, apiName, args, ...defined({ description: asName(known?.tool.description) }) }
+  return { args, call: step.openToolCall<unknown, unknown>(init) }
 }
 
 async function takeUpGated(
@@ -62,7 +70,7 @@ async function takeUpGated(
   found: Interruption,
   answer: boolean | undefined,
 ): Promise<void> {
-  const { args, call } = await open(place, waiting, found)
+  const { args, call } = await open(place, state, waiting, found)
   const decided = await call.decided
   if (decided.state === 'waiting') {
     if (answer === undefined) return
@@ -81,8 +89,13 @@ async function takeUpGated(
 }
 
 /** The SDK tells the model by itself. */
-async function refuse(place: Place, waiting: WaitingCall, found: Interruption): Promise<void> {
-  const { call } = await open(place, waiting, found)
+async function refuse(
+  place: Place,
+  state: RunState,
+  waiting: WaitingCall,
+  found: Interruption,
+): Promise<void> {
+  const { call } = await open(place, state, waiting, found)
   await call.run(() => Promise.reject(rejected()))
 }
 

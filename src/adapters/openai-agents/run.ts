@@ -91,7 +91,10 @@ class ObservedRun {
     const parked = isRunState(input) ? takeParked(input) : undefined
     let place: Place
     try {
-      const init = parked === undefined ? await this.#init() : { resume: parked.operation }
+      const init =
+        parked === undefined
+          ? await this.#init()
+          : { resume: parked.operation, input: (input as RunState)._originalInput }
       const op = this.#dispatcher.startOperation({
         adapter: ADAPTER,
         ...init,
@@ -115,7 +118,7 @@ class ObservedRun {
     const { agent, input, options, runner } = this.#asked
     const agentName = asName(agent?.name)
     const conversationId = await conversationOf(runner, options)
-    const instructions = typeof agent?.instructions === 'string' ? agent.instructions : undefined
+    const instructions = asName(agent?.instructions)
     return {
       ...(agentName !== undefined && { agentName }),
       ...(conversationId !== undefined && { conversationId }),
@@ -218,10 +221,11 @@ class ObservedRun {
     const error = causeOf(thrown)
     this.#call?.fail(error)
     if (op.ended) return
-    await place.endStep()
-    if (this.#asked.options?.signal?.aborted) await op.complete({ reason: 'interrupted' })
-    else if ((error as Error | undefined)?.name === 'MaxTurnsExceededError')
-      await op.complete({ reason: 'max_steps' })
+    const interrupted = this.#asked.options?.signal?.aborted === true
+    const tooLong = (error as Error | undefined)?.name === 'MaxTurnsExceededError'
+    await (interrupted || tooLong ? place.endStep() : place.endStep({ error }))
+    if (interrupted) await op.complete({ reason: 'interrupted' })
+    else if (tooLong) await op.complete({ reason: 'max_steps' })
     else await op.fail(error)
   }
 }

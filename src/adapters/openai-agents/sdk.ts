@@ -77,9 +77,12 @@ export interface Interruption {
 
 export interface RunState {
   readonly _modelResponses: readonly ModelResponse[]
+  readonly _originalInput?: unknown
   readonly _currentAgent?: Agent
   readonly _currentStep?: { readonly type?: string; readonly output?: unknown }
-  readonly _lastProcessedResponse?: { readonly functions?: readonly { readonly tool: AnyTool }[] }
+  readonly _lastProcessedResponse?: {
+    readonly functions?: readonly { readonly tool: AnyTool & { readonly description?: string } }[]
+  }
   readonly _context: {
     isToolApproved(call: { toolName: string; callId: string }): boolean | undefined
   }

@@ -153,9 +153,11 @@ export class SdkLoop {
 
   async fail(error: unknown): Promise<void> {
     const step = await this.#step?.catch(() => undefined)
-    step?.fail(error)
+    const interrupted = this.#run?.signal?.aborted === true
+    if (interrupted) await step?.end()
+    else step?.fail(error)
     if (!this.#own || this.#run === undefined) return
-    if (this.#run.signal?.aborted) await this.#run.complete({ reason: 'interrupted' })
+    if (interrupted) await this.#run.complete({ reason: 'interrupted' })
     else await this.#run.fail(error)
     this.#call?.fail(error)
   }

@@ -1,14 +1,8 @@
 // The second part of a run that was parked, in a process that knows nothing of the first but its JSON.
 import { resumeElsewhere } from 'hookspan/adapter/contract'
-import { aiSdkSubject } from '../subjects/ai-sdk.ts'
-import { execAgentSubject } from '../subjects/exec-agent.ts'
-import { langchainSubject } from '../subjects/langchain.ts'
-import { openaiAgentsSubject } from '../subjects/openai-agents.ts'
-import { ownLoopSubject } from '../subjects/own-loop.ts'
+import { SUBJECTS } from '../subjects/index.ts'
 
-const subject = [execAgentSubject, ownLoopSubject, aiSdkSubject, langchainSubject, openaiAgentsSubject].find(
-  ({ name }) => name === process.argv[2],
-)
+const subject = SUBJECTS.find(({ name }) => name === process.argv[2])
 if (subject === undefined) throw new Error(`no subject ${process.argv[2]}`)
 let saved = ''
 for await (const chunk of process.stdin) saved += chunk

@@ -3,6 +3,7 @@ import { MockLanguageModelV4 } from 'ai/test'
 import type { ParkedOperation } from 'hookspan'
 import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { AI_SDK_CAPABILITIES, observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
+import { USAGE as COUNTS, saysOf } from './model.ts'
 
 interface Saved {
   readonly parked: ParkedOperation
@@ -92,7 +93,10 @@ function toolsOf(run: ContractRun): ai.ToolSet {
     const { text } = await expert.generate({ prompt: instruction })
     return text
   }
-  return Object.fromEntries([...given, [subAgent.name, ai.tool({ inputSchema, execute: ask })]])
+  return Object.fromEntries([
+    ...given,
+    [subAgent.name, ai.tool({ description: saysOf(subAgent.name), inputSchema, execute: ask })],
+  ])
 }
 
 type Content = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
@@ -112,8 +116,13 @@ function scripted(replies: readonly ContractReply[]): MockLanguageModelV4 {
 }
 
 const USAGE = {
-  inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
-  outputTokens: { total: 2, text: 2, reasoning: undefined },
+  inputTokens: {
+    total: COUNTS.inputTokens,
+    noCache: COUNTS.inputTokens,
+    cacheRead: undefined,
+    cacheWrite: undefined,
+  },
+  outputTokens: { total: COUNTS.outputTokens, text: COUNTS.outputTokens, reasoning: undefined },
 }
 
 function replyOf({ content, toolCalls = [] }: ContractReply): Content {

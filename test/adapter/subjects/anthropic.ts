@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { ANTHROPIC_CAPABILITIES, observeAnthropic } from 'hookspan/anthropic'
 import { scriptedFetch } from 'hookspan/mock'
+import { saysOf, stepOf } from './model.ts'
 
 type Params = Parameters<Anthropic['beta']['messages']['toolRunner']>[0]
 
@@ -27,7 +28,7 @@ export const anthropicSubject: ContractSubject = {
     }))
     const expert = subAgent && {
       name: subAgent.name,
-      description: 'Asks an expert.',
+      description: saysOf(subAgent.name),
       input_schema: { type: 'object' as const },
       run: async ({ instruction }: { instruction: string }) =>
         contentOf(await ask(subAgent.name, instruction, {})),
@@ -58,15 +59,7 @@ function anthropicClient({ replies, subAgent }: ContractRun): Anthropic {
   const fetch = scriptedFetch({
     respond: ({ body }) => {
       const next = left[String(body.model)]?.shift()
-      if (next === undefined) return undefined
-      const { content, toolCalls, broken } = next
-      return {
-        ...(content !== undefined && { content }),
-        ...(toolCalls && {
-          toolCalls: toolCalls.map(({ id, name, args }) => ({ id, name, arguments: args })),
-        }),
-        ...(broken && { cutAfterChunks: 3 }),
-      }
+      return next && stepOf(next, 3)
     },
   })
   return new Anthropic({ apiKey: 'k', fetch, maxRetries: 0 })

@@ -2,6 +2,7 @@ import { type CallableTool, type GenerateContentResponse, GoogleGenAI } from '@g
 import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { GOOGLE_GENAI_CAPABILITIES, observeGoogleGenAI } from 'hookspan/google-genai'
 import { scriptedFetch } from 'hookspan/mock'
+import { saysOf, stepOf } from './model.ts'
 
 /** Automatic function calling of the real SDK, on models that say what the contract tells them to say. */
 export const googleGenAISubject: ContractSubject = {
@@ -11,14 +12,16 @@ export const googleGenAISubject: ContractSubject = {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
     const ai = observeGoogleGenAI(googleClient(run), { dispatcher, agentName })
     const config = { ...(signal && { abortSignal: signal }) }
-    const given = tools.map(({ name, parameters, execute }) =>
-      callable(name, parameters, (args) => execute(args as { q: string }, signal ? { signal } : {})),
+    const given = tools.map(({ name, description, parameters, execute }) =>
+      callable(name, description, parameters, (args) =>
+        execute(args as { q: string }, signal ? { signal } : {}),
+      ),
     )
     const expert =
       subAgent &&
-      callable(subAgent.name, { type: 'object' }, async ({ instruction }) => {
+      callable(subAgent.name, saysOf(subAgent.name), { type: 'object' }, async ({ instruction }) => {
         // An agent has tools: what asks once and has none is a question.
-        const tool = callable('unused', { type: 'object' }, async () => '')
+        const tool = callable('unused', 'Unused.', { type: 'object' }, async () => '')
         const params = { model: subAgent.name, contents: String(instruction), config: { tools: [tool] } }
         return (await ai.models.generateContent(params)).text ?? ''
       })
@@ -46,11 +49,12 @@ const done = ({ text }: GenerateContentResponse) => ({ status: 'done' as const, 
 
 export function callable(
   name: string,
+  description: string,
   parametersJsonSchema: unknown,
   execute: (args: Record<string, unknown>) => Promise<string>,
 ): CallableTool {
   return {
-    tool: async () => ({ functionDeclarations: [{ name, description: name, parametersJsonSchema }] }),
+    tool: async () => ({ functionDeclarations: [{ name, description, parametersJsonSchema }] }),
     callTool: (calls) =>
       Promise.all(
         // The SDK gives all calls of a turn to each of its tools.
@@ -75,13 +79,7 @@ function googleClient({ replies, subAgent }: ContractRun): GoogleGenAI {
   const fetch = scriptedFetch({
     respond: ({ path }) => {
       const next = left[/models\/(\w+):/.exec(path)?.[1] ?? '']?.shift()
-      if (next === undefined) return undefined
-      const { content, toolCalls, broken } = next
-      return {
-        ...(content !== undefined && { content }),
-        ...(toolCalls && { toolCalls: toolCalls.map(({ args, ...call }) => ({ ...call, arguments: args })) }),
-        ...(broken && { cutAfterChunks: 1 }),
-      }
+      return next && stepOf(next, 1)
     },
   })
   return new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never })

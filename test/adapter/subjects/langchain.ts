@@ -4,6 +4,7 @@ import { Command, MemorySaver } from '@langchain/langgraph'
 import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { hookspanMiddleware, LANGCHAIN_CAPABILITIES } from 'hookspan/langchain'
 import { createAgent, tool } from 'langchain'
+import { saysOf, USAGE } from './model.ts'
 
 interface Saved {
   readonly checkpoints: string
@@ -86,17 +87,23 @@ function toolsOf({ tools, subAgent, dispatcher }: ContractRun) {
     return messages.at(-1)?.text ?? ''
   }
   const schema = { type: 'object', properties: { instruction: { type: 'string' } } }
-  return [...given, tool(ask, { name, description: 'Asks the expert.', schema: schema as never })]
+  return [...given, tool(ask, { name, description: saysOf(name), schema: schema as never })]
 }
 
 function scripted(replies: readonly ContractReply[]) {
   const model = fakeModel()
+  const { inputTokens, outputTokens } = USAGE
   for (const { content = '', toolCalls = [], broken } of replies) {
     const tool_calls = toolCalls.map((call) => ({ ...call, type: 'tool_call' as const }))
     model.respond(
       broken
         ? new Error('the connection broke')
-        : new AIMessage({ content, tool_calls: tool_calls as never }),
+        : new AIMessage({
+            content,
+            tool_calls: tool_calls as never,
+            response_metadata: { finish_reason: toolCalls.length > 0 ? 'tool_calls' : 'stop' },
+            usage_metadata: { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: 5 },
+          }),
     )
   }
   return model

@@ -8,7 +8,7 @@ import { MCP_CAPABILITIES, observeMcpClient } from 'hookspan/mcp'
 import { observeOpenAI } from 'hookspan/openai'
 import type OpenAI from 'openai'
 import { z } from 'zod'
-import { contractClient } from './model.ts'
+import { contractClient, STREAMED, toolsOf } from './model.ts'
 
 /** The packages of one version. They differ in their types, and not in what is used of them here. */
 export interface Sdk {
@@ -31,8 +31,10 @@ export const mcpSubject = (version: '1' | '2'): ContractSubject => ({
 /** A loop of one's own on the observed `openai` client, whose tools are those of an MCP server. */
 async function runOn({ Client, McpServer, InMemoryTransport }: Sdk, run: ContractRun) {
   const { dispatcher, agentName, prompt, signal, stream } = run
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: prompt }]
   const op = dispatcher.startOperation({
     agentName,
+    input: messages,
     adapter: { name: 'mcp', capabilities: MCP_CAPABILITIES },
     ...(signal && { signal }),
   })
@@ -46,12 +48,11 @@ async function runOn({ Client, McpServer, InMemoryTransport }: Sdk, run: Contrac
   const mcp = observeMcpClient(new Client({ name: 'contract', version: '1.0.0' }), { dispatcher })
   await Promise.all([server.connect(left), mcp.connect(right)])
   const client = observeOpenAI(contractClient(run).client, { dispatcher })
-  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: prompt }]
-  const body = { model: 'contract', messages }
+  const body = { model: 'contract', messages, tools: toolsOf(run) }
 
   async function streamed(): Promise<OpenAI.ChatCompletionMessage> {
     let content = ''
-    for await (const chunk of await client.chat.completions.create({ ...body, stream: true })) {
+    for await (const chunk of await client.chat.completions.create({ ...body, ...STREAMED })) {
       content += chunk.choices[0]?.delta.content ?? ''
       if (stream === 'abandon') break
     }
@@ -76,9 +77,13 @@ async function runOn({ Client, McpServer, InMemoryTransport }: Sdk, run: Contrac
     return undefined
   }
 
+  function unlessAborted(error: unknown): undefined {
+    if (!op.signal?.aborted) throw error
+  }
+
   try {
     for (;;) {
-      const content = await op.step(turn)
+      const content = await op.step(() => turn().catch(unlessAborted))
       op.signal?.throwIfAborted()
       if (content === undefined) continue
       await op.complete({ content })

@@ -11,16 +11,40 @@ export function contractClient({ replies, subAgent }: ContractRun): { client: Op
   const fetch = scriptedFetch({
     respond: ({ body }) => {
       const next = left[String(body.model)]?.shift()
-      return next && stepOf(next)
+      return next && stepOf(next, 2)
     },
   })
   return { client: new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), fetch }
 }
 
-function stepOf({ content, toolCalls, broken }: ContractReply): ScriptedStep {
+/** As the reference agent asks for a stream. */
+export const STREAMED = { stream: true, stream_options: { include_usage: true } } as const
+
+/** The run's tools in the words of chat completions. */
+export function toolsOf({ tools, subAgent }: ContractRun): OpenAI.ChatCompletionTool[] {
+  const expert = subAgent && {
+    name: subAgent.name,
+    description: saysOf(subAgent.name),
+    parameters: { type: 'object', properties: { instruction: { type: 'string' } } },
+  }
+  return [...tools, ...(expert ? [expert] : [])].map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters },
+  }))
+}
+
+/** What is said of a tool that asks an agent: the words of the reference agent. */
+export const saysOf = (agent: string) => `Hands a task to the agent "${agent}".`
+
+/** What each model of the contract counts, on each SDK. */
+export const USAGE = { inputTokens: 3, outputTokens: 2 }
+
+/** A reply in the words of the scripted server. `halfway`: how many events of its stream come before it is cut. */
+export function stepOf({ content, toolCalls, broken }: ContractReply, halfway: number): ScriptedStep {
   return {
+    usage: USAGE,
     ...(content !== undefined && { content }),
     ...(toolCalls && { toolCalls: toolCalls.map(({ id, name, args }) => ({ id, name, arguments: args })) }),
-    ...(broken && { cutAfterChunks: 2 }),
+    ...(broken && { cutAfterChunks: halfway }),
   }
 }

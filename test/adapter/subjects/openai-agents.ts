@@ -4,7 +4,7 @@ import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from
 import { OPENAI_AGENTS_CAPABILITIES as capabilities, observeAgents } from 'hookspan/openai-agents'
 import type OpenAI from 'openai'
 import { z } from 'zod'
-import { contractClient } from './model.ts'
+import { contractClient, saysOf } from './model.ts'
 
 /** The Agents SDK with its own OpenAI provider, on our scripted endpoint. */
 export const openaiAgentsSubject: ContractSubject = {
@@ -45,7 +45,7 @@ function agentOf({ agentName, tools, subAgent }: ContractRun): Agent {
   const sub = subAgent && new Agent({ name: subAgent.name, model: subAgent.name })
   const asTool = sub?.asTool({
     toolName: sub.name,
-    toolDescription: 'Knows.',
+    toolDescription: saysOf(sub.name),
     parameters: z.object({ instruction: z.string() }),
     inputBuilder: ({ params }) => (params as { instruction: string }).instruction,
   })
@@ -64,7 +64,7 @@ function toolOf({ name, description, parameters, execute }: ContractTool) {
     strict: true,
     execute: (args, _context, details) =>
       execute(args as { q: string }, details?.signal ? { signal: details.signal } : {}),
-    errorFunction: (_context, error) => (error instanceof Error ? error.message : String(error)),
+    errorFunction: (_context, error) => String(error),
   })
 }
 

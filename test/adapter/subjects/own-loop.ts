@@ -4,7 +4,7 @@ import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from
 import { observeOpenAI } from 'hookspan/openai'
 import type OpenAI from 'openai'
 import { ALL_CAPABILITIES } from './exec-agent.ts'
-import { contractClient } from './model.ts'
+import { contractClient, STREAMED, saysOf, toolsOf } from './model.ts'
 
 type Message = OpenAI.ChatCompletionMessageParam
 type Reply = OpenAI.ChatCompletionMessage
@@ -24,7 +24,7 @@ export const ownLoopSubject: ContractSubject = {
     const saved = run.state as Saved | undefined
     const messages: Message[] = saved?.messages ?? [{ role: 'user', content: run.prompt }]
     const { client } = contractClient(run)
-    const op = start(run, run.agentName, saved === undefined ? {} : { resume: saved.operation })
+    const op = start(run, run.agentName, { input: messages, ...(saved && { resume: saved.operation }) })
     return new Loop(
       run,
       observeOpenAI(client, { dispatcher: run.dispatcher }),
@@ -95,17 +95,23 @@ class Loop {
 
   async #ask(): Promise<Reply> {
     const { stream } = this.#run
-    const body = { model: this.#model, messages: this.#messages }
+    const tools = this.#tools()
+    const body = { model: this.#model, messages: this.#messages, ...(tools.length > 0 && { tools }) }
     if (stream === undefined) {
       const reply = await this.#client.chat.completions.create(body)
       return reply.choices[0]?.message as Reply
     }
     let content = ''
-    for await (const chunk of await this.#client.chat.completions.create({ ...body, stream: true })) {
+    for await (const chunk of await this.#client.chat.completions.create({ ...body, ...STREAMED })) {
       content += chunk.choices[0]?.delta.content ?? ''
       if (stream === 'abandon') break
     }
     return { role: 'assistant', content, refusal: null }
+  }
+
+  /** The sub-agent has none. */
+  #tools(): OpenAI.ChatCompletionTool[] {
+    return this.#model === 'contract' ? toolsOf(this.#run) : []
   }
 
   /** What the model is told; undefined while the call waits. */
@@ -113,10 +119,16 @@ class Loop {
     if (call.type !== 'function') throw new Error(`no such tool: ${call.type}`)
     const { name } = call.function
     const args = JSON.parse(call.function.arguments)
-    const open = step.openToolCall<never>({ toolCallId: call.id, apiName: name, args: args as never })
+    const tool = this.#run.tools.find((one) => one.name === name)
+    const description = tool?.description ?? saysOf(name)
+    const open = step.openToolCall<never>({
+      toolCallId: call.id,
+      apiName: name,
+      description,
+      args: args as never,
+    })
     const decided = await open.decided
     if (decided.state === 'waiting') return undefined
-    const tool = this.#run.tools.find((one) => one.name === name)
     const body = tool ? (given: never) => this.#execute(tool, given) : () => this.#delegate(name, args)
     const outcome = decided.state === 'run' ? await open.run(body) : decided
     return outcome.toToolMessage()
@@ -131,8 +143,9 @@ class Loop {
     const { currentCalls } = await import('hookspan/adapter')
     const call = currentCalls()?.openAgentCall<ContractOutcome>({ agentName: name, instruction })
     const outcome = await call?.run(({ parent, instruction: asked }) => {
-      const op = start(this.#run, name, { parent })
-      return new Loop(this.#run, this.#client, op, name, [{ role: 'user', content: asked }]).run()
+      const messages: Message[] = [{ role: 'user', content: asked }]
+      const op = start(this.#run, name, { parent, input: messages })
+      return new Loop(this.#run, this.#client, op, name, messages).run()
     })
     return outcome?.content ?? ''
   }

@@ -1,0 +1,118 @@
+/** A difference between what an SDK tells and what the reference agent does, and why it is there. */
+export interface Known {
+  /** Names of subjects. */
+  readonly of: readonly string[]
+  readonly where: readonly string[]
+  /** What the scenario's name has in it. Absent: wherever it is. */
+  readonly when?: string
+  readonly why: string
+}
+
+const MCP = ['observeMcpClient of version 1', 'observeMcpClient of version 2']
+const IN = 'chat gen_ai.input.messages'
+const RUN_IN = 'invoke_agent gen_ai.input.messages'
+const RESULT = ['execute_tool gen_ai.tool.call.result', 'trajectory result']
+
+export const KNOWN: readonly Known[] = [
+  {
+    of: ['observeOpenAI', 'ai-sdk', 'openai-agents', 'langchain', 'observeAnthropic', 'observeGoogleGenAI'],
+    where: ['execute_tool hookspan.tool.source'],
+    when: 'sub-agent',
+    why: 'a tool that asks an agent is a tool like any other: only `execAgent` has made it itself, and says `agent`',
+  },
+  {
+    of: ['ai-sdk'],
+    where: [IN],
+    when: 'denies',
+    why: 'the SDK has an output of its own for a refusal, with the reason in it',
+  },
+  {
+    of: ['ai-sdk'],
+    where: [IN],
+    when: 'share an id',
+    why: 'the SDK looks a call up by its id, and writes the arguments of the first into the history twice',
+  },
+  {
+    of: ['ai-sdk'],
+    where: [RUN_IN],
+    when: 'parks',
+    why: 'the messages that it goes on from have the SDK’s own question in them',
+  },
+  {
+    of: ['openai-agents'],
+    where: ['spans'],
+    when: 'share an id',
+    why: 'the SDK refuses the reply, and ends the run',
+  },
+  {
+    of: ['openai-agents'],
+    where: [RUN_IN],
+    when: 'parks',
+    why: 'a `RunState` says with what the run began, and `execAgent` what was said until it waited',
+  },
+  {
+    of: ['langchain'],
+    where: [IN, RUN_IN],
+    why: 'messages have names (`model`, that of the tool), and the word on a failed call asks for a mend',
+  },
+  {
+    of: ['langchain'],
+    where: ['chat gen_ai.request.stream', 'chat gen_ai.response.finish_reasons', 'chat hookspan.stream.end'],
+    when: 'streamed',
+    why: 'a middleware is given the whole message, streamed or not',
+  },
+  {
+    of: ['langchain'],
+    where: ['step failed', 'execute_tool failed', ...RESULT],
+    when: 'interrupted',
+    why: 'an aborted graph leaves its nodes where they are: the end of the run ends what is open',
+  },
+  {
+    of: ['observeAnthropic'],
+    where: [IN, 'chat gen_ai.tool.definitions'],
+    why: 'the server keeps the conversation of a tool runner: a turn sends what is new',
+  },
+  {
+    of: ['observeAnthropic'],
+    where: ['chat gen_ai.usage.input_tokens', 'chat gen_ai.usage.output_tokens'],
+    when: 'streamed',
+    why: 'the API counts tokens at the beginning of a stream, too, so that a broken one has some',
+  },
+  {
+    of: ['observeGoogleGenAI'],
+    where: ['chat gen_ai.response.finish_reasons', 'chat gen_ai.output.messages'],
+    why: 'a reply that asks for calls ends with `STOP`, like any',
+  },
+  {
+    of: ['observeGoogleGenAI'],
+    where: [IN, ...RESULT],
+    why: 'the API takes objects for the results of functions: `{ output }`, `{ error }`',
+  },
+  {
+    of: ['observeGoogleGenAI'],
+    where: ['chat gen_ai.tool.definitions'],
+    when: 'sub-agent',
+    why: 'what asks the model without any tool is a question, and no agent: the one of the test has a tool',
+  },
+  {
+    of: MCP,
+    where: ['execute_tool hookspan.tool.identifier', 'execute_tool hookspan.tool.source'],
+    why: 'it says `mcp`, and the name of the server',
+  },
+  {
+    of: MCP,
+    where: ['execute_tool gen_ai.tool.call.id', 'execute_tool gen_ai.tool.description'],
+    why: 'a request to a server has neither the id that the model gave the call, nor what the tool is described with',
+  },
+  {
+    of: MCP,
+    where: RESULT,
+    why: 'the result is the server’s, with all its parts',
+  },
+  {
+    of: MCP,
+    where: [IN],
+    when: 'throws',
+    why: 'the server tells the text of what was thrown without its class',
+  },
+]
