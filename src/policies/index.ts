@@ -21,4 +21,10 @@ export { type RedactKind, type RedactOptions, type RedactPlace, redact } from '.
 export { type RequireHumanOptions, requireHuman } from './require-human.ts'
 export { type ToolCacheOptions, toolCache } from './tool-cache.ts'
 export { type ToolPolicyOptions, toolPolicy } from './tool-policy.ts'
-export { type WebhookHook, type WebhookHookOptions, webhookHook } from './webhook-hook.ts'
+export {
+  type WebhookHook,
+  type WebhookHookOptions,
+  type WebhookHooksOptions,
+  webhookHook,
+  webhookHooks,
+} from './webhook-hook.ts'

@@ -2,18 +2,22 @@ import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, TIMEOUT } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, TIMEOUT } from '../internal/expect.ts'
 import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
 import { pulsebotPost } from './protocols/pulsebot.ts'
 
-export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends WebhookOptions {
+interface SharedOptions<T extends AnyHookType> extends WebhookOptions {
   /** Unique within the operation. */
   id: string
-  type: T
   match?: NonNullable<AgentHook<T>['match']>
-  /** What is sent of an event; the event itself, prompts and results included, when absent. */
+  /**
+   * Names of the event's own fields that are sent, and no others: `['operationId', 'reason', 'totals']`. One that an event
+   * does not have is left out of it. @default the event itself, prompts and results included
+   */
+  fields?: readonly EventField<T>[]
+  /** What is sent of an event, where names of fields do not say it; not beside `fields`. */
   select?: (event: HookEvent<T>) => unknown
   /**
    * `pulsebot`: what PulseBot posts after a tool that gave a result, to the endpoint that it asks before; only for
@@ -22,13 +26,31 @@ export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends
   protocol?: 'hookspan' | 'pulsebot'
 }
 
-const FIELDS: Fields<WebhookHookOptions> = {
+/** The names of the fields that an event of one of these types has. */
+type EventField<T extends AnyHookType> = { [K in T]: Extract<keyof HookEvent<K>, string> }[T]
+
+export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends SharedOptions<T> {
+  type: T
+}
+
+export interface WebhookHooksOptions<T extends AnyHookType = AnyHookType> extends SharedOptions<T> {
+  /** At least one. */
+  types: readonly T[]
+}
+
+const SHARED: Fields<SharedOptions<AnyHookType>> = {
   ...WEBHOOK_FIELDS,
   id: a.value,
-  type: a.value,
   match: a.value,
+  fields: a.strings,
   select: a.function,
   protocol: a.oneOf('hookspan', 'pulsebot'),
+}
+const FIELDS: Fields<WebhookHookOptions> = { ...SHARED, type: a.value }
+const HOOKS_FIELDS: Fields<WebhookHooksOptions> = {
+  ...SHARED,
+  id: required(a.name),
+  types: required(a.strings),
 }
 
 /** A hook that observes over the wire. */
@@ -48,18 +70,54 @@ export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
  */
 export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T>): WebhookHook<T> {
   assertFields<WebhookHookOptions<T>>(options, FIELDS, `webhook "${options?.id}"`)
-  const { id, type, match, select, protocol, ...rest } = options
-  assertProtocol(options)
-  const sender = new WebhookSender(id, rest)
+  const { type, ...shared } = options
+  return makeHook(shared, shared.id, type, senderOf(shared))
+}
+
+/**
+ * The same for several types of events, through one queue: a hook for each, named `<id>:<type>`, for the `hooks` of a plugin.
+ *
+ * @throws HookspanError `INVALID_OPTION`, `INVALID_HOOK`.
+ * @example
+ * webhookHooks({ id: 'ops', types: ['onComplete', 'onError'], url: 'https://ops.example/', fields: ['operationId', 'timestamp'] })
+ */
+export function webhookHooks<T extends AnyHookType>(options: WebhookHooksOptions<T>): WebhookHook<T>[] {
+  assertFields<WebhookHooksOptions<T>>(options, HOOKS_FIELDS, `webhook "${options?.id}"`)
+  const { types, ...shared } = options
+  if (types.length === 0 || new Set(types).size < types.length) {
+    throw expected(`\`types\` of webhook "${shared.id}" to be types of events, each once`, types)
+  }
+  const sender = senderOf(shared)
+  return types.map((type) => makeHook(shared, `${shared.id}:${type}`, type, sender))
+}
+
+function senderOf<T extends AnyHookType>(options: SharedOptions<T>): WebhookSender {
+  const { id, match, fields, select, protocol, ...rest } = options
+  return new WebhookSender(id, rest)
+}
+
+function makeHook<T extends AnyHookType>(
+  options: SharedOptions<T>,
+  id: string,
+  type: T,
+  sender: WebhookSender,
+): WebhookHook<T> {
+  assertProtocol(options, type)
+  const { match, fields, select, protocol } = options
+  const shownOf = (event: HookEvent<T>): unknown => {
+    if (select !== undefined) return select(event)
+    return fields === undefined ? plain(event) : pick(plain(event), fields)
+  }
   const under = new Set<Promise<boolean>>()
   const hook = {
     ...defined({ id, type, match }),
     handler: (event: HookEvent<T>, { traceparent }: HookContext) => {
       const { operationId, sequence } = event
       const deliveryId = headerText(`${operationId}.${sequence}.${id}`)
-      const shown = select === undefined ? plain(event) : select(event)
-      const own = { id: deliveryId, type, event: shown }
-      const posted = protocol === 'pulsebot' ? pulsebotPost(event as HookEvent<'afterToolCall'>) : own
+      const posted =
+        protocol === 'pulsebot'
+          ? pulsebotPost(event as HookEvent<'afterToolCall'>)
+          : { id: deliveryId, type, event: shownOf(event) }
       if (posted === undefined) return
       const body = safeStringify(posted)
       const sent = sender.send({ id: deliveryId, body, ...defined({ traceparent }) })
@@ -77,12 +135,20 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
   return withMethods(hook, { flush }) as unknown as WebhookHook<T>
 }
 
+function pick(event: object, fields: readonly string[]): object {
+  return Object.fromEntries(Object.entries(event).filter(([name]) => fields.includes(name)))
+}
+
 /** @throws HookspanError `INVALID_OPTION`. */
-function assertProtocol<T extends AnyHookType>(options: WebhookHookOptions<T>): void {
-  const { id, type, select, protocol = 'hookspan' } = options
-  const what = `\`protocol\` of hook "${id}"`
-  if (protocol === 'pulsebot' && (type !== 'afterToolCall' || select !== undefined)) {
-    throw expected(`${what} to come with \`type\` afterToolCall and without \`select\``, type)
+function assertProtocol<T extends AnyHookType>(options: SharedOptions<T>, type: T): void {
+  const { id, fields, select, protocol = 'hookspan' } = options
+  const chosen = fields !== undefined || select !== undefined
+  if (protocol === 'pulsebot' && (type !== 'afterToolCall' || chosen)) {
+    const what = `\`protocol\` of hook "${id}"`
+    throw expected(`${what} to come with \`type\` afterToolCall, and without \`fields\` and \`select\``, type)
+  }
+  if (fields !== undefined && select !== undefined) {
+    throw expected(`one of \`fields\` and \`select\` for webhook "${id}"`, 'both')
   }
 }
 

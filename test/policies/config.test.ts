@@ -113,6 +113,19 @@ describe('loadConfig', () => {
     ])
   })
 
+  it('makes one webhook entry a hook for each of its types', async () => {
+    const text =
+      'hooks:\n  - { id: ops, type: webhook, on: [onComplete, onError], fields: [operationId], url: "https://a.example/" }\n'
+    const { plugin, entries } = await load({ 'hookspan.config.yaml': text })
+    expect(plugin.hooks).toMatchObject([
+      { id: 'ops:onComplete', type: 'onComplete' },
+      { id: 'ops:onError', type: 'onError' },
+    ])
+    expect(entries).toHaveLength(1)
+    const off = await load({ 'hookspan.config.yaml': text }, { run: { disable: ['ops'] } })
+    expect(off.plugin.hooks).toEqual([])
+  })
+
   const wrong: [string, string, string, RegExp][] = [
     [
       'an unknown type',

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { HookDispatcher } from 'hookspan'
-import { verifySignature, webhookHook } from 'hookspan/policies'
+import { verifySignature, webhookHook, webhookHooks } from 'hookspan/policies'
 import { expect, it, onTestFinished } from 'vitest'
 
 const SECRET = 'a secret of some length'
@@ -162,4 +162,56 @@ it('sends an error as what JSON can carry of it', async () => {
   })
   await hook.flush()
   expect(got[0]?.body.event.error).toEqual({ name: 'TypeError', message: 'boom' })
+})
+
+it('sends the fields that are named, and no others', async () => {
+  const { url, got } = await endpoint(() => 204)
+  const hook = webhookHook({
+    id: 'ops',
+    type: 'afterLlmCall',
+    url,
+    ...options,
+    fields: ['operationId', 'usage', 'costUsd'],
+  })
+  const op = new HookDispatcher().startOperation({ operationId: 'op-1', hooks: [hook] })
+  const request = { messages: [{ role: 'user', content: 'a secret' }] }
+  const reply = { choices: [{ message: { content: 'a secret' } }], usage: { prompt_tokens: 3 } }
+  await op.step((step) => step.llmCall({ model: 'm', request }, () => Promise.resolve(reply)))
+  await op.complete()
+  await hook.flush()
+  expect(got).toHaveLength(1)
+  expect(got[0]?.text).not.toContain('a secret')
+  expect(got[0]?.body.event).toMatchObject({ operationId: 'op-1', usage: { inputTokens: 3 } })
+  expect(Object.keys(got[0]?.body.event ?? {})).not.toContain('request')
+})
+
+it('posts several types of events through one queue', async () => {
+  const { url, got } = await endpoint(() => 204)
+  const hooks = webhookHooks({
+    id: 'ops',
+    types: ['onStart', 'onComplete'],
+    url,
+    ...options,
+    fields: ['operationId', 'sequence'],
+  })
+  const op = new HookDispatcher().startOperation({ operationId: 'op-1', hooks })
+  await op.complete({ content: 'bye' })
+  await Promise.all(hooks.map((hook) => hook.flush()))
+  const bodies = got.map(({ body }) => body).sort((one, other) => one.id.localeCompare(other.id))
+  expect(bodies.map(({ type }) => type)).toEqual(['onStart', 'onComplete'])
+  for (const { event } of bodies) expect(Object.keys(event).sort()).toEqual(['operationId', 'sequence'])
+})
+
+it.each([
+  ['no type', { types: [] }, /`types` of webhook "ops" to be types of events/],
+  ['a type twice', { types: ['onStart', 'onStart'] }, /each once/],
+  ['an unknown type', { types: ['onFinish'] }, /Unknown hook type `"onFinish"`/],
+  [
+    'both ways to choose',
+    { types: ['onStart'], fields: ['sequence'], select: () => 1 },
+    /one of `fields` and `select`/,
+  ],
+  ['fields that are no list', { types: ['onStart'], fields: 'sequence' }, /`fields`.* a list of strings/],
+])('refuses %s', (_what, given, message) => {
+  expect(() => webhookHooks({ id: 'ops', url: 'https://a.example/', ...given } as never)).toThrow(message)
 })

@@ -23,7 +23,7 @@ function load(flags: ConfigFlags): Promise<LoadedConfig> {
 export async function listHooks(flags: ConfigFlags): Promise<void> {
   const { entries, files } = await load(flags)
   if (flags.json) {
-    const plain = entries.map(({ gate, hook: _hook, ...entry }) => ({ ...entry, point: gate?.point }))
+    const plain = entries.map(({ gate, hooks: _hooks, ...entry }) => ({ ...entry, point: gate?.point }))
     console.log(JSON.stringify({ files, entries: plain }, null, 2))
     return
   }
@@ -45,8 +45,8 @@ export async function listHooks(flags: ConfigFlags): Promise<void> {
   for (const line of columns(rows)) console.log(line)
 }
 
-function whenOf({ gate, hook }: LoadedEntry): string {
-  if (hook !== undefined) return `${hook.type} (observes)`
+function whenOf({ gate, hooks }: LoadedEntry): string {
+  if (hooks !== undefined) return `${hooks.map(({ type }) => type).join(', ')} (observes)`
   const points = gate === undefined ? [] : [gate.point].flat()
   const more = [gate?.shadow && 'shadow', gate?.onFailure === 'proceed' && 'fails open'].filter(Boolean)
   return `${points.join(', ')}${more.length > 0 ? ` (${more.join(', ')})` : ''}`

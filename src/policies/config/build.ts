@@ -7,13 +7,22 @@ import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { didYouMean } from '../../internal/expect.ts'
 import { WEBHOOK_FIELDS } from '../../internal/http/webhook-sender.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { webhookHook } from '../webhook-hook.ts'
+import { webhookHook, webhookHooks } from '../webhook-hook.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
 import { type ConfigPath, type ConfigSource, configError } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 const LAYER_FIELDS = ['$schema', 'version', 'gates', 'hooks', 'disable']
-const WEBHOOK_OPTIONS = ['id', 'type', 'enabled', 'on', 'match', 'protocol', ...Object.keys(WEBHOOK_FIELDS)]
+const WEBHOOK_OPTIONS = [
+  'id',
+  'type',
+  'enabled',
+  'on',
+  'match',
+  'fields',
+  'protocol',
+  ...Object.keys(WEBHOOK_FIELDS),
+]
 
 /** Where `${NAME}` stands for a variable of the environment, and nowhere else. */
 const ENV_FIELDS = ['url', 'secret', 'headers', 'env']
@@ -48,7 +57,7 @@ export function buildLayer(
     const { id, type, enabled } = assertEntry(given, path, fail)
     const line = source.lineOf(path)
     const made =
-      kind === 'gate' ? makeGate(given, path, source, context) : makeHook(given, path, source, context)
+      kind === 'gate' ? makeGate(given, path, source, context) : makeHooks(given, path, source, context)
     const shared = defined({ kind, id, layer: context.layer, file: source.file, line })
     return { ...shared, type, active: enabled !== false, ...made }
   }
@@ -124,24 +133,25 @@ function makeGate(
   }
 }
 
-function makeHook(
+function makeHooks(
   entry: unknown,
   path: ConfigPath,
   source: ConfigSource,
   context: BuildContext,
-): { hook: AgentHook } {
+): { hooks: AgentHook[] } {
   const fail: Fail = (at, message) => configError(source.file, source.lineOf(at), message)
   const fields = entry as Record<string, unknown> & { id: string; type: string }
   try {
     if (typeof fields.handler === 'function') {
       assertHook(fields)
-      return { hook: fields as unknown as AgentHook }
+      return { hooks: [fields as unknown as AgentHook] }
     }
     if (fields.type !== 'webhook')
       throw fail([...path, 'type'], unknown('hook type', fields.type, ['webhook']))
     assertFields(fields, WEBHOOK_OPTIONS, path, `hook "${fields.id}"`, fail)
     const { type: _type, enabled: _enabled, on, ...options } = withEnv(fields, path, context.env, fail)
-    return { hook: webhookHook({ ...options, type: on as AnyHookType } as never) }
+    if (Array.isArray(on)) return { hooks: webhookHooks({ ...options, types: on } as never) }
+    return { hooks: [webhookHook({ ...options, type: on as AnyHookType } as never)] }
   } catch (error) {
     throw located(error, fail, path)
   }

@@ -84,7 +84,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
     plugin: {
       name: 'config',
       gates: active.flatMap(({ gate }) => gate ?? []),
-      hooks: active.flatMap(({ hook }) => hook ?? []),
+      hooks: active.flatMap(({ hooks }) => hooks ?? []),
     },
   }
 }

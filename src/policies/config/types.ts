@@ -42,7 +42,8 @@ export interface LoadedEntry {
   /** False where it is disabled, by itself or by a layer above. */
   readonly active: boolean
   readonly gate?: Gate
-  readonly hook?: AgentHook
+  /** Several where a webhook names several types of events. */
+  readonly hooks?: readonly AgentHook[]
 }
 
 /** For typed config modules. */
