@@ -5,7 +5,9 @@ import { a, assertFields } from '../internal/expect.ts'
 import { fromColumns, type RowColumns } from './model/columns.ts'
 import { buildConversation } from './model/conversation.ts'
 import type { Conversation } from './model/conversation-items.ts'
+import { NEWEST_FIRST } from './model/query-keys.ts'
 import { diffRuns, type RunDiff } from './model/run-diff.ts'
+import type { RunNumbers } from './model/run-numbers.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
@@ -32,7 +34,10 @@ export interface RunWithRows {
 export interface RunSource {
   /** What is read, for people. */
   readonly from: string
-  listRuns(query: string, limit: number): Promise<RunList>
+  /** `sort`: started, run, status, duration, tokens, cost, calls or errors; `-` before it: the greatest first. @default '-started' */
+  listRuns(query: string, limit: number, sort?: string): Promise<RunList>
+  /** Sums over all runs that the query finds. `undefined` from a viewer that is too old for it. */
+  numbers(query: string): Promise<RunNumbers | undefined>
   /** `undefined` when there is no such run. `traceId` may be the beginning of one. */
   run(traceId: string, sinceSeq?: number): Promise<RunWithRows | undefined>
   span(traceId: string, spanId: string): Promise<SpanRecord | undefined>
@@ -70,8 +75,12 @@ class ViewerSource implements RunSource {
     this.from = url
   }
 
-  async listRuns(query: string, limit: number): Promise<RunList> {
-    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}`))!
+  async listRuns(query: string, limit: number, sort = NEWEST_FIRST): Promise<RunList> {
+    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}&sort=${sort}`))!
+  }
+
+  numbers(query: string): Promise<RunNumbers | undefined> {
+    return this.#get(`/api/numbers?q=${encodeURIComponent(query)}`)
   }
 
   async run(traceId: string, sinceSeq = 0): Promise<RunWithRows | undefined> {
@@ -119,7 +128,9 @@ class FileSource implements RunSource {
     this.#store = new Store({ file })
   }
 
-  listRuns = async (query: string, limit: number) => this.#store.listRuns(query, { limit, offset: 0 })
+  listRuns = async (query: string, limit: number, sort = NEWEST_FIRST) =>
+    this.#store.listRuns(query, { limit, offset: 0, sort })
+  numbers = async (query: string) => this.#store.numbers(query)
   run = async (traceId: string, sinceSeq = 0) => this.#store.run(traceId, sinceSeq)
   span = async (traceId: string, spanId: string) => this.#store.span(traceId, spanId)
 

@@ -33,7 +33,7 @@ async function json(...args: string[]) {
 }
 
 const RUN =
-  `traceId title agent service model conversationId status reason inputPreview startUs endUs durationMs
+  `traceId title agent service model conversationId status reason inputPreview answerPreview startUs endUs durationMs
   spans steps llmCalls toolCalls mockedCalls errors waiting inputTokens outputTokens cachedTokens costUsd
   agents tools models`.split(/\s+/)
 const SPAN =
@@ -41,9 +41,9 @@ const SPAN =
   cachedTokens reasoningTokens costUsd outcome mocked callId preview errorText durationMs`.split(/\s+/)
 const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome'.split(' ')
 
-it('runs gives the runs, how many there are, what was not searched, and nothing else', async () => {
+it('runs gives the runs, how many there are, what was not searched or understood, the sums, and nothing else', async () => {
   const list = await json('runs', '--url', viewer.url)
-  expect(Object.keys(list)).toEqual(['runs', 'total', 'indexing'])
+  expect(Object.keys(list)).toEqual(['runs', 'total', 'indexing', 'problems', 'numbers'])
   expect(Object.keys(list.runs[0])).toEqual(RUN)
 })
 

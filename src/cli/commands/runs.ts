@@ -1,5 +1,8 @@
 import type { Command } from 'commander'
+import { nearestName } from '../../internal/nearest-name.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
+import { NEWEST_FIRST, SORT_KEYS } from '../../viewer/model/query-keys.ts'
+import { numbersText } from '../../viewer/text/numbers-text.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -16,22 +19,32 @@ export function registerRuns(program: Command): void {
   withSourceFlags(
     program
       .command('runs')
-      .description('list runs, newest first')
+      .description('list runs, newest first, and what they come to')
       .argument(
         '[query...]',
         'words in any span, or agent:NAME, tool:NAME, status:failed, cost>0.01, since:2h',
       )
-      .option('-n, --limit <count>', 'how many at most', '20'),
-  ).action(async (query: string[], flags: SourceFlags & { limit: string }) => {
+      .option('-n, --limit <count>', 'how many at most', '20')
+      .option(
+        '-s, --sort <key>',
+        `${Object.keys(SORT_KEYS).join(', ')}; -cost: the greatest first`,
+        NEWEST_FIRST,
+      ),
+  ).action(async (words: string[], flags: SourceFlags & { limit: string; sort: string }) => {
+    const query = words.join(' ')
+    const sort = sortOf(flags.sort)
     await withRuns(flags, async (source) => {
-      const list = await source.listRuns(query.join(' '), limitOf(flags.limit))
-      if (flags.json) printJson({ runs: list.runs, total: list.total, indexing: list.indexing })
+      const list = await source.listRuns(query, limitOf(flags.limit), sort)
+      const numbers = await source.numbers(query)
+      for (const problem of list.problems ?? []) console.error(shown(problem))
+      if (flags.json) printJson({ ...list, numbers })
       else if (list.runs.length === 0)
-        console.log(query.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
+        console.log(words.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
       else {
         console.log(
           runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
         )
+        if (numbers) console.log(numbersText(numbers))
         if (list.total > list.runs.length)
           console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
       }
@@ -39,6 +52,15 @@ export function registerRuns(program: Command): void {
         console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
     })
   })
+}
+
+function sortOf(sort: string): string {
+  const key = sort.replace(/^-/, '')
+  if (Object.hasOwn(SORT_KEYS, key)) return sort
+  const nearest = nearestName(key, Object.keys(SORT_KEYS))
+  throw new UsageError(
+    `Expected --sort to be one of ${Object.keys(SORT_KEYS).join(', ')}, got \`${sort}\`.${nearest ? ` Did you mean ${nearest}?` : ''}`,
+  )
 }
 
 function limitOf(text: string): number {

@@ -6,6 +6,7 @@ import { cutSpan } from '../model/cut.ts'
 import { logging } from '../model/event-log.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { linting } from '../model/lint.ts'
+import { NEWEST_FIRST, SORT_KEYS } from '../model/query-keys.ts'
 import { diffing } from '../model/run-diff.ts'
 import { receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
@@ -59,8 +60,15 @@ const ROUTES: Route[] = [
   get(/^\/api\/status$/, async (_asked, { status }) => ({ json: await status() })),
   get(/^\/api\/live$/, async () => ({ stream: true })),
   get(/^\/api\/runs$/, function* ({ query }, { store }) {
-    const page = { limit: whole(query.get('limit'), 200, 10_000), offset: whole(query.get('offset'), 0, 1e9) }
+    const page = {
+      limit: whole(query.get('limit'), 200, 10_000),
+      offset: whole(query.get('offset'), 0, 1e9),
+      sort: sortOf(query.get('sort')),
+    }
     return { json: yield* store.listing(query.get('q') ?? '', page) }
+  }),
+  get(/^\/api\/numbers$/, function* ({ query }, { store }) {
+    return { json: yield* store.counting(query.get('q') ?? '') }
   }),
   get(/^\/api\/search$/, function* ({ query }, { store }) {
     const limit = whole(query.get('limit'), 100, 1000)
@@ -213,6 +221,15 @@ function decoded(part: string): string {
   } catch {
     throw new HttpError(400, 'The address is malformed.')
   }
+}
+
+function sortOf(text: string | null): string {
+  const sort = text ?? NEWEST_FIRST
+  if (Object.hasOwn(SORT_KEYS, sort.replace(/^-/, ''))) return sort
+  throw new HttpError(
+    400,
+    `Runs cannot be sorted by "${sort}". Sort by ${Object.keys(SORT_KEYS).join(', ')}; "-" before it for the greatest first.`,
+  )
 }
 
 function whole(text: string | null, fallback: number, most: number): number {

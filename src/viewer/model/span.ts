@@ -115,11 +115,21 @@ export interface SpanRow {
   human?: HumanFacts
 }
 
+export const RUN_STATUSES = [
+  'ok',
+  'with_errors',
+  'failed',
+  'denied',
+  'interrupted',
+  'waiting',
+  'running',
+] as const
+
 /**
  * How a run stands: `failed` and `denied` are what it ended with, `interrupted` was stopped or died, `with_errors` came to
  * its end though something in it failed, `ok` came to its end.
  */
-export type RunStatus = 'running' | 'waiting' | 'interrupted' | 'failed' | 'denied' | 'with_errors' | 'ok'
+export type RunStatus = (typeof RUN_STATUSES)[number]
 
 /** What people are asked in a run, as the approval store tells. */
 export interface AskedInRun {
@@ -139,6 +149,8 @@ export interface RunSummary {
   /** Why the run ended, when its tracing says so. */
   reason: string
   inputPreview: string
+  /** What the run said last: the answer, or as far as it came. */
+  answerPreview: string
   startUs: number
   endUs: number
   durationMs: number

@@ -45,6 +45,8 @@ export function* summarising({
     (node) => node.row.category === 'llm' || node.row.category === 'embedding',
   )
   const tools = nodes.filter((node) => node.row.category === 'tool')
+  const firstAgent = nodes.find((node) => node.row.category === 'agent')
+  const opened = opensOnce(open)
   const startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
   const endUs = rows.reduce((most, row) => Math.max(most, row.endUs || row.startUs), 0)
   const agent = main?.row.category === 'agent' ? main.row.label : ''
@@ -61,7 +63,8 @@ export function* summarising({
     conversationId,
     status: asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isFresh }),
     reason,
-    inputPreview: yield* inputPreview(nodes, open),
+    inputPreview: yield* firstText([firstAgent, nodes[0], nodes.find(isModelCall)], opened, userText),
+    answerPreview: yield* firstText([firstAgent, nodes[0], nodes.findLast(isModelCall)], opened, answerText),
     startUs: Number.isFinite(startUs) ? startUs : 0,
     endUs,
     durationMs: Number.isFinite(startUs) ? (endUs - startUs) / 1000 : 0,
@@ -117,27 +120,46 @@ function lacksItsAgent(top: TreeNode): boolean {
   )
 }
 
+function isModelCall({ row }: TreeNode): boolean {
+  return row.category === 'llm'
+}
+
 /** Not a stand-in for a span that has not come. */
 function isReal({ row }: TreeNode): boolean {
   return row.category !== 'missing'
 }
 
-function* inputPreview(
-  nodes: readonly TreeNode[],
+/** The first text that one of the spans says. */
+function* firstText(
+  candidates: readonly (TreeNode | undefined)[],
   open: (spanId: string) => SpanRecord | undefined,
+  textOf: (span: SpanRecord) => string,
 ): InTurns<string> {
-  const candidates = [
-    nodes.find((node) => node.row.category === 'agent'),
-    nodes[0],
-    nodes.find((node) => node.row.category === 'llm'),
-  ]
   for (const node of new Set(candidates)) {
     const span = node && node.row.category !== 'missing' ? open(node.row.spanId) : undefined
     yield
-    const text = span ? userText(span) : ''
+    const text = span ? textOf(span) : ''
     if (text) return text
   }
   return ''
+}
+
+/** Building a span from what came is most of the work, and the same one may tell both. */
+function opensOnce(open: (spanId: string) => SpanRecord | undefined) {
+  const opened = new Map<string, SpanRecord | undefined>()
+  return (spanId: string) => {
+    if (!opened.has(spanId)) opened.set(spanId, open(spanId))
+    return opened.get(spanId)
+  }
+}
+
+function answerText(span: SpanRecord): string {
+  const given =
+    read(span.attributes, 'outputMessages') ??
+    span.attributes['llm.output_messages.0.message.content'] ??
+    read(span.attributes, 'anyOutput')
+  if (given === undefined) return ''
+  return oneLine(messagesOf(given, 'assistant').map(messageText).findLast(Boolean) ?? '', 240)
 }
 
 function userText(span: SpanRecord): string {

@@ -1,9 +1,12 @@
 /**
  * The runs list's query language: words are searched for in every span; `key:value`, `key>value`, `key<value`,
- * `key>=value` and `key<=value` narrow by what the list shows. `-` before any of them excludes. What is not understood is searched for as words.
+ * `key>=value` and `key<=value` narrow by what the list shows. `-` before any of them excludes. What is not understood is
+ * searched for as words, and said.
  */
 
-import type { RunStatus, RunSummary } from '../model/span.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
+import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
+import type { RunStatus } from '../model/span.ts'
 import { columnOf } from './run-columns.ts'
 
 export interface Filter {
@@ -11,35 +14,10 @@ export interface Filter {
   params: (string | number)[]
   /** What to search for in the spans, empty for nothing. */
   text: string
+  /** What looked like `key:value` and was searched for as words: a sentence each. */
+  problems: string[]
 }
 
-const TEXT_KEYS: Record<string, keyof RunSummary> = {
-  status: 'status',
-  agent: 'agents',
-  service: 'service',
-  model: 'models',
-  tool: 'tools',
-  reason: 'reason',
-  conversation: 'conversationId',
-  conv: 'conversationId',
-  trace: 'traceId',
-  title: 'title',
-}
-/** By the sum of the columns. */
-const NUMBER_KEYS: Record<string, { of: (keyof RunSummary)[]; unit: (value: string) => number }> = {
-  duration: { of: ['durationMs'], unit: durationMs },
-  tokens: { of: ['inputTokens', 'outputTokens'], unit: scaled },
-  input: { of: ['inputTokens'], unit: scaled },
-  output: { of: ['outputTokens'], unit: scaled },
-  cached: { of: ['cachedTokens'], unit: scaled },
-  cost: { of: ['costUsd'], unit: (value) => Number(value.replace('$', '')) },
-  errors: { of: ['errors'], unit: Number },
-  mocked: { of: ['mockedCalls'], unit: Number },
-  waiting: { of: ['waiting'], unit: Number },
-  steps: { of: ['steps'], unit: Number },
-  calls: { of: ['toolCalls'], unit: Number },
-  spans: { of: ['spans'], unit: scaled },
-}
 /** As people call them, beside the names that JSON has. Who is done may have had errors on the way. */
 const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
   ['done', ['ok', 'with_errors']],
@@ -50,8 +28,16 @@ const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
+interface Term {
+  readonly term: string
+  readonly minus: string
+  readonly key: string
+  readonly operator: string
+  readonly value: string
+}
+
 export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
-  const filter: Filter = { where: [], params: [], text: '' }
+  const filter: Filter = { where: [], params: [], text: '', problems: [] }
   const words: string[] = []
   for (const term of query.match(/-?[a-z]+(?:[<>]=|[:<>])"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
@@ -60,40 +46,87 @@ export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
   return filter
 }
 
+/** False when the term is to be searched for as words. */
 function narrow(filter: Filter, term: string, nowMs: number): boolean {
   const parts = /^(-?)([a-z]+)([<>]=|[:<>])(.+)$/i.exec(term)
   if (!parts) return false
   const [, minus, rawKey, operator, quoted] = parts as unknown as [string, string, string, string, string]
   const key = rawKey.toLowerCase()
-  const value = quoted.replaceAll('"', '')
-  const add = (condition: string, ...params: (string | number)[]) => {
-    filter.where.push(minus ? `NOT (${condition})` : `(${condition})`)
-    filter.params.push(...params)
-    return true
+  const asked: Term = { term, minus, key, operator, value: quoted.replaceAll('"', '') }
+  const found = conditionOf(asked, nowMs)
+  if (typeof found === 'string') {
+    filter.problems.push(found)
+    return false
   }
-  if (key === 'since') {
-    const ms = durationMs(value)
-    return Number.isFinite(ms) && add('start_us >= ?', (nowMs - ms) * 1000)
+  if (found === undefined) return false
+  filter.where.push(minus ? `NOT (${found.condition})` : `(${found.condition})`)
+  filter.params.push(...found.params)
+  return true
+}
+
+/** A sentence where it is not understood. Undefined for what only looks like a key, such as a URL. */
+function conditionOf(
+  asked: Term,
+  nowMs: number,
+): { condition: string; params: (string | number)[] } | string | undefined {
+  const { key, operator, value, term } = asked
+  const known = Object.hasOwn(QUERY_KEYS, key) ? QUERY_KEYS[key] : undefined
+  if (known === undefined) {
+    if (value.startsWith('//')) return undefined
+    const nearest = nearestName(key, Object.keys(QUERY_KEYS))
+    return `"${key}" is no key${nearest ? `; did you mean ${nearest}${operator}${value}?` : '.'} It is searched for as words.`
   }
-  if (Object.hasOwn(TEXT_KEYS, key) && operator === ':') {
-    const column = columnOf(TEXT_KEYS[key]!)
+  if (known.kind === 'time') {
+    const startUs = operator === ':' ? timeUs(known.bound, value, nowMs) : Number.NaN
+    const wants = known.bound === 'ago' ? 'a length of time, such as 2h' : 'a time, such as 2026-11-22T10:00'
+    if (!Number.isFinite(startUs)) return `${term}: ${key}: wants ${wants}. It is searched for as words.`
+    return { condition: `start_us ${known.bound === 'to' ? '<' : '>='} ?`, params: [startUs] }
+  }
+  if (known.kind === 'text') {
+    if (operator !== ':')
+      return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
     const wanted = key === 'status' ? (STATUSES.get(value.toLowerCase()) ?? [value]) : [value]
-    const like = wanted.map(() => `${column} LIKE ? ESCAPE '\\'`).join(' OR ')
-    return add(like, ...wanted.map((one) => likePattern(key, one)))
+    return {
+      condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
+      params: wanted.map((one) => likePattern(key, one)),
+    }
   }
-  if (!Object.hasOwn(NUMBER_KEYS, key)) return false
-  const { of, unit } = NUMBER_KEYS[key]!
-  const column = `(${of.map(columnOf).join(' + ')})`
+  const column = `(${known.of.map(columnOf).join(' + ')})`
   if (operator === ':' && (YES.has(value) || NO.has(value)))
-    return add(`${column} ${YES.has(value) ? '>' : '='} 0`)
-  const number = unit(value)
-  return Number.isFinite(number) && add(`${column} ${operator === ':' ? '=' : operator} ?`, number)
+    return { condition: `${column} ${YES.has(value) ? '>' : '='} 0`, params: [] }
+  const number = UNITS[known.unit](value)
+  if (!Number.isFinite(number))
+    return `${term}: ${key} is a number (${known.says}). It is searched for as words.`
+  return { condition: `${column} ${operator === ':' ? '=' : operator} ?`, params: [number] }
+}
+
+/** SQL to order by. What is no key is no order: the newest come first. */
+export function orderOf(sort: string): string {
+  const descends = sort.startsWith('-')
+  const key = sort.replace(/^-/, '')
+  const of = Object.hasOwn(SORT_KEYS, key) ? SORT_KEYS[key] : undefined
+  if (of === undefined) return 'start_us DESC'
+  const direction = descends ? 'DESC' : 'ASC'
+  return `${of.map(columnOf).join(' + ')} ${direction}, start_us DESC`
 }
 
 /** `*` stands for anything; without one, names match anywhere and states match whole. */
 function likePattern(key: string, value: string): string {
   const escaped = value.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
   return key === 'status' || key === 'reason' ? escaped : `%${escaped}%`
+}
+
+const UNITS: Record<'ms' | 'scaled' | 'usd' | 'plain', (value: string) => number> = {
+  ms: durationMs,
+  scaled,
+  usd: (value) => Number(value.replace('$', '')),
+  plain: Number,
+}
+
+/** A time without a zone is the viewer's own. */
+function timeUs(bound: 'ago' | 'from' | 'to', value: string, nowMs: number): number {
+  if (bound === 'ago') return (nowMs - durationMs(value)) * 1000
+  return /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) * 1000 : Number.NaN
 }
 
 function durationMs(value: string): number {

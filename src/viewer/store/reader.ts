@@ -1,11 +1,14 @@
 /** Finds runs and spans. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
+import { NEWEST_FIRST } from '../model/query-keys.ts'
+import type { RunNumbers } from '../model/run-numbers.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
-import { parseFilter } from './filter.ts'
+import { orderOf, parseFilter } from './filter.ts'
 import { SELECTED_COLUMNS, summaryOf } from './run-columns.ts'
+import { numbersOf } from './run-numbers.ts'
 import type { SpanReader } from './span-reader.ts'
 import { TypedWords } from './typed-words.ts'
 
@@ -20,6 +23,8 @@ export interface RunKey {
 export interface Page {
   limit: number
   offset: number
+  /** A key of `SORT_KEYS`, `-` before it for the greatest first. @default '-started' */
+  sort?: string
 }
 
 export interface RunList {
@@ -27,6 +32,8 @@ export interface RunList {
   total: number
   /** When words were searched for: spans that were not, as they are still being indexed. */
   indexing: number
+  /** What of the query was not understood, and so searched for as words: a sentence each. */
+  problems: string[]
 }
 
 export interface SearchHit {
@@ -90,22 +97,31 @@ export class Reader {
   }
 
   listRuns(query: string, page: Page): Omit<RunList, 'indexing'> {
-    const filter = parseFilter(query)
-    const where = [...filter.where]
-    const params = [...filter.params]
-    const match = this.#typed.query(filter.text)
+    const { condition, params, problems } = this.#condition(query)
+    const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
+      count: number
+    }
+    const order = orderOf(page.sort ?? NEWEST_FIRST)
+    const rows = this.#db
+      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`)
+      .all(...params, page.limit, page.offset)
+    return { runs: rows.map(summaryOf), total: total.count, problems }
+  }
+
+  /** Of all runs that a query finds. */
+  numbers(query: string): RunNumbers {
+    const { condition, params } = this.#condition(query)
+    return numbersOf(this.#db, condition, params)
+  }
+
+  #condition(query: string): { condition: string; params: (string | number)[]; problems: string[] } {
+    const { where, params, text, problems } = parseFilter(query)
+    const match = this.#typed.query(text)
     if (match) {
       where.push(RUNS_WITH_WORDS)
       params.push(match, match)
     }
-    const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''
-    const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
-      count: number
-    }
-    const rows = this.#db
-      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run ${condition} ORDER BY start_us DESC LIMIT ? OFFSET ?`)
-      .all(...params, page.limit, page.offset)
-    return { runs: rows.map(summaryOf), total: total.count }
+    return { condition: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params, problems }
   }
 
   summary(run: RunKey): RunSummary | undefined {

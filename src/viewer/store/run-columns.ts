@@ -15,6 +15,7 @@ const RUN_COLUMNS: Record<keyof RunSummary, ColumnType> = {
   status: 'text',
   reason: 'text',
   inputPreview: 'text',
+  answerPreview: 'text',
   startUs: 'whole',
   endUs: 'whole',
   durationMs: 'real',

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { DECLARED_COLUMNS } from './run-columns.ts'
 
 /** Raised when the tables change; a file of another version is set aside, not migrated: it holds traces, not records. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 /** How the index of the text cuts it into words. */
 export const TOKENIZER = 'unicode61 remove_diacritics 2'

@@ -1,6 +1,7 @@
 /** The viewer's store: one SQLite database, written as spans arrive, summed and indexed in idle moments. */
 import type { DatabaseSync } from 'node:sqlite'
 import { finish, type InTurns } from '../model/in-turns.ts'
+import type { RunNumbers } from '../model/run-numbers.ts'
 import type { AskedInRun, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
@@ -154,14 +155,24 @@ export class Store {
     return finish(this.listing(query, page, nowMs))
   }
 
+  /** Sums over the runs that a query finds: all of them, not only those of a page. */
+  numbers(query: string, nowMs?: number): RunNumbers {
+    return finish(this.counting(query, nowMs))
+  }
+
+  *counting(query: string, nowMs: number = Date.now()): InTurns<RunNumbers> {
+    yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))
+    return this.#reader.numbers(query)
+  }
+
   *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
     const isSummed = yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))
     const words = this.#reader.words(parseFilter(query).text)
     const indexing = words.length > 0 ? yield* this.#reach(words) : 0
-    const { runs, total } = this.#reader.listRuns(query, page)
+    const { runs, total, problems } = this.#reader.listRuns(query, page)
     // Where nothing can be kept, what is in sight is summed all the same.
     if (isSummed === undefined) yield* this.#sumInSight(runs, nowMs)
-    return { runs, total, indexing }
+    return { runs, total, indexing, problems }
   }
 
   run(traceId: string, sinceSeq = 0, nowMs?: number): StoredRunSpans | undefined {

@@ -1,0 +1,63 @@
+/** The keys of the runs list's query language: what narrows by what, and what people are told of it. */
+import type { RunSummary } from './span.ts'
+
+type TextKey = { readonly kind: 'text'; readonly of: keyof RunSummary; readonly says: string }
+/** By the sum of the columns. */
+type NumberKey = {
+  readonly kind: 'number'
+  readonly of: readonly (keyof RunSummary)[]
+  readonly unit: 'ms' | 'scaled' | 'usd' | 'plain'
+  readonly says: string
+}
+type TimeKey = { readonly kind: 'time'; readonly bound: 'ago' | 'from' | 'to'; readonly says: string }
+
+export type QueryKey = TextKey | NumberKey | TimeKey
+
+const text = (of: keyof RunSummary, says: string): TextKey => ({ kind: 'text', of, says })
+const number = (unit: NumberKey['unit'], says: string, ...of: (keyof RunSummary)[]): NumberKey => ({
+  kind: 'number',
+  of,
+  unit,
+  says,
+})
+
+export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
+  status: text('status', 'done, failed, with-errors, interrupted, denied, running, waiting'),
+  agent: text('agents', 'an agent of the run'),
+  tool: text('tools', 'a tool it called'),
+  model: text('models', 'a model it asked'),
+  service: text('service', 'the service that sent it'),
+  conversation: text('conversationId', 'its conversation'),
+  conv: text('conversationId', 'its conversation'),
+  title: text('title', 'its name in the list'),
+  reason: text('reason', 'why it ended'),
+  trace: text('traceId', 'its trace id'),
+  duration: number('ms', 'ms, or 10s, 2m', 'durationMs'),
+  tokens: number('scaled', 'in and out; 20k', 'inputTokens', 'outputTokens'),
+  input: number('scaled', 'tokens in', 'inputTokens'),
+  output: number('scaled', 'tokens out', 'outputTokens'),
+  cached: number('scaled', 'tokens read from a cache', 'cachedTokens'),
+  cost: number('usd', 'US dollars', 'costUsd'),
+  errors: number('plain', 'spans that failed', 'errors'),
+  mocked: number('plain', 'tool calls that were mocked; mocked:yes', 'mockedCalls'),
+  waiting: number('plain', 'questions to a person that are open; waiting:yes', 'waiting'),
+  steps: number('plain', 'steps', 'steps'),
+  calls: number('plain', 'tool calls', 'toolCalls'),
+  spans: number('scaled', 'spans', 'spans'),
+  since: { kind: 'time', bound: 'ago', says: 'started lately; 2h, 3d' },
+  after: { kind: 'time', bound: 'from', says: 'started at or after 2026-11-22T10:00' },
+  before: { kind: 'time', bound: 'to', says: 'started before 2026-11-22T12:00' },
+}
+
+/** What the list can be ordered by, and what that is. `-` before it: the greatest first. */
+export const SORT_KEYS: Readonly<Record<string, readonly (keyof RunSummary)[]>> = {
+  started: ['startUs'],
+  run: ['title'],
+  status: ['status'],
+  duration: ['durationMs'],
+  tokens: ['inputTokens', 'outputTokens'],
+  cost: ['costUsd'],
+  calls: ['llmCalls', 'toolCalls'],
+  errors: ['errors'],
+}
+export const NEWEST_FIRST = '-started'

@@ -1,0 +1,34 @@
+/** What many runs come to. */
+import type { RunStatus } from './span.ts'
+
+export interface RunNumbers {
+  runs: number
+  /** Runs that are not running or waiting any more: what a share of failures is of. */
+  ended: number
+  byStatus: Record<RunStatus, number>
+  /** Of runs that ended; absent without any. */
+  durationMs?: { p50: number; p95: number }
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  costUsd: number
+  toolCalls: number
+  mockedCalls: number
+  /** When they started, in bars of the same width, oldest first. Empty without runs. */
+  starts: StartBar[]
+}
+
+export interface StartBar {
+  fromUs: number
+  toUs: number
+  byStatus: Partial<Record<RunStatus, number>>
+}
+
+/** A share and what it is of: "12 % (38 of 309)". */
+export function share(part: number, whole: number): string {
+  if (whole === 0) return '–'
+  const percent = (part / whole) * 100
+  const shown =
+    percent > 0 && percent < 1 ? '<1' : percent > 99 && percent < 100 ? '>99' : String(Math.round(percent))
+  return `${shown} %`
+}

@@ -1,0 +1,18 @@
+/** What the runs of a query come to, in a line. */
+import { formatCost, formatCount, formatDuration, formatWhole } from '../model/format.ts'
+import { type RunNumbers, share } from '../model/run-numbers.ts'
+
+export function numbersText(numbers: RunNumbers): string {
+  const { runs, ended, byStatus, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
+  const failed = byStatus.failed + byStatus.interrupted
+  return [
+    `${formatWhole(runs)} ${runs === 1 ? 'run' : 'runs'}`,
+    `${share(failed, ended)} failed (${formatWhole(failed)} of ${formatWhole(ended)})`,
+    ...(durationMs ? [`p50 ${formatDuration(durationMs.p50)}`, `p95 ${formatDuration(durationMs.p95)}`] : []),
+    `${formatCount(inputTokens + outputTokens)} tokens, ${share(cachedTokens, inputTokens)} of the input cached`,
+    formatCost(numbers.costUsd),
+    ...(numbers.mockedCalls > 0
+      ? [`${share(numbers.mockedCalls, numbers.toolCalls)} of the calls mocked`]
+      : []),
+  ].join(' · ')
+}
