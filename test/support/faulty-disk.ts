@@ -32,7 +32,8 @@ export function faultyDisk(folder: string): FaultyDisk {
   const patched = (name: DiskCall) =>
     function call(target: never, ...rest: never[]): unknown {
       const fault = isOurs(target) ? disk.fault(name) : undefined
-      if (name === 'closeSync') fds.delete(target)
+      // As the system does it: whatever it says, the file is closed.
+      if (name === 'closeSync' && fds.delete(target) && fault !== undefined) real.closeSync(target)
       if (fault === 'half' && name === 'writeSync') return writeHalf(target, ...(rest as unknown as [Buffer]))
       if (fault !== undefined) throw Object.assign(new Error(`${fault}: ${name}`), { code: fault })
       const result = (real[name] as (...args: unknown[]) => unknown)(target, ...rest)

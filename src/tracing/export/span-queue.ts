@@ -325,8 +325,10 @@ export class SpanQueue implements SpanProcessor {
   #nextBatch(): Parcel[] {
     const { spool } = this.#disk ?? {}
     if (this.#closed) return []
-    if (this.#waiting.length === 0 && spool !== undefined)
+    if (this.#waiting.length === 0 && spool !== undefined) {
       this.#waiting = spool.readBack(this.#delivery.limits)
+      this.#mayHavePlace = true
+    }
     return this.#batchFrom(0)
   }
 

@@ -23,8 +23,9 @@ export class AckedFile {
 
   /** Once: the number of a closed file is soon another file's. */
   close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd)
+    const fd = this.#fd
     this.#fd = undefined
+    if (fd !== undefined) closeSync(fd)
   }
 }
 

@@ -61,11 +61,15 @@ export class OwnFolder {
 
   /** Lets go of the folder, for others to adopt, or of nothing at all. @throws what the system says. */
   close(options: { keep: boolean }): void {
-    this.log.rotate()
-    this.#acked.close()
-    if (options.keep) return this.#lock.release()
-    while (this.log.segments.length > 0) this.log.dropOldest()
-    unlinkSync(join(this.path, ACKED))
-    this.#lock.remove()
+    try {
+      this.log.rotate()
+      this.#acked.close()
+      if (options.keep) return
+      while (this.log.segments.length > 0) this.log.dropOldest()
+      unlinkSync(join(this.path, ACKED))
+      this.#lock.remove()
+    } finally {
+      this.#lock.release()
+    }
   }
 }

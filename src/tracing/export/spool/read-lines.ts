@@ -45,6 +45,14 @@ export function* readLines(path: string, from = 0, upTo = Number.POSITIVE_INFINI
       at += bytes
     }
   } finally {
+    close(fd)
+  }
+}
+
+function close(fd: number): void {
+  try {
     closeSync(fd)
+  } catch {
+    // Nothing was written to it.
   }
 }

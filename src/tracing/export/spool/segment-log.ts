@@ -92,19 +92,24 @@ export class SegmentLog {
     return { segment: segment.number, start, end: segment.bytes }
   }
 
-  /** The next text goes to a new file. */
+  /** The next text goes to a new file. @throws what the system says; the file is closed all the same. */
   rotate(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd)
+    const fd = this.#fd
     this.#fd = undefined
+    if (fd !== undefined) closeSync(fd)
   }
 
-  /** Removes the oldest file. */
+  /** Removes the oldest file. @throws what the system says; the file is still there then. */
   dropOldest(): void {
     const [oldest] = this.#segments
     if (oldest === undefined) return
     if (this.#segments.length === 1) this.rotate()
+    try {
+      unlinkSync(oldest.path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
     this.#segments.shift()
-    unlinkSync(oldest.path)
   }
 
   #takeBack(fd: number, { bytes }: Segment): void {

@@ -324,9 +324,9 @@ export class Spool {
   #dropThrough(through: number): void {
     const log = this.#own?.log
     if (log === undefined) return
-    if (log.segments.at(-1)?.number === through) log.rotate()
     if (this.#unread !== undefined && this.#unread.segment <= through) this.#readOnAfter(through)
     try {
+      if (log.segments.at(-1)?.number === through) log.rotate()
       this.#recordOpen(log, through)
     } catch {
       // No room yet.
@@ -363,6 +363,8 @@ export class Spool {
 
   #giveUp(segment: Segment): void {
     this.#unreadCount -= segment.unread
+    segment.settled += segment.unread
+    segment.unread = 0
     this.#dropThrough(segment.number)
   }
 
