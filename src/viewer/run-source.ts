@@ -51,7 +51,8 @@ export async function openRunSource(options: RunSourceOptions = {}): Promise<Run
   assertFields<RunSourceOptions>(options, { db: a.string, url: a.string }, 'openRunSource')
   if (options.db) return new FileSource(options.db)
   const url = (options.url ?? 'http://127.0.0.1:4318').replace(/\/$/, '')
-  if (await isViewer(url)) return new ViewerSource(url)
+  // One that is named is there; it may have much to do.
+  if (await isViewer(url, options.url === undefined ? 1_000 : 10_000)) return new ViewerSource(url)
   if (options.url)
     throw new Error(
       `No hookspan viewer answers at ${url}. Start one with \`hookspan view\`, or leave --url out.`,
@@ -59,9 +60,9 @@ export async function openRunSource(options: RunSourceOptions = {}): Promise<Run
   return new FileSource(defaultDatabaseFile())
 }
 
-async function isViewer(url: string): Promise<boolean> {
+async function isViewer(url: string, timeoutMs: number): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/v1/hookspan`, { signal: AbortSignal.timeout(1000) })
+    const response = await fetch(`${url}/v1/hookspan`, { signal: AbortSignal.timeout(timeoutMs) })
     return ((await response.json()) as { name?: unknown }).name === 'hookspan-viewer'
   } catch {
     return false

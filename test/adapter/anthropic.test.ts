@@ -74,8 +74,7 @@ const browser = (run: (toolUse: { input: unknown }) => string) => ({
 const loop = (client: Anthropic, tool = search(() => 'found 3'), more: object = {}, options?: object) =>
   client.beta.messages.toolRunner({ ...ask, tools: [tool], ...more } as never, options as never)
 
-const settled = (dispatcher: HookDispatcher) =>
-  expect.poll(() => dispatcher.stats().operations, { timeout: 20_000 }).toBe(0)
+const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
 
 async function all(values: AsyncIterable<unknown>): Promise<unknown[]> {
   const read: unknown[] = []
@@ -607,7 +606,7 @@ describe('a tool runner of an observed client', () => {
       loop(client, tool, {}, { signal: controller.signal }).runUntilDone(),
     )
     await expect(ran).rejects.toThrow(Anthropic.APIUserAbortError)
-    await expect.poll(() => seenThere, { timeout: 20_000 }).toEqual(['mine', true, 'enough'])
+    await expect.poll(() => seenThere).toEqual(['mine', true, 'enough'])
     expect(setup.tree().split('\n')).toEqual([...RUN.slice(0, 4), '      SELECT bags'])
   })
 

@@ -45,8 +45,7 @@ async function all(values: AsyncIterable<unknown>): Promise<unknown[]> {
   return read
 }
 
-const settled = (dispatcher: HookDispatcher) =>
-  expect.poll(() => dispatcher.stats().operations, { timeout: 20_000 }).toBe(0)
+const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
 const trees = async (dispatcher: HookDispatcher, tree: ReturnType<typeof activityTree>) => {
   await settled(dispatcher)
   return tree.lines()

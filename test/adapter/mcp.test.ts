@@ -139,7 +139,7 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
       observeMcpClient(both.client, { dispatcher })
       observeMcpServer(both.server, { dispatcher })
       expect(await seen(use, both)).toEqual(expected)
-      await expect.poll(() => dispatcher.stats().operations, { timeout: 20_000 }).toBe(0)
+      await expect.poll(() => dispatcher.stats().operations).toBe(0)
       expect(tree.all.filter(({ ends }) => ends.length !== 1)).toEqual([])
     })
   })

@@ -64,6 +64,7 @@ type Then = 'ends' | 'fails' | 'breaks off' | 'talks nonsense' | 'hangs' | 'refu
 let then: Then = 'ends'
 let after = Number.POSITIVE_INFINITY
 let gone: PromiseWithResolvers<void>
+let hung: PromiseWithResolvers<void>
 
 async function answer(all: readonly Sent[], response: ServerResponse): Promise<void> {
   if (then === 'refuses') {
@@ -77,7 +78,7 @@ async function answer(all: readonly Sent[], response: ServerResponse): Promise<v
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   for (const sent of all.slice(0, after)) await send(sent)
-  if (then === 'hangs') return
+  if (then === 'hangs') return hung.resolve()
   if (then === 'breaks off') return void response.destroy()
   if (then === 'fails') {
     const error = { message: 'overloaded', type: 'server_error', code: 'busy' }
@@ -228,6 +229,7 @@ describe.each([
     const { client, told, dispatcher } = clientOf(decide)
     const log: Log = []
     gone = Promise.withResolvers()
+    hung = Promise.withResolvers()
     await act(client, log)
     if (dispatcher !== undefined) await expect.poll(() => dispatcher.stats().operations).toBe(0)
     return { log, told }
@@ -298,7 +300,9 @@ describe.each([
       const { bare, gated, told } = await compare(async (client, log) => {
         const stream = await (APIS[api] as Create)(client)
         const reading = read(stream, log)
-        await new Promise((resolve) => setTimeout(resolve, 300))
+        await hung.promise
+        // What was sent is here: the server is in this process, too.
+        await new Promise((resolve) => setTimeout(resolve, 100))
         stream.controller.abort()
         await reading
         await gone.promise

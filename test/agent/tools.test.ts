@@ -150,13 +150,11 @@ describe('what the model is told of a tool', () => {
   })
 
   it('whose result has 50 MB: the model is told its first part, and how much is missing', async () => {
-    const startedAt = performance.now()
     const { told, run } = await callOnce({ execute: () => 'ä'.repeat(25_000_000) })
     expect(run).toMatchObject({ status: 'done', content: 'done' })
     expect(told).toMatch(
       /^ä{499999,500000}\n\[cut off: 50000000 bytes in all, the first 1000000 are shown\]$/,
     )
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   it('cuts results where the agent says, never inside of a character', async () => {

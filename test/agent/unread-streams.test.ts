@@ -45,7 +45,7 @@ it.each([
         gc()
         return dispatcher.stats().operations
       },
-      { timeout: 20_000 },
+      { timeout: 60_000 },
     )
     .toBe(0)
 

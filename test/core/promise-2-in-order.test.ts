@@ -57,7 +57,7 @@ describe('dispatch', () => {
     dispatcher.dispatch('op', 'beforeStep', { stepIndex: 0 })
 
     expect(events).toMatchObject([{ hookType: 'beforeStep', operationId: 'op', sequence: 0, stepIndex: 0 }])
-    expect(Math.abs((events[0]?.timestamp ?? 0) - Date.now())).toBeLessThan(1_000)
+    expect(Math.abs((events[0]?.timestamp ?? 0) - Date.now())).toBeLessThan(60_000)
   })
 
   it('stamps each event when it was dispatched, not when it was delivered', async () => {

@@ -275,8 +275,6 @@ it('leaves nothing on the heap: operations, events, handlers, arguments, results
 })
 
 it('lets the process end when nothing but observers is left', () => {
-  const startedAt = performance.now()
-
+  // A timer that holds it would hold it for longer than `run` waits.
   expect(run('exit.ts')).toBe('tool ran: real\n')
-  expect(performance.now() - startedAt).toBeLessThan(10_000)
 })

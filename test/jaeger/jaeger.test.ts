@@ -124,7 +124,7 @@ describe('a real Jaeger', () => {
             () => 'answers',
             () => 'gone',
           ),
-        { timeout: 10_000 },
+        { timeout: 60_000 },
       )
       .toBe('gone')
   })

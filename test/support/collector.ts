@@ -46,6 +46,8 @@ export async function startCollector(port = 0) {
     port: bound,
     spans,
     requests,
+    /** Requests that have come and have no answer. */
+    unanswered: () => hanging.size,
     names: () => spans.map((span) => span.name),
     answerWith(next: Answer) {
       answer = next

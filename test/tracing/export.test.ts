@@ -14,6 +14,8 @@ import { startCollector } from '../support/collector.ts'
 type Collector = Awaited<ReturnType<typeof startCollector>>
 
 const FAST = { delayMs: 20, requestTimeoutMs: 300 }
+/** Whoever waits for one of these waits longer than a test may take. */
+const LONG = { delayMs: 600_000, requestTimeoutMs: 600_000 }
 
 describe('startTracing', () => {
   let collector: Collector
@@ -65,7 +67,7 @@ describe('startTracing', () => {
       expect.stringMatching(/Spans cannot be delivered: .*kept in memory/),
       'Spans are delivered again.',
     ])
-  }, 30_000)
+  })
 
   it.each([
     [503, /cannot be delivered/],
@@ -102,13 +104,12 @@ describe('startTracing', () => {
   )
 
   it('does not wait for a collector that never answers', async () => {
-    const { dispatcher, tracing } = start()
+    const { dispatcher, tracing } = start({ queue: { requestTimeoutMs: 600_000 } })
     collector.answerWith('hang')
-    const startedAt = performance.now()
     expect(await runAgent(dispatcher, 'a')).toMatchObject({ state: 'completed', result: 'fine' })
-    expect(performance.now() - startedAt).toBeLessThan(500)
+    await expect.poll(() => collector.unanswered()).toBe(1)
+    expect(await runAgent(dispatcher, 'b')).toMatchObject({ state: 'completed', result: 'fine' })
     await tracing.shutdown({ timeoutMs: 300 })
-    expect(performance.now() - startedAt).toBeLessThan(2_500)
   })
 
   it('drops the oldest spans when the queue is full, and counts them', async () => {
@@ -179,20 +180,16 @@ describe('startTracing', () => {
   })
 
   it('ends at once when nobody listens', async () => {
-    const { dispatcher, tracing } = start({ endpoint: 'http://127.0.0.1:9', queue: {} })
+    const { dispatcher, tracing } = start({ endpoint: 'http://127.0.0.1:9', queue: LONG })
     await runAgent(dispatcher, 'a')
-    const startedAt = performance.now()
-    await tracing.shutdown()
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    await tracing.shutdown({ timeoutMs: 600_000 })
     expect(tracing.stats()).toMatchObject({ queued: 0, exported: 0, dropped: 3 })
   })
 
   it('ends at once when everything was delivered', async () => {
-    const { dispatcher, tracing } = start()
+    const { dispatcher, tracing } = start({ queue: LONG })
     await runAgent(dispatcher, 'a')
-    const startedAt = performance.now()
-    await tracing.shutdown()
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    await tracing.shutdown({ timeoutMs: 600_000 })
     expect(collector.spans).toHaveLength(3)
   })
 
@@ -313,7 +310,7 @@ describe('a process that ends', () => {
 
   it.runIf(process.platform === 'linux')('ends at once where `spoolDir` cannot be made', async () => {
     const script = fileURLToPath(new URL('processes/run-and-wait.ts', import.meta.url))
-    const options = { timeout: 10_000, killSignal: 'SIGKILL', encoding: 'utf8' } as const
+    const options = { timeout: 60_000, killSignal: 'SIGKILL', encoding: 'utf8' } as const
     const ended = spawnSync(process.execPath, [script, collector.url, '/proc/nowhere/spool'], options)
     expect([ended.status, ended.signal]).toEqual([1, null])
     expect(ended.stderr).toContain('Cannot write spans to `spoolDir` `"/proc/nowhere/spool"`')

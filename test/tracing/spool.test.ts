@@ -121,9 +121,7 @@ describe('spoolDir', () => {
     await collector.stop()
     for (let i = 0; i < 200; i++) await runAgent(dispatcher)
     collector = await startCollector(collector.port)
-    await expect
-      .poll(() => tracing.stats(), { timeout: 20_000 })
-      .toMatchObject({ queued: 0, exported: 600, dropped: 0 })
+    await expect.poll(() => tracing.stats()).toMatchObject({ queued: 0, exported: 600, dropped: 0 })
   })
 
   it('delivers what an earlier process left, once, and then lets go of the disk', async () => {
@@ -290,7 +288,7 @@ describe('spoolDir', () => {
     }
     const { dispatcher } = start({ exporter, serviceName: 'own' })
     await runAgent(dispatcher, 'live')
-    await expect.poll(() => sent.length, { timeout: 10_000 }).toBe(6)
+    await expect.poll(() => sent.length).toBe(6)
     expect(collector.spans).toEqual([])
     const [left, live] = ['invoke_agent left', 'invoke_agent live'].map((name) =>
       sent.find((span) => span.name === name),
@@ -310,7 +308,7 @@ describe('spoolDir', () => {
     await leaveBehind('left')
     await using stub = await startOtlpStub({ status: 200, body: '' })
     const { tracing } = start({ endpoint: stub.url, protocol: 'http/protobuf' })
-    await expect.poll(() => stub.bodies.length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => stub.bodies.length).toBe(1)
     expect(stub.bodies[0]?.includes('invoke_agent left')).toBe(true)
     expect(stub.bodies[0]?.[0]).toBe(0x0a)
     await tracing.shutdown()

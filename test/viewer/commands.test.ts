@@ -212,14 +212,12 @@ describe('hookspan diff', () => {
 })
 
 describe('hookspan view and tail', () => {
-  it('is ready within a second, keeps its promises on stdout and stops on SIGTERM', async () => {
+  it('keeps its promises on stdout and stops on SIGTERM', async () => {
     const db = join(folder, 'own.db')
-    const begun = performance.now()
     const child = spawn(process.execPath, [BIN, 'view', '--port', '0', '--db', db, '--no-open'])
     let stdout = ''
     child.stdout.on('data', (chunk) => (stdout += chunk))
-    await expect.poll(() => stdout, { timeout: 5000, interval: 10 }).toContain('kept in')
-    const readyMs = performance.now() - begun
+    await expect.poll(() => stdout, { interval: 10 }).toContain('kept in')
     const url = /send traces to +(\S+)/.exec(stdout)![1]!
     expect(stdout).toMatch(/^hookspan viewer {2}http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{32}\n/)
     const tail = spawn(process.execPath, [BIN, 'tail', '--json', '--url', url])
@@ -227,7 +225,7 @@ describe('hookspan view and tail', () => {
     tail.stdout.on('data', (chunk) => (lines += chunk))
     await once(tail.stderr, 'data')
     await post({ url } as Viewer, sampleRun())
-    await expect.poll(() => lines.trim().split('\n').length, { timeout: 5000 }).toBe(22)
+    await expect.poll(() => lines.trim().split('\n').length).toBe(22)
     expect(JSON.parse(lines.split('\n')[0]!)).toMatchObject({
       traceId: SAMPLE_TRACE,
       name: 'invoke_agent support',
@@ -238,9 +236,7 @@ describe('hookspan view and tail', () => {
     expect(existsSync(db)).toBe(true)
     const offline = await run('runs', '--db', db)
     expect(offline.stdout).toContain('support')
-    // On a machine that does other things too; alone it takes a quarter of that.
-    expect(readyMs).toBeLessThan(2500)
-  }, 20_000)
+  })
 
   it('refuses wrong numbers by name', async () => {
     expect(await run('view', '--port', 'x', '--memory', '--no-open')).toMatchObject({

@@ -20,7 +20,7 @@ it('a run of our own tracing is shown as interrupted seconds after its process w
   const statuses = async () => (await getJson<RunList>(viewer, '/api/runs')).runs.map(({ status }) => status)
   try {
     await vi.waitFor(async () => expect(await statuses()).toEqual(['waiting']), {
-      timeout: 15_000,
+      timeout: 60_000,
       interval: 50,
     })
     expect(viewer.store.recheckOpenRuns(Date.now() + 5_000)).toEqual([])
@@ -33,4 +33,4 @@ it('a run of our own tracing is shown as interrupted seconds after its process w
     await viewer.close()
     rmSync(folder, { recursive: true })
   }
-}, 30_000)
+})

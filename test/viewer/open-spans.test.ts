@@ -30,7 +30,7 @@ async function listen(answer: (url: string) => number): Promise<{ port: number; 
   return { port: (server.address() as AddressInfo).port, close }
 }
 
-const soon = { timeout: 25_000, interval: 50 }
+const soon = { timeout: 60_000, interval: 50 }
 const RUNNING = [expect.objectContaining({ agent: 'patient', status: 'running' })]
 
 it('a run that began while nobody was there is shown once a viewer is, without anything new in it', async () => {

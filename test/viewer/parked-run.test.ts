@@ -7,7 +7,7 @@ import type { RunList } from '../../src/viewer/store/reader.ts'
 import { getJson } from './support.ts'
 
 const AGENT = fileURLToPath(new URL('processes/park-a-run.ts', import.meta.url))
-const soon = { timeout: 20_000, interval: 50 }
+const soon = { timeout: 60_000, interval: 50 }
 
 it('a run that was parked waits, also once its process is gone, and is one run when another ends it', async () => {
   const viewer = await startViewer({ port: 0, db: ':memory:' })

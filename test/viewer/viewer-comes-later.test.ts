@@ -41,7 +41,7 @@ it('a viewer that is started after the agent shows its next run while it goes on
         const { runs } = await getJson<RunList>(viewer, '/api/runs')
         expect(runs).toEqual([expect.objectContaining({ agent: 'late', status: 'running' })])
       },
-      { timeout: 4_000 },
+      { timeout: 60_000 },
     )
   } finally {
     asked.mockRestore()

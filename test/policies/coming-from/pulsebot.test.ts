@@ -167,7 +167,7 @@ it('protocol: pulsebot, asked, answered and told afterwards as PulseBot does', a
     'policy_denied',
     { path: '/tmp' },
   ])
-  await vi.waitFor(() => expect(got).toHaveLength(5), { timeout: 20_000 })
+  await vi.waitFor(() => expect(got).toHaveLength(5), { timeout: 60_000 })
   const asked = got.filter(({ body }) => body.event === undefined)
   expect(asked[0]).toEqual({
     body: { tool_name: 'ok', arguments: { a: 1 }, session_id: op.operationId },
