@@ -7,11 +7,13 @@ import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { buildUi } from './build-ui.ts'
 import { bundleCore } from './bundle-core.ts'
+import { inlineNames } from './inline-names.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 if (process.env.HOOKSPAN_KEEP_BUILD === '1' && existsSync(`${root}/dist/cli/bin.js`)) process.exit()
 rmSync(`${root}/dist`, { recursive: true, force: true })
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+for (const folder of ['spans', 'tracing']) inlineNames(`${root}dist/${folder}`)
 await bundleCore(`${root}dist`)
 if (existsSync(`${root}/dist/cli/bin.js`)) chmodSync(`${root}/dist/cli/bin.js`, 0o755)
 await buildUi()
