@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import manifest from './package.json' with { type: 'json' }
+import oldestManifest from './test/sdks/oldest/package.json' with { type: 'json' }
 import sdksManifest from './test/sdks/package.json' with { type: 'json' }
 
 /** Tests import the package by its public names, as a user does; the names resolve to the sources. */
@@ -12,19 +13,22 @@ const alias = Object.entries(manifest.exports).flatMap(([name, target]) => {
   return [{ find: new RegExp(`^hookspan${name.slice(1)}$`), replacement }]
 })
 
+/** Adapters on the oldest versions of their SDKs. */
+const OLDEST = 'test/sdks/oldest/*.test.ts'
+
 /** Examples on SDKs that only test/sdks has. */
 const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'
 
-/** Lets these examples find the SDKs there. */
-const sdks: Plugin = {
-  name: 'sdks',
+/** Lets files find SDKs in a folder that has its own. */
+const packagesOf = (folder: string, { dependencies }: { dependencies: object }, files: RegExp): Plugin => ({
+  name: folder,
   enforce: 'pre',
   resolveId(source, importer, options) {
     const name = source.match(/^(@[^/]+\/)?[^@./][^/]*/)?.[0] ?? ''
-    if (!importer?.includes('/examples/') || !(name in sdksManifest.dependencies)) return null
-    return this.resolve(source, fileURLToPath(new URL('test/sdks/package.json', import.meta.url)), options)
+    if (importer === undefined || !files.test(importer) || !(name in dependencies)) return null
+    return this.resolve(source, fileURLToPath(new URL(`${folder}/package.json`, import.meta.url)), options)
   },
-}
+})
 
 /** Where `.ci/run` wants the counts of a run. */
 const report = process.env.HOOKSPAN_TEST_REPORT
@@ -87,14 +91,25 @@ export default defineConfig({
       },
       {
         extends: true,
-        plugins: [sdks],
+        plugins: [packagesOf('test/sdks', sdksManifest, /\/examples\//)],
         test: {
           name: 'sdks',
           include: ['test/sdks/**/*.test.ts', SDK_EXAMPLES],
+          exclude: ['**/node_modules/**', OLDEST],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
           globalSetup: 'test/sdks/support/sdks.ts',
+        },
+      },
+      {
+        extends: true,
+        plugins: [packagesOf('test/sdks/oldest', oldestManifest, /\/(test|src)\//)],
+        test: {
+          name: 'oldest',
+          include: [OLDEST],
+          testTimeout: 120_000,
+          globalSetup: 'test/sdks/support/oldest.ts',
         },
       },
       {

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { adapterContract } from 'hookspan/adapter/contract'
+import { describe, expect, it } from 'vitest'
+import { SUBJECTS } from '../../adapter/subjects/index.ts'
+import { installedVersion, OLDEST_FOLDER, sdkVersions } from '../support/sdks.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const { peerDependencies } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
+  peerDependencies: Readonly<Record<string, string>>
+}
+const parts = (version: string) => version.split('.').map(Number)
+/** `>=1.4 <2` begins with 1.4.0. */
+const oldestOf = (range: string) => {
+  const [major = 0, minor = 0, patch = 0] = parts(/^>=([\d.]+)/.exec(range)?.[1] ?? '')
+  return [major, minor, patch].join('.')
+}
+const versionIn = (folder: string, name: string) =>
+  JSON.parse(readFileSync(`${folder}/node_modules/${name}/package.json`, 'utf8')).version as string
+
+/** SDKs with an adapter, whatever else is a peer. */
+const SDKS = Object.keys(peerDependencies).filter((name) =>
+  /^(ai|langchain|openai|@(anthropic-ai|google|langchain|modelcontextprotocol|openai)\/.+)$/.test(name),
+)
+
+describe('the oldest version of the range of peers', () => {
+  it.each(SDKS)('of %s is the one that is tested', (name) => {
+    const range = peerDependencies[name] as string
+    const tested =
+      name in sdkVersions(OLDEST_FOLDER) ? installedVersion(name, OLDEST_FOLDER) : versionIn(ROOT, name)
+    expect(tested).toBe(oldestOf(range))
+  })
+})
+
+it('is what the tests load', async () => {
+  const { default: Anthropic } = await import('@anthropic-ai/sdk')
+  const { default: OpenAI } = await import('openai')
+  const said = [new Anthropic({ apiKey: 'k' }), new OpenAI({ apiKey: 'k' })].map((client) =>
+    (client as unknown as { getUserAgent(): string }).getUserAgent(),
+  )
+  expect(said).toEqual(['Anthropic/JS 1.0.0', 'OpenAI/JS 6.0.0'])
+})
+
+describe.each(SUBJECTS)('on the oldest versions the contract holds for $name', (subject) => {
+  // The rest of a run that waited goes on here, with nothing but its JSON.
+  for (const { name, run } of adapterContract(subject)) it(name, run)
+})
