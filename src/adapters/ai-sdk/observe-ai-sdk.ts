@@ -2,6 +2,8 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
+import { warnOfVersion } from '../peer-range.ts'
+import { warnOnce } from '../warn-once.ts'
 import type { Host } from './begin-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { observeAgentClass } from './observe-agent.ts'
@@ -73,7 +75,7 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
       'These functions are observed by another dispatcher. Give observeAISDK the ai package itself.',
     )
   }
-  warnOfVersion(sdk)
+  warnOfOthers(sdk)
   const host: Host = { dispatcher, adapter: ADAPTER, agentName, omitSdkSpans: sdkSpans === 'omit' }
   const functions = there.map((name) => [name, OBSERVED[name]?.(sdk[name] as never, host, sdk.gateway)])
   const result = { ...ai, ...Object.fromEntries(functions) } as M
@@ -81,16 +83,14 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
   return result
 }
 
-let warned = false
-
-/** By what version 7 has and others have not. */
-function warnOfVersion(sdk: Readonly<Record<string, unknown>>): void {
+/** By what version 7 has and others have not; else by what is installed. */
+function warnOfOthers(sdk: Readonly<Record<string, unknown>>): void {
   const isWhole = typeof sdk.tool === 'function'
-  if (!isWhole || (typeof sdk.registerTelemetry === 'function' && typeof sdk.isStepCount === 'function'))
+  if (!isWhole || (typeof sdk.registerTelemetry === 'function' && typeof sdk.isStepCount === 'function')) {
+    warnOfVersion('ai')
     return
-  if (warned) return
-  warned = true
-  console.warn(
+  }
+  warnOnce(
     'hookspan knows ai 7, and this is another version. Steps may not be told, and a call that a human has to decide ' +
       'on is refused. Install ai 7, or update hookspan.',
   )

@@ -1,5 +1,6 @@
 import { asObject } from '../../wire/reading.ts'
-import { type ApiPromise, type ResponseProps, warnOnce } from './client.ts'
+import { warnOnce } from '../warn-once.ts'
+import type { ApiPromise, ResponseProps } from './client.ts'
 import type { ObservedCall } from './observed-call.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { CallMaker } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
 import { expected, type Shape } from '../../internal/expect.ts'
 import type { WireFormat } from '../../wire/format.ts'
+import { warnOnce } from '../warn-once.ts'
 import type { ObserveOptions } from './options.ts'
 
 /** What the client makes of one request, before it reads the body. */
@@ -115,18 +115,4 @@ export function canObserve(client: unknown, kind: ClientKind): client is ClientI
 
 export function mendOf({ name, majors }: ClientKind): string {
   return `Use ${name} ${majors.join(' or ')}, or update hookspan.`
-}
-
-const warned = new Set<string>()
-
-/** What is wrong with the observation itself, once. */
-export function warnOnce(message: string): void {
-  if (warned.has(message)) return
-  warned.add(message)
-  console.warn(message)
-}
-
-/** For what must not be thrown into the user's call. */
-export function warnOfFailure(what: string, error: unknown): void {
-  warnOnce(`hookspan: ${what}: ${errorMessage(error)}`)
 }

@@ -6,6 +6,7 @@ import { isThenable } from '../../internal/async.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { ObservedOnce } from '../sdk-loop/attached.ts'
+import { warnOfFailure } from '../warn-once.ts'
 import { replace, watchPromise } from './api-promise.ts'
 import {
   type ClientInternals,
@@ -14,7 +15,6 @@ import {
   type ObservedApi,
   type ObservedMaker,
   type RequestOptions,
-  warnOfFailure,
 } from './client.ts'
 import { endsUnread, ObservedCall } from './observed-call.ts'
 import { FIELDS, type ObserveOptions } from './options.ts'

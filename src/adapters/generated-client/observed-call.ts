@@ -11,6 +11,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
+import { warnOnce } from '../warn-once.ts'
 import {
   type ClientKind,
   mendOf,
@@ -18,7 +19,6 @@ import {
   type ObservedMaker,
   type RequestOptions,
   type ResponseProps,
-  warnOnce,
 } from './client.ts'
 import { GateReply } from './gate-reply.ts'
 

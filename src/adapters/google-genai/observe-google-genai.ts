@@ -1,7 +1,7 @@
 import { replace } from '../generated-client/api-promise.ts'
-import { warnOnce } from '../generated-client/client.ts'
 import { FIELDS, type ObserveOptions } from '../generated-client/options.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
+import { warnOnce } from '../warn-once.ts'
 import { generate, generateStream } from './generate.ts'
 import { askModel } from './model-call.ts'
 import type { Models } from './types.ts'

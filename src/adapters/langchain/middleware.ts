@@ -5,6 +5,7 @@ import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, resumedWith, signalOf } from './agent-run.ts'
 import { LANGCHAIN_CAPABILITIES } from './capabilities.ts'
@@ -37,6 +38,7 @@ const ADAPTER: AdapterInfo = { name: 'langchain', capabilities: LANGCHAIN_CAPABI
  */
 export function hookspanMiddleware(options: HookspanMiddlewareOptions): HookspanMiddleware {
   assertAdapterOptions(options, FIELDS, 'hookspanMiddleware')
+  warnOfVersion('langchain')
   const runs = new Runs(options)
   return {
     name: 'hookspan',

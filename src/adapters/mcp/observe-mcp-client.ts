@@ -4,8 +4,9 @@ import { a, type Fields } from '../../internal/expect.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
-import { warnOnce } from '../generated-client/client.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
+import { warnOnce } from '../warn-once.ts'
 import { callServer, KINDS, type Method } from './call.ts'
 import { within } from './place.ts'
 import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
@@ -73,6 +74,8 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
     )
     return () => {}
   }
+  // Version 1 has the schema of the result before the options, with a default.
+  warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
   const inFlight: InFlight[] = []
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
   const asked = (method: Method, own: Ask, at: number): Ask =>

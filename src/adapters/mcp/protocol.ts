@@ -1,6 +1,6 @@
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
-import { warnOnce } from '../generated-client/client.ts'
+import { warnOnce } from '../warn-once.ts'
 
 /** What is asked of the other side: `params` of a request. */
 export type Params = Loose & { readonly _meta?: Loose }

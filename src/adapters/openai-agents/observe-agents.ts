@@ -3,6 +3,7 @@ import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
 import { asName } from '../../wire/reading.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { observeHandoff } from './handoffs.ts'
 import { observeModel, observeProvider } from './model.ts'
 import { patches } from './patches.ts'
@@ -66,6 +67,7 @@ export function observeAgents<T extends object>(target: T, options: ObserveAgent
     )
   }
   if (before === undefined) {
+    warnOfVersion('@openai/agents')
     users++
     dropped.register(key, undefined, key)
   }

@@ -9,7 +9,7 @@ import {
 import { HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asName, asObjects } from '../../wire/reading.ts'
-import { warnOfFailure } from '../generated-client/client.ts'
+import { warnOfFailure } from '../warn-once.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
 import { callsHere, currentFrame, Place, runIn, type ToolFrame } from './place.ts'

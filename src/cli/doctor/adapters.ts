@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { type AdapterCapabilities, CAPABILITIES, type Capability } from '../../adapter/index.ts'
 import { AI_SDK_CAPABILITIES } from '../../adapters/ai-sdk/capabilities.ts'
 import { ANTHROPIC_CAPABILITIES } from '../../adapters/anthropic/capabilities.ts'
@@ -7,8 +7,8 @@ import { GOOGLE_GENAI_CAPABILITIES } from '../../adapters/google-genai/capabilit
 import { LANGCHAIN_CAPABILITIES } from '../../adapters/langchain/capabilities.ts'
 import { MCP_CAPABILITIES } from '../../adapters/mcp/capabilities.ts'
 import { CAPABILITIES as OPENAI_AGENTS_CAPABILITIES } from '../../adapters/openai-agents/capabilities.ts'
+import { findInstalled, isWithin, testedRange } from '../../adapters/peer-range.ts'
 import type { Finding } from './finding.ts'
-import { find, readManifest } from './packages.ts'
 
 /** The SDKs that an adapter attaches to. Without capabilities, it is for loops of the user's own, which can do all. */
 const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterCapabilities])[] = [
@@ -26,13 +26,12 @@ const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterC
 /** Of each SDK that a project has: what attaches to it, whether its version was tested, and what is refused there. */
 export function checkAdapters(project: string): Finding[] {
   const from = pathToFileURL(join(project, 'package.json')).href
-  const { peerDependencies: ranges = {} } = readManifest(ownManifest()) ?? {}
   return ADAPTERS.flatMap(([sdk, subpath, can]): Finding[] => {
-    const installed = find(sdk, from)
+    const installed = findInstalled(sdk, from)
     if (installed === undefined) return []
     const check = `adapter:${sdk}`
     const says = `${sdk} ${installed.version}: hookspan/${subpath}${can === undefined ? '' : missing(can)}`
-    const range = ranges[sdk] ?? ''
+    const range = testedRange(sdk) ?? ''
     if (isWithin(installed.version, range)) return [{ check, state: 'ok', says }]
     const mend = `Run: npm install ${sdk}@"${range}"`
     return [{ check, state: 'note', says: `${says}. It was tested with ${range}`, mend }]
@@ -44,23 +43,4 @@ function missing(can: AdapterCapabilities): string {
   return names.length === 0
     ? ', all of the lifecycle'
     : `, all but ${names.join(', ')}, which is refused there`
-}
-
-function ownManifest(): string {
-  return fileURLToPath(new URL('../../../package.json', import.meta.url))
-}
-
-/** For ranges as ours are: `>=1.2 <3`. */
-export function isWithin(version: string, range: string): boolean {
-  const [from = '', below = ''] = range.split(' ')
-  return compare(version, from.replace('>=', '')) >= 0 && compare(version, below.replace('<', '')) < 0
-}
-
-function compare(one: string, other: string): number {
-  const [a, b] = [one, other].map((text) => (text.split(/[-+]/)[0] ?? '').split('.').map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
 }

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { findInstalled as find, type Installed } from '../../adapters/peer-range.ts'
 import type { Finding } from './finding.ts'
 
 const SDK = '@opentelemetry/sdk-node'
@@ -11,18 +9,6 @@ const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
   ['gpt-tokenizer', 'compaction without a `countTokens` of your own'],
   ['@pydantic/genai-prices', 'the cost of model calls without a `priceOf` of your own'],
 ]
-
-interface Manifest {
-  name?: string
-  version?: string
-  peerDependencies?: Record<string, string>
-}
-
-export interface Installed {
-  version: string
-  /** Its package.json, to look from there. */
-  manifest: string
-}
 
 /** What is installed, as the package itself would load it. */
 export function checkPackages(): Finding[] {
@@ -73,35 +59,4 @@ function checkOptional([name, what]: readonly [string, string]): Finding {
 
 function major({ version }: Installed): string | undefined {
   return version.split('.')[0]
-}
-
-/** From the package's entry up to its package.json, which `exports` may hide; or by its folder, if it has no entry. */
-export function find(name: string, from: string): Installed | undefined {
-  const require = createRequire(from)
-  let folder: string | undefined
-  try {
-    folder = dirname(require.resolve(name))
-  } catch {
-    const folders = (require.resolve.paths(name) ?? []).map((path) => join(path, name))
-    folder = folders.find((path) => readManifest(join(path, 'package.json')) !== undefined)
-  }
-  for (; folder !== undefined; folder = above(folder)) {
-    const manifest = join(folder, 'package.json')
-    const value = readManifest(manifest)
-    if (value?.name === name && value.version !== undefined) return { version: value.version, manifest }
-  }
-  return undefined
-}
-
-function above(folder: string): string | undefined {
-  const parent = dirname(folder)
-  return parent === folder ? undefined : parent
-}
-
-export function readManifest(path: string): Manifest | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch {
-    return undefined
-  }
 }

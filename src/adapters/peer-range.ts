@@ -1,0 +1,81 @@
+import { warnOnce } from './warn-once.ts'
+
+interface Manifest {
+  readonly name?: string
+  readonly version?: string
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+export interface Installed {
+  readonly version: string
+  /** Its package.json, to look from there. */
+  readonly manifest: string
+}
+
+/** From the package's entry up to its package.json, which `exports` may hide; or by its folder, if it has no entry. */
+export function findInstalled(name: string, from: string): Installed | undefined {
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const { dirname, join } = process.getBuiltinModule('node:path')
+  const require = createRequire(from)
+  let folder: string | undefined
+  try {
+    folder = dirname(require.resolve(name))
+  } catch {
+    const folders = (require.resolve.paths(name) ?? []).map((path) => join(path, name))
+    folder = folders.find((path) => readManifest(join(path, 'package.json')) !== undefined)
+  }
+  for (; folder !== undefined; folder = dirname(folder) === folder ? undefined : dirname(folder)) {
+    const manifest = join(folder, 'package.json')
+    const value = readManifest(manifest)
+    if (value?.name === name && value.version !== undefined) return { version: value.version, manifest }
+  }
+  return undefined
+}
+
+function readManifest(path: string): Manifest | undefined {
+  try {
+    return JSON.parse(process.getBuiltinModule('node:fs').readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+let ranges: Readonly<Record<string, string>> | undefined
+
+/** The versions of an SDK that its adapter is tested with, as the package says: `>=1.2 <3`. */
+export function testedRange(name: string): string | undefined {
+  const { fileURLToPath } = process.getBuiltinModule('node:url')
+  ranges ??=
+    readManifest(fileURLToPath(new URL('../../package.json', import.meta.url)))?.peerDependencies ?? {}
+  return ranges[name]
+}
+
+/** For ranges as ours are: `>=1.2 <3`. */
+export function isWithin(version: string, range: string): boolean {
+  const [from = '', below = ''] = range.split(' ')
+  return compare(version, from.replace('>=', '')) >= 0 && compare(version, below.replace('<', '')) < 0
+}
+
+function compare(one: string, other: string): number {
+  const [a, b] = [one, other].map((text) => (text.split(/[-+]/)[0] ?? '').split('.').map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** Says once when the SDK that is installed beside hookspan is none of the versions that its adapter was tested with. */
+export function warnOfVersion(name: string, from: string = import.meta.url): void {
+  try {
+    const range = testedRange(name)
+    const installed = range && findInstalled(name, from)
+    if (!range || !installed || isWithin(installed.version, range)) return
+    warnOnce(
+      `hookspan was tested with ${name} ${range}, and ${installed.version} is installed. What this version does ` +
+        `otherwise is not known: check that its runs show up, install ${name}@"${range}", or update hookspan.`,
+    )
+  } catch {
+    // Bundled, or not of Node: nobody can tell.
+  }
+}

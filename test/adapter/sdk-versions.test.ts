@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A project in which hookspan is installed beside SDKs of another time. */
+let project: string
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'hookspan-versions-'))
+  const own = join(project, 'node_modules', 'hookspan')
+  mkdirSync(own, { recursive: true })
+  cpSync(join(ROOT, 'dist'), join(own, 'dist'), { recursive: true })
+  cpSync(join(ROOT, 'package.json'), join(own, 'package.json'))
+  mkdirSync(join(project, 'node_modules', '@opentelemetry'))
+  symlinkSync(
+    join(ROOT, 'node_modules/@opentelemetry/api'),
+    join(project, 'node_modules/@opentelemetry/api'),
+    'dir',
+  )
+})
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+function install(name: string, version: string): void {
+  const folder = join(project, 'node_modules', name)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }))
+  writeFileSync(join(folder, 'index.js'), '')
+}
+
+async function said(name: string, version: string, code: string): Promise<string> {
+  install(name, version)
+  const begin = `import { HookDispatcher } from 'hookspan'; const dispatcher = new HookDispatcher(); `
+  const given = ['--input-type=module', '-e', begin + code]
+  const { stderr } = await run(process.execPath, given, { cwd: project })
+  return stderr
+}
+
+const AI = `import { observeAISDK } from 'hookspan/ai-sdk'
+const f = () => {}
+observeAISDK({ generateText: f, tool: f, registerTelemetry: f, isStepCount: f }, { dispatcher })
+observeAISDK({ generateText: f, tool: f, registerTelemetry: f, isStepCount: f }, { dispatcher })`
+const AGENTS = `import { observeAgents } from 'hookspan/openai-agents'
+observeAgents({ Runner: class { run() {} } }, { dispatcher })`
+const LANGCHAIN = `import { hookspanMiddleware } from 'hookspan/langchain'
+hookspanMiddleware({ dispatcher })`
+const MCP = (callTool: string) => `import { observeMcpClient } from 'hookspan/mcp'
+observeMcpClient({ ${callTool}, _requestHandlers: new Map() }, { dispatcher })`
+
+it.each([
+  ['ai', '7.0.50', AI],
+  ['@openai/agents', '0.21.0', AGENTS],
+  ['langchain', '1.4.6', LANGCHAIN],
+  ['@modelcontextprotocol/sdk', '1.20.0', MCP('callTool(params, schema = {}, options) {}')],
+  ['@modelcontextprotocol/client', '3.0.0', MCP('callTool(params, options) {}')],
+])('%s %s is attached with one warning that names the version and the range', async (name, version, code) => {
+  const stderr = await said(name, version, code)
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringMatching(
+      new RegExp(`^hookspan was tested with ${name} >=\\S+ <\\S+, and ${version} is installed`),
+    ),
+  ])
+})
+
+it('says nothing of a version that was tested, or of an SDK that is not there', async () => {
+  expect(await said('ai', '7.0.173', AI)).toBe('')
+  rmSync(join(project, 'node_modules', 'langchain'), { recursive: true, force: true })
+  expect(await said('ai', '7.0.100', LANGCHAIN)).toBe('')
+})
