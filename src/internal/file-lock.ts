@@ -13,12 +13,16 @@ export class FileLock {
     this.#db = db
   }
 
-  /** Undefined while somebody has it. @throws what the system says, also where there is no such file. */
-  static take(path: string): FileLock | undefined {
+  /**
+   * Undefined while somebody has it. `make`: the file, too, where there is none.
+   *
+   * @throws what the system says; without `make`, also where there is no such file.
+   */
+  static take(path: string, { make = false } = {}): FileLock | undefined {
     // Loaded late: most programs need no SQLite.
     const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
     const url = pathToFileURL(path)
-    url.searchParams.set('mode', 'rw')
+    url.searchParams.set('mode', make ? 'rwc' : 'rw')
     const db = new sqlite.DatabaseSync(url, { timeout: 0 })
     try {
       // No journal: it would be a second file, and nothing is written.
