@@ -5,27 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { startViewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
-import { readReadme } from '../support/readme.ts'
+import { outputOf, PAGES, quotes } from '../support/quotes.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
-const PAGES = [
-  'README.md',
-  ...['docs', 'docs/adapters'].flatMap((folder) =>
-    readdirSync(`${ROOT}/${folder}`).map((name) => `${folder}/${name}`),
-  ),
-].filter((path) => path.endsWith('.md'))
-
-const quotes = PAGES.flatMap((page) =>
-  readReadme(readFileSync(`${ROOT}/${page}`, 'utf8')).map((quote) => ({ page, ...quote })),
-)
-
-/** What a page says that an example prints. */
-function outputOf(name: string): string[] {
-  const output = quotes.find(({ example }) => example === `examples/${name}`)?.output
-  if (output === undefined) throw new Error(`No page says what ${name} prints.`)
-  return output.split('\n')
-}
 
 /** Runs an example as a user does: by its file, against the built package. */
 async function runExample(

@@ -1,7 +1,7 @@
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import { rememberRun } from '../sdk-run/parked-run.ts'
 import { attached, before, stepCallbacks } from './attach.ts'
 import { beginRun, type Host } from './begin-run.ts'
-import { rememberRun } from './parked-run.ts'
 import type { SdkArguments, SdkFunction } from './sdk.ts'
 import { watchResult } from './stream-result.ts'
 

@@ -1,5 +1,5 @@
 import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
-import { rememberRun } from './parked-run.ts'
+import { rememberRun } from '../sdk-run/parked-run.ts'
 
 /** Where the SDK's result takes the stream from for each of its readers, whichever way they read. */
 interface StreamResult {

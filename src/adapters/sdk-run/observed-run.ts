@@ -10,7 +10,8 @@ import {
   type ToolOutOfReach,
 } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
-import { currentPlace } from '../../dispatcher/run/current.ts'
+import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
+import { assertInReach } from '../../dispatcher/run/out-of-reach.ts'
 import type { CompletionReason } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
@@ -24,7 +25,10 @@ export interface RunHost {
 }
 
 /** What the SDK says of a run. */
-export type SaidOfRun = Pick<OperationInit, 'agentName' | 'input' | 'instructions' | 'tools' | 'signal'>
+export type SaidOfRun = Pick<
+  OperationInit,
+  'agentName' | 'agentId' | 'conversationId' | 'input' | 'instructions' | 'tools' | 'signal'
+>
 
 /** How an agent that is called by another ended, as its caller's hooks are told. */
 interface AgentResult {
@@ -42,6 +46,7 @@ export class ObservedRun {
   readonly #init: OperationInit
   /** Where it belongs, when it is no run of its own. */
   readonly #within: CallMaker | undefined
+  readonly #withinCore: CurrentPlace['core'] | undefined
   readonly #agentCall: AgentCall<AgentResult> | undefined
   readonly #ready: Promise<Operation> | undefined
   #op: Operation | undefined
@@ -78,6 +83,7 @@ export class ObservedRun {
     const calls = currentCalls() as CallMaker
     if (place.site.callKey === undefined || !isAgent) {
       this.#within = calls
+      this.#withinCore = place.core
       return
     }
     const { agentName, input } = this.#init
@@ -124,7 +130,9 @@ export class ObservedRun {
   /** Refuses guards and mocks for tools that run where nobody is asked. @throws HookspanError `NOT_CAPABLE`. */
   assertInReach(tools: readonly ToolOutOfReach[]): void {
     this.#outOfReach = tools
-    if (tools.length > 0) this.#op?.assertInReach(tools)
+    if (tools.length === 0) return
+    if (this.#withinCore === undefined) this.#op?.assertInReach(tools)
+    else assertInReach(this.#withinCore, tools)
   }
 
   /** Runs code as part of the run. */

@@ -9,7 +9,7 @@ export function rememberRun(result: unknown, parked: Promise<ParkedOperation | u
 
 /**
  * What continues the run of a result that waits for a human, as plain JSON; undefined when it waits for nobody. Of a
- * stream it is there when all of it was read. Keep it with the messages, and go on in any process:
+ * stream it is there when all of it was read. Keep it with what the SDK itself goes on from, and go on in any process:
  *
  * @example
  * const parked = await parkedRun(result)
