@@ -4,6 +4,7 @@ import { AI_SDK_CAPABILITIES } from 'hookspan/ai-sdk'
 import { ANTHROPIC_CAPABILITIES } from 'hookspan/anthropic'
 import { GOOGLE_GENAI_CAPABILITIES } from 'hookspan/google-genai'
 import { LANGCHAIN_CAPABILITIES, LANGGRAPH_CAPABILITIES } from 'hookspan/langchain'
+import { MASTRA_CAPABILITIES } from 'hookspan/mastra'
 import { MCP_CAPABILITIES } from 'hookspan/mcp'
 import { OPENAI_AGENTS_CAPABILITIES } from 'hookspan/openai-agents'
 import { expect, it } from 'vitest'
@@ -17,6 +18,7 @@ const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
   anthropic: ANTHROPIC_CAPABILITIES,
   'google-genai': GOOGLE_GENAI_CAPABILITIES,
   mcp: MCP_CAPABILITIES,
+  mastra: MASTRA_CAPABILITIES,
 }
 
 const namesOf = (adapters: object) => Object.keys(adapters).map((name) => `\`${name}\``)

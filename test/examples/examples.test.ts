@@ -161,7 +161,7 @@ describe('the pages', () => {
 
   it('leave no example unmentioned', () => {
     const texts = PAGES.map((page) => readFileSync(`${ROOT}/${page}`, 'utf8')).join('\n')
-    const files = ['', 'ai-sdk/', 'langchain/', 'openai-agents/'].flatMap((folder) =>
+    const files = ['', 'ai-sdk/', 'langchain/', 'mastra/', 'openai-agents/'].flatMap((folder) =>
       readdirSync(`${ROOT}/examples/${folder}`)
         .filter((name) => name.endsWith('.ts'))
         .map((name) => folder + name),

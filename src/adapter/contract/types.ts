@@ -60,6 +60,8 @@ export interface ContractSubject {
   readonly readsItself?: boolean
   /** True when the SDK itself refuses a reply in which two calls share an id. */
   readonly refusesSameIds?: boolean
+  /** True when the SDK itself tells the model one result alone for two calls that share an id. */
+  readonly keepsOneOfSameIds?: boolean
   /**
    * Calls {@link resumeElsewhere} with the same subject in another process, hands it `saved`, and gives what it gives.
    * Absent: the run goes on in this process, with nothing but the JSON.

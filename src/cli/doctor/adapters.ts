@@ -5,6 +5,7 @@ import { AI_SDK_CAPABILITIES } from '../../adapters/ai-sdk/capabilities.ts'
 import { ANTHROPIC_CAPABILITIES } from '../../adapters/anthropic/capabilities.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from '../../adapters/google-genai/capabilities.ts'
 import { LANGCHAIN_CAPABILITIES } from '../../adapters/langchain/capabilities.ts'
+import { MASTRA_CAPABILITIES } from '../../adapters/mastra/capabilities.ts'
 import { MCP_CAPABILITIES } from '../../adapters/mcp/capabilities.ts'
 import { CAPABILITIES as OPENAI_AGENTS_CAPABILITIES } from '../../adapters/openai-agents/capabilities.ts'
 import { findInstalled, isWithin, testedRange } from '../../adapters/peer-range.ts'
@@ -18,6 +19,7 @@ const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterC
   ['langchain', 'langchain', LANGCHAIN_CAPABILITIES],
   ['@anthropic-ai/sdk', 'anthropic', ANTHROPIC_CAPABILITIES],
   ['@google/genai', 'google-genai', GOOGLE_GENAI_CAPABILITIES],
+  ['@mastra/core', 'mastra', MASTRA_CAPABILITIES],
   ['@modelcontextprotocol/sdk', 'mcp', MCP_CAPABILITIES],
   ['@modelcontextprotocol/client', 'mcp', MCP_CAPABILITIES],
   ['@modelcontextprotocol/server', 'mcp', MCP_CAPABILITIES],

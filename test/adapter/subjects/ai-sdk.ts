@@ -101,7 +101,7 @@ function toolsOf(run: ContractRun): ai.ToolSet {
 
 type Content = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
 
-function scripted(replies: readonly ContractReply[]): MockLanguageModelV4 {
+export function scripted(replies: readonly ContractReply[]): MockLanguageModelV4 {
   const left = [...replies]
   const next = () => {
     const reply = left.shift()

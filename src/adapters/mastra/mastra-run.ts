@@ -1,0 +1,53 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { HookspanError } from '../../internal/errors.ts'
+import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
+
+const frames = new AsyncLocalStorage<MastraRun>()
+
+/** One call of an agent, and what is known of it while it goes on. */
+export class MastraRun {
+  readonly run: ObservedRun
+  readonly host: RunHost
+  /** The tools between which and the model we are. */
+  readonly tools = new Set<string>()
+  /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
+  refusal: HookspanError | undefined
+  #turns = 0
+  #answered = true
+
+  constructor(host: RunHost, said: SaidOfRun) {
+    this.host = host
+    this.run = new ObservedRun(host, said)
+  }
+
+  /** The run of which the running code is part. */
+  static get current(): MastraRun | undefined {
+    return frames.getStore()
+  }
+
+  /** Runs code of the SDK as part of the run. */
+  within<T>(fn: () => T): T {
+    return this.run.run(() => frames.run(this, fn))
+  }
+
+  /** The model is asked. What was asked before has been answered, or this is one more try of the same. */
+  async turn(): Promise<void> {
+    if (!this.#answered) return
+    this.#answered = false
+    await this.run.beginStep(this.#turns++)
+  }
+
+  answered(): void {
+    this.#answered = true
+  }
+
+  /** Notes what refuses the run, on its way through the SDK. */
+  async noted<T>(fn: () => Promise<T>): Promise<T> {
+    try {
+      return await fn()
+    } catch (error) {
+      if (error instanceof HookspanError) this.refusal ??= error
+      throw error
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { assertCapable } from '../../dispatcher/run/capabilities.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, expected, type Fields } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
+import { asName } from '../../wire/reading.ts'
+import type { RunHost } from '../sdk-run/observed-run.ts'
+import { ADAPTER, UNREACHED } from './capabilities.ts'
+import { MastraRun } from './mastra-run.ts'
+import { patches } from './patches.ts'
+import { generated, streamed } from './run.ts'
+import type { MastraAgent, MastraMethod } from './sdk.ts'
+import { observeTools } from './tools.ts'
+import { observeWorkflows } from './workflows.ts'
+
+export interface ObserveMastraOptions {
+  dispatcher: HookDispatcher
+}
+
+const FIELDS: Fields<ObserveMastraOptions> = { dispatcher: a.value }
+
+/** The agents whose runs are observed. Those that they call are, too, for as long as they are called by them. */
+const observed = new WeakMap<object, RunHost>()
+
+/** Agents that are observed, and runs of them under way: while there are any, our functions are in the SDK's class. */
+let users = 0
+
+function release(): void {
+  users--
+  if (users === 0) patches.undoAll()
+}
+
+/** An agent that nobody has any more does not observe. */
+const dropped = new FinalizationRegistry(release)
+
+/**
+ * Makes each run of a Mastra agent an operation: its turns, model calls, tools, the agents it delegates to, and the tools
+ * that are steps of its workflows. `network()`, durable agents and the methods for models of the AI SDK 4 run past all of
+ * that: there, gates and mocks are an error.
+ *
+ * @returns the same agent.
+ * @throws HookspanError `INVALID_OPTION` when it is none, or is observed by another dispatcher; `NOT_CAPABLE` for an agent
+ * of another make.
+ * @example
+ * const agent = observeMastra(new Agent({ id: 'support', name: 'support', instructions, model, tools }), { dispatcher })
+ * await agent.generate('Where is my order?')
+ */
+export function observeMastra<T extends object>(agent: T, options: ObserveMastraOptions): T {
+  assertAdapterOptions(options, FIELDS, 'observeMastra')
+  const prototype = prototypeOf(agent)
+  const before = observed.get(agent)
+  if (before !== undefined && before.dispatcher !== options.dispatcher) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'This agent is observed by another dispatcher. Call unobserveMastra() on it first.',
+    )
+  }
+  if (before === undefined) {
+    users++
+    dropped.register(agent, undefined, agent)
+  }
+  observed.set(agent, { dispatcher: options.dispatcher, adapter: ADAPTER })
+  observePrototype(prototype)
+  return agent
+}
+
+/** Ends it. With the last one, and once no observed run is under way, our functions are taken out of the SDK's class. */
+export function unobserveMastra<T extends object>(agent: T): T {
+  if (observed.delete(agent)) {
+    dropped.unregister(agent)
+    release()
+  }
+  return agent
+}
+
+const NEEDED = [
+  'generate',
+  'stream',
+  'resumeGenerate',
+  'resumeStream',
+  'convertTools',
+  'getModel',
+  'getDefaultOptions',
+] as const
+
+function prototypeOf(agent: unknown): MastraAgent {
+  const asked = agent as Partial<MastraAgent> | null
+  if (typeof asked !== 'object' || asked === null || typeof asked.generate !== 'function') {
+    throw expected('the first argument of observeMastra to be an Agent of @mastra/core', agent)
+  }
+  const missing = NEEDED.find((name) => typeof asked[name] !== 'function')
+  if (missing !== undefined) {
+    throw new HookspanError(
+      'NOT_CAPABLE',
+      `hookspan knows the Agent of @mastra/core 1, and this one has no ${missing}(): its tools would run unseen. ` +
+        'Install @mastra/core 1.71 or later, or update hookspan.',
+    )
+  }
+  let owner = agent as MastraAgent
+  // The SDK's own class, where the user's overrides a method.
+  for (
+    let at = agent as object | null;
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at)
+  ) {
+    if (Object.hasOwn(at, 'convertTools')) owner = at as MastraAgent
+  }
+  return owner
+}
+
+/** Who observes the run that begins now: the agent's own host, or that of the run which calls it. */
+function hostOf(agent: object): RunHost | undefined {
+  return observed.get(agent) ?? MastraRun.current?.host
+}
+
+function observePrototype(prototype: MastraAgent): void {
+  if (patches.has(prototype)) return
+  observeRuns(prototype, 'generate', generated, false)
+  observeRuns(prototype, 'stream', streamed, false)
+  observeRuns(prototype, 'resumeGenerate', generated, true)
+  observeRuns(prototype, 'resumeStream', streamed, true)
+  for (const name of ['network', 'resumeNetwork', 'generateLegacy', 'streamLegacy'] as const) {
+    observeOutside(prototype, name)
+  }
+  const { convertTools, listWorkflows } = prototype
+  patches.replace(prototype, 'convertTools', async function (this: MastraAgent, ...args) {
+    const run = MastraRun.current
+    const tools = await convertTools.apply(this, args)
+    return run === undefined ? tools : observeTools(run, tools)
+  })
+  if (listWorkflows === undefined) return
+  patches.replace(prototype, 'listWorkflows', async function (this: MastraAgent, ...args) {
+    const workflows = await listWorkflows.apply(this, args)
+    if (MastraRun.current !== undefined) observeWorkflows(workflows)
+    return workflows
+  })
+}
+
+function observeRuns(
+  prototype: MastraAgent,
+  name: 'generate' | 'stream' | 'resumeGenerate' | 'resumeStream',
+  observe: typeof generated,
+  resumes: boolean,
+): void {
+  const call: MastraMethod = prototype[name]
+  patches.replace(prototype, name, async function (this: MastraAgent, first, options, ...more) {
+    const host = hostOf(this)
+    if (host === undefined) return call.call(this, first, options, ...more)
+    // Its loop is a workflow's, in whatever process.
+    if (this.durable) return outOfReach(host, this, () => call.call(this, first, options, ...more))
+    users++
+    const asked = { agent: this, call, first, options, more, resumes }
+    return observe(host, asked).finally(release)
+  })
+}
+
+function observeOutside(
+  prototype: MastraAgent,
+  name: 'network' | 'resumeNetwork' | 'generateLegacy' | 'streamLegacy',
+): void {
+  const call = prototype[name]
+  if (typeof call !== 'function') return
+  patches.replace(prototype, name, async function (this: MastraAgent, ...args) {
+    const host = hostOf(this)
+    return host === undefined ? call.apply(this, args) : outOfReach(host, this, () => call.apply(this, args))
+  })
+}
+
+/**
+ * What runs past all of our places is told as one run, until the SDK gives its result or its stream.
+ *
+ * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is to have a say.
+ */
+async function outOfReach<T>(
+  { dispatcher }: RunHost,
+  agent: MastraAgent,
+  call: () => Promise<T>,
+): Promise<T> {
+  const place = currentPlace()
+  if (place !== undefined) {
+    assertCapable(UNREACHED, place.core.allGates(), place.core.host.plugins.standIns.length > 0)
+    return call()
+  }
+  const agentName = asName(agent.name)
+  const op = dispatcher.startOperation({ adapter: UNREACHED, ...defined({ agentName }) })
+  try {
+    const result = await op.run(call)
+    await op.complete()
+    return result
+  } catch (error) {
+    await op.fail(error)
+    throw error
+  }
+}

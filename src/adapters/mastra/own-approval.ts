@@ -1,0 +1,59 @@
+import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { asName } from '../../wire/reading.ts'
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import type { MastraOptions } from './sdk.ts'
+
+/**
+ * Tells of a run that was suspended because Mastra itself asks a human (`requireApproval`, `requireToolApproval`): it does so
+ * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run.
+ */
+export async function tellAsked(run: ObservedRun, payload: unknown): Promise<void> {
+  if (!isRecord(payload) || 'suspendPayload' in payload) return
+  const { toolName, args } = payload
+  const apiName = asName(toolName)
+  const toolCallId = asName(payload.toolCallId)
+  if (apiName === undefined || toolCallId === undefined) return
+  const calls = await run.calls()
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args })
+  const decided = await call.decided
+  if (decided.state !== 'run') return
+  await call.run(() => {
+    throw new RunSuspended()
+  })
+  calls.openHumanIntervention({ pendingTools: [{ identifier: 'local', apiName, args, toolCallId }] }).park()
+}
+
+/**
+ * Tells what the human said, before the run goes on. What our own gates wait for is answered by their approver alone.
+ *
+ * @param answer what the run is resumed with.
+ */
+export async function tellAnswered(run: ObservedRun, answer: unknown, options: MastraOptions): Promise<void> {
+  const { waiting = [], parkedAt = Date.now() } = run.resumed ?? {}
+  if (!isRecord(answer) || typeof answer.approved !== 'boolean') return
+  const { approved } = answer
+  const reason = asName(answer.reason)
+  const found = waiting.find(
+    ({ kind, request, toolCallId }) =>
+      kind === undefined && request === undefined && (options.toolCallId ?? toolCallId) === toolCallId,
+  )
+  if (found === undefined) return
+  const { toolCallId, apiName, identifier = 'local', running } = found
+  const calls = await run.calls()
+  const pendingTools = [{ identifier, apiName, args: running?.args, toolCallId }]
+  calls.openHumanIntervention({ pendingTools, askedAt: parkedAt }).answered({
+    action: approved ? 'approve' : 'rejectAndContinue',
+    ...(reason !== undefined && { reason }),
+  })
+  if (approved) return
+  // The SDK tells the model by itself.
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args: running?.args })
+  const refusal = {
+    kind: 'reject' as const,
+    code: 'rejected',
+    reason: reason ?? 'a human declined',
+    stop: false,
+  }
+  await call.run(() => Promise.reject(new CallRefused(refusal)))
+}

@@ -1,0 +1,3 @@
+import { Patches } from '../sdk-run/patches.ts'
+
+export const patches = new Patches()

@@ -1,0 +1,179 @@
+import type { ParkedOperation } from '../../dispatcher/index.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { asName } from '../../wire/reading.ts'
+import { type ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
+import { rememberRun } from '../sdk-run/parked-run.ts'
+import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
+import { MastraRun } from './mastra-run.ts'
+import { observedModels } from './models.ts'
+import { tellAnswered, tellAsked } from './own-approval.ts'
+import type { MastraAgent, MastraMethod, MastraOptions, MastraResult } from './sdk.ts'
+
+/** What an agent was asked for. */
+export interface Asked {
+  readonly agent: MastraAgent
+  readonly call: MastraMethod
+  /** Messages; of a run that goes on, what a human said. */
+  readonly first: unknown
+  readonly options: MastraOptions | undefined
+  readonly more: readonly unknown[]
+  readonly resumes: boolean
+}
+
+/** `generate()`, and going on with it: the run ends with what is given. */
+export async function generated(host: RunHost, asked: Asked): Promise<MastraResult> {
+  const started = begin(host, asked)
+  const { run } = started
+  let result: MastraResult
+  try {
+    result = await made(started, asked, {})
+  } catch (error) {
+    const refusal = started.refusal ?? error
+    await run.fail(refusal)
+    throw refusal
+  }
+  remember(result, run)
+  if (result.finishReason === 'suspended') await suspended(run, result)
+  const refusal = run.isPart ? undefined : await run.end(asName(result.text))
+  if (refusal !== undefined) throw refusal
+  return result
+}
+
+/** `stream()`, and going on with it: the run ends when the SDK has read the last of it. */
+export async function streamed(host: RunHost, asked: Asked): Promise<MastraResult> {
+  const started = begin(host, asked)
+  const { run } = started
+  try {
+    const defaults = await defaultsOf(asked)
+    const result = await made(started, asked, {
+      onFinish: finishing(run, asked.options?.onFinish ?? defaults.onFinish),
+    })
+    remember(result, run)
+    whenAborted(run, () => void run.fail(run.signal?.reason))
+    if (!run.isPart) void over(run, result)
+    return result
+  } catch (error) {
+    const refusal = started.refusal ?? error
+    await run.fail(refusal)
+    throw refusal
+  }
+}
+
+/** Before whoever reads is told that it is over. One that waits may have calls that are still at work. */
+function finishing(run: ObservedRun, own: MastraOptions['onFinish']): (event: Finish) => Promise<unknown> {
+  return async (event) => {
+    const theirs = await own?.(event as never)
+    const refusal = event.finishReason === 'suspended' || run.isPart ? undefined : await run.over(event.text)
+    if (refusal !== undefined) throw refusal
+    return theirs
+  }
+}
+
+interface Finish {
+  readonly finishReason?: unknown
+  readonly text?: string
+}
+
+async function over(run: ObservedRun, result: MastraResult): Promise<void> {
+  await result._waitUntilFinished?.()
+  if (result.status === 'suspended') await suspended(run, result)
+  if (result.error === undefined) await run.over()
+  else await run.fail(run.failure?.error ?? result.error)
+}
+
+async function suspended(run: ObservedRun, result: MastraResult): Promise<void> {
+  run.waitingFor = 'human'
+  if (!run.isPart) await tellAsked(run, await result.suspendPayload)
+}
+
+async function made(started: MastraRun, asked: Asked, more: object): Promise<MastraResult> {
+  const { agent, call, first, options, resumes } = asked
+  const { run } = started
+  const input = await run.admit()
+  if (resumes) await tellAnswered(run, first, options ?? {})
+  const given = resumes || input === run.input ? first : messagesOf(first, input)
+  const defaults = await defaultsOf(asked)
+  const observed = {
+    ...options,
+    ...more,
+    model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
+    stopWhen: stopping(run, { ...defaults, ...defined(options ?? {}) }),
+  }
+  return started.within(() => call.call(agent, given, observed, ...asked.more))
+}
+
+async function defaultsOf({ agent, options }: Asked): Promise<MastraOptions> {
+  return (await agent.getDefaultOptions(defined({ requestContext: options?.requestContext }))) ?? {}
+}
+
+/** A gate that ends the run lets the SDK end it: after the step, with its result. */
+function stopping(run: ObservedRun, { stopWhen, maxSteps }: MastraOptions): unknown[] {
+  const own = stopWhen ?? (typeof maxSteps === 'number' && maxSteps > 0 ? [] : isFifthStep)
+  return [...[own].flat(), () => run.isStopped]
+}
+
+/** What the SDK takes where nothing is said. */
+const isFifthStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 5
+
+function begin(host: RunHost, asked: Asked): MastraRun {
+  const { agent, first, options = {}, resumes } = asked
+  const { thread } = options.memory ?? {}
+  const said = defined({
+    agentName: asName(agent.name) ?? asName(agent.id),
+    conversationId: asName(isRecord(thread) ? thread.id : thread),
+    input: resumes ? undefined : inputOf(first),
+    signal: options.abortSignal instanceof AbortSignal ? options.abortSignal : undefined,
+  })
+  const parked = resumes ? takeWaiting(options.runId) : undefined
+  const given = parked === undefined ? undefined : takeRunInit()
+  const start = () => new MastraRun(host, said)
+  return parked === undefined ? start() : runWith({ resume: parked, ...given }, start)
+}
+
+/** A single message of text is told as its text. */
+function inputOf(messages: unknown): unknown {
+  const [only, ...others] = Array.isArray(messages) ? messages : [messages]
+  return others.length === 0 ? (textOf(only) ?? messages) : messages
+}
+
+function textOf(message: unknown): string | undefined {
+  if (typeof message === 'string') return message
+  if (!isRecord(message) || message.role !== 'user') return undefined
+  const { content } = message
+  if (!isRecord(content)) return typeof content === 'string' ? content : undefined
+  const [part, ...others] = Array.isArray(content.parts) ? content.parts : []
+  return others.length === 0 && isRecord(part) && typeof part.text === 'string' ? part.text : undefined
+}
+
+/** What the gates made of the input, in the SDK's words. */
+function messagesOf(first: unknown, input: unknown): unknown {
+  if (typeof input !== 'string' || typeof first === 'string') return input
+  return [{ role: 'user', content: input }]
+}
+
+/** How many runs may wait in this process for an answer that says no more than the SDK's own id of the run. */
+const MAX_WAITING = 1_000
+
+const waiting = new Map<string, ParkedOperation>()
+
+function remember(result: MastraResult, run: ObservedRun): void {
+  rememberRun(result, run.parked)
+  const { runId } = result
+  if (runId === undefined) return
+  run.parked.then(
+    (parked) => {
+      if (parked === undefined) return
+      const oldest = waiting.size >= MAX_WAITING ? waiting.keys().next().value : undefined
+      if (oldest !== undefined) waiting.delete(oldest)
+      waiting.set(runId, parked)
+    },
+    () => {},
+  )
+}
+
+/** Each goes on once. */
+function takeWaiting(runId: string | undefined): ParkedOperation | undefined {
+  const parked = runId === undefined ? undefined : waiting.get(runId)
+  if (runId !== undefined) waiting.delete(runId)
+  return parked
+}

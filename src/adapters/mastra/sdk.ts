@@ -1,0 +1,83 @@
+/** What is used of `@mastra/core`, by its shape: nothing of it is loaded here. */
+
+export type MastraOptions = Readonly<Record<string, unknown>> & {
+  readonly runId?: string
+  readonly toolCallId?: string
+  readonly requestContext?: unknown
+  readonly abortSignal?: unknown
+  readonly memory?: { readonly thread?: unknown }
+  readonly model?: unknown
+  readonly maxSteps?: unknown
+  readonly stopWhen?: unknown
+  readonly prepareStep?: (options: never) => unknown
+  readonly onFinish?: (event: never) => unknown
+}
+
+/** `generate`, `stream`: with messages; `resumeGenerate`, `resumeStream`: with what a human said. */
+export type MastraMethod = (
+  first: unknown,
+  options?: MastraOptions,
+  ...more: unknown[]
+) => Promise<MastraResult>
+
+export interface MastraAgent {
+  readonly id?: string
+  readonly name?: string
+  readonly model?: unknown
+  readonly durable?: unknown
+  generate: MastraMethod
+  stream: MastraMethod
+  resumeGenerate: MastraMethod
+  resumeStream: MastraMethod
+  network?: MastraMethod
+  resumeNetwork?: MastraMethod
+  generateLegacy?: MastraMethod
+  streamLegacy?: MastraMethod
+  getModel(asked: { requestContext?: unknown; modelConfig: unknown }): Promise<unknown>
+  getDefaultOptions(asked: { requestContext?: unknown }): Promise<MastraOptions> | MastraOptions
+  /** Makes the tools of a run, whatever they come from. The SDK keeps it to itself. */
+  convertTools(options: MastraOptions): Promise<MastraTools>
+  listWorkflows?(asked?: object): Promise<Readonly<Record<string, MastraWorkflow>>>
+}
+
+/** What a call of an agent gives: of `stream()`, before it is over. */
+export interface MastraResult {
+  readonly text?: unknown
+  readonly runId?: string
+  readonly finishReason?: unknown
+  readonly suspendPayload?: unknown
+  /** Of a stream. */
+  readonly status?: string
+  readonly error?: unknown
+  _waitUntilFinished?(): Promise<void>
+}
+
+export type MastraTools = Readonly<Record<string, MastraTool>>
+
+/** A tool as the loop runs it. */
+export interface MastraTool {
+  readonly type?: string
+  readonly description?: unknown
+  readonly parameters?: unknown
+  readonly inputSchema?: unknown
+  readonly execute?: (input: unknown, options?: MastraToolOptions) => unknown
+}
+
+export interface MastraToolOptions {
+  readonly toolCallId?: string
+  readonly abortSignal?: AbortSignal
+  readonly suspend?: (payload: unknown, options?: unknown) => Promise<unknown>
+  readonly resumeData?: unknown
+}
+
+export interface MastraWorkflow {
+  readonly id?: string
+  readonly stepFlow?: readonly unknown[]
+}
+
+/** A tool that is a step of a workflow, or belongs to an agent. */
+export interface MastraWorkflowTool {
+  readonly id: string
+  readonly description?: unknown
+  execute?(input: unknown, context?: { readonly workflow?: unknown }): unknown
+}

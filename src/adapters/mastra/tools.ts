@@ -1,0 +1,123 @@
+import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { OpenToolCall, ToolOutcome } from '../../dispatcher/index.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { MastraRun } from './mastra-run.ts'
+import type { MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
+
+type Execute = NonNullable<MastraTool['execute']>
+
+/**
+ * The tools of a run, each of whose calls is the run's. What has no function of its own is run by the client or by the
+ * model's provider, where nobody is asked: a guard that is meant for it is refused where the model is asked.
+ */
+export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      const execute = tool?.execute
+      if (typeof execute !== 'function') return [name, tool]
+      run.tools.add(name)
+      // A run that goes on in the process in which it was suspended is given the tools of its first part.
+      const observed: Execute = (input, options = {}) =>
+        new Call(MastraRun.current ?? run, name, tool, execute).make(input, options)
+      return [name, { ...tool, execute: observed }]
+    }),
+  )
+}
+
+/** What stands in the result of a run that waits for an answer to our own question. */
+interface Asked {
+  readonly hookspan: 'approval'
+  readonly requestId?: string
+  readonly apiName: string
+  readonly args: unknown
+}
+
+class Call {
+  readonly #run: MastraRun
+  readonly #name: string
+  readonly #tool: MastraTool
+  readonly #execute: Execute
+
+  constructor(run: MastraRun, name: string, tool: MastraTool, execute: Execute) {
+    this.#run = run
+    this.#name = name
+    this.#tool = tool
+    this.#execute = execute
+  }
+
+  async make(input: unknown, options: MastraToolOptions): Promise<unknown> {
+    const call = await this.#open(input, options)
+    const decision = await call.decided
+    if (decision.state === 'run') return this.#perform(call, options)
+    if (decision.state !== 'waiting') return told(decision)
+    const asked: Asked = {
+      hookspan: 'approval',
+      apiName: this.#name,
+      args: input,
+      ...defined({ requestId: decision.request?.id }),
+    }
+    return this.#suspend(options, asked)
+  }
+
+  async #open(input: unknown, { toolCallId }: MastraToolOptions): Promise<OpenToolCall<unknown, unknown>> {
+    const calls = await this.#run.run.calls()
+    const { description, parameters, inputSchema = parameters } = this.#tool
+    const isAgent = this.#name.startsWith('agent-')
+    return calls.openToolCall<unknown, unknown>({
+      apiName: this.#name,
+      args: input,
+      ...(isAgent && { source: 'agent' as const }),
+      ...defined({
+        toolCallId,
+        description: typeof description === 'string' ? description : undefined,
+        inputSchema: isRecord(inputSchema) ? inputSchema : undefined,
+      }),
+    })
+  }
+
+  /** Stops the loop until somebody says how to go on. */
+  async #suspend(options: MastraToolOptions, payload: unknown): Promise<unknown> {
+    if (options.suspend === undefined) {
+      throw new Error(`Tool "${this.#name}" waits for a human, and this run cannot be suspended.`)
+    }
+    this.#run.run.waitingFor = 'human'
+    return options.suspend(payload)
+  }
+
+  async #perform(call: OpenToolCall<unknown, unknown>, options: MastraToolOptions): Promise<unknown> {
+    let given: { readonly value: unknown } | undefined
+    let thrown: { readonly error: unknown } | undefined
+    let suspended = false
+    const suspend = async (...payload: Parameters<NonNullable<MastraToolOptions['suspend']>>) => {
+      suspended = true
+      this.#run.run.waitingFor = 'human'
+      return options.suspend?.(...payload)
+    }
+    const outcome = await call.run(async (args) => {
+      try {
+        const value = await this.#execute(args, { ...options, ...(options.suspend && { suspend }) })
+        given = { value }
+      } catch (error) {
+        thrown = { error }
+      }
+      // It goes on in this call once the run does.
+      if (suspended) throw new RunSuspended()
+      if (thrown !== undefined) throw thrown.error
+      if (given?.value instanceof Error) throw given.value
+      return given?.value
+    })
+    if (suspended || outcome.state === 'errored') {
+      if (thrown !== undefined) throw thrown.error
+      if (given !== undefined) return given.value
+      throw outcome.state === 'errored' ? outcome.error : new RunSuspended()
+    }
+    return told(outcome)
+  }
+}
+
+/** What the model is told of a call that has ended. */
+function told(outcome: ToolOutcome): unknown {
+  if ('result' in outcome) return outcome.result
+  if (outcome.state === 'errored') throw outcome.error
+  return JSON.parse(outcome.toToolMessage().content)
+}

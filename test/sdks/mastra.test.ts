@@ -1,0 +1,285 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
+import { deny } from 'hookspan/gates'
+import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
+import { toolPolicy } from 'hookspan/policies'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { scripted } from '../adapter/subjects/ai-sdk.ts'
+import { mastraSubject } from './subjects/mastra.ts'
+import { elsewhere } from './support/elsewhere.ts'
+import type { Untyped } from './support/sdks.ts'
+
+describe('the contract holds for mastra', () => {
+  for (const { name, run } of adapterContract({ ...mastraSubject, elsewhere: elsewhere('mastra') }))
+    it(name, run)
+})
+
+let sdk: Untyped
+beforeAll(async () => {
+  const names = ['', '/agent', '/tools', '/workflows', '/storage'].map((path) => `@mastra/core${path}`)
+  sdk = Object.assign({}, ...(await Promise.all(names.map((name) => import(name)))))
+})
+
+const call = (name: string, args: object, id = 'call_1'): ContractReply => ({
+  toolCalls: [{ id, name, args }],
+})
+
+const agentOf = (replies: readonly ContractReply[], more: object = {}, name = 'support') =>
+  new sdk.Agent({ id: name, name, instructions: 'Help.', model: scripted(replies), ...more })
+
+/** A tool that notes what it was run with. */
+function looking(bodies: unknown[], more: object = {}) {
+  return sdk.createTool({
+    id: 'look',
+    description: 'Looks something up.',
+    inputSchema: z.object({ q: z.string() }),
+    execute: async ({ q }: { q: string }) => {
+      bodies.push(q)
+      return `found ${q}`
+    },
+    ...more,
+  })
+}
+
+function events(): { dispatcher: HookDispatcher; told: string[] } {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  const handler = ({
+    hookType,
+    ...event
+  }: HookEvent & { apiName?: string; agentName?: string; action?: string }) =>
+    void told.push([hookType, event.action ?? event.apiName ?? event.agentName ?? ''].join(' ').trim())
+  const types: readonly AnyHookType[] = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES]
+  dispatcher.use({
+    name: 'told',
+    hooks: types.map((type) => ({ id: type, type, handler: handler as never })),
+  })
+  return { dispatcher, told }
+}
+
+const only = (told: readonly string[], words: RegExp) => told.filter((line) => words.test(line))
+
+describe('an agent that delegates', () => {
+  it('tells the call and the agent that it calls, which is asked by the same gates', async () => {
+    const { dispatcher, told } = events()
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['look'] })] })
+    const bodies: unknown[] = []
+    const expert = agentOf(
+      [call('look', { q: 'a' }), { content: 'nothing' }],
+      { tools: { look: looking(bodies) } },
+      'expert',
+    )
+    const agent = agentOf([call('agent-expert', { prompt: 'help' }), { content: 'done' }], {
+      agents: { expert },
+    })
+    observeMastra(agent, { dispatcher })
+
+    expect((await agent.generate('Ask.')).text).toBe('done')
+    await dispatcher.drain()
+    expect(only(told, /ToolCall|CallAgent|onComplete/)).toEqual([
+      'beforeToolCall agent-expert',
+      'beforeCallAgent expert',
+      'beforeToolCall look',
+      'afterToolCall look',
+      'onComplete expert',
+      'afterCallAgent expert',
+      'afterToolCall agent-expert',
+      'onComplete support',
+    ])
+    expect(bodies).toEqual([])
+  })
+
+  it('leaves an agent alone that is called by nobody who is observed', async () => {
+    const { dispatcher, told } = events()
+    const expert = agentOf([{ content: 'alone' }], {}, 'expert')
+    observeMastra(agentOf([], { agents: { expert } }), { dispatcher })
+    expect((await expert.generate('help')).text).toBe('alone')
+    expect(told).toEqual([])
+  })
+})
+
+describe('a workflow that an agent has as a tool', () => {
+  it('tells its steps that are tools, below the call, and gates decide on them', async () => {
+    const { dispatcher, told } = events()
+    const bodies: unknown[] = []
+    const look = looking(bodies, { outputSchema: z.string() })
+    const flow = sdk
+      .createWorkflow({
+        id: 'flow',
+        description: 'Looks.',
+        inputSchema: z.object({ q: z.string() }),
+        outputSchema: z.string(),
+      })
+      .then(sdk.createStep(look))
+      .commit()
+    const workflows = { flow }
+    const ask = async () => {
+      const replies = [call('workflow-flow', { inputData: { q: 'a' } }), { content: 'done' }]
+      const agent = observeMastra(agentOf(replies, { workflows }), { dispatcher })
+      return agent.generate('Look.')
+    }
+
+    expect((await ask()).text).toBe('done')
+    await dispatcher.drain()
+    const names = [
+      'beforeToolCall workflow-flow',
+      'beforeToolCall look',
+      'afterToolCall look',
+      'afterToolCall workflow-flow',
+    ]
+    expect(only(told, /ToolCall/)).toEqual(names)
+    expect(bodies).toEqual(['a'])
+
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['look'] })] })
+    await ask()
+    expect(bodies).toEqual(['a'])
+  })
+})
+
+describe('an approval of Mastra itself', () => {
+  const asking = async (bodies: unknown[], replies: readonly ContractReply[]) => {
+    const { dispatcher, told } = events()
+    const agent = agentOf(replies, { tools: { look: looking(bodies, { requireApproval: true }) } })
+    observeMastra(agent, { dispatcher })
+    new sdk.Mastra({ agents: { support: agent }, storage: new sdk.InMemoryStore(), logger: false })
+    const asked = await agent.generate('Look up a.')
+    return { agent, dispatcher, told, asked }
+  }
+  const HUMAN = /Human|ToolCall|onStart|Complete/
+
+  it('parks the run, which goes on by its approval as one', async () => {
+    const bodies: unknown[] = []
+    const { agent, dispatcher, told, asked } = await asking(bodies, [
+      call('look', { q: 'a' }),
+      { content: 'done' },
+    ])
+    expect(asked.finishReason).toBe('suspended')
+    expect((await parkedRun(asked))?.waitingFor).toBe('human')
+    expect(bodies).toEqual([])
+    const { runId } = asked
+    expect((await agent.approveToolCallGenerate({ runId, toolCallId: 'call_1' })).text).toBe('done')
+    await dispatcher.drain()
+    expect(bodies).toEqual(['a'])
+    expect(only(told, HUMAN)).toEqual([
+      'onStart support',
+      'beforeToolCall look',
+      'beforeHumanIntervention support',
+      'afterHumanIntervention approve',
+      'afterToolCall look',
+      'onComplete support',
+    ])
+  })
+
+  it('tells a call that a human declined', async () => {
+    const bodies: unknown[] = []
+    const { agent, dispatcher, told, asked } = await asking(bodies, [
+      call('look', { q: 'a' }),
+      { content: 'done' },
+    ])
+    const { runId } = asked
+    expect((await agent.declineToolCallGenerate({ runId, toolCallId: 'call_1' })).text).toBe('done')
+    await dispatcher.drain()
+    expect(bodies).toEqual([])
+    expect(only(told, HUMAN)).toContain('afterHumanIntervention rejectAndContinue')
+  })
+})
+
+describe('what nobody could be asked about', () => {
+  const guarded = () => {
+    const { dispatcher } = events()
+    dispatcher.use({
+      name: 'careful',
+      gates: [{ id: 'no', point: 'beforeToolCall', decide: () => deny('no') }],
+    })
+    return dispatcher
+  }
+
+  it('is refused when a gate is meant for a tool of the client', async () => {
+    const { execute: _none, ...client } = looking([])
+    const agent = observeMastra(agentOf([{ content: 'done' }]), { dispatcher: guarded() })
+    await expect(agent.generate('Look.', { clientTools: { look: client } })).rejects.toMatchObject({
+      code: 'NOT_CAPABLE',
+    })
+  })
+
+  it('is refused when a processor brings a tool along', async () => {
+    const bodies: unknown[] = []
+    const prepareStep = () => ({ tools: { look: looking(bodies) } })
+    const agent = observeMastra(agentOf([call('look', { q: 'a' }), { content: 'done' }]), {
+      dispatcher: guarded(),
+    })
+    await expect(agent.generate('Look.', { prepareStep })).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    expect(bodies).toEqual([])
+  })
+
+  it('is refused for network(), and let through where there is no gate', async () => {
+    const agent = observeMastra(agentOf([]), { dispatcher: guarded() })
+    await expect(agent.network('Look.')).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+  })
+})
+
+describe('observeMastra', () => {
+  it('is attached once however often, and undone by unobserveMastra', async () => {
+    const { dispatcher, told } = events()
+    const agent = agentOf([{ content: 'one' }, { content: 'two' }])
+    const { generate } = agent
+    expect(observeMastra(observeMastra(agent, { dispatcher }), { dispatcher })).toBe(agent)
+    await agent.generate('Hi.')
+    expect(only(told, /onStart/)).toHaveLength(1)
+    unobserveMastra(agent)
+    await agent.generate('Hi.')
+    expect(only(told, /onStart/)).toHaveLength(1)
+    expect(generate).toBeTypeOf('function')
+  })
+
+  it('refuses what is no agent, wrong options, and a second dispatcher', () => {
+    const dispatcher = new HookDispatcher()
+    const agent = observeMastra(agentOf([]), { dispatcher })
+    const wrong: (() => unknown)[] = [
+      () => observeMastra({}, { dispatcher }),
+      () => observeMastra(agentOf([]), {} as never),
+      () => observeMastra(agentOf([]), { dispatcher, agent: 'x' } as never),
+      () => observeMastra(agent, { dispatcher: new HookDispatcher() }),
+    ]
+    for (const attach of wrong) expect(attach).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    expect(() => observeMastra({ generate: () => 1 }, { dispatcher })).toThrow(/convertTools|stream/)
+  })
+
+  it('keeps the AsyncLocalStorage of the caller in models, tools and callbacks', async () => {
+    const mine = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const look = looking([], { execute: async () => void seen.push(mine.getStore()) })
+    const agent = observeMastra(
+      agentOf([call('look', { q: 'a' }), { content: 'done' }], { tools: { look } }),
+      {
+        dispatcher: new HookDispatcher(),
+      },
+    )
+    await mine.run('mine', () =>
+      agent.generate('Look.', { onStepFinish: () => void seen.push(mine.getStore()) }),
+    )
+    expect(seen.length).toBeGreaterThan(1)
+    expect([...new Set(seen)]).toEqual(['mine'])
+  })
+
+  it('gives what Mastra gives without it, of tools that throw, too', async () => {
+    const failing = { execute: () => Promise.reject(new Error('the shelf fell down')) }
+    const replies = [call('look', { q: 'a' }), { content: 'done' }]
+    const ask = async (attach: boolean) => {
+      const agent = agentOf(replies, { tools: { look: looking([], failing) } })
+      if (attach) observeMastra(agent, { dispatcher: new HookDispatcher() })
+      const { text, finishReason, toolCalls, toolResults, usage, steps } = await agent.generate('Look.')
+      return {
+        text,
+        finishReason,
+        toolCalls: toolCalls.length,
+        toolResults: toolResults.length,
+        usage,
+        steps: steps.length,
+      }
+    }
+    expect(await ask(true)).toEqual(await ask(false))
+  })
+})
