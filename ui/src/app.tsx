@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatBytes, formatWhole } from '../../src/viewer/model/format.ts'
+import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
 import { ApprovalsDialog } from './approval-dialog.tsx'
 import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
@@ -105,16 +106,17 @@ const KEYS: [string, string][] = [
   ['x', 'Pick a run to compare'],
   ['c', 'Compare the two picked'],
   ['g', 'Group by conversation'],
+  ['r', 'A line for each run'],
   ['d', 'Only differences'],
   ['t', 'Light or dark'],
   ['?', 'This list'],
 ]
 const QUERIES: [string, string][] = [
   ['words', 'in any text of any span'],
-  ['agent:support', 'also tool, model, service, status, conversation'],
-  ['cost>0.05', 'also <, >=, <=; tokens, duration, errors, steps, calls'],
-  ['mocked:yes', 'also waiting, errors'],
-  ['since:2h', 'started lately'],
+  ...Object.entries(QUERY_KEYS).map(([key, { kind, says }]): [string, string] => [
+    kind === 'number' ? `${key}>` : `${key}:`,
+    says,
+  ]),
   ['-tool:search', 'without'],
 ]
 

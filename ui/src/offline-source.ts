@@ -51,7 +51,10 @@ export class OfflineSource implements Source {
     storageError: '',
     waiting: 0,
   })
-  runs = async () => ({ runs: [this.#summary], total: 1, indexing: 0 })
+  runs = async () => ({ runs: [this.#summary], total: 1, indexing: 0, problems: [] })
+  numbers = async (): Promise<never> => {
+    throw new Error('A saved run has no list.')
+  }
   run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
   span = async (_traceId: string, spanId: string) => {
     const span = this.#records.get(spanId)

@@ -1,11 +1,12 @@
 /** The page's addresses. Each view and each span has one; in an offline file they live behind the `#`. */
 import { useEffect, useState } from 'preact/hooks'
+import { NEWEST_FIRST, SORT_KEYS } from '../../src/viewer/model/query-keys.ts'
 
 export type View = 'timeline' | 'tree' | 'conversation' | 'graph' | 'events' | 'lint'
 export const VIEWS: readonly View[] = ['timeline', 'tree', 'conversation', 'graph', 'events', 'lint']
 
 export type Route =
-  | { page: 'runs'; query: string; grouped: boolean }
+  | { page: 'runs'; query: string; grouped: boolean; sort: string }
   | { page: 'run'; traceId: string; view: View; spanId: string }
   | { page: 'compare'; a: string; b: string }
 
@@ -21,6 +22,7 @@ export function pathOf(route: Route): string {
   if (route.page === 'runs') {
     if (route.query) params.set('q', route.query)
     if (route.grouped) params.set('group', '1')
+    if (route.sort !== NEWEST_FIRST) params.set('sort', route.sort)
   } else if (route.page === 'run') {
     path = `/run/${route.traceId}`
     if (route.view !== 'timeline') params.set('view', route.view)
@@ -43,15 +45,25 @@ function current(): Route {
   if (run) return { page: 'run', traceId: run[1]!, ...shown }
   const compare = /^\/compare\/([0-9a-f]{4,32})\/([0-9a-f]{4,32})$/.exec(path ?? '')
   if (compare) return { page: 'compare', a: compare[1]!, b: compare[2]! }
-  return { page: 'runs', query: params.get('q') ?? '', grouped: params.get('group') === '1' }
+  return {
+    page: 'runs',
+    query: params.get('q') ?? '',
+    grouped: params.get('group') === '1',
+    sort: sortOf(params.get('sort')),
+  }
 }
 
-let list: Route = { page: 'runs', query: '', grouped: false }
-export const rememberList = (route: Extract<Route, { page: 'runs' }>): void => {
+function sortOf(given: string | null): string {
+  return given !== null && Object.hasOwn(SORT_KEYS, given.replace(/^-/, '')) ? given : NEWEST_FIRST
+}
+
+export type ListRoute = Extract<Route, { page: 'runs' }>
+let list: ListRoute = { page: 'runs', query: '', grouped: false, sort: NEWEST_FIRST }
+export const rememberList = (route: ListRoute): void => {
   list = route
 }
-/** The list as it was left: with its search and its grouping. */
-export const listRoute = (): Route => list
+/** The list as it was left: with its search, its grouping and its order. */
+export const listRoute = (): ListRoute => list
 
 /** `replace` for what Back should skip, such as every letter of a search. */
 export function go(route: Route, replace = false): void {

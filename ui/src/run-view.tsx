@@ -47,8 +47,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   /** To the run before or after this one, in the list as it was left. */
   async function leaf(by: 1 | -1): Promise<void> {
     const list = listRoute()
-    if (source.offline || list.page !== 'runs') return
-    const { runs } = await source.runs(list.query, 0, LEAF_THROUGH)
+    if (source.offline) return
+    const { runs } = await source.runs(list.query, LEAF_THROUGH, list.sort)
     const shown = list.grouped ? groupByConversation(runs).flatMap((group) => group.runs) : runs
     const at = shown.findIndex((one) => one.traceId.startsWith(route.traceId))
     const next = at < 0 ? undefined : shown[at + by]

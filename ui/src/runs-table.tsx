@@ -21,6 +21,11 @@ interface RunGroup {
 interface Props {
   groups: RunGroup[]
   grouped: boolean
+  /** A line each. */
+  compact: boolean
+  /** A key of `SORT_KEYS`, `-` before it for the greatest first. */
+  sort: string
+  onSort: (sort: string) => void
   nowUs: number
   selected: string
   requests: readonly WaitingRequest[]
@@ -28,45 +33,44 @@ interface Props {
   onMark: (traceId: string) => void
 }
 
-export function RunsTable({ groups, grouped, nowUs, selected, requests, marked, onMark }: Props) {
+const COLUMNS: readonly { head: string; class: string; sort?: string; greatestFirst?: boolean }[] = [
+  { head: 'Compare', class: 'c-mark' },
+  { head: 'Run', class: 'c-run', sort: 'run' },
+  { head: 'Status', class: 'c-status', sort: 'status' },
+  { head: 'Duration', class: 'c-num', sort: 'duration', greatestFirst: true },
+  { head: 'Tokens', class: 'c-num', sort: 'tokens', greatestFirst: true },
+  { head: 'Cost', class: 'c-num', sort: 'cost', greatestFirst: true },
+  { head: 'Calls', class: 'c-num c-calls', sort: 'calls', greatestFirst: true },
+  { head: 'Signals', class: 'c-flags', sort: 'errors', greatestFirst: true },
+  { head: 'Started', class: 'c-num c-when', sort: 'started', greatestFirst: true },
+]
+
+export function RunsTable({
+  groups,
+  grouped,
+  compact,
+  sort,
+  onSort,
+  nowUs,
+  selected,
+  requests,
+  marked,
+  onMark,
+}: Props) {
   return (
-    <table class="runs">
+    <table class={`runs ${compact ? 'compact' : ''}`}>
       <thead>
         <tr>
-          <th scope="col" class="c-mark">
-            <span class="sr">Compare</span>
-          </th>
-          <th scope="col" class="c-run">
-            Run
-          </th>
-          <th scope="col" class="c-status">
-            Status
-          </th>
-          <th scope="col" class="c-num">
-            Duration
-          </th>
-          <th scope="col" class="c-num">
-            Tokens
-          </th>
-          <th scope="col" class="c-num">
-            Cost
-          </th>
-          <th scope="col" class="c-num c-calls">
-            Calls
-          </th>
-          <th scope="col" class="c-flags">
-            Signals
-          </th>
-          <th scope="col" class="c-num c-when">
-            Started
-          </th>
+          {COLUMNS.map((column) => (
+            <Head key={column.head} column={column} sort={sort} onSort={onSort} />
+          ))}
         </tr>
       </thead>
       {groups.map((group) => (
         <tbody key={group.id}>
           {grouped && (
             <tr class="group">
-              <th colSpan={9} scope="rowgroup">
+              <th colSpan={COLUMNS.length} scope="rowgroup">
                 {group.id ? <Text>{group.id}</Text> : 'No conversation'}
                 <span>
                   {' '}
@@ -91,6 +95,36 @@ export function RunsTable({ groups, grouped, nowUs, selected, requests, marked, 
         </tbody>
       ))}
     </table>
+  )
+}
+
+function Head({
+  column: { head, sort: key, greatestFirst, class: className },
+  sort,
+  onSort,
+}: {
+  column: (typeof COLUMNS)[number]
+  sort: string
+  onSort: (sort: string) => void
+}) {
+  if (key === undefined)
+    return (
+      <th scope="col" class={className}>
+        <span class="sr">{head}</span>
+      </th>
+    )
+  const first = greatestFirst ? `-${key}` : key
+  const other = greatestFirst ? key : `-${key}`
+  const on = sort === key || sort === `-${key}`
+  return (
+    <th scope="col" class={className} aria-sort={on ? (sort === key ? 'ascending' : 'descending') : 'none'}>
+      <button type="button" onClick={() => onSort(sort === first ? other : first)}>
+        {head}
+        <span class="order" aria-hidden="true">
+          {on ? (sort === key ? '↑' : '↓') : ''}
+        </span>
+      </button>
+    </th>
   )
 }
 
@@ -135,6 +169,11 @@ function RunRow({
           )}
           <span class="preview">
             <Text>{run.inputPreview || run.model || ' '}</Text>
+            {run.answerPreview && (
+              <span class="answer" title={run.answerPreview}>
+                <Text>{run.answerPreview}</Text>
+              </span>
+            )}
           </span>
         </a>
       </td>

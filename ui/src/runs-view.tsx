@@ -1,12 +1,13 @@
-/** All runs, newest first. */
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+/** All runs, newest first unless one asks for another order. */
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatWhole } from '../../src/viewer/model/format.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { useApprovals } from './approvals.tsx'
 import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
-import { Icon } from './icons.tsx'
 import { Button, Empty } from './parts.tsx'
-import { go, type Route, rememberList } from './route.ts'
+import { QueryField } from './query-field.tsx'
+import { go, type ListRoute, pathOf, rememberList } from './route.ts'
+import { RunSums } from './run-sums.tsx'
 import { groupByConversation, RunsTable } from './runs-table.tsx'
 
 const PAGE = 200
@@ -21,15 +22,27 @@ const CHIPS: [string, string][] = [
   ['Slow', 'duration>10s'],
 ]
 
-export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> }) {
+/** Where the list was left: for whoever comes back to it. */
+let place = { path: '', selected: '', scrollTop: 0, limit: PAGE }
+const COMPACT = 'hookspan-compact'
+
+export function RunsView({ route }: { route: ListRoute }) {
   rememberList(route)
   const source = useSource()
-  const [limit, setLimit] = useState(PAGE)
+  const path = pathOf(route)
+  const left = useRef(place.path === path ? place : undefined).current
+  const [limit, setLimit] = useState(left?.limit ?? PAGE)
+  const [compact, setCompact] = useState(() => readFlag(COMPACT))
   const [version, setVersion] = useState(0)
   const [marked, setMarked] = useState<string[]>([])
-  const [selected, setSelected] = useState('')
+  const [selected, setSelected] = useState(left?.selected ?? '')
   const input = useRef<HTMLInputElement>(null)
-  const { value, error } = useLoaded(() => source.runs(route.query, 0, limit), [route.query, limit, version])
+  const frame = useRef<HTMLDivElement>(null)
+  const { value, error } = useLoaded(
+    () => source.runs(route.query, limit, route.sort),
+    [route.query, route.sort, limit, version],
+  )
+  const { value: numbers } = useLoaded(() => source.numbers(route.query), [route.query, version])
   useLive((event) => {
     if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
   })
@@ -38,6 +51,14 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     const timer = setTimeout(() => setVersion((before) => before + 1), 1000)
     return () => clearTimeout(timer)
   }, [value])
+  const isThere = value !== undefined
+  useLayoutEffect(() => {
+    if (isThere && left && frame.current) frame.current.scrollTop = left.scrollTop
+  }, [isThere])
+  const keepPlace = () => {
+    place = { path, selected, scrollTop: frame.current?.scrollTop ?? 0, limit }
+  }
+  useLayoutEffect(keepPlace, [path, selected, limit])
   const runs = value?.runs ?? []
   const { requests } = useApprovals()
   const nowUs = useNowUs(
@@ -45,6 +66,15 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     runs.some((run) => run.status === 'running' || run.status === 'waiting') ? 1000 : 10_000,
   )
   const search = useCallback((query: string) => go({ ...route, query }, true), [route])
+  const toggleCompact = () => {
+    setCompact(!compact)
+    keepFlag(COMPACT, !compact)
+  }
+  const narrowTo = (fromUs: number, toUs: number) => {
+    const others = route.query.split(/\s+/).filter((term) => term && !/^(after|before|since):/.test(term))
+    const time = (us: number, round: (ms: number) => number) => new Date(round(us / 1000)).toISOString()
+    search([...others, `after:${time(fromUs, Math.floor)}`, `before:${time(toUs, Math.ceil)}`].join(' '))
+  }
   const mark = (traceId: string) =>
     setMarked((before) =>
       before.includes(traceId) ? before.filter((id) => id !== traceId) : [...before.slice(-1), traceId],
@@ -86,6 +116,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     x: () => shown[at] && mark(shown[at].traceId),
     c: compare,
     g: () => go({ ...route, grouped: !route.grouped }),
+    r: () => toggleCompact(),
     Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   })
 
@@ -93,20 +124,7 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
     <main class="runs-page">
       <h1 class="sr">Runs</h1>
       <div class="toolbar">
-        <label class="search">
-          <Icon name="search" />
-          <span class="sr">Search runs</span>
-          <input
-            ref={input}
-            type="search"
-            value={route.query}
-            placeholder="Search anything, or agent:support cost>0.01"
-            onInput={(event) => search(event.currentTarget.value)}
-            spellcheck={false}
-            autocomplete="off"
-          />
-          <kbd>/</kbd>
-        </label>
+        <QueryField query={route.query} runs={runs} field={input} onQuery={search} />
         <div class="chips">
           {CHIPS.map(([label, term]) => {
             const on = route.query.split(/\s+/).includes(term)
@@ -130,6 +148,15 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
           >
             By conversation
           </button>
+          <button
+            type="button"
+            class={`chip ${compact ? 'on' : ''}`}
+            aria-pressed={compact}
+            title="A line for each run (r)"
+            onClick={toggleCompact}
+          >
+            Compact
+          </button>
         </div>
         <p class="count" role="status">
           {value ? `${formatWhole(value.total)} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
@@ -139,6 +166,12 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
         </p>
       </div>
       {error && <p class="notice error">{error}</p>}
+      {value && value.problems.length > 0 && (
+        <p class="notice" role="status">
+          {value.problems.join(' ')}
+        </p>
+      )}
+      {numbers && numbers.runs > 0 && <RunSums numbers={numbers} onRange={narrowTo} />}
       {value && runs.length === 0 ? (
         route.query ? (
           <Empty title="No run matches">
@@ -154,10 +187,13 @@ export function RunsView({ route }: { route: Extract<Route, { page: 'runs' }> })
           <Welcome />
         )
       ) : (
-        <div class="table-frame">
+        <div class="table-frame" ref={frame} onScroll={keepPlace}>
           <RunsTable
             groups={groups}
             grouped={route.grouped}
+            compact={compact}
+            sort={route.sort}
+            onSort={(sort) => go({ ...route, sort }, true)}
             nowUs={nowUs}
             selected={selected}
             requests={requests}
@@ -194,6 +230,23 @@ function Welcome() {
       <p>An exported run can be dropped onto this page.</p>
     </Empty>
   )
+}
+
+/** A file opened from disk may have no storage; the choice then lasts as long as the page. */
+function readFlag(name: string): boolean {
+  try {
+    return localStorage.getItem(name) === '1'
+  } catch {
+    return false
+  }
+}
+
+function keepFlag(name: string, value: boolean): void {
+  try {
+    localStorage.setItem(name, value ? '1' : '0')
+  } catch {
+    // As said.
+  }
 }
 
 function toggleTerm(query: string, term: string): string {

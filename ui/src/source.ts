@@ -7,6 +7,7 @@ import type { CutSpan } from '../../src/viewer/model/cut.ts'
 import type { LogEntry } from '../../src/viewer/model/event-log.ts'
 import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
+import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
 import { OfflineSource } from './offline-source.ts'
@@ -24,6 +25,8 @@ export interface RunPage {
   total: number
   /** Spans that searching cannot find yet. */
   indexing: number
+  /** What of the query was searched for as words, though it looks like a key. */
+  problems: string[]
 }
 
 export interface Found {
@@ -53,7 +56,9 @@ export interface Source {
   /** Whether the link with the token was opened: then runs can be imported and removed. */
   readonly mayChange: boolean
   status(): Promise<Status>
-  runs(query: string, offset: number, limit: number): Promise<RunPage>
+  runs(query: string, limit: number, sort: string): Promise<RunPage>
+  /** Of all runs that the query finds. */
+  numbers(query: string): Promise<RunNumbers>
   run(traceId: string, since: number): Promise<RunData>
   span(traceId: string, spanId: string, full?: boolean): Promise<CutSpan>
   conversation(traceId: string): Promise<Conversation>
@@ -106,8 +111,9 @@ class OnlineSource implements Source {
   }
 
   status = () => this.#get<Status>('/api/status')
-  runs = (query: string, offset: number, limit: number) =>
-    this.#get<RunPage>(`/api/runs?q=${encodeURIComponent(query)}&offset=${offset}&limit=${limit}`)
+  runs = (query: string, limit: number, sort: string) =>
+    this.#get<RunPage>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}&sort=${sort}`)
+  numbers = (query: string) => this.#get<RunNumbers>(`/api/numbers?q=${encodeURIComponent(query)}`)
   conversation = (traceId: string) => this.#get<Conversation>(`/api/runs/${traceId}/conversation`)
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
   lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)

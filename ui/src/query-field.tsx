@@ -1,0 +1,77 @@
+/** Where runs are searched: with the keys that there are, and the values that are in sight, offered as one types. */
+import type { RefObject } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { statusWord } from '../../src/viewer/model/format.ts'
+import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
+import { RUN_STATUSES, type RunSummary } from '../../src/viewer/model/span.ts'
+import { Icon } from './icons.tsx'
+
+const MOST_OFFERED = 12
+
+export function QueryField({
+  query,
+  runs,
+  field,
+  onQuery,
+}: {
+  query: string
+  runs: readonly RunSummary[]
+  field: RefObject<HTMLInputElement | null>
+  onQuery: (query: string) => void
+}) {
+  const offers = useMemo(() => offersFor(query, runs), [query, runs])
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <span class="sr">Search runs</span>
+      <input
+        ref={field}
+        type="search"
+        list="query-offers"
+        value={query}
+        placeholder="Search anything, or agent:support cost>0.01"
+        onInput={(event) => onQuery(event.currentTarget.value)}
+        spellcheck={false}
+        autocomplete="off"
+      />
+      <datalist id="query-offers">
+        {offers.map(({ value, says }) => (
+          <option key={value} value={value} label={says} />
+        ))}
+      </datalist>
+      <kbd>/</kbd>
+    </label>
+  )
+}
+
+/** The whole query with its last word completed. */
+export function offersFor(query: string, runs: readonly RunSummary[]): { value: string; says: string }[] {
+  const [, before = '', minus = '', word = ''] = /^(.*?)(-?)(\S*)$/.exec(query) ?? []
+  if (word === '') return []
+  const [key, value] = word.split(/:(.*)/s) as [string, string | undefined]
+  const found =
+    value === undefined
+      ? Object.entries(QUERY_KEYS).map(([name, { kind, says }]) => ({
+          word: `${name}${kind === 'number' ? '>' : ':'}`,
+          says,
+        }))
+      : valuesOf(key.toLowerCase(), runs).map((one) => ({
+          word: `${key}:${/\s/.test(one) ? `"${one}"` : one}`,
+          says: '',
+        }))
+  return found
+    .filter((offer) => offer.word !== word && offer.word.toLowerCase().startsWith(word.toLowerCase()))
+    .slice(0, MOST_OFFERED)
+    .map((offer) => ({ value: `${before}${minus}${offer.word}`, says: offer.says }))
+}
+
+function valuesOf(key: string, runs: readonly RunSummary[]): string[] {
+  const known = Object.hasOwn(QUERY_KEYS, key) ? QUERY_KEYS[key] : undefined
+  if (key === 'status') return RUN_STATUSES.map((status) => statusWord(status).replaceAll(' ', '-'))
+  if (known?.kind === 'number') return ['yes', 'no']
+  if (known?.kind !== 'text') return []
+  const seen = runs
+    .flatMap((run) => run[known.of])
+    .filter((value) => typeof value === 'string' && value !== '')
+  return [...new Set(seen as string[])].sort()
+}
