@@ -86,9 +86,9 @@ export class ContentWriter {
     return this
   }
 
-  /** An object whose JSON is known already. */
-  exactObject(attribute: string, value: object, json: string): this {
-    return this.#whole(attribute, () => json) ? this : this.object(attribute, value, '')
+  /** The object whose JSON this is. */
+  exactObject(attribute: string, json: string): this {
+    return this.#whole(attribute, () => json) ? this : this.object(attribute, JSON.parse(json), '')
   }
 
   text(attribute: string, value: string | undefined): this {

@@ -1,10 +1,12 @@
 import type { ToolEnd } from '../dispatcher/index.ts'
 import { isRecord } from '../internal/objects.ts'
 import type { ContentWriter } from './content.ts'
+import { isExactObject } from './exact-json.ts'
 import { GEN_AI } from './names.ts'
 
 /** An attribute has to be an object: what is none stands in one, alone, under this key. */
 const KEY = 'content'
+const WRAPPED = `{"${KEY}":`
 
 /** What the model was told, as an object where it is one. */
 export function writeToolResult(writer: ContentWriter, end: ToolEnd): void {
@@ -15,9 +17,9 @@ export function writeToolResult(writer: ContentWriter, end: ToolEnd): void {
   }
   // Read late: it is made when it is asked for.
   const { content } = end
-  const object = content === undefined ? undefined : exactObject(content)
-  if (object === undefined) writer.object(GEN_AI.toolCallResult, content ?? result, KEY)
-  else writer.exactObject(GEN_AI.toolCallResult, object, content as string)
+  if (content !== undefined && !content.startsWith(WRAPPED) && isExactObject(content)) {
+    writer.exactObject(GEN_AI.toolCallResult, content)
+  } else writer.object(GEN_AI.toolCallResult, content ?? result, KEY)
 }
 
 /** What was written, given the attribute as the value that its JSON is. */
@@ -28,15 +30,4 @@ export function unwrapToolResult(value: unknown): unknown {
 /** Objects that look like this are put into one more, so that nothing else does. */
 function isWrapped(value: object): boolean {
   return KEY in value && Object.keys(value).length === 1
-}
-
-/** The object whose JSON is this text, byte for byte. */
-function exactObject(text: string): object | undefined {
-  if (!text.startsWith('{') || text.startsWith(`{"${KEY}":`)) return undefined
-  try {
-    const value: object = JSON.parse(text)
-    return JSON.stringify(value) === text ? value : undefined
-  } catch {
-    return undefined
-  }
 }
