@@ -15,7 +15,12 @@ export function isPlain(value: object): boolean {
 
 /** Drops the keys whose value is undefined, so that a field is either there or not. */
 export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never
+  const kept: Record<string, unknown> = {}
+  for (const name of Object.keys(object)) {
+    const value = (object as Record<string, unknown>)[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept as never
 }
 
 /** The fields, and methods beside them that are none: what is registered may offer more than what it is used as. */

@@ -158,22 +158,19 @@ function llmEnd(
   end: LlmEnd,
   asked: unknown,
 ): void {
-  const { usage, reply = end.response, request } = end
-  set(attributes, GEN_AI.responseId, reply?.id)
-  set(attributes, GEN_AI.responseModel, reply?.model)
-  if (reply?.finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = [...reply.finishReasons]
+  const { usage, reply = end.response, request, streamEnd } = end
   // Where not all of the reply is read, it is of an API that does not compact.
-  const { parts } = (reply ?? {}) as LlmResponse
+  const { id, model, finishReasons, parts } = (reply ?? {}) as LlmResponse
+  if (id !== undefined) attributes[GEN_AI.responseId] = id
+  if (model !== undefined) attributes[GEN_AI.responseModel] = model
+  if (finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = finishReasons.slice()
   if (parts?.some(({ type }) => type === 'compaction')) attributes[GEN_AI.conversationCompacted] = true
-  set(attributes, GEN_AI.usageInputTokens, usage?.inputTokens)
-  set(attributes, GEN_AI.usageOutputTokens, usage?.outputTokens)
-  set(attributes, GEN_AI.usageCacheReadInputTokens, usage?.cachedInputTokens)
-  set(attributes, GEN_AI.usageReasoningOutputTokens, usage?.reasoningTokens)
-  set(attributes, HOOKSPAN.costUsd, end.costUsd)
+  if (usage !== undefined) usageAttributes(attributes, usage)
+  if (end.costUsd !== undefined) attributes[HOOKSPAN.costUsd] = end.costUsd
   // The convention counts in seconds.
   if (end.timeToFirstChunkMs !== undefined)
     attributes[GEN_AI.responseTimeToFirstChunk] = end.timeToFirstChunkMs / 1000
-  set(attributes, HOOKSPAN.streamEnd, end.streamEnd)
+  if (streamEnd !== undefined) attributes[HOOKSPAN.streamEnd] = streamEnd
   if (request !== undefined && request !== asked) {
     requestAttributes(attributes, request)
     content?.request(request)
@@ -183,6 +180,14 @@ function llmEnd(
   }
 }
 
+function usageAttributes(attributes: Attributes, usage: NonNullable<LlmEnd['usage']>): void {
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage
+  if (inputTokens !== undefined) attributes[GEN_AI.usageInputTokens] = inputTokens
+  if (outputTokens !== undefined) attributes[GEN_AI.usageOutputTokens] = outputTokens
+  if (cachedInputTokens !== undefined) attributes[GEN_AI.usageCacheReadInputTokens] = cachedInputTokens
+  if (reasoningTokens !== undefined) attributes[GEN_AI.usageReasoningOutputTokens] = reasoningTokens
+}
+
 function toolEnd(
   attributes: Attributes,
   content: ContentWriter | undefined,
@@ -190,10 +195,10 @@ function toolEnd(
   asked: unknown,
 ): void {
   attributes[HOOKSPAN.toolMocked] = end.mocked ?? false
-  set(attributes, HOOKSPAN.toolOutcome, end.outcome)
-  set(attributes, HOOKSPAN.toolSuccess, end.success)
-  set(attributes, HOOKSPAN.toolCode, end.code)
-  set(attributes, HOOKSPAN.toolReason, end.refusal)
+  if (end.outcome !== undefined) attributes[HOOKSPAN.toolOutcome] = end.outcome
+  if (end.success !== undefined) attributes[HOOKSPAN.toolSuccess] = end.success
+  if (end.code !== undefined) attributes[HOOKSPAN.toolCode] = end.code
+  if (end.refusal !== undefined) attributes[HOOKSPAN.toolReason] = end.refusal
   if (content === undefined) return
   if (end.args !== asked) content.object(GEN_AI.toolCallArguments, end.args, 'input')
   writeToolResult(content, end)

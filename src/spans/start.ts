@@ -98,7 +98,7 @@ function stepStart({ stepIndex, stepType }: Of<'step'>): SpanStart {
 }
 
 function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptions): SpanStart {
-  const { callKey, model, provider, request, operationName = 'chat' } = activity
+  const { callKey, model, provider, request, operationName = 'chat', serverAddress, serverPort } = activity
   const attributes: Attributes = {
     [GEN_AI.operationName]: operationName,
     [GEN_AI.providerName]: provider,
@@ -106,9 +106,11 @@ function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptio
     [HOOKSPAN.callKey]: callKey,
   }
   if (options.semconv === 'compat') attributes[GEN_AI.system] = provider
-  set(attributes, GEN_AI.conversationId, info.conversationId ?? conversationOf(request))
-  set(attributes, OTEL.serverAddress, activity.serverAddress)
-  set(attributes, OTEL.serverPort, activity.serverPort)
+  // Each in its place, here and where calls end: what `set` assigns for all, until the compiler has come to it, is slow.
+  const conversationId = info.conversationId ?? conversationOf(request)
+  if (conversationId !== undefined) attributes[GEN_AI.conversationId] = conversationId
+  if (serverAddress !== undefined) attributes[OTEL.serverAddress] = serverAddress
+  if (serverPort !== undefined) attributes[OTEL.serverPort] = serverPort
   requestAttributes(attributes, request)
   if (operationName !== 'embeddings') contentWriter(options.content, attributes, info)?.request(request)
   return { name: `${operationName} ${model}`, kind: 'client', attributes }
@@ -139,7 +141,7 @@ export function requestAttributes(attributes: Attributes, request: LlmRequest): 
 }
 
 function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOptions): SpanStart {
-  const { apiName } = activity
+  const { apiName, description } = activity
   const attributes: Attributes = {
     [GEN_AI.operationName]: 'execute_tool',
     [GEN_AI.toolName]: apiName,
@@ -148,9 +150,9 @@ function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOpt
     [HOOKSPAN.toolSource]: activity.source,
     [HOOKSPAN.callKey]: activity.callKey,
   }
-  set(attributes, GEN_AI.agentName, info.agentName)
+  if (info.agentName !== undefined) attributes[GEN_AI.agentName] = info.agentName
   if (activity.toolCallId !== '') attributes[GEN_AI.toolCallId] = activity.toolCallId
-  set(attributes, GEN_AI.toolDescription, activity.description)
+  if (description !== undefined) attributes[GEN_AI.toolDescription] = description
   const content = contentWriter(options.content, attributes, info, apiName)
   content?.object(GEN_AI.toolCallArguments, activity.args, 'input')
   return { name: `execute_tool ${apiName}`, kind: 'internal', attributes }
