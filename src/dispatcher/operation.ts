@@ -22,7 +22,6 @@ import {
   type OperationInit,
   type ParentOperation,
 } from './run/operation-init.ts'
-import { assertInReach, type ToolOutOfReach } from './run/out-of-reach.ts'
 import { parentOf } from './run/parent.ts'
 import { addParked, parkedOf } from './run/park.ts'
 import type { ParkedOperation } from './run/parked.ts'
@@ -172,15 +171,6 @@ export class Operation extends CallMaker {
   /** This operation as the parent of one that another process, or another runtime, starts. */
   asParent(): ParentOperation {
     return parentOf(this.#core, this.#core.traced, () => {})
-  }
-
-  /**
-   * For adapters: says which tools of the run are run where nothing of ours comes between.
-   *
-   * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is meant for one of them.
-   */
-  assertInReach(tools: readonly ToolOutOfReach[]): void {
-    assertInReach(this.#core, tools)
   }
 
   /** Runs code as part of this operation, so that what it traces becomes a child of the run's span. */

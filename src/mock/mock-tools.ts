@@ -62,6 +62,7 @@ export class MockTools implements Disposable {
     const plugin: Plugin = {
       name: `mocks:${nextId}`,
       standIn: (call) => this.#answer(call),
+      standsInFor: () => this.#rules.all.map(({ definition }) => definition.address.tool),
       hooks: [
         {
           id: `hookspan.mocks.${nextId++}`,

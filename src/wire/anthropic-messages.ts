@@ -58,6 +58,9 @@ const part: PartReader = (block) => {
   return isResult(block) ? providerParts(answered(undefined, block)).slice(1) : undefined
 }
 
+/** Tools whose calls the caller is given; a set of tools is of a server, which is named as well. */
+const CALLERS = /^(custom|bash|text_editor|computer|memory|mcp_toolset)/
+
 /** The messages API of Anthropic. */
 export const messages: WireFormat = {
   name: 'messages',
@@ -69,6 +72,14 @@ export const messages: WireFormat = {
   isReply: (reply) => reply.type === 'message' && Array.isArray(reply.content),
   isChunk: (chunk) => /^(message|content_block)_/.test(asText(chunk.type) ?? ''),
   fields: ({ messages, system, tools }) => ({ messages, instructions: system, tools }),
+  hosted: ({ tools, mcp_servers: servers }) => [
+    ...asObjects(tools).flatMap(({ type, name }) =>
+      CALLERS.test(asText(type) ?? 'custom')
+        ? []
+        : [{ name: asName(name) ?? String(type), identifier: OWNER }],
+    ),
+    ...asObjects(servers).map(({ name }) => ({ name: '*', identifier: asName(name) ?? OWNER })),
+  ],
   message: ({ role, content }, read): ChatMessage => ({
     role: asText(role) ?? 'user',
     parts: partsOf(content, read),

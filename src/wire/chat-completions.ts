@@ -77,6 +77,8 @@ export const chat: WireFormat = {
     instructions: undefined,
     tools,
   }),
+  hosted: ({ web_search_options: search }) =>
+    asObject(search) === undefined ? [] : [{ name: 'web_search', identifier: 'openai' }],
   message: convert,
   part,
   read: (reply) => new ChatReading(reply),

@@ -18,6 +18,8 @@ export interface WireFormat {
 
   /** What of a request is told apart: the conversation, instructions beside it, tools. */
   fields(request: Loose): { messages: unknown; instructions: unknown; tools: unknown }
+  /** Of the tools that a request offers, those that the provider runs by itself. */
+  hosted?(request: Loose): readonly HostedTool[]
   /** One message, or item, of a conversation. */
   message(item: Loose, part: PartReader): ChatMessage
   readonly part: PartReader
@@ -32,6 +34,13 @@ export interface WireFormat {
   writeError?(error: WireError): Loose
   /** The stream of a reply that `write` gave. `interleaved`: parallel tool calls take turns. */
   events(reply: Loose, request: LlmRequest, interleaved?: boolean): readonly Loose[]
+}
+
+/** Named as the calls of it are, where those are told. */
+export interface HostedTool {
+  /** `*` for all tools of a server, whose names nobody knows. */
+  readonly name: string
+  readonly identifier: string
 }
 
 /** An HTTP error, in OpenAI's words. */

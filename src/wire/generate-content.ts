@@ -1,7 +1,7 @@
 import type { LlmMessage, LlmRequest, LlmResponse, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
 import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
-import type { Collector, WireFormat } from './format.ts'
+import type { Collector, HostedTool, WireFormat } from './format.ts'
 import {
   isMedia,
   mediaPart,
@@ -80,6 +80,7 @@ export const generateContent: WireFormat = {
       tools: asObjects(tools ?? settings?.tools).flatMap(toolsOf),
     }
   },
+  hosted: ({ tools, config }) => asObjects(tools ?? asObject(config)?.tools).flatMap(hostedIn),
   message: ({ role, parts, ...bare }, read) => {
     const given = asList(parts ?? [bare])
     const answers = given.length > 0 && given.every((item) => asObject(item)?.functionResponse !== undefined)
@@ -104,6 +105,18 @@ function toolsOf({ functionDeclarations, ...own }: Loose): Loose[] {
   return [
     ...asObjects(functionDeclarations).map((fn) => ({ ...fn, type: 'function' })),
     ...Object.keys(own).map((name) => ({ type: name, name })),
+  ]
+}
+
+/** What the caller is given the calls of. Some is written in both ways. */
+const CALLERS = /^(functionDeclarations|function_declarations|computerUse|computer_use)$/
+
+function hostedIn(tool: Loose): HostedTool[] {
+  const { mcpServers, mcp_servers: servers = mcpServers, ...own } = tool
+  const names = Object.keys(own).filter((name) => !CALLERS.test(name) && asObject(own[name]) !== undefined)
+  return [
+    ...names.map((name) => ({ name: name.replace(/[A-Z]/g, '_$&').toLowerCase(), identifier: OWNER })),
+    ...asObjects(servers).map(({ name }) => ({ name: '*', identifier: asText(name) ?? OWNER })),
   ]
 }
 

@@ -6,7 +6,7 @@ import type {
   ToolCallRequest,
 } from '../hooks/values.ts'
 import { interleave, pieces } from './events.ts'
-import type { Collector, WireFormat } from './format.ts'
+import type { Collector, HostedTool, WireFormat } from './format.ts'
 import {
   byType,
   type ChatMessage,
@@ -86,6 +86,7 @@ export const responses: WireFormat = {
     reply.object === 'response' || (Array.isArray(reply.output) && typeof reply.id === 'string'),
   isChunk: (chunk) => asText(chunk.type)?.startsWith('response.') === true,
   fields: ({ input, instructions, tools }) => ({ messages: input, instructions, tools }),
+  hosted: ({ tools }) => asObjects(tools).flatMap(hostedIn),
   message: convert,
   part,
   read,
@@ -93,6 +94,24 @@ export const responses: WireFormat = {
   textOf: ({ type, delta }) => (type === 'response.output_text.delta' ? asText(delta) : undefined),
   write,
   events,
+}
+
+/** Tools whose calls the caller is given. */
+const CALLERS = /^(function|custom|namespace|local_shell|apply_patch|computer.*)$/
+
+function hostedIn({ type, server_label, allowed_tools, execution, environment }: Loose): HostedTool[] {
+  const kind = asText(type) ?? 'function'
+  const local = kind === 'shell' && /^(local|undefined)$/.test(String(asObject(environment)?.type))
+  if (CALLERS.test(kind) || execution === 'client' || local) return []
+  if (kind !== 'mcp') {
+    // Versions have names of their own, their calls have not.
+    return [{ name: kind.replace(/^(web_search).*/, '$1'), identifier: OWNER }]
+  }
+  const identifier = asName(server_label) ?? OWNER
+  const named = asList(asObject(allowed_tools)?.tool_names ?? allowed_tools).flatMap(
+    (name) => asName(name) ?? [],
+  )
+  return (named.length === 0 ? ['*'] : named).map((name) => ({ name, identifier }))
 }
 
 /** An item: a message, or one that is none. */

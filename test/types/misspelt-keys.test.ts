@@ -155,12 +155,6 @@ const CALLS: Record<string, Record<string, Call>> = {
         .step(async () => {}, more),
   },
   'Operation#openStep': { StepInit: (more) => dispatcher().startOperation().openStep(more) },
-  'Operation#assertInReach': {
-    ToolOutOfReach: (more) =>
-      dispatcher()
-        .startOperation()
-        .assertInReach([{ name: 't', ranBy: 'sdk', ...more }]),
-  },
   'Operation#complete': { CompleteInit: (more) => dispatcher().startOperation().complete(more) },
   'Operation#park': {
     '{ waitingFor }': (more) =>
@@ -360,6 +354,9 @@ for (const [name, from] of Object.entries(MAKERS)) {
   const method = (which: string, type: string, call: (maker: adapter.OpenStep, more: object) => unknown) => {
     CALLS[`${name}#${which}`] = { [type]: (more) => from((maker) => call(maker, more)) }
   }
+  method('assertInReach', 'ToolOutOfReach', (m, more) =>
+    m.assertInReach([{ name: 't', ranBy: 'sdk', ...more }]),
+  )
   method('toolCall', 'ToolCallInit', (m, more) => m.toolCall({ apiName: 't', args: {}, ...more }, () => 1))
   method('openToolCall', 'ToolCallInit', (m, more) => m.openToolCall({ apiName: 't', args: {}, ...more }))
   method('llmCall', 'LlmCallInit', (m, more) => m.llmCall({ ...llm, ...more }, () => ({})))

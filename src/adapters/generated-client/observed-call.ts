@@ -21,6 +21,7 @@ import {
   type ResponseProps,
 } from './client.ts'
 import { GateReply } from './gate-reply.ts'
+import { hostedTools } from './hosted-tools.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
 const ofOneCall = new WeakMap<CallMaker, () => void>()
@@ -85,7 +86,8 @@ export class ObservedCall {
       ...(this.#stream && { standInChunks: (message) => new GateReply(format, body, message).chunks() }),
       ...(operationName !== undefined && { operationName }),
     }
-    const send = (calls: CallMaker) => {
+    const send = async (calls: CallMaker) => {
+      this.#assertInReach(calls, body)
       this.#abandon = ofOneCall.get(calls)
       return compacts
         ? this.#compact(calls, init, options, request)
@@ -93,6 +95,16 @@ export class ObservedCall {
     }
     const calls = maker(body)
     return calls instanceof Promise ? calls.then(send) : send(calls)
+  }
+
+  /** Before anything is sent: a provider asks nobody about the tools that it runs. */
+  #assertInReach(calls: CallMaker, body: LlmRequest): void {
+    try {
+      calls.assertInReach(hostedTools(this.#api.format, body))
+    } catch (error) {
+      if (ofOneCall.has(calls)) void (calls as Operation).fail(error)
+      throw error
+    }
   }
 
   #replace(message: LlmResponse, body: LlmRequest): unknown {

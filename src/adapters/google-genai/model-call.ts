@@ -5,6 +5,7 @@ import { joinSignals } from '../../internal/join-signals.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
+import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
@@ -20,6 +21,7 @@ export async function askModel(
   const calls: CallMaker | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
   // Whoever makes a model call by hand has announced it already.
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
+  calls.assertInReach(hostedTools(generateContent, params as object as Loose))
   let standIn: Loose | undefined
   const { abortSignal, httpOptions, ...config } = params.config ?? {}
   const request: LlmRequest = {

@@ -2,7 +2,8 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
-import { asName } from '../../wire/reading.ts'
+import { responses } from '../../wire/responses.ts'
+import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { observeHandoff } from './handoffs.ts'
 import { observeModel, observeProvider } from './model.ts'
@@ -199,7 +200,7 @@ function outOfReach(tool: AnyTool): ToolOutOfReach[] {
   if (isFunctionTool(tool)) return []
   const { type, name = type, providerData } = tool
   if (type !== 'hosted_tool') return [{ name, ranBy: 'sdk' }]
-  return [{ name, identifier: asName(providerData?.server_label) ?? 'openai', ranBy: 'provider' }]
+  return hostedTools(responses, { tools: [{ type: name, ...providerData }] })
 }
 
 /** What is none of the agent's own tools came from one of its MCP servers. */

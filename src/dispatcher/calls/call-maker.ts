@@ -4,6 +4,7 @@ import type { OpenedCall } from '../run/bracket.ts'
 import { currentPlace } from '../run/current.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
+import { assertInReach, type ToolOutOfReach } from '../run/out-of-reach.ts'
 import { admission } from './admission.ts'
 import { AgentCall, type CallAgentInit } from './call-agent.ts'
 import { CompactCall, type CompactInit, type CompactResult } from './compact.ts'
@@ -33,6 +34,15 @@ export class CallMaker {
    */
   llmCall<R>(init: LlmCallInit<R>, fn: LlmFunction<R>): Promise<R> {
     return runLlmCall(this.#core, this.#site, init, fn)
+  }
+
+  /**
+   * For adapters: says which tools of the run are run where nothing of ours comes between.
+   *
+   * @throws HookspanError `NOT_CAPABLE` where a gate or a mock is meant for one of them.
+   */
+  assertInReach(tools: readonly ToolOutOfReach[]): void {
+    if (tools.length > 0) assertInReach(this.#core, tools)
   }
 
   /**

@@ -46,6 +46,11 @@ export class PluginSet {
     this.#set(this.#plugins.filter((other) => other !== plugin))
   }
 
+  /** Globs of tools that are mocked. */
+  mockedTools(): readonly string[] {
+    return this.#plugins.flatMap((plugin) => plugin.standsInFor?.() ?? [])
+  }
+
   #set(plugins: readonly Plugin[]): void {
     const orders = new Map(this.hooks.map(({ hook, order }) => [hook, order]))
     this.#plugins = plugins

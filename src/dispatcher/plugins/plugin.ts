@@ -21,6 +21,8 @@ export interface Plugin {
   instrument?: Instrument
   /** Answers tool calls in the tools' place. The first stand-in that takes a call keeps it. */
   standIn?: StandIn
+  /** Globs of the tools that `standIn` is meant for: one that runs where it would not be asked is refused. */
+  standsInFor?(): readonly string[]
   /** Told of the dispatcher that uses it, so that it can end what is open when the process ends. */
   attached?(dispatcher: { interruptAll(): void }): void
 }
@@ -33,6 +35,7 @@ const FIELDS: Fields<Plugin> = {
   approver: a.value,
   instrument: a.value,
   standIn: a.function,
+  standsInFor: a.function,
   attached: a.function,
 }
 

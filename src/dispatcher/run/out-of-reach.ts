@@ -2,11 +2,14 @@ import { concerns, decidesAt } from '../../gates/gate.ts'
 import type { Gate } from '../../gates/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
+import { matchesGlob } from '../../internal/glob.ts'
 import type { OperationCore } from './operation-core.ts'
 import { fits, type RunTool } from './unmatched.ts'
 
 /** A tool that runs where nothing of ours comes between. */
 export interface ToolOutOfReach extends RunTool {
+  /** `*` for all that there may be at home in `identifier`, where nobody knows their names. */
+  readonly name: string
   /** `provider`: the model's. Only what names such a tool is meant for it. `sdk`: any other, which all is meant for. */
   readonly ranBy: 'provider' | 'sdk'
 }
@@ -26,13 +29,20 @@ export function assertInReach(core: OperationCore, tools: readonly ToolOutOfReac
   for (const tool of tools) {
     assertFields<ToolOutOfReach>(tool, TOOL, 'a tool out of reach', 'INVALID_CALL')
     const gate = core.allGates().find((one) => isMeantFor(one, tool))
-    const mocked = tool.ranBy === 'sdk' && core.host.plugins.standIns.length > 0
-    if (gate === undefined && !mocked) continue
-    const what = gate === undefined ? 'Tools are mocked' : `Gate "${gate.id}" decides on ${gate.point}`
+    const { plugins } = core.host
+    const mock = plugins.mockedTools().find((pattern) => isFor(pattern, tool))
+    const mocked = tool.ranBy === 'sdk' && plugins.standIns.length > 0
+    if (gate === undefined && mock === undefined && !mocked) continue
+    const what =
+      gate !== undefined
+        ? `Gate "${gate.id}" decides on ${gate.point}`
+        : mock === undefined
+          ? 'Tools are mocked'
+          : `"${mock}" is mocked`
     const where = tool.ranBy === 'provider' ? "the model's provider runs" : 'the SDK runs by itself'
     throw new HookspanError(
       'NOT_CAPABLE',
-      `${what}, and the agent has the tool "${tool.name}", which ${where}: nobody would be asked. Take the tool from the agent, or the guard from the tool.`,
+      `${what}, and the agent has the tool "${tool.name === '*' ? `${tool.identifier}/*` : tool.name}", which ${where}: nobody would be asked. Take the tool from the agent, or the guard from the tool.`,
     )
   }
 }
@@ -40,7 +50,15 @@ export function assertInReach(core: OperationCore, tools: readonly ToolOutOfReac
 function isMeantFor(gate: Gate, tool: ToolOutOfReach): boolean {
   const { match = [], names = [], shadow } = gate
   if (shadow || !(decidesAt(gate, 'beforeToolCall') || decidesAt(gate, 'afterToolCall'))) return false
-  if ([...[match].flat(), ...names].some((glob) => fits(glob, tool))) return true
+  if ([...[match].flat(), ...names].some((pattern) => isFor(pattern, tool))) return true
   const { name, identifier = 'local' } = tool
   return tool.ranBy === 'sdk' && concerns(gate, { apiName: name, identifier })
+}
+
+/** Of tools whose names nobody knows, what names their home is meant for them. */
+function isFor(pattern: string | RegExp, tool: ToolOutOfReach): boolean {
+  if (fits(pattern, tool)) return true
+  if (tool.name !== '*' || typeof pattern !== 'string') return false
+  const [home, name] = pattern.split('/')
+  return name !== undefined && matchesGlob(home as string, tool.identifier ?? 'local')
 }

@@ -39,7 +39,7 @@ describe('a tool that runs out of reach', () => {
   it('ends the run when tools are mocked and the SDK would run this one', async () => {
     const prepare = (dispatcher: HookDispatcher) => mockTools(dispatcher, [mock('shell').returns('ok')])
 
-    expect(await ask(shell(), prepare)).toMatch(/Tools are mocked, .* "shell", which the SDK runs by itself/)
+    expect(await ask(shell(), prepare)).toMatch(/"shell" is mocked, .* "shell", which the SDK runs by itself/)
   })
 
   it('runs where nobody decides on it', async () => {

@@ -1,0 +1,118 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import { HookDispatcher } from 'hookspan'
+import { observeAnthropic } from 'hookspan/anthropic'
+import type { Gate } from 'hookspan/gates'
+import { observeGoogleGenAI } from 'hookspan/google-genai'
+import { mock, mockTools, recordEvents, type ScriptedFetch, scriptedFetch } from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
+import { toolPolicy } from 'hookspan/policies'
+import OpenAI from 'openai'
+import { describe, expect, it } from 'vitest'
+
+type Ask = (dispatcher: HookDispatcher, fetch: ScriptedFetch) => PromiseLike<unknown>
+
+const openai = (dispatcher: HookDispatcher, fetch: ScriptedFetch) =>
+  observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher })
+const responses =
+  (...tools: unknown[]): Ask =>
+  (dispatcher, fetch) =>
+    openai(dispatcher, fetch).responses.create({ model: 'm', input: 'hi', tools: tools as never })
+const chat: Ask = (dispatcher, fetch) =>
+  openai(dispatcher, fetch).chat.completions.create({
+    model: 'm',
+    messages: [{ role: 'user', content: 'hi' }],
+    web_search_options: {},
+  })
+const anthropic =
+  (more: object): Ask =>
+  (dispatcher, fetch) =>
+    observeAnthropic(new Anthropic({ apiKey: 'k', fetch, maxRetries: 0 }), {
+      dispatcher,
+    }).beta.messages.create({
+      model: 'm',
+      max_tokens: 10,
+      messages: [{ role: 'user', content: 'hi' }],
+      ...more,
+    })
+const google =
+  (...tools: object[]): Ask =>
+  (dispatcher, fetch) =>
+    observeGoogleGenAI(new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), {
+      dispatcher,
+    }).models.generateContent({ model: 'm', contents: 'hi', config: { tools } })
+
+const webSearch = { type: 'web_search_20250305', name: 'web_search' }
+const mcp = { type: 'mcp', server_label: 'crm', server_url: 'https://example.com' }
+
+/** How the call ended, how many requests were sent for it, and with what its operation ended. */
+async function asked(ask: Ask, prepare: (dispatcher: HookDispatcher) => unknown) {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  prepare(dispatcher)
+  const fetch = scriptedFetch({ respond: () => ({ content: 'done' }) })
+  const ended = await ask(dispatcher, fetch).then(
+    () => 'answered',
+    (error: Error) => error.message,
+  )
+  await dispatcher.drain()
+  const ends = log.events.flatMap(({ hookType }) => (/^on(Complete|Error)$/.test(hookType) ? hookType : []))
+  return { ended, requests: fetch.requests.length, ends }
+}
+
+const guarded = (gate: Gate) => (dispatcher: HookDispatcher) => dispatcher.use({ name: 'g', gates: [gate] })
+const denying = (...deny: string[]) => guarded(toolPolicy({ deny }))
+
+describe('a tool that the provider runs', () => {
+  it.each<[string, Ask, string]>([
+    ['responses: a search', responses({ type: 'web_search_preview' }), 'web_search'],
+    ['responses: code', responses({ type: 'code_interpreter', container: { type: 'auto' } }), 'code_*'],
+    ['responses: a tool of an MCP server', responses(mcp), 'crm/wipe'],
+    ['responses: one that is allowed by its name', responses({ ...mcp, allowed_tools: ['wipe'] }), 'wipe'],
+    ['chat completions: a search', chat, 'web_search'],
+    ['messages: a search', anthropic({ tools: [webSearch] }), 'anthropic/web_search'],
+    [
+      'messages: a tool of an MCP server',
+      anthropic({ mcp_servers: [{ type: 'url', name: 'crm', url: 'https://example.com' }] }),
+      'crm/*',
+    ],
+    ['generateContent: a search', google({ googleSearch: {} }), 'google_search'],
+    ['generateContent: code', google({ codeExecution: {} }), 'google/code_execution'],
+  ])('is refused before anything is sent when a gate decides on it: %s', async (_name, ask, pattern) => {
+    const { ended, requests, ends } = await asked(ask, denying(pattern))
+
+    expect(ended).toMatch(/Gate "tool-policy" .* provider runs: nobody would be asked/)
+    expect(requests).toBe(0)
+    expect(ends).toEqual(['onError', 'onComplete'])
+  })
+
+  it.each<[string, Ask]>([
+    ['responses', responses({ type: 'web_search' })],
+    ['messages', anthropic({ tools: [webSearch] })],
+    ['generateContent', google({ googleSearch: {} })],
+  ])('is refused when it is mocked: %s', async (name, ask) => {
+    const tool = name === 'generateContent' ? 'google_search' : 'web_search'
+    const { ended, requests } = await asked(ask, (dispatcher) =>
+      mockTools(dispatcher, [mock(tool).returns('')]),
+    )
+
+    expect(ended).toContain(
+      `"${tool}" is mocked, and the agent has the tool "${tool}", which the model's provider runs`,
+    )
+    expect(requests).toBe(0)
+  })
+
+  it.each<[string, Ask]>([
+    [
+      'another tool is guarded',
+      responses({ type: 'web_search' }, { type: 'function', name: 'wipe', parameters: {}, strict: false }),
+    ],
+    ['the caller is given its calls', responses({ type: 'local_shell' }, { type: 'custom', name: 'wipe' })],
+    ['the caller has it, messages', anthropic({ tools: [{ type: 'bash_20250124', name: 'bash' }] })],
+    ['it is a function, generateContent', google({ functionDeclarations: [{ name: 'wipe' }] })],
+  ])('is sent along where nobody decides on it: %s', async (_name, ask) => {
+    const { ended, requests, ends } = await asked(ask, denying('wipe', 'local_shell', 'bash'))
+
+    expect({ ended, requests, ends }).toEqual({ ended: 'answered', requests: 1, ends: ['onComplete'] })
+  })
+})
