@@ -7,6 +7,7 @@ import { LANGCHAIN_CAPABILITIES, LANGGRAPH_CAPABILITIES } from 'hookspan/langcha
 import { MASTRA_CAPABILITIES } from 'hookspan/mastra'
 import { MCP_CAPABILITIES } from 'hookspan/mcp'
 import { OPENAI_AGENTS_CAPABILITIES } from 'hookspan/openai-agents'
+import { STRANDS_CAPABILITIES } from 'hookspan/strands'
 import { expect, it } from 'vitest'
 import { docsPage, markdownTable } from '../support/docs-page.ts'
 
@@ -19,6 +20,7 @@ const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
   'google-genai': GOOGLE_GENAI_CAPABILITIES,
   mcp: MCP_CAPABILITIES,
   mastra: MASTRA_CAPABILITIES,
+  strands: STRANDS_CAPABILITIES,
 }
 
 const namesOf = (adapters: object) => Object.keys(adapters).map((name) => `\`${name}\``)

@@ -9,6 +9,7 @@ import { MASTRA_CAPABILITIES } from '../../adapters/mastra/capabilities.ts'
 import { MCP_CAPABILITIES } from '../../adapters/mcp/capabilities.ts'
 import { CAPABILITIES as OPENAI_AGENTS_CAPABILITIES } from '../../adapters/openai-agents/capabilities.ts'
 import { findInstalled, isWithin, testedRange } from '../../adapters/peer-range.ts'
+import { STRANDS_CAPABILITIES } from '../../adapters/strands/capabilities.ts'
 import type { Finding } from './finding.ts'
 
 /** The SDKs that an adapter attaches to. Without capabilities, it is for loops of the user's own, which can do all. */
@@ -20,6 +21,7 @@ const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterC
   ['@anthropic-ai/sdk', 'anthropic', ANTHROPIC_CAPABILITIES],
   ['@google/genai', 'google-genai', GOOGLE_GENAI_CAPABILITIES],
   ['@mastra/core', 'mastra', MASTRA_CAPABILITIES],
+  ['@strands-agents/sdk', 'strands', STRANDS_CAPABILITIES],
   ['@modelcontextprotocol/sdk', 'mcp', MCP_CAPABILITIES],
   ['@modelcontextprotocol/client', 'mcp', MCP_CAPABILITIES],
   ['@modelcontextprotocol/server', 'mcp', MCP_CAPABILITIES],

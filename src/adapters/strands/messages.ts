@@ -1,0 +1,204 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { canonicalJson, safeStringify } from '../../internal/json.ts'
+import { defined } from '../../internal/objects.ts'
+import { asName, asObject, asObjects, asText, type Loose, parseArguments } from '../../wire/reading.ts'
+import type { ModelContext, ModelResult, StrandsBlock, StrandsMessage, StrandsMessageClass } from './sdk.ts'
+
+/** A conversation in the words that chat models take. */
+export function plainMessages(messages: readonly StrandsMessage[]): Loose[] {
+  return messages.flatMap(plainOf)
+}
+
+/** One message of the SDK holds the results of all calls of a turn. */
+function plainOf({ role, content }: StrandsMessage): Loose[] {
+  const results = content
+    .filter(({ type }) => type === 'toolResultBlock')
+    .map(({ toolUseId, content: told = [] }) => ({
+      role: 'tool',
+      tool_call_id: toolUseId,
+      content: textOfResult(told),
+    }))
+  const calls = content
+    .filter(({ type }) => type === 'toolUseBlock')
+    .map(({ toolUseId: id, name, input }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: safeStringify(input ?? {}) },
+    }))
+  const said = content.filter(({ type }) => type !== 'toolResultBlock' && type !== 'toolUseBlock')
+  if (said.length === 0 && calls.length === 0) return results
+  const own = { role, content: plainContent(said), ...(calls.length > 0 && { tool_calls: calls }) }
+  return [...results, own]
+}
+
+function plainContent(blocks: readonly StrandsBlock[]): unknown {
+  if (blocks.every(({ type }) => type === 'textBlock')) return textOf(blocks)
+  return blocks.map(({ type, text, format }) => {
+    const kind = type.replace(/Block$/, '')
+    return defined({ type: kind, text, format })
+  })
+}
+
+export function textOf(blocks: readonly StrandsBlock[]): string {
+  return blocks.map(({ type, text }) => (type === 'textBlock' ? (text ?? '') : '')).join('')
+}
+
+function textOfResult(blocks: readonly StrandsBlock[]): string {
+  const value = resultOf(blocks)
+  return typeof value === 'string' ? value : safeStringify(value)
+}
+
+/** What a tool's result is: its text, its JSON, or its blocks where they are several or of another kind. */
+export function resultOf(blocks: readonly StrandsBlock[]): unknown {
+  const [only] = blocks
+  if (blocks.length === 1 && only?.type === 'jsonBlock') return only.json
+  if (blocks.every(({ type }) => type === 'textBlock')) return textOf(blocks)
+  return blocks.map((block) => block.toJSON?.() ?? block)
+}
+
+/** What is asked of the model. */
+export function requestOf({
+  model,
+  messages,
+  systemPrompt,
+  toolSpecs,
+  toolChoice,
+}: ModelContext): LlmRequest {
+  const { temperature, topP: top_p, maxTokens: max_tokens } = model.getConfig?.() ?? {}
+  const told = systemText(systemPrompt)
+  const system = told === undefined ? [] : [{ role: 'system', content: told }]
+  return defined({
+    temperature,
+    top_p,
+    max_tokens,
+    messages: [...system, ...plainMessages(messages)],
+    tools: toolSpecs.length === 0 ? undefined : toolSpecs.map(plainTool),
+    tool_choice: plainChoice(toolChoice),
+  }) as LlmRequest
+}
+
+export function systemText(prompt: unknown): string | undefined {
+  if (typeof prompt === 'string') return prompt
+  return Array.isArray(prompt) ? textOf(prompt as StrandsBlock[]) : undefined
+}
+
+function plainTool({ name, description, inputSchema: parameters }: Loose): Loose {
+  return { type: 'function', function: defined({ name, description, parameters }) }
+}
+
+function plainChoice(choice: unknown): unknown {
+  const { auto, any, tool } = asObject(choice) ?? {}
+  if (auto !== undefined) return 'auto'
+  if (any !== undefined) return 'required'
+  return tool && { type: 'function', function: { name: asObject(tool)?.name } }
+}
+
+/** What of a request can be changed before the SDK makes it of the context: the rest belongs to the model object. */
+const CHANGEABLE = new Set(['messages', 'tools', 'tool_choice'])
+
+/**
+ * What gates made of the request, in the SDK's words.
+ *
+ * @throws HookspanError `NOT_CAPABLE` for what the SDK keeps in the model.
+ */
+export function contextOf(ctx: ModelContext, asked: LlmRequest, effective: LlmRequest): ModelContext {
+  if (effective === asked) return ctx
+  const changed = [...new Set([...Object.keys(asked), ...Object.keys(effective)])].filter(
+    (key) => canonicalJson(asked[key] ?? null) !== canonicalJson(effective[key] ?? null),
+  )
+  const fixed = changed.find((key) => !CHANGEABLE.has(key))
+  if (fixed !== undefined) {
+    throw new HookspanError(
+      'NOT_CAPABLE',
+      `A beforeLlmCall gate changed \`${fixed}\`, which Strands keeps in the model. Change messages, tools or tool_choice, ` +
+        'or give the agent another model.',
+    )
+  }
+  const { messages, tools, tool_choice } = effective
+  return {
+    ...ctx,
+    ...(changed.includes('messages') && conversationOf(ctx, asObjects(messages))),
+    ...(changed.includes('tools') && { toolSpecs: asObjects(tools).map(specOf) }),
+    ...(changed.includes('tool_choice') && { toolChoice: choiceOf(tool_choice) }),
+  }
+}
+
+function specOf(tool: Loose): Loose {
+  const { name, description, parameters: inputSchema } = asObject(tool.function) ?? tool
+  return defined({ name, description, inputSchema })
+}
+
+function choiceOf(choice: unknown): unknown {
+  if (choice === undefined) return undefined
+  if (choice === 'required') return { any: {} }
+  const name = asName(asObject(asObject(choice)?.function)?.name)
+  return name === undefined ? { auto: {} } : { tool: { name } }
+}
+
+/** The SDK's own messages where they were left as they are, with all that no plain message says. */
+function conversationOf(ctx: ModelContext, plain: readonly Loose[]): Partial<ModelContext> {
+  const system = plain.filter(({ role }) => role === 'system' || role === 'developer')
+  const Message = messageClass(ctx.messages)
+  const known = ctx.messages.map((message) => ({ message, as: plainOf(message).map(canonicalJson) }))
+  const left = plain.filter((message) => !system.includes(message))
+  const messages: StrandsMessage[] = []
+  for (let at = 0; at < left.length; ) {
+    const same = known.findIndex(
+      ({ as }) => as.length > 0 && as.every((one, i) => left[at + i] && one === canonicalJson(left[at + i])),
+    )
+    const [found] = same < 0 ? [] : known.splice(same, 1)
+    messages.push(found?.message ?? Message.fromMessageData(dataOf(left[at] as Loose)))
+    at += found?.as.length ?? 1
+  }
+  const told = system.map(({ content }) => asText(content) ?? '').join('\n')
+  const { systemPrompt: before, ...rest } = ctx
+  const prompt = told === systemText(before) ? before : told
+  return { ...rest, messages, ...(system.length > 0 && { systemPrompt: prompt }) }
+}
+
+function dataOf({ role, content, tool_calls, tool_call_id }: Loose): { role: string; content: object[] } {
+  if (role === 'tool') {
+    const result = { toolUseId: asText(tool_call_id) ?? '', status: 'success', content: textData(content) }
+    return { role: 'user', content: [{ toolResult: result }] }
+  }
+  const calls = asObjects(tool_calls).map(({ id, function: fn }) => {
+    const { name, arguments: args } = asObject(fn) ?? {}
+    return { toolUse: { toolUseId: id, name, input: parseArguments(args) } }
+  })
+  return {
+    role: role === 'assistant' ? 'assistant' : 'user',
+    content: [...textData(content, calls.length > 0), ...calls],
+  }
+}
+
+function textData(content: unknown, mayBeEmpty = false): { text: string }[] {
+  const text =
+    asText(content) ??
+    asObjects(content)
+      .map((part) => asText(part.text) ?? '')
+      .join('')
+  return text === '' && mayBeEmpty ? [] : [{ text }]
+}
+
+/** @throws HookspanError `NOT_CAPABLE` where the agent has no message yet that says what its messages are made of. */
+export function messageClass(messages: readonly StrandsMessage[]): StrandsMessageClass {
+  const made = messages[0]?.constructor as Partial<StrandsMessageClass> | undefined
+  if (typeof made?.fromMessageData === 'function') return made as StrandsMessageClass
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    'A gate or a mock answers in the place of an agent of Strands that has no message yet. Invoke it with an input.',
+  )
+}
+
+/** What a gate says in the model's place. */
+export function standInResult(messages: readonly StrandsMessage[], said: LlmResponse): ModelResult {
+  const { content, refusal, toolCalls = [] } = said
+  const text = content ?? refusal ?? ''
+  const calls = toolCalls.map(({ toolCallId, apiName, args }) => ({
+    toolUse: { toolUseId: toolCallId, name: apiName, input: args ?? {} },
+  }))
+  const data = { role: 'assistant', content: [...textData(text, calls.length > 0), ...calls] }
+  const message = messageClass(messages).fromMessageData(data)
+  return { message, stopReason: calls.length > 0 ? 'toolUse' : 'endTurn' }
+}

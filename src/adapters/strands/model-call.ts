@@ -1,0 +1,71 @@
+import type { LlmResponse } from '../../hooks/index.ts'
+import { asName } from '../../wire/reading.ts'
+import type { AgentRun } from './agent-run.ts'
+import { contextOf, requestOf, standInResult } from './messages.ts'
+import { chunksOf, ModelChunks } from './model-chunks.ts'
+import { relay } from './relay.ts'
+import type { ModelContext, ModelResult, Stage, StrandsEvent, StrandsModel } from './sdk.ts'
+
+/** A model call begins a step. One that is made again because the last one failed goes on in it. */
+export async function* callModel(
+  agent: AgentRun,
+  ctx: ModelContext,
+  ask: Stage<ModelContext, ModelResult>,
+): AsyncGenerator<StrandsEvent, { readonly result: ModelResult }> {
+  const { run } = agent
+  if (run.isStopped) return { result: standInResult(ctx.messages, { content: agent.stopped }) }
+  await agent.beginTurn()
+  const request = requestOf(ctx)
+  const calls = await run.calls()
+  const call = calls.openLlmCall<unknown>({
+    model: nameOf(ctx.model),
+    provider: providerOf(ctx.model),
+    request,
+    standIn: (message: LlmResponse): unknown => message,
+    standInChunks: chunksOf,
+  })
+  const decided = await call.decided
+  if (decided.state === 'answered') {
+    agent.answered()
+    return { result: standInResult(ctx.messages, decided.response) }
+  }
+  let model: ModelChunks
+  let stream: AsyncIterable<object>
+  try {
+    const asked = contextOf(ctx, request, decided.request)
+    model = new ModelChunks(relay(ask(asked), (step) => call.run(step)))
+    stream = (await call.settle(model.chunks())) as AsyncIterable<object>
+  } catch (error) {
+    call.fail(error)
+    throw error
+  }
+  for await (const chunk of stream) {
+    const event = model.eventOf(chunk)
+    if (event !== undefined) yield event
+  }
+  agent.answered()
+  const { replaced } = call
+  if (replaced !== undefined) return { result: standInResult(ctx.messages, replaced) }
+  return { result: model.result as ModelResult }
+}
+
+function nameOf(model: StrandsModel): string {
+  return asName(model.modelId) ?? asName(model.getConfig?.().modelId) ?? 'unknown'
+}
+
+/** By the class of the model, or the class that it extends. */
+function providerOf(model: object): string {
+  for (let at = Object.getPrototypeOf(model); at !== null; at = Object.getPrototypeOf(at)) {
+    const name = String(at.constructor?.name)
+    const known = PROVIDERS.find(([word]) => word.test(name))
+    if (known !== undefined) return known[1]
+  }
+  return 'unknown'
+}
+
+const PROVIDERS: readonly (readonly [RegExp, string])[] = [
+  [/openai/i, 'openai'],
+  [/anthropic/i, 'anthropic'],
+  [/google|gemini/i, 'gcp.gemini'],
+  [/bedrock/i, 'aws.bedrock'],
+]

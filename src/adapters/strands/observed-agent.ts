@@ -1,0 +1,239 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ParkedOperation } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { replace } from '../generated-client/api-promise.ts'
+import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
+import { AgentRun, isAsked } from './agent-run.ts'
+import { plainMessages, systemText, textOf } from './messages.ts'
+import { callModel } from './model-call.ts'
+import { relay } from './relay.ts'
+import type {
+  ModelContext,
+  ModelResult,
+  Stage,
+  StrandsAgent,
+  StrandsBlock,
+  StrandsEvent,
+  StrandsMessage,
+  StrandsOptions,
+  StrandsRegistry,
+  StrandsResult,
+  ToolContext,
+} from './sdk.ts'
+import { omitSdkSpans } from './sdk-spans.ts'
+import { callTool } from './tool-call.ts'
+
+/** What agents are observed with. */
+export interface Host extends RunHost {
+  readonly agentName: string | undefined
+  readonly omitSdkSpans: boolean
+}
+
+type Stream = AsyncGenerator<StrandsEvent, StrandsResult>
+
+/** What the SDK calls an agent that was given no name. */
+const UNNAMED = 'Strands Agent'
+
+/** An agent, whose invocations are runs. It has one at a time: the SDK refuses a second one. */
+export class ObservedAgent {
+  readonly #agent: StrandsAgent
+  readonly #host: Host
+  readonly #begin: (agent: StrandsAgent) => void
+  readonly #undo: (() => void)[] = []
+  #isBusy = false
+  #isLeft = false
+  #current: AgentRun | undefined
+  /** A run that stopped for a question which is not ours: it goes on when this agent does. */
+  #waiting: ParkedOperation | undefined
+
+  /** @param begin is told each agent that the agent has as a tool. */
+  constructor(agent: StrandsAgent, host: Host, begin: (agent: StrandsAgent) => void) {
+    this.#agent = agent
+    this.#host = host
+    this.#begin = begin
+  }
+
+  /** @returns leaves the agent as it was; a run under way is guarded to its end. */
+  attach(): () => void {
+    const agent = this.#agent
+    const { stream, cancel, _middlewareRegistry: registry } = agent
+    const undoStream = replace(agent, 'stream', (args, options) => {
+      // Where it was asked for is where the run belongs, wherever its events are read.
+      const where = AsyncLocalStorage.snapshot()
+      return this.#stream(where, stream.bind(agent), args, options)
+    })
+    const undoCancel = replace(agent, 'cancel', () => {
+      this.#current?.cancel()
+      cancel.call(agent)
+    })
+    this.#undo.push(undoCancel, replace(registry, 'invoke', this.#invoke(registry.invoke.bind(registry))))
+    if (this.#host.omitSdkSpans) this.#undo.push(omitSdkSpans(agent))
+    return () => {
+      undoStream()
+      this.#isLeft = true
+      if (!this.#isBusy) this.#leave()
+    }
+  }
+
+  #leave(): void {
+    for (const undo of this.#undo.splice(0)) undo()
+  }
+
+  async *#stream(
+    where: <T>(fn: () => T) => T,
+    stream: StrandsAgent['stream'],
+    args: unknown,
+    options: StrandsOptions | undefined,
+  ): Stream {
+    // The SDK refuses it.
+    if (this.#isBusy) return yield* stream(args, options)
+    this.#isBusy = true
+    try {
+      // Tools of MCP servers and plugins are there from then on.
+      await this.#agent.initialize()
+      for (const { agent } of this.#agent.tools) this.#begin(agent as StrandsAgent)
+      const agent = where(() => this.#start(args, options))
+      this.#current = agent
+      return yield* this.#observed(agent, stream, args, options)
+    } finally {
+      this.#current = undefined
+      this.#isBusy = false
+      if (this.#isLeft) this.#leave()
+    }
+  }
+
+  async *#observed(
+    agent: AgentRun,
+    stream: StrandsAgent['stream'],
+    args: unknown,
+    options: StrandsOptions | undefined,
+  ): Stream {
+    let isOver = false
+    try {
+      const input = changedInput(args, agent.run.input, await agent.run.admit())
+      const events = agent.run.run(() => stream(input, options))
+      const result = yield* relay(events, (step) => agent.run.run(step))
+      isOver = true
+      if (result === undefined) throw new Error('The agent of Strands ended without a result.')
+      await this.#end(agent, result)
+      return result
+    } catch (error) {
+      isOver = true
+      await agent.run.fail(error)
+      throw error
+    } finally {
+      // Whoever read its events has left.
+      if (!isOver) await agent.run.end()
+    }
+  }
+
+  async #end(agent: AgentRun, result: StrandsResult): Promise<void> {
+    if (result.stopReason === 'interrupt') await agent.park(result)
+    this.#waiting = agent.parked
+    if (agent.parked !== undefined) return
+    if (result.stopReason === 'cancelled') agent.cancel()
+    const refusal = await agent.run.end(textOf(result.lastMessage?.content ?? []))
+    if (refusal !== undefined) throw refusal
+  }
+
+  #start(args: unknown, options: StrandsOptions | undefined): AgentRun {
+    const { name, systemPrompt, tools } = this.#agent
+    const said = {
+      agentName: this.#host.agentName ?? (name === UNNAMED ? undefined : name),
+      input: inputOf(args),
+      instructions: systemText(systemPrompt),
+      tools: tools.map((tool) => ({ name: tool.name })),
+      signal: options?.cancelSignal,
+    }
+    return new AgentRun(this.#host, defined(said) as SaidOfRun, this.#parkedBy(args))
+  }
+
+  /** What the agent is invoked with are answers: the run goes on that asked. */
+  #parkedBy(args: unknown): ParkedOperation | undefined {
+    const answers = asObjects(args).flatMap((one): Loose[] => [asObject(one.interruptResponse) ?? []].flat())
+    if (answers.length === 0) return undefined
+    const { interrupts } = this.#agent.takeSnapshot({ include: ['interrupts'] }).data
+    const asked = asObject(asObject(interrupts)?.interrupts)
+    const reasons = answers.flatMap(({ interruptId, response }) => [
+      response,
+      asObject(asked?.[String(interruptId)])?.reason,
+    ])
+    return reasons.filter(isAsked).find(({ parked }) => parked !== undefined)?.parked ?? this.#waiting
+  }
+
+  /** Around the model and the tools themselves: what other middleware does lies outside. */
+  #invoke(invoke: StrandsRegistry['invoke']): StrandsRegistry['invoke'] {
+    return (stage, context, terminal) => {
+      switch (stage.name) {
+        case 'invokeModel':
+          return invoke(stage, context, this.#model(terminal as Stage<ModelContext, ModelResult>))
+        case 'executeTool':
+          return invoke(stage, context, this.#tool(terminal as Stage<ToolContext, StrandsBlock>))
+        case 'agentStream':
+          return this.#parking(invoke(stage, context, terminal))
+        default:
+          return invoke(stage, context, terminal)
+      }
+    }
+  }
+
+  #model(terminal: Stage<ModelContext, ModelResult>): Stage<ModelContext, ModelResult> {
+    return (context) => {
+      const agent = this.#current
+      return agent === undefined ? terminal(context) : callModel(agent, context, terminal)
+    }
+  }
+
+  #tool(terminal: Stage<ToolContext, StrandsBlock>): Stage<ToolContext, StrandsBlock> {
+    return (context) => {
+      const agent = this.#current
+      return agent === undefined ? this.#alone(context, terminal) : callTool(agent, context, terminal)
+    }
+  }
+
+  /** A tool in the background, whose agent is through already. */
+  async *#alone(
+    context: ToolContext,
+    terminal: Stage<ToolContext, StrandsBlock>,
+  ): AsyncGenerator<StrandsEvent, { readonly result: StrandsBlock }> {
+    const agent = this.#start(undefined, undefined)
+    try {
+      await agent.run.admit()
+      return yield* callTool(agent, context, terminal)
+    } finally {
+      await agent.run.end()
+    }
+  }
+
+  /** Before the SDK's sessions are saved, the interrupts say what continues the run. */
+  async *#parking(stage: AsyncGenerator<StrandsEvent, unknown>): AsyncGenerator<StrandsEvent, unknown> {
+    this.#current?.unpark()
+    const made = yield* stage
+    const { result } = made as { readonly result: StrandsResult }
+    if (result.stopReason === 'interrupt') await this.#current?.park(result)
+    return made
+  }
+}
+
+function inputOf(args: unknown): unknown {
+  if (!Array.isArray(args)) return typeof args === 'string' ? args : undefined
+  const items = args as readonly (StrandsMessage & StrandsBlock & { interruptResponse?: unknown })[]
+  if (items.some(({ interruptResponse }) => interruptResponse !== undefined)) return undefined
+  if (items.every(({ type }) => typeof type === 'string'))
+    return plainMessages([{ role: 'user', content: items } as unknown as StrandsMessage])
+  const ofClass = items.every(({ content }) => content?.every(({ type }) => typeof type === 'string'))
+  return ofClass ? plainMessages(items) : items
+}
+
+/** @throws HookspanError `NOT_CAPABLE` where what gates made of the input is not what the agent takes. */
+function changedInput(args: unknown, before: unknown, after: unknown): unknown {
+  if (after === before) return args
+  if (typeof args === 'string' && typeof after === 'string') return after
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    'An onStart gate changed an input of several messages or blocks, which Strands keeps. Change the request at ' +
+      'beforeLlmCall.',
+  )
+}

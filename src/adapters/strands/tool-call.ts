@@ -1,0 +1,122 @@
+import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { OpenToolCall, ToolOutcome } from '../../dispatcher/index.ts'
+import { toContent } from '../../internal/json.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { asName } from '../../wire/reading.ts'
+import type { AgentRun, AskedHuman } from './agent-run.ts'
+import { messageClass, resultOf, textOf } from './messages.ts'
+import { relay } from './relay.ts'
+import { isInterrupt, type Stage, type StrandsBlock, type StrandsEvent, type ToolContext } from './sdk.ts'
+
+type Call = OpenToolCall<unknown, unknown>
+type Result = { readonly result: StrandsBlock }
+
+/** One tool call, around the tool itself: what other middleware made of the arguments is decided on. */
+export async function* callTool(
+  agent: AgentRun,
+  ctx: ToolContext,
+  perform: Stage<ToolContext, StrandsBlock>,
+): AsyncGenerator<StrandsEvent, Result> {
+  const call = await openCall(agent, ctx)
+  const decision = await call.decided
+  if (decision.state === 'waiting') ask(agent, ctx, decision.request?.id)
+  const made = decision.state === 'run' ? yield* runTool(agent, call, ctx, decision.args, perform) : undefined
+  return { result: resultBlock(ctx, await call.outcome, made) }
+}
+
+async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promise<Call> {
+  const calls = await agent.run.calls()
+  const { description, toolSpec, mcpClient } = tool ?? {}
+  const { inputSchema, outputSchema } = toolSpec ?? {}
+  return calls.openToolCall<unknown, unknown>({
+    toolCallId: toolUse.toolUseId,
+    apiName: toolUse.name,
+    args: toolUse.input,
+    ...(mcpClient !== undefined && { source: 'mcp', identifier: asName(mcpClient.clientName) ?? 'mcp' }),
+    ...defined({
+      description: asName(description),
+      inputSchema: isRecord(inputSchema) ? inputSchema : undefined,
+      outputSchema: isRecord(outputSchema) ? outputSchema : undefined,
+    }),
+  })
+}
+
+async function* runTool(
+  agent: AgentRun,
+  call: Call,
+  ctx: ToolContext,
+  input: unknown,
+  perform: Stage<ToolContext, StrandsBlock>,
+): AsyncGenerator<StrandsEvent, StrandsBlock | undefined> {
+  let over = false
+  try {
+    const effective = { ...ctx, toolUse: { ...ctx.toolUse, input } }
+    const made = yield* relay(perform(effective), (step) => call.enter(step), call.outcome)
+    over = true
+    // Its run has ended, or its signal was aborted: nobody waits for the tool.
+    if (made === undefined) return undefined
+    const { status, error, content = [] } = made.result
+    const told =
+      status === 'error' ? call.fail(error ?? new Error(textOf(content))) : call.settle(resultOf(content))
+    // It may have ended before, with its run or its step.
+    await told.catch(() => {})
+    return made.result
+  } catch (error) {
+    over = true
+    const waits = isInterrupt(error)
+    if (waits) agent.run.waitingFor = 'human'
+    await call.fail(waits ? new RunSuspended() : error).catch(() => {})
+    if (waits) throw error
+    return undefined
+  } finally {
+    if (!over) {
+      call.fail(new DOMException('The tool was left before its end.', 'AbortError')).catch(() => {})
+    }
+  }
+}
+
+/** Stops the agent until somebody has answered. The SDK does it by a throw, once the calls beside this one have ended. */
+function ask(agent: AgentRun, { toolUse, interrupt }: ToolContext, requestId: string | undefined): never {
+  agent.run.waitingFor = 'human'
+  const reason: AskedHuman = {
+    hookspan: 'approval',
+    apiName: toolUse.name,
+    args: toolUse.input,
+    ...defined({ requestId }),
+  }
+  // Where it was invoked again before there was an answer, the question before has been answered with nothing.
+  for (let asked = 1; asked <= MAX_QUESTIONS; asked++) {
+    interrupt({ name: asked === 1 ? 'hookspan' : `hookspan ${asked}`, reason })
+  }
+  throw new Error(`Tool "${toolUse.name}" waits for a human, and the agent went on without an answer.`)
+}
+
+const MAX_QUESTIONS = 1_000
+
+/** What the model is told: the tool's own result, unless something else came of the call. */
+function resultBlock(
+  { agent, toolUse: { toolUseId } }: ToolContext,
+  outcome: ToolOutcome,
+  made: StrandsBlock | undefined,
+): StrandsBlock {
+  if (made !== undefined && outcome.state === 'errored') return made
+  if (made !== undefined && outcome.state === 'completed' && isSame(outcome.result, made)) return made
+  const told = outcome.toToolMessage().content
+  const isResult = 'result' in outcome
+  const content =
+    isResult && isRecord(outcome.result) && toContent(outcome.result) === told
+      ? { json: outcome.result }
+      : { text: told }
+  const toolResult = { toolUseId, status: isResult ? 'success' : 'error', content: [content] }
+  const [block] = messageClass(agent.messages).fromMessageData({
+    role: 'user',
+    content: [{ toolResult }],
+  }).content
+  const error = outcome.state === 'errored' ? outcome.error : undefined
+  return Object.assign(block as StrandsBlock, error instanceof Error && { error })
+}
+
+function isSame(result: unknown, { content = [] }: StrandsBlock): boolean {
+  const own = resultOf(content)
+  return result === own || toContent(result) === toContent(own)
+}

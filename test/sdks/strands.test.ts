@@ -1,0 +1,378 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { HookDispatcher } from 'hookspan'
+import { adapterContract } from 'hookspan/adapter/contract'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { deny, mutate } from 'hookspan/gates'
+import { mock, mockTools, type ScriptedStep, scriptedFetch } from 'hookspan/mock'
+import { requireHuman } from 'hookspan/policies'
+import { observeStrands, runWith, unobserveStrands } from 'hookspan/strands'
+import OpenAI from 'openai'
+import { describe, expect, it } from 'vitest'
+import { traced } from '../support/span-tree.ts'
+import { oldestStrandsSubject, strandsSubject } from './subjects/strands.ts'
+import { elsewhere } from './support/elsewhere.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const sdk = '@strands-agents/sdk'
+const {
+  Agent,
+  ExecuteToolStage,
+  InvokeModelStage,
+  BeforeToolCallEvent,
+  AfterInvocationEvent,
+  tool,
+}: Untyped = await import(sdk)
+const { OpenAIModel }: Untyped = await import(`${sdk}/models/openai`)
+
+const PARAMETERS = { type: 'object', properties: { q: { type: 'string' } } }
+const LOOK_THEN_DONE = [
+  { toolCalls: [{ id: 'call_1', name: 'look', arguments: { q: 'a' } }] },
+  { content: 'done' },
+]
+
+function scripted(steps: readonly ScriptedStep[]) {
+  const left = [...steps]
+  const fetch = scriptedFetch({ respond: () => left.shift() })
+  const client = new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 })
+  return { fetch, model: new OpenAIModel({ api: 'responses', modelId: 'gpt-x', client }) }
+}
+
+function look(callback: (args: { q: string }, context: Untyped) => unknown, name = 'look') {
+  return tool({ name, description: 'Looks it up.', inputSchema: PARAMETERS, callback })
+}
+
+function agentOn(steps: readonly ScriptedStep[], tools: readonly Untyped[], more: object = {}): Untyped {
+  return new Agent({ name: 'support', model: scripted(steps).model, tools, printer: false, ...more })
+}
+
+const textOf = (result: Untyped) => result.lastMessage.content.map((block: Untyped) => block.text).join('')
+
+describe.each([strandsSubject, oldestStrandsSubject])('the contract holds for $name', (subject) => {
+  for (const { name, run } of adapterContract({ ...subject, elsewhere: elsewhere(subject.name) })) {
+    it(name, run)
+  }
+})
+
+it.each(['omit', 'nest'] as const)(
+  'each call is one span of ours where the SDK makes its own: %s',
+  async (sdkSpans) => {
+    using tracing = traced()
+    expect(tracing.makeGlobal()).toBe(true)
+    const tenant = new AsyncLocalStorage<string>()
+    let seen: string | undefined
+    const agent = agentOn(LOOK_THEN_DONE, [
+      look(async () => {
+        await Promise.resolve()
+        seen = tenant.getStore()
+        tracing.tracer.startSpan('database').end()
+        return 'found'
+      }),
+    ])
+    observeStrands(agent, { dispatcher: tracing.dispatcher, sdkSpans })
+    await tenant.run('acme', () => agent.invoke('go'))
+    const spans = tracing.spans()
+    const named = (name: string) => spans.filter((span) => span.name === name)
+    expect(seen).toBe('acme')
+    expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(1)
+    expect(named('chat gpt-x')).toHaveLength(2)
+    if (sdkSpans === 'omit') {
+      expect(tracing.tree().split('\n').slice(0, 5)).toEqual([
+        'invoke_agent support',
+        '  step 0',
+        '    chat gpt-x',
+        '    execute_tool look',
+        '      database',
+      ])
+      expect(spans).toHaveLength(7)
+    } else {
+      expect(named('execute_tool look')).toHaveLength(2)
+      expect(named('invoke_agent support')).toHaveLength(2)
+    }
+  },
+)
+
+it('an agent that is observed twice is observed once, and not any more once it is left', async () => {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  dispatcher.use({
+    name: 'count',
+    hooks: [{ id: 'count', type: 'beforeToolCall', handler: ({ apiName }) => void told.push(apiName) }],
+  })
+  const agent = agentOn([...LOOK_THEN_DONE, ...LOOK_THEN_DONE], [look(() => 'found')])
+  const own = Object.getOwnPropertyNames(agent)
+  expect(observeStrands(agent, { dispatcher })).toBe(agent)
+  observeStrands(agent, { dispatcher })
+  await agent.invoke('go')
+  expect(told).toEqual(['look'])
+  expect(() => observeStrands(agent, { dispatcher: new HookDispatcher() })).toThrow(/another dispatcher/)
+  unobserveStrands(agent)
+  expect(Object.getOwnPropertyNames(agent)).toEqual(own)
+  await agent.invoke('again')
+  expect(told).toEqual(['look'])
+})
+
+it('what is no agent of Strands is refused', () => {
+  const dispatcher = new HookDispatcher()
+  expect(() => observeStrands({} as object, { dispatcher })).toThrow(/NOT_CAPABLE|no middleware/)
+  expect(() => observeStrands(agentOn([], []), {} as never)).toThrow(/dispatcher/)
+  expect(() => observeStrands(agentOn([], []), { dispatcher, agentname: 'x' } as never)).toThrow(/agentName/)
+})
+
+it('agents that are tools are observed with the agent that has them, and left with it', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'guard',
+    gates: [{ id: 'no', point: 'beforeToolCall', match: 'look', decide: () => deny('not here') }],
+  })
+  const bodies: string[] = []
+  const expert = agentOn(
+    [LOOK_THEN_DONE[0] as ScriptedStep, { content: 'I may not' }],
+    [look(({ q }) => void bodies.push(q))],
+    { name: 'expert' },
+  )
+  const ask = { id: 'c', name: 'expert', arguments: { input: 'help' } }
+  const agent = agentOn([{ toolCalls: [ask] }, { content: 'done' }], [expert])
+  observeStrands(agent, { dispatcher })
+  const result = await agent.invoke('go')
+  expect(textOf(result)).toBe('done')
+  expect(bodies).toEqual([])
+  unobserveStrands(agent)
+  expect(Object.hasOwn(expert, 'stream')).toBe(false)
+})
+
+it('gates decide on what other middleware made of the arguments', async () => {
+  const dispatcher = new HookDispatcher()
+  const decided: unknown[] = []
+  dispatcher.use({
+    name: 'guard',
+    gates: [{ id: 'see', point: 'beforeToolCall', decide: ({ payload }) => void decided.push(payload) }],
+  })
+  const agent = agentOn(LOOK_THEN_DONE, [look(({ q }) => q)])
+  observeStrands(agent, { dispatcher })
+  agent.addMiddleware(ExecuteToolStage, async function* (ctx: Untyped, next: Untyped) {
+    return yield* next({ ...ctx, toolUse: { ...ctx.toolUse, input: { q: 'swapped' } } })
+  })
+  await agent.invoke('go')
+  expect(decided).toEqual([{ q: 'swapped' }])
+})
+
+it('a beforeLlmCall gate changes messages and tools; what the model object keeps is refused', async () => {
+  const dispatcher = new HookDispatcher()
+  const { model, fetch } = scripted([{ content: 'hello' }])
+  const agent = new Agent({ model, systemPrompt: 'Be kind.', tools: [look(() => 'x')], printer: false })
+  let change: (payload: Untyped) => object = ({ messages }) => ({
+    messages: [...messages.slice(0, -1), { role: 'user', content: 'redacted' }],
+    tools: [],
+  })
+  dispatcher.use({
+    name: 'redact',
+    gates: [{ id: 'r', point: 'beforeLlmCall', decide: ({ payload }) => mutate(change(payload)) }],
+  })
+  observeStrands(agent, { dispatcher })
+  await agent.invoke('my secret')
+  const sent = JSON.stringify(fetch.requests[0]?.body)
+  expect(sent).toContain('redacted')
+  expect(sent).toContain('Be kind.')
+  expect(sent).not.toMatch(/secret|look/)
+  change = () => ({ temperature: 0 })
+  await expect(agent.invoke('again')).rejects.toThrow(/temperature/)
+})
+
+it('gates answer in the place of the model, before it is asked and after it has answered', async () => {
+  for (const point of ['beforeLlmCall', 'afterLlmCall'] as const) {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point, decide: () => deny('not now') }] })
+    const agent = observeStrands(agentOn([{ content: 'the secret' }], []), { dispatcher })
+    const shown: string[] = []
+    for await (const event of agent.stream('go')) shown.push(JSON.stringify(event.event?.delta ?? ''))
+    expect(shown.join()).not.toContain('secret')
+    expect(textOf({ lastMessage: agent.messages.at(-1) })).toContain('not now')
+  }
+})
+
+it('a gate that ends the run ends the agent', async () => {
+  const dispatcher = new HookDispatcher()
+  const reasons: string[] = []
+  dispatcher.use({
+    name: 'g',
+    gates: [{ id: 'g', point: 'beforeToolCall', decide: () => deny('enough', { stop: true }) }],
+    hooks: [{ id: 'end', type: 'onComplete', handler: ({ reason }) => void reasons.push(reason) }],
+  })
+  const agent = observeStrands(agentOn(LOOK_THEN_DONE, [look(() => 'x')]), { dispatcher })
+  expect((await agent.invoke('go')).stopReason).toBe('endTurn')
+  expect(reasons).toEqual(['denied'])
+})
+
+it('cancel() ends the run as interrupted', async () => {
+  const dispatcher = new HookDispatcher()
+  const reasons: string[] = []
+  dispatcher.use({
+    name: 'h',
+    hooks: [{ id: 'end', type: 'onComplete', handler: ({ reason }) => void reasons.push(reason) }],
+  })
+  const agent = agentOn(LOOK_THEN_DONE, [
+    look(() => {
+      agent.cancel()
+      return new Promise(() => {})
+    }),
+  ])
+  observeStrands(agent, { dispatcher })
+  expect((await agent.invoke('go')).stopReason).toBe('cancelled')
+  expect(reasons).toEqual(['interrupted'])
+})
+
+it('a call that waits beside one that runs goes on, also when it was asked again too early', async () => {
+  const dispatcher = new HookDispatcher()
+  const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+  dispatcher.use(approvals)
+  dispatcher.use({ name: 'h', gates: [requireHuman({ match: 'refund' })] })
+  const bodies: string[] = []
+  const both = {
+    toolCalls: [
+      { id: '1', name: 'refund', arguments: { q: 'a' } },
+      { id: '2', name: 'look', arguments: { q: 'b' } },
+    ],
+  }
+  const note = (name: string) => look(() => void bodies.push(name), name)
+  const agent = agentOn([both, { content: 'done' }], [note('refund'), note('look')])
+  observeStrands(agent, { dispatcher })
+  const first = await agent.invoke('go')
+  expect(first.stopReason).toBe('interrupt')
+  expect(bodies).toEqual(['look'])
+  const [asked] = first.interrupts
+  expect(asked.reason).toMatchObject({ hookspan: 'approval', apiName: 'refund', args: { q: 'a' } })
+  const answer = (interrupt: Untyped) => [
+    { interruptResponse: { interruptId: interrupt.id, response: 'yes' } },
+  ]
+  const second = await agent.invoke(answer(asked))
+  expect(second.stopReason).toBe('interrupt')
+  const [again] = second.interrupts
+  const [{ request }] = (await approvals.list({ status: 'pending' })) as Untyped
+  await approvals.respond(request.id, {
+    decision: 'approve',
+    approver: 'ann',
+    argsDigest: request.argsDigest,
+  })
+  const third = await agent.invoke(answer(again))
+  expect(textOf(third)).toBe('done')
+  expect(bodies).toEqual(['look', 'refund'])
+})
+
+it("a tool's own interrupt parks the run, which goes on with the same agent", async () => {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  const types = ['onStart', 'beforeToolCall', 'afterToolCall', 'onComplete'] as const
+  dispatcher.use({
+    name: 'h',
+    hooks: types.map((type) => ({ id: type, type, handler: () => void told.push(type) })),
+  })
+  const ask = (_args: unknown, { interrupt }: Untyped) =>
+    `size ${interrupt({ name: 'size', reason: 'which?' })}`
+  const agent = observeStrands(agentOn(LOOK_THEN_DONE, [look(ask)]), { dispatcher })
+  const first = await agent.invoke('go')
+  expect(first.stopReason).toBe('interrupt')
+  expect(told).toEqual(['onStart', 'beforeToolCall'])
+  const [{ id: interruptId }] = first.interrupts
+  const second = await agent.invoke([{ interruptResponse: { interruptId, response: 'L' } }])
+  expect(textOf(second)).toBe('done')
+  expect(JSON.stringify(agent.messages)).toContain('size L')
+  expect(told).toEqual(types)
+})
+
+it('says whose run it is, and mocks hold in it', async () => {
+  const dispatcher = new HookDispatcher()
+  const users: (string | undefined)[] = []
+  dispatcher.use({
+    name: 'h',
+    hooks: [{ id: 's', type: 'onStart', handler: ({ userId }) => void users.push(userId) }],
+  })
+  using mocks = mockTools(dispatcher, [mock('look').returns({ price: 7 })], { onUnmocked: 'error' })
+  const agent = agentOn(LOOK_THEN_DONE, [look(() => Promise.reject(new Error('live')))])
+  observeStrands(agent, { dispatcher })
+  const stream = runWith({ userId: 'ines' }, () => agent.stream('go'))
+  for await (const _event of stream);
+  expect(users).toEqual(['ines'])
+  expect(agent.messages[2].content[0].content[0].json).toEqual({ price: 7 })
+  mocks.assertUsed()
+})
+
+it('a second invocation at the same time is refused by the SDK, and harms nothing', async () => {
+  const dispatcher = new HookDispatcher()
+  const agent = agentOn(LOOK_THEN_DONE, [
+    look(async () => {
+      await expect(agent.invoke('meanwhile')).rejects.toThrow(/invo/i)
+      return 'found'
+    }),
+  ])
+  observeStrands(agent, { dispatcher })
+  expect(textOf(await agent.invoke('go'))).toBe('done')
+})
+
+it("the agent's events are the same with and without it", async () => {
+  const run = async (agent: Untyped) => {
+    const events: string[] = []
+    for await (const event of agent.stream('go')) events.push(event.type)
+    return events
+  }
+  const parallel = {
+    toolCalls: ['a', 'b'].map((q) => ({ id: q, name: 'look', arguments: { q } })),
+  }
+  const steps = [{ content: 'let me see', ...parallel }, { content: 'done' }]
+  const streaming = look(async function* ({ q }: { q: string }) {
+    yield 'half'
+    return q
+  } as Untyped)
+  const bare = await run(agentOn(steps, [streaming]))
+  const observed = observeStrands(agentOn(steps, [streaming]), { dispatcher: new HookDispatcher() })
+  expect(await run(observed)).toEqual(bare)
+  expect(bare.filter((type) => type === 'toolStreamUpdateEvent')).toHaveLength(2)
+})
+
+it('interrupts of hooks and answers that they give at once are left to the SDK', async () => {
+  const dispatcher = new HookDispatcher()
+  const bodies: string[] = []
+  const agent = agentOn(LOOK_THEN_DONE, [look(({ q }) => void bodies.push(q))])
+  agent.addHook(BeforeToolCallEvent, (event: Untyped) => event.interrupt({ name: 'ok', reason: 'sure?' }))
+  agent.addHook(AfterInvocationEvent, (event: Untyped) => {
+    const asked = Object.values(agent._interruptState.interrupts).find(
+      (one: Untyped) => !one.response,
+    ) as Untyped
+    if (asked) event.resume = [{ interruptResponse: { interruptId: asked.id, response: true } }]
+  })
+  observeStrands(agent, { dispatcher })
+  expect(textOf(await agent.invoke('go'))).toBe('done')
+  expect(bodies).toEqual(['a'])
+})
+
+// biome-ignore lint/correctness/useYield: it fails before.
+async function* failing(): AsyncGenerator<never> {
+  throw new Error('no')
+}
+
+it('a model that is asked again after a failure stays in its step', async () => {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  dispatcher.use({
+    name: 'h',
+    hooks: (['beforeStep', 'beforeLlmCall'] as const).map((type) => ({
+      id: type,
+      type,
+      handler: () => void told.push(type),
+    })),
+  })
+  const agent = observeStrands(agentOn([{ content: 'done' }], []), { dispatcher })
+  agent.addMiddleware(InvokeModelStage, async function* (ctx: Untyped, next: Untyped) {
+    const broken = {
+      ...ctx.model,
+      modelId: 'broken',
+      streamAggregated: failing,
+    }
+    try {
+      return yield* next({ ...ctx, model: broken })
+    } catch {
+      return yield* next(ctx)
+    }
+  })
+  expect(textOf(await agent.invoke('go'))).toBe('done')
+  expect(told).toEqual(['beforeStep', 'beforeLlmCall', 'beforeLlmCall'])
+})
