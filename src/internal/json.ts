@@ -59,9 +59,36 @@ export function withoutBytes(value: unknown): unknown {
   }
 }
 
+/** How deep is looked without keeping account of what was seen. */
+const PLAIN_DEPTH = 8
+/** At how many objects. */
+const PLAIN_OBJECTS = 1_000
+
+let objectsLeft = 0
+
 /** Most values hold none: nothing is copied for them, and no depth is too much. */
 function holdsBytes(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
+  objectsLeft = PLAIN_OBJECTS
+  return holdsBytesWithin(value, PLAIN_DEPTH) ?? holdsBytesSomewhere(value)
+}
+
+/** Undefined for what is deeper, or more, which it may be by holding itself. */
+function holdsBytesWithin(value: object, depth: number): boolean | undefined {
+  if (isBytes(value)) return true
+  if (depth === 0 || --objectsLeft < 0) return undefined
+  if (tellsItself(value)) return false
+  const items: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    if (typeof item !== 'object' || item === null) continue
+    const holds = holdsBytesWithin(item, depth - 1)
+    if (holds !== false) return holds
+  }
+  return false
+}
+
+function holdsBytesSomewhere(value: object): boolean {
   const seen = new Set<object>()
   const waiting: object[] = [value]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
