@@ -106,7 +106,7 @@ function writeReport(): void {
   if (last === undefined) return
   const text = [
     '# Benchmarks',
-    'Written by `npm run bench`. Each variant runs in a fresh process; the order is reversed in every other round; a number is the median of the rounds. Where hookspan loses, the table says so.',
+    'Written by `npm run bench`. Each variant runs in a fresh process; the order is reversed in every other round; a number is the median of the rounds, and each aim is told by the lowest rounds, too, which other work on the machine disturbs least. It is met or missed by the medians. Where hookspan loses, the table says so.',
     ...measured.map(({ suite, result }) => suiteReport(suite, result)),
     // Measured on its own: `npm run bench:viewer`.
     ...(existsSync(viewerPart) ? [readFileSync(viewerPart, 'utf8').trim()] : []),

@@ -143,8 +143,8 @@ export const dispatch: Suite = {
   ],
   unit: 'ns',
   clock: 'wall',
-  rounds: 7,
-  effort: { warmups: 4, batches: 15, count: 100_000 },
+  rounds: 3,
+  effort: { warmups: 4, batches: 11, count: 100_000 },
   baselines: [
     { title: 'x floor', of: (id) => id.replace(/[^/]+$/, 'floor') },
     {

@@ -54,8 +54,8 @@ export const pipeline: Suite = {
   ],
   unit: 'us',
   clock: 'cpu',
-  rounds: 7,
-  effort: { warmups: 40, batches: 20, count: 100 },
+  rounds: 5,
+  effort: { warmups: 20, batches: 12, count: 100 },
   over: { title: 'over bare', of: (id) => sibling(id, 'bare') },
   baselines: [
     {

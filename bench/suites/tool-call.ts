@@ -33,7 +33,7 @@ export const toolCall: Suite = {
   ],
   unit: 'us',
   clock: 'wall',
-  rounds: 7,
+  rounds: 5,
   effort: { warmups: 5, batches: 25, count: 10_000 },
   baselines: [
     { title: 'x by hand', of: (id) => (id.endsWith('-content') ? 'hand-content' : 'hand') },
