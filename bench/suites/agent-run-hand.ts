@@ -57,7 +57,6 @@ export function handRun(tracer: Tracer, content: boolean, steps: boolean): () =>
     const attributes: Attributes = {
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': 'openai',
-      'gen_ai.system': 'openai',
       'gen_ai.request.model': body.model,
       'gen_ai.request.temperature': body.temperature ?? 1,
       'server.address': 'model.invalid',

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
+import { packageVersion } from '../internal/package-version.ts'
 import { visibleText } from '../viewer/model/format.ts'
-import { packageVersion } from '../viewer/version.ts'
 import { registerApprovals } from './commands/approvals.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'

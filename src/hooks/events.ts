@@ -268,6 +268,10 @@ interface CallAgentContext {
   readonly callKey?: string
   /** True when the agent runs in another process. */
   readonly remote?: boolean
+  /** Who runs it where it is remote: an OpenTelemetry GenAI provider name, or a word of the runtime's own. */
+  readonly provider?: string
+  readonly serverAddress?: string
+  readonly serverPort?: number
 }
 
 export interface BeforeCallAgentEvent extends Omit<EventBase, 'agentId'>, CallAgentContext {

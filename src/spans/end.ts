@@ -54,8 +54,18 @@ function failureOf(end: ActivityEnd): SpanFailure | undefined {
     return { type: errorType(end.error), message: errorMessage(end.error) }
   }
   if (end.kind !== 'tool' || end.success !== false) return undefined
-  const ran = end.outcome === 'completed' || end.outcome === 'mocked' || end.outcome === 'skipped'
-  return ran ? { type: 'tool_error', message: 'the tool reported a failure' } : undefined
+  switch (end.outcome) {
+    case 'completed':
+    case 'mocked':
+    case 'skipped':
+      return { type: 'tool_error', message: 'the tool reported a failure' }
+    case 'denied':
+    case 'rejected':
+      // It did not run. Backends have one mark for that, and would show it as a success without it.
+      return { type: end.code ?? end.outcome, message: end.refusal ?? end.outcome }
+    default:
+      return undefined
+  }
 }
 
 function endAttributes(
@@ -68,7 +78,7 @@ function endAttributes(
   const content = contentWriter(options.content, attributes, info, toolNameOf(activity))
   switch (end.kind) {
     case 'operation':
-      operationEnd(attributes, end, options.usageOnAgentSpan)
+      operationEnd(attributes, end, options)
       content?.output(end.content, end.reason && FINISH[end.reason])
       return attributes
     case 'step':
@@ -79,6 +89,7 @@ function endAttributes(
         set(attributes, GEN_AI.conversationId, (end.reply ?? end.response)?.conversationId)
       }
       set(attributes, CACHE_WRITTEN[options.semconv], end.usage?.cacheCreationInputTokens)
+      if (options.semconv === 'compat') readElsewhere(attributes, end)
       return attributes
     case 'tool':
       toolEnd(attributes, content, end, activity.kind === 'tool' ? activity.args : undefined)
@@ -117,8 +128,15 @@ function toolNameOf(activity: Activity): string | undefined {
   return activity.kind === 'tool' ? activity.apiName : undefined
 }
 
-function operationEnd(attributes: Attributes, end: OperationEnd, usageOnAgentSpan: boolean): void {
+/** What has no convention, under the names that backends read it by. */
+function readElsewhere(attributes: Attributes, { costUsd, timeToFirstChunkMs }: LlmEnd): void {
+  set(attributes, GEN_AI.usageCost, costUsd)
+  if (timeToFirstChunkMs !== undefined) attributes[GEN_AI.serverTtft] = timeToFirstChunkMs / 1000
+}
+
+function operationEnd(attributes: Attributes, end: OperationEnd, { usageOnAgentSpan }: RenderOptions): void {
   const { totals } = end
+  if (end.reason !== undefined) attributes[GEN_AI.responseFinishReasons] = [FINISH[end.reason]]
   set(attributes, HOOKSPAN.operationReason, end.reason)
   set(attributes, HOOKSPAN.operationWaitingFor, end.waitingFor)
   if (end.abandoned) attributes[HOOKSPAN.operationAbandoned] = true
@@ -164,6 +182,7 @@ function llmEnd(
   if (id !== undefined) attributes[GEN_AI.responseId] = id
   if (model !== undefined) attributes[GEN_AI.responseModel] = model
   if (finishReasons?.length) attributes[GEN_AI.responseFinishReasons] = finishReasons.slice()
+  else if (end.error !== undefined) attributes[GEN_AI.responseFinishReasons] = ['error']
   if (parts?.some(({ type }) => type === 'compaction')) attributes[GEN_AI.conversationCompacted] = true
   if (usage !== undefined) usageAttributes(attributes, usage)
   if (end.costUsd !== undefined) attributes[HOOKSPAN.costUsd] = end.costUsd

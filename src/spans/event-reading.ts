@@ -179,5 +179,8 @@ interface ToldError {
 /** An error that says what the event says of it: the error itself is lost where events are kept as JSON. */
 export function errorOf({ error, errorMessage, errorType }: ToldError): { error: unknown } {
   if (errorMessage === undefined) return { error: typeof error === 'string' ? new Error(error) : error }
-  return { error: Object.assign(new Error(errorMessage), errorType === undefined ? {} : { code: errorType }) }
+  // Where it was made here tells nobody anything.
+  const stack = error instanceof Error ? error.stack : undefined
+  const told = { stack, ...(errorType !== undefined && { code: errorType }) }
+  return { error: Object.assign(new Error(errorMessage), told) }
 }

@@ -6,8 +6,6 @@
 export const GEN_AI = {
   operationName: 'gen_ai.operation.name',
   providerName: 'gen_ai.provider.name',
-  /** Older name of the provider; profile `compat` only. */
-  system: 'gen_ai.system',
   agentName: 'gen_ai.agent.name',
   agentId: 'gen_ai.agent.id',
   conversationId: 'gen_ai.conversation.id',
@@ -36,6 +34,8 @@ export const GEN_AI = {
   usageCacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
   /** Newer name of the same; profile `latest`. */
   usageCacheWriteInputTokens: 'gen_ai.usage.cache_write.input_tokens',
+  /** Not of the conventions: what Langfuse and OpenLIT read as US dollars; profile `compat` only. */
+  usageCost: 'gen_ai.usage.cost',
   usageReasoningOutputTokens: 'gen_ai.usage.reasoning.output_tokens',
   toolName: 'gen_ai.tool.name',
   toolType: 'gen_ai.tool.type',
@@ -48,6 +48,9 @@ export const GEN_AI = {
   outputMessages: 'gen_ai.output.messages',
   systemInstructions: 'gen_ai.system_instructions',
   tokenType: 'gen_ai.token.type',
+  tokenModality: 'gen_ai.token.modality',
+  /** Not of the conventions: seconds, as OpenLIT writes and SigNoz reads; profile `compat` only. */
+  serverTtft: 'gen_ai.server.ttft',
 } as const
 
 /** What has no convention yet. The table in docs/attributes.md lists each with its type and meaning. */
@@ -110,8 +113,14 @@ export const HOOKSPAN = {
   spanState: 'hookspan.span.state',
 } as const
 
+/** The event of a span for what stood in for its tool or model: viewers mark it on the bar of the span. */
+export const MOCK_EVENT = 'hookspan.mock'
+
 /** The event of a span for the decision of a gate of this process. */
 export const GATE_EVENT = 'hookspan.gate'
+
+/** What Langfuse reads of the first chunk of a streamed reply: a point in time, ISO 8601; profile `compat` only. */
+export const LANGFUSE_FIRST_CHUNK = 'langfuse.observation.completion_start_time'
 
 /** Generic conventions. */
 export const OTEL = {
@@ -119,7 +128,25 @@ export const OTEL = {
   serverAddress: 'server.address',
   serverPort: 'server.port',
   userId: 'user.id',
+  exceptionType: 'exception.type',
+  exceptionMessage: 'exception.message',
+  exceptionStacktrace: 'exception.stacktrace',
 } as const
 
 /** Which names are emitted. `compat` adds what Jaeger and older backends read; `latest` is the newest text alone. */
 export type SemconvProfile = 'compat' | 'latest'
+
+/** The schema that each profile keeps to, on the instrumentation scope. */
+export const SCHEMA_URLS: Readonly<Record<SemconvProfile, string>> = {
+  compat: 'https://opentelemetry.io/schemas/1.41.0',
+  latest: 'https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev',
+}
+
+/** The name of the spans of steps: one for all, so that backends have few operations to list. */
+export const STEP = 'step'
+
+/** What a person reads of a span: its name, and for a step which one it is. */
+export function spanTitle(name: string, attributes: Readonly<Record<string, unknown>>): string {
+  const index = name === STEP ? attributes[HOOKSPAN.stepIndex] : undefined
+  return index === undefined ? name : `${name} ${index}`
+}

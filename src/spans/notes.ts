@@ -2,28 +2,31 @@ import type { Attributes } from '@opentelemetry/api'
 import type { Annotation, OperationInfo } from '../dispatcher/index.ts'
 import type { GateRecord } from '../hooks/index.ts'
 import { contentWriter } from './content.ts'
-import { GATE_EVENT, HOOKSPAN } from './names.ts'
+import { GATE_EVENT, HOOKSPAN, MOCK_EVENT } from './names.ts'
 import { type RenderOptions, set, writeInstruction } from './start.ts'
 
-/** What was noted on a span while it was open: an event of this name, or, without one, more attributes of the span. */
+/** What was noted on a span while it was open. */
 export interface SpanNote {
+  /** An event of this name has the attributes. */
   readonly event: string | undefined
+  /** The span itself has them. */
+  readonly onSpan: boolean
   readonly attributes: Attributes
 }
 
 export function noteOf(annotation: Annotation, info: OperationInfo, options: RenderOptions): SpanNote {
   switch (annotation.kind) {
     case 'gate':
-      return { event: GATE_EVENT, attributes: gateAttributes(annotation.record) }
+      return { event: GATE_EVENT, onSpan: false, attributes: gateAttributes(annotation.record) }
     case 'mock': {
       const attributes: Attributes = { [HOOKSPAN.mockSource]: annotation.source }
       set(attributes, HOOKSPAN.mockRule, annotation.rule)
-      return { event: undefined, attributes }
+      return { event: MOCK_EVENT, onSpan: true, attributes }
     }
     case 'instruction': {
       const attributes: Attributes = {}
       writeInstruction(contentWriter(options.content, attributes, info), annotation.instruction)
-      return { event: undefined, attributes }
+      return { event: undefined, onSpan: true, attributes }
     }
   }
 }

@@ -159,9 +159,9 @@ class TreeScope implements ActivityScope {
   }
 
   annotate(annotation: Annotation): void {
-    const { event, attributes } = noteOf(annotation, this.#info, WHOLE)
-    if (event === undefined) this.set(attributes)
-    else if (this.span.endTime === undefined) {
+    const { event, onSpan, attributes } = noteOf(annotation, this.#info, WHOLE)
+    if (onSpan) this.set(attributes)
+    if (event !== undefined && this.span.endTime === undefined) {
       this.span.events.push({ name: event, time: now(), attributes: attributes as Attributes })
     }
   }

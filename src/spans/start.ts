@@ -4,7 +4,7 @@ import type { LlmRequest } from '../hooks/index.ts'
 import { conversationOf } from '../wire/reading.ts'
 import { type Sampling, samplingOf } from '../wire/request.ts'
 import { type ContentOptions, type ContentWriter, contentWriter } from './content.ts'
-import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './names.ts'
+import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile, STEP } from './names.ts'
 
 /** What may differ between the spans of two places: nothing else does. */
 export interface RenderOptions {
@@ -57,6 +57,16 @@ export function set(attributes: Attributes, name: string, value: Attributes[stri
   if (value !== undefined) attributes[name] = value
 }
 
+interface Server {
+  readonly serverAddress?: string
+  readonly serverPort?: number
+}
+
+function setServer(attributes: Attributes, { serverAddress, serverPort }: Server): void {
+  set(attributes, OTEL.serverAddress, serverAddress)
+  set(attributes, OTEL.serverPort, serverPort)
+}
+
 function operationStart(activity: Of<'operation'>, info: OperationInfo, options: RenderOptions): SpanStart {
   const attributes: Attributes = {
     [GEN_AI.operationName]: 'invoke_agent',
@@ -83,6 +93,8 @@ function agentStart(activity: Of<'agent'>, info: OperationInfo, options: RenderO
     [HOOKSPAN.callKey]: callKey,
   }
   if (agentId !== activity.agentName) attributes[HOOKSPAN.agentId] = agentId
+  set(attributes, GEN_AI.providerName, activity.provider)
+  setServer(attributes, activity)
   writeInstruction(contentWriter(options.content, attributes, info), instruction)
   return { name: `invoke_agent ${agentName}`, kind: remote ? 'client' : 'internal', attributes }
 }
@@ -94,7 +106,7 @@ export function writeInstruction(content: ContentWriter | undefined, instruction
 function stepStart({ stepIndex, stepType }: Of<'step'>): SpanStart {
   const attributes: Attributes = { [HOOKSPAN.stepIndex]: stepIndex }
   set(attributes, HOOKSPAN.stepType, stepType)
-  return { name: `step ${stepIndex}`, kind: 'internal', attributes }
+  return { name: STEP, kind: 'internal', attributes }
 }
 
 function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptions): SpanStart {
@@ -105,7 +117,6 @@ function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptio
     [GEN_AI.requestModel]: model,
     [HOOKSPAN.callKey]: callKey,
   }
-  if (options.semconv === 'compat') attributes[GEN_AI.system] = provider
   // Each in its place, here and where calls end: what `set` assigns for all, until the compiler has come to it, is slow.
   const conversationId = info.conversationId ?? conversationOf(request)
   if (conversationId !== undefined) attributes[GEN_AI.conversationId] = conversationId

@@ -1,5 +1,5 @@
 export type { ContentPlace, Redact } from '../spans/content.ts'
-export { GEN_AI, HOOKSPAN, type SemconvProfile } from '../spans/names.ts'
+export { GEN_AI, HOOKSPAN, type SemconvProfile, spanTitle } from '../spans/names.ts'
 export type { OtlpProtocol } from './export/otlp-encoder.ts'
 export type { SpanQueueOptions } from './export/queue-options.ts'
 export type { ExportStats } from './export/span-queue.ts'

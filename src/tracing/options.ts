@@ -3,6 +3,7 @@ import { a, type Fields, shape } from '../internal/expect.ts'
 import type { Redact } from '../spans/content.ts'
 import type { SemconvProfile } from '../spans/names.ts'
 import type { RenderOptions } from '../spans/start.ts'
+import type { EventLogger } from './content-events.ts'
 
 /** How events become spans. */
 export interface TraceHooksOptions {
@@ -16,6 +17,15 @@ export interface TraceHooksOptions {
    * @default what OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says, else false
    */
   captureContent?: boolean
+  /**
+   * Where captured content goes: onto the spans, into the conventions' log event of each call of a model
+   * (`gen_ai.client.inference.operation.details`), or both. Jaeger shows no logs. `traceHooks()` needs a `logger` for events.
+   *
+   * @default what OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says (`EVENT_ONLY`, `SPAN_AND_EVENT`), else `spans`
+   */
+  contentOn?: ContentOn
+  /** Any logger of `@opentelemetry/api-logs`, for content as events. `startTracing()` brings its own. */
+  logger?: EventLogger
   /**
    * Takes out what must not leave the process: of captured content, and of error messages, which are told in any case.
    * One that throws lets nothing through.
@@ -36,6 +46,8 @@ export interface TraceHooksOptions {
   usageOnAgentSpan?: boolean
 }
 
+export type ContentOn = 'spans' | 'events' | 'both'
+
 export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
   tracer: a.object,
   meter: shape(
@@ -43,6 +55,8 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
     (value) => value === false || (typeof value === 'object' && value !== null),
   ),
   captureContent: a.boolean,
+  contentOn: a.oneOf('spans', 'events', 'both'),
+  logger: a.object,
   redact: a.function,
   maxContentBytes: a.number(256),
   stepSpans: a.boolean,
@@ -52,20 +66,36 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
 
 export interface ResolvedTraceOptions extends RenderOptions {
   readonly stepSpans: boolean
+  /** Whether calls of models are told as events, too. */
+  readonly events: boolean
 }
 
 export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
   const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
+  const captured = captureContent ?? capturesContentByEnv()
+  const on = contentOn(options)
   return {
-    content: { capture: captureContent ?? capturesContentByEnv(), redact, maxBytes: maxContentBytes },
+    content: { capture: captured && on !== 'events', redact, maxBytes: maxContentBytes },
+    events: captured && on !== 'spans',
     stepSpans: options.stepSpans ?? true,
     semconv,
     usageOnAgentSpan: options.usageOnAgentSpan ?? false,
   }
 }
 
+/** Where content goes, by the option, else by the environment as the Python instrumentations read it. */
+export function contentOn({ contentOn: asked }: TraceHooksOptions, env = process.env): ContentOn {
+  if (asked !== undefined) return asked
+  const value = captureByEnv(env)
+  if (value === 'event_only') return 'events'
+  return value === 'span_and_event' ? 'both' : 'spans'
+}
+
 /** Reads the environment as JavaScript instrumentations (`true`) and the Python ones (`SPAN_ONLY`, ...) do. */
 export function capturesContentByEnv(env: NodeJS.ProcessEnv = process.env): boolean {
-  const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase()
-  return value === 'true' || value === 'span_only' || value === 'span_and_event'
+  return ['true', 'span_only', 'span_and_event', 'event_only'].includes(captureByEnv(env))
+}
+
+function captureByEnv(env: NodeJS.ProcessEnv): string {
+  return env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase() ?? ''
 }

@@ -1,20 +1,19 @@
-import { context, diag, propagation, type TracerProvider, trace } from '@opentelemetry/api'
+import { diag, type TracerProvider, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, TIMEOUT } from '../internal/expect.ts'
 import { withMethods } from '../internal/objects.ts'
-import { requirePeer, requireVia } from '../internal/require-peer.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import type { ExportStats } from './export/span-queue.ts'
-import { EXPORT_FIELDS, type ExportOptions, type SpanExport, startExport } from './export/start-export.ts'
+import { EXPORT_FIELDS, type ExportOptions, startExport } from './export/start-export.ts'
 import type { ReadableSpan, SpanProcessor } from './export/types.ts'
 import { type LinkedRun, type LinkSource, type TraceLink, traceLink } from './links/trace-link.ts'
 import { TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
+import { findSdk, startSdk } from './sdk/start-sdk.ts'
 import { tracedBy } from './trace-hooks.ts'
-import { operationIdGenerator } from './trace-ids.ts'
 
-export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'>, ExportOptions {
+export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer' | 'logger'>, ExportOptions {
   /** Shown as the service in Jaeger. @default OTEL_SERVICE_NAME, else `hookspan` */
   serviceName?: string
   /** Put on every span's resource. */
@@ -33,7 +32,7 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer'>, 
   flushOnExit?: boolean
 }
 
-const { tracer, ...HOOKS } = TRACE_FIELDS
+const { tracer, logger, ...HOOKS } = TRACE_FIELDS
 const FIELDS: Fields<StartTracingOptions> = {
   ...HOOKS,
   ...EXPORT_FIELDS,
@@ -64,18 +63,6 @@ export interface Tracing extends Plugin {
   linkTo(run: LinkedRun): Promise<TraceLink>
 }
 
-interface SdkModule {
-  NodeSDK: new (options: Record<string, unknown>) => { start(): void; shutdown(): Promise<void> }
-}
-
-interface ResourcesModule {
-  resourceFromAttributes(attributes: Record<string, unknown>): unknown
-  envDetector: unknown
-}
-
-const SDK = '@opentelemetry/sdk-node'
-
-const INSTALL = ['@opentelemetry/api', SDK]
 const DEFAULT_DEADLINE_MS = 5_000
 /** What a process that has nothing left to do waits for what others left. */
 const IDLE_FLUSH_MS = 2_500
@@ -93,33 +80,34 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   // All that may throw comes before the SDK starts, which nobody could stop after.
   assertFields<StartTracingOptions>(options, FIELDS, 'tracing')
   refuseSecondSdk()
-  const { NodeSDK } = requirePeer<SdkModule>(SDK, 'startTracing()', INSTALL)
+  const found = findSdk(options)
   const sending = startExport(options)
   const tracesUrl = sending.target.url
-  const sdk = startSdk(NodeSDK, sending, options)
+  const sdk = startSdk(found, sending, options)
+  const flush = async (): Promise<void> => {
+    await Promise.all([sending.forceFlush(), sdk.forceFlush()])
+  }
   const exitGuard = new ExitGuard({
-    flush: () => sending.forceFlush(),
-    flushIdle: () => sending.flushAll(IDLE_FLUSH_MS),
+    flush,
+    flushIdle: async () => {
+      await Promise.all([sending.flushAll(IDLE_FLUSH_MS), sdk.forceFlush()])
+    },
     lastChance: () => sending.endAtExit(),
   })
   if (options.flushOnExit !== false) exitGuard.install()
   let ending: Promise<void> | undefined
   const end = async (): Promise<void> => {
-    // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
-    trace.disable()
-    context.disable()
-    propagation.disable()
     await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
     exitGuard.remove()
     await sending.shutdown()
   }
   const links: LinkSource = {
     tracesUrl: options.exporter === undefined ? tracesUrl : undefined,
-    flush: () => within(DEFAULT_DEADLINE_MS, sending.forceFlush()),
+    flush: () => within(DEFAULT_DEADLINE_MS, flush()),
     stats: () => sending.stats(),
   }
   const plugin: Plugin = {
-    ...tracedBy({ ...options, tracer: trace.getTracer('hookspan') }, (span) =>
+    ...tracedBy({ ...options, ...(sdk.logger && { logger: sdk.logger }) }, (span) =>
       sending.handOver(span as unknown as ReadableSpan),
     ),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
@@ -128,7 +116,7 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     tracesUrl,
     stats: () => sending.stats(),
     linkTo: (run) => traceLink(run, links),
-    forceFlush: (asked = {}) => within(deadlineOf(asked, 'forceFlush()'), sending.forceFlush()),
+    forceFlush: (asked = {}) => within(deadlineOf(asked, 'forceFlush()'), flush()),
     shutdown: (asked = {}) => {
       const deadlineMs = deadlineOf(asked, 'shutdown()')
       ending ??= end()
@@ -143,44 +131,6 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
 function deadlineOf(asked: { timeoutMs?: number }, whose: string): number {
   assertFields(asked, TIMEOUT, whose)
   return asked.timeoutMs ?? DEFAULT_DEADLINE_MS
-}
-
-function startSdk(NodeSDK: SdkModule['NodeSDK'], sending: SpanExport, options: StartTracingOptions) {
-  const resources = requireVia<ResourcesModule>(SDK, '@opentelemetry/resources')
-  const serviceName = options.serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
-  const sdk = new NodeSDK({
-    serviceName,
-    spanProcessors: [...sending.processors, ...(options.spanProcessors ?? [])],
-    idGenerator: operationIdGenerator(),
-    instrumentations: options.instrumentations ?? [],
-    resourceDetectors: [resources.envDetector],
-    // Unsaid, the SDK sends metrics and logs to localhost:4318, and holds the process while nobody answers there.
-    metricReaders: options.metrics ? [metricReader(sending.target.url, options.headers)] : [],
-    logRecordProcessors: [],
-    ...(options.resourceAttributes && {
-      resource: resources.resourceFromAttributes(options.resourceAttributes),
-    }),
-  })
-  try {
-    sdk.start()
-  } catch (error) {
-    sending.endAtExit()
-    throw error
-  }
-  return sdk
-}
-
-function metricReader(tracesUrl: string, headers: Record<string, string> | undefined): unknown {
-  const { PeriodicExportingMetricReader } = requireVia<{
-    PeriodicExportingMetricReader: new (options: Record<string, unknown>) => unknown
-  }>(SDK, '@opentelemetry/sdk-metrics')
-  const { OTLPMetricExporter } = requireVia<{
-    OTLPMetricExporter: new (options: Record<string, unknown>) => unknown
-  }>(SDK, '@opentelemetry/exporter-metrics-otlp-http')
-  const url = tracesUrl.replace(/\/v1\/traces(\/?)$/, '/v1/metrics$1')
-  return new PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter({ url, ...(headers && { headers }) }),
-  })
 }
 
 function refuseSecondSdk(): void {

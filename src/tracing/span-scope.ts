@@ -1,7 +1,10 @@
-import { type Context, context, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
+import { type Context, context, type HrTime, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import { endOf } from '../spans/end.ts'
+import { LANGFUSE_FIRST_CHUNK } from '../spans/names.ts'
 import { noteOf } from '../spans/notes.ts'
+import type { ContentEvents } from './content-events.ts'
+import { EXCEPTION_EVENT, exceptionOf } from './exception.ts'
 import type { GenAiMetrics } from './metrics.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { hrTime, type SpanClock } from './span-clock.ts'
@@ -12,6 +15,8 @@ import { formatTraceparent } from './traceparent.ts'
 export interface ScopeShared {
   readonly options: ResolvedTraceOptions
   readonly metrics: GenAiMetrics | undefined
+  /** What was said, as events beside the spans. */
+  readonly contentEvents?: ContentEvents | undefined
   /** Told of a span that another process ends. */
   readonly handOver?: (span: Span) => void
 }
@@ -69,9 +74,9 @@ export class SpanScope implements ActivityScope {
   }
 
   annotate(annotation: Annotation): void {
-    const { event, attributes } = noteOf(annotation, this.info, this.#shared.options)
-    if (event === undefined) this.span.setAttributes(attributes)
-    else this.span.addEvent(event, attributes, this.#clock.now())
+    const { event, onSpan, attributes } = noteOf(annotation, this.info, this.#shared.options)
+    if (onSpan) this.span.setAttributes(attributes)
+    if (event !== undefined) this.span.addEvent(event, attributes, this.#clock.now())
   }
 
   end(end: ActivityEnd, timestamp?: number): void {
@@ -80,7 +85,11 @@ export class SpanScope implements ActivityScope {
     this.span.setAttributes(attributes)
     if (failure !== undefined) {
       this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
+      const exception = 'error' in end ? exceptionOf(end.error, failure, options.content) : undefined
+      if (exception !== undefined) this.span.addEvent(EXCEPTION_EVENT, exception, this.#clock.now())
     }
+    if (end.kind === 'llm') this.#noteFirstChunk(end.timeToFirstChunkMs)
+    this.#shared.contentEvents?.tell(this.activity, this.info, end, this.context)
     // It goes on in another process, and is ended there: one run is one span.
     if (isHandedOver(end)) return this.#shared.handOver?.(this.span)
     if (metrics !== undefined) {
@@ -88,6 +97,14 @@ export class SpanScope implements ActivityScope {
       metrics.record(this.activity, this.info, end, durationMs, failure?.type)
     }
     if (this.#ownsSpan) this.span.end(hrTime(timestamp) ?? this.#clock.now())
+  }
+
+  /** For Langfuse, which wants the point in time. */
+  #noteFirstChunk(afterMs: number | undefined): void {
+    const { startTime } = this.span as { startTime?: HrTime }
+    if (afterMs === undefined || startTime === undefined || this.#shared.options.semconv !== 'compat') return
+    const ms = startTime[0] * 1_000 + startTime[1] / 1e6 + afterMs
+    this.span.setAttribute(LANGFUSE_FIRST_CHUNK, new Date(ms).toISOString())
   }
 }
 

@@ -1,8 +1,12 @@
 import { createNoopMeter, metrics, type Span, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
+import { HookspanError } from '../internal/errors.ts'
 import { assertFields } from '../internal/expect.ts'
+import { packageVersion } from '../internal/package-version.ts'
 import { withEvents } from '../spans/event-activities.ts'
+import { SCHEMA_URLS } from '../spans/names.ts'
+import { ContentEvents } from './content-events.ts'
 import { lightStarter } from './light/light-tracer.ts'
 import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
@@ -18,20 +22,32 @@ import { SpanInstrument } from './span-instrument.ts'
  */
 export function traceHooks(options: TraceHooksOptions = {}): Plugin {
   assertFields<TraceHooksOptions>(options, TRACE_FIELDS, 'tracing')
+  if (options.contentOn !== undefined && options.contentOn !== 'spans' && options.logger === undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected a \`logger\` beside \`contentOn: '${options.contentOn}'\`: logs.getLogger('hookspan') of @opentelemetry/api-logs.`,
+    )
+  }
   return tracedBy(options)
 }
 
 /** The same, for who keeps open spans: told of those that another process ends. */
 export function tracedBy(options: TraceHooksOptions, handOver?: (span: Span) => void): Plugin {
   const resolved = resolveTraceOptions(options)
-  const tracer = options.tracer ?? trace.getTracer('hookspan')
-  const meter = options.meter ?? metrics.getMeter('hookspan')
+  const version = packageVersion()
+  const schema = { schemaUrl: SCHEMA_URLS[resolved.semconv] }
+  const tracer = options.tracer ?? trace.getTracerProvider().getTracer('hookspan', version, schema)
+  const meter = options.meter ?? metrics.getMeter('hookspan', version, schema)
   // Without a meter provider there is nobody to record for.
   const records = meter !== false && meter !== createNoopMeter()
   const recorder = records ? new GenAiMetrics(meter, resolved.semconv) : undefined
   const instrument = new SpanInstrument(lightStarter(tracer), {
     options: resolved,
     metrics: recorder,
+    contentEvents:
+      resolved.events && options.logger !== undefined
+        ? new ContentEvents(options.logger, resolved)
+        : undefined,
     ...(handOver && { handOver }),
   })
   setCarrier({ current: currentPlace })

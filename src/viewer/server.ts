@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { packageVersion } from '../internal/package-version.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
@@ -14,7 +15,6 @@ import { StaticFiles } from './http/static-files.ts'
 import { describePortOwner } from './port-owner.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import { Store } from './store/store.ts'
-import { packageVersion } from './version.ts'
 
 export interface ViewerOptions {
   /**

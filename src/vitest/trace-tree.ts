@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@opentelemetry/api'
 import type { HookEvent } from '../hooks/index.ts'
 import { EventActivities } from '../spans/event-activities.ts'
-import { GEN_AI, HOOKSPAN } from '../spans/names.ts'
+import { GEN_AI, HOOKSPAN, spanTitle } from '../spans/names.ts'
 import { type RecordedSpan, SpanTree } from '../spans/span-tree.ts'
 import { unwrapToolResult } from '../spans/tool-result.ts'
 
@@ -69,7 +69,7 @@ function describe({ name, attributes, status, endTime, startTime }: RecordedSpan
       : result === undefined
         ? ''
         : ` -> ${cut(told(result))}`
-  return `${name}${call}${answer}  [${notes.join(', ')}]`
+  return `${spanTitle(name, attributes)}${call}${answer}  [${notes.join(', ')}]`
 }
 
 function told(result: AttributeValue): string {

@@ -44,7 +44,7 @@ it.each([
       lost: 3 - names.length,
       doubled,
     })
-    expect([...names].sort()).toEqual(['invoke_agent a', 'step 0', 'step 1'])
+    expect([...names].sort()).toEqual(['invoke_agent a', 'step', 'step'])
     expect([...states.values()]).toEqual(['ended', 'ended', 'ended'])
     expect(doubled).toBe(0)
   },

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
+import { spanTitle } from 'hookspan/tracing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { runCli } from '../support/run-cli.ts'
@@ -43,7 +44,10 @@ function registered(name: string, more: { args?: string[]; cwd?: string } = {}) 
 
 function spansOf(parent?: string): string[] {
   const roots = collector.spans.filter(({ parentSpanId }) => (parent ?? '') === (parentSpanId ?? ''))
-  return roots.flatMap(({ name, spanId }) => [name, ...spansOf(spanId).map((inner) => `  ${inner}`)])
+  return roots.flatMap(({ name, attributes, spanId }) => [
+    spanTitle(name, attributes),
+    ...spansOf(spanId).map((inner) => `  ${inner}`),
+  ])
 }
 
 const RUN = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']

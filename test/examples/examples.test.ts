@@ -146,10 +146,10 @@ describe('each example does what its page says', () => {
       'invoke_agent front',
       'invoke_agent worker',
       'invoke_agent worker',
-      'step 0',
+      'step',
     ])
-    expect(parentOf('execute_tool count_words')).toBe('step 0')
-    expect(parentOf('step 0')).toBe('invoke_agent worker')
+    expect(parentOf('execute_tool count_words')).toBe('step')
+    expect(parentOf('step')).toBe('invoke_agent worker')
   })
 })
 

@@ -36,47 +36,47 @@ describe('the demo’s trace in a real Jaeger', () => {
     expect(treeOf(spans)).toBe(
       `
 invoke_agent support
-  step 0
+  step
     chat gpt-4o
     execute_tool get_order
     execute_tool carrier_status
-  step 1
+  step
     chat gpt-4o
     execute_tool check_stock
     execute_tool issue_refund
       gate refund-limit
-  step 2
+  step
     chat gpt-4o
     execute_tool logistics
       invoke_agent logistics
-        step 0
+        step
           chat gpt-4o-mini
           execute_tool find_courier
-        step 1
+        step
           chat gpt-4o-mini
     execute_tool outside_counsel
       invoke_agent outside_counsel
   compact_context
     chat gpt-4o-mini
-  step 3
+  step
     chat gpt-4o
     execute_tool book_courier
       human_intervention
   compact_context
     chat gpt-4o-mini
-  step 4
+  step
     chat gpt-4o
     execute_tool goodwill
       invoke_agent goodwill
-        step 0
+        step
           chat gpt-4o-mini
           execute_tool issue_voucher
             human_intervention
     execute_tool translator
       invoke_agent translator
-        step 0
+        step
           chat gpt-4o-mini
-  step 5
+  step
     chat gpt-4o
 `.trim(),
     )

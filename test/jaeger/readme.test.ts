@@ -34,7 +34,7 @@ it('shows a run in Jaeger by what the README says alone: the link that is printe
       'chat gpt-4o',
       'execute_tool find_order',
       'invoke_agent support',
-      'step 0',
+      'step',
     ])
   } finally {
     project.remove()

@@ -12,16 +12,16 @@ export interface SpanLine {
 }
 
 /** The run's own span is not among them: who parks a run leaves its end to the one that goes on. */
-const ASKED = `step 0
+const ASKED = `step
   chat stateless
   execute_tool delete_order
     human_intervention`
 
 const RESUMED = `invoke_agent support
-  step 0
+  step
     execute_tool delete_order
       human_intervention
-  step 1
+  step
     chat stateless`
 
 /**

@@ -242,8 +242,8 @@ describe('a matcher that fails', () => {
     expect(() => expect(log).toHaveAskedHuman('refund', { action: 'reject' })).toThrow(
       /Asked:\n {2}refund: edit/,
     )
-    expect(() => expect(spans).toHaveSpans([{ name: 'execute_tool drop', failed: true }])).toThrow(
-      /failed: expected true, got false[\s\S]*Spans:\n {2}invoke_agent support\n {4}step 0/,
+    expect(() => expect(spans).toHaveSpans([{ name: 'execute_tool drop', failed: false }])).toThrow(
+      /failed: expected false, got true[\s\S]*Spans:\n {2}invoke_agent support\n {4}step 0/,
     )
     expect(() => expect({ messages: [] }).toHaveAskedHuman()).toThrow(
       'Only events and spans tell whether a human was asked',

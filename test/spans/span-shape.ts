@@ -43,9 +43,11 @@ export function shapesOfSdk(spans: readonly ReadableSpan[]): SpanShape[] {
             name,
             kind: { [SpanKind.INTERNAL]: 'internal', [SpanKind.CLIENT]: 'client' }[kind as 0 | 2],
             status: { failed: status.code === 2, message: status.message },
-            attributes: sorted(attributes),
+            attributes: sorted(withoutTime(attributes)),
             events: ordered(
-              events.map((event) => ({ name: event.name, attributes: sorted(event.attributes ?? {}) })),
+              events
+                .filter(({ name }) => name !== 'exception')
+                .map((event) => ({ name: event.name, attributes: sorted(event.attributes ?? {}) })),
             ),
             children: below(span.spanContext().spanId),
           }
@@ -73,6 +75,12 @@ export function known(shape: SpanShape): SpanShape {
     events: events.filter((event) => !(cutCall && event.attributes['hookspan.gate.point'] === 'onStart')),
     children: children.filter(({ name }) => !(cut && name.startsWith('gate '))).map(known),
   }
+}
+
+/** Stack traces and points in time are the tracer's alone. */
+function withoutTime(attributes: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { 'langfuse.observation.completion_start_time': _at, ...others } = attributes
+  return others
 }
 
 /** By what they say: the order in time is one of the things that events do not tell. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { spanTitle } from 'hookspan/tracing'
 import { otlpBody } from './otlp-body.ts'
 
 export interface ReceivedSpan {
@@ -48,7 +49,8 @@ export async function startCollector(port = 0) {
     requests,
     /** Requests that have come and have no answer. */
     unanswered: () => hanging.size,
-    names: () => spans.map((span) => span.name),
+    /** As a person reads them: `step 0`. */
+    names: () => spans.map(({ name, attributes }) => spanTitle(name, attributes)),
     answerWith(next: Answer) {
       answer = next
     },

@@ -7,7 +7,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { HookDispatcher, type HookDispatcherOptions } from 'hookspan'
-import { operationIdGenerator, type TraceHooksOptions, traceHooks } from 'hookspan/tracing'
+import { operationIdGenerator, spanTitle, type TraceHooksOptions, traceHooks } from 'hookspan/tracing'
 
 /** A real SDK whose spans stay in memory, and a dispatcher that traces into it. */
 export function traced(
@@ -40,11 +40,12 @@ export function traced(
 }
 
 export function find(spans: readonly ReadableSpan[], name: string): ReadableSpan {
-  const span = spans.find((other) => other.name === name)
-  if (span === undefined)
-    throw new Error(`No span "${name}" among: ${spans.map((other) => other.name).join(', ')}`)
+  const span = spans.find((other) => titleOf(other) === name)
+  if (span === undefined) throw new Error(`No span "${name}" among: ${spans.map(titleOf).join(', ')}`)
   return span
 }
+
+export const titleOf = ({ name, attributes }: ReadableSpan): string => spanTitle(name, attributes)
 
 /** The names of the spans, indented by their depth, siblings in the order of their start. */
 export function treeOf(spans: readonly ReadableSpan[]): string {
@@ -56,7 +57,7 @@ export function treeOf(spans: readonly ReadableSpan[]): string {
     })
   const lines: string[] = []
   const walk = (span: ReadableSpan, depth: number) => {
-    lines.push('  '.repeat(depth) + span.name)
+    lines.push('  '.repeat(depth) + titleOf(span))
     for (const child of byStart(childrenOf(span.spanContext().spanId))) walk(child, depth + 1)
   }
   for (const root of byStart(childrenOf(undefined))) walk(root, 0)

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
-import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
+import { type StartTracingOptions, spanTitle, startTracing, type Tracing } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 
@@ -325,7 +325,10 @@ describe('a process that ends', () => {
     await collector.until(() => collector.spans.length >= 5)
     await tracing.shutdown()
     const states = Object.fromEntries(
-      collector.spans.map((span) => [span.name, span.attributes['hookspan.span.state'] ?? 'ended']),
+      collector.spans.map((span) => [
+        spanTitle(span.name, span.attributes),
+        span.attributes['hookspan.span.state'] ?? 'ended',
+      ]),
     )
     expect(states).toEqual({
       'invoke_agent victim': 'interrupted',

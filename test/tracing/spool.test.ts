@@ -17,7 +17,13 @@ import { join, relative } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
-import { type ReadableSpan, type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
+import {
+  type ReadableSpan,
+  type StartTracingOptions,
+  spanTitle,
+  startTracing,
+  type Tracing,
+} from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { startOtlpStub } from '../support/otlp-stub.ts'
@@ -183,7 +189,7 @@ describe('spoolDir', () => {
     start()
     await collector.until(() => collector.spans.length === 5)
     const states = collector.spans.map(({ name, attributes }) => [
-      name,
+      spanTitle(name, attributes),
       attributes['hookspan.span.state'] ?? 'ended',
     ])
     expect(Object.fromEntries(states)).toEqual({

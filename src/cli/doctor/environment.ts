@@ -1,7 +1,7 @@
 import { errorMessage } from '../../internal/errors.ts'
+import { packageVersion } from '../../internal/package-version.ts'
 import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
 import { capturesContentByEnv } from '../../tracing/options.ts'
-import { packageVersion } from '../../viewer/version.ts'
 import type { Finding } from './finding.ts'
 
 const GRPC_PORT = '4317'

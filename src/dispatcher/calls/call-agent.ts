@@ -19,6 +19,11 @@ export interface CallAgentInit {
   instruction: string
   /** True when the agent runs elsewhere, so that this side shows the call as its own span. @default false */
   remote?: boolean
+  /** Who runs a remote agent: an OpenTelemetry GenAI provider name, or a word of your own. @default 'hookspan' where remote */
+  provider?: string
+  /** Where a remote agent is asked. */
+  serverAddress?: string
+  serverPort?: number
 }
 
 const AGENT_CALL_KEYS = keysOf<CallAgentInit>({
@@ -26,7 +31,19 @@ const AGENT_CALL_KEYS = keysOf<CallAgentInit>({
   agentId: true,
   instruction: true,
   remote: true,
+  provider: true,
+  serverAddress: true,
+  serverPort: true,
 })
+
+/** The conventions want a provider of each agent that is called over a network. */
+const UNNAMED_PROVIDER = 'hookspan'
+
+type AgentServer = Pick<CallAgentInit, 'provider' | 'serverAddress' | 'serverPort'>
+
+function serverOf({ provider = UNNAMED_PROVIDER, serverAddress, serverPort }: CallAgentInit): AgentServer {
+  return { provider, ...defined({ serverAddress, serverPort }) }
+}
 
 /** What an agent is to be run with. */
 export interface CalledAgent {
@@ -46,6 +63,8 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   readonly #waited: WaitingCall | undefined
   /** Epoch milliseconds. */
   readonly #startedAt: number
+  /** Of a remote agent. */
+  readonly #server: AgentServer
   #instruction: string
   #subOperationId: string | undefined
 
@@ -60,7 +79,18 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const callKey = waited?.callKey ?? core.nextCallKey()
     const named = agentName === undefined ? {} : { agentName }
     const resumed = waited?.span === undefined ? {} : { resumed: waited.span }
-    super(core, site, { kind: 'agent', callKey, ...named, agentId, instruction, remote, ...resumed })
+    const server = remote ? serverOf(init) : {}
+    super(core, site, {
+      kind: 'agent',
+      callKey,
+      ...named,
+      agentId,
+      instruction,
+      remote,
+      ...server,
+      ...resumed,
+    })
+    this.#server = server
     this.#startedAt = waited?.span?.startedAt ?? core.record.clock()
     this.#remote = remote
     this.#name = agentName
@@ -165,6 +195,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
       instruction: this.#instruction,
       callKey: this.#callKey,
       ...(this.#remote && { remote: true }),
+      ...this.#server,
       ...this.#sub(),
     }
   }

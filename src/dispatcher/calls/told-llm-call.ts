@@ -16,6 +16,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected readonly provider: string
   protected request: LlmRequest
   protected firstChunkMs: number | undefined
+  protected readonly chunkGapsMs: number[] = []
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
   readonly mark: ModelCallMark
@@ -87,10 +88,11 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     if (usage !== undefined) end.usage = usage
     if (costUsd !== undefined) end.costUsd = costUsd
     if (this.firstChunkMs !== undefined) end.timeToFirstChunkMs = this.firstChunkMs
+    if (this.chunkGapsMs.length > 0) end.chunkGapsMs = this.chunkGapsMs
     if (streamEnd !== undefined) end.streamEnd = streamEnd
     if (this.#scripted()) end.mocked = true
     core.tell('afterLlmCall', () => {
-      const { kind: _kind, reading: _reading, ...shared } = end
+      const { kind: _kind, reading: _reading, chunkGapsMs: _gaps, ...shared } = end
       const { response } = reading
       return { ...this.#told(), ...this.decidedBy, ...shared, response, executionTimeMs: this.elapsedMs }
     })
@@ -118,7 +120,14 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
       errorMessage: errorMessage(error),
       executionTimeMs: this.elapsedMs,
     })
-    return { kind: 'llm', error, request: this.request, ...came }
+    const { chunkGapsMs } = this
+    return {
+      kind: 'llm',
+      error,
+      request: this.request,
+      ...came,
+      ...(chunkGapsMs.length > 0 && { chunkGapsMs }),
+    }
   }
 
   #scripted(error?: unknown): boolean {
@@ -159,6 +168,7 @@ class LlmActivityEnd implements LlmEnd {
   declare usage?: NonNullable<LlmEnd['usage']>
   declare costUsd?: number
   declare timeToFirstChunkMs?: number
+  declare chunkGapsMs?: readonly number[]
   declare streamEnd?: StreamEndKind
   declare mocked?: boolean
 

@@ -86,6 +86,10 @@ export type Activity =
       readonly instruction: string
       /** True when the child runs in another process, so that no operation of this process continues the span. */
       readonly remote: boolean
+      /** Who runs a remote one. */
+      readonly provider?: string
+      readonly serverAddress?: string
+      readonly serverPort?: number
       /** Set when the agent's run was parked, and goes on. */
       readonly resumed?: ResumedSpan
     }
@@ -140,6 +144,8 @@ export interface LlmEnd {
   readonly usage?: TokenUsage
   readonly costUsd?: number
   readonly timeToFirstChunkMs?: number
+  /** Of a stream: from each chunk to the next. Of the first 10,000. */
+  readonly chunkGapsMs?: readonly number[]
   /** `cut`: the stream stopped with neither a finish reason nor an end marker. */
   readonly streamEnd?: StreamEndKind
   /** The effective one, after the gates. */

@@ -1,13 +1,14 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { assertKnown, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
+import { spanTitle } from '../../spans/names.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
 import { spansOfEvents } from './event-spans.ts'
 import { eventsOfTree } from './humans.ts'
 import { type PlainSpan, readSpans } from './spans.ts'
 
-/** A span as a test expects it. A text is a glob over its name. */
+/** A span as a test expects it. A text is a glob over its name; a step is named `step`, and `step 0` by its position, too. */
 export type ExpectedSpan =
   | string
   | {
@@ -51,18 +52,18 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
   const assigned = bestAssignment(problems.map((row) => row.map(({ length }) => (length === 0 ? 1 : 0))))
   const lines = wanted.map((one, row) => {
     const at = assigned[row] ?? -1
-    if (at >= 0) return `= ${spans[at]?.name}`
+    if (at >= 0) return `= ${titleOf(spans[at])}`
     const rows = problems[row] ?? []
     const far = (index: number) =>
       (rows[index]?.length ?? 0) + (rows[index]?.[0]?.startsWith('name:') ? 100 : 0)
     const nearest = rows.reduce((best, _, index) => (far(index) < far(best) ? index : best), 0)
     const hint = rows[nearest]?.map((problem) => `\n    ${problem}`).join('') ?? ''
-    return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${spans[nearest].name}${hint}` : ''}`
+    return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${titleOf(spans[nearest])}${hint}` : ''}`
   })
   const pass = assigned.every((column) => column >= 0)
   const tree = pass
     ? []
-    : ['Spans:', ...spans.map((span) => `  ${'  '.repeat(depth(span, byId))}${span.name}`)]
+    : ['Spans:', ...spans.map((span) => `  ${'  '.repeat(depth(span, byId))}${titleOf(span)}`)]
   return { pass, report: [`Spans ${pass ? 'are' : 'are not'} as expected`, ...lines, ...tree].join('\n') }
 }
 
@@ -100,9 +101,9 @@ function compare(
   const found: string[] = []
   if (
     name !== undefined &&
-    !(typeof name === 'string' ? matchesGlob(name, span.name) : span.name.search(name) >= 0)
+    !(typeof name === 'string' ? isNamed(span, name) : titleOf(span).search(name) >= 0)
   ) {
-    found.push(`name: expected ${name}, got ${span.name}`)
+    found.push(`name: expected ${name}, got ${titleOf(span)}`)
   }
   if (attributes !== undefined) {
     found.push(
@@ -114,13 +115,21 @@ function compare(
   if (kind !== undefined && kind !== span.kind) found.push(`kind: expected ${kind}, got ${span.kind}`)
   if (failed !== undefined && failed !== span.failed)
     found.push(`failed: expected ${failed}, got ${span.failed}`)
-  if (parent !== undefined && !matchesGlob(parent, above[0]?.name ?? '')) {
-    found.push(`parent: expected ${parent}, got ${above[0]?.name ?? 'none'}`)
+  if (parent !== undefined && !isNamed(above[0], parent)) {
+    found.push(`parent: expected ${parent}, got ${titleOf(above[0]) || 'none'}`)
   }
-  if (under !== undefined && !above.some((one) => matchesGlob(under, one.name))) {
-    found.push(`under: expected ${under}, got ${above.map((one) => one.name).join(' < ') || 'none'}`)
+  if (under !== undefined && !above.some((one) => isNamed(one, under))) {
+    found.push(`under: expected ${under}, got ${above.map(titleOf).join(' < ') || 'none'}`)
   }
   return found
+}
+
+function isNamed(span: PlainSpan | undefined, glob: string): boolean {
+  return matchesGlob(glob, span?.name ?? '') || matchesGlob(glob, titleOf(span))
+}
+
+function titleOf(span: PlainSpan | undefined): string {
+  return span === undefined ? '' : spanTitle(span.name, span.attributes)
 }
 
 function ancestors(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): PlainSpan[] {

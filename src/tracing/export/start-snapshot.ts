@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import { HOOKSPAN } from '../../spans/names.ts'
 import type { ReadableSpan } from './types.ts'
 
@@ -21,7 +20,7 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked'): R
     events: [],
     duration: [0, 0],
     ended: true,
-    resource: state === 'started' ? withProcess(span.resource) : span.resource,
+    resource: state === 'started' ? span.resource : withoutProcess(span.resource),
     instrumentationScope: span.instrumentationScope,
     droppedAttributesCount: 0,
     droppedEventsCount: 0,
@@ -32,17 +31,13 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked'): R
 type Resource = ReadableSpan['resource']
 const known = new WeakMap<Resource, Resource>()
 
-/** By these the viewer asks whether the process still lives. Only snapshots have them: no backend is told the host's name. */
-function withProcess(resource: Resource): Resource {
+/** The viewer asks after the process of a started span, and whoever parked one may be gone. */
+function withoutProcess(resource: Resource): Resource {
   let told = known.get(resource)
   if (!told) {
-    const { attributes } = resource as { attributes?: object }
-    told = Object.create(resource, {
-      attributes: {
-        value: { 'process.pid': process.pid, 'host.name': hostname(), ...attributes },
-        enumerable: true,
-      },
-    }) as Resource
+    const { attributes } = resource as { attributes?: Record<string, unknown> }
+    const { 'process.pid': _pid, ...others } = attributes ?? {}
+    told = Object.create(resource, { attributes: { value: others, enumerable: true } }) as Resource
     known.set(resource, told)
   }
   return told

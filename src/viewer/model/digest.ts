@@ -138,6 +138,8 @@ function labelOf(category: SpanCategory, name: string, attributes: Attributes): 
       return readText(attributes, 'agentName') || name.replace(/^(invoke|create)_agent /, '')
     case 'gate':
       return readText(attributes, 'gateId') || name.replace(/^gate /, '')
+    case 'step':
+      return name === 'step' ? `step ${readNumber(attributes, 'stepIndex') ?? ''}`.trim() : ''
     default:
       return ''
   }

@@ -65,7 +65,7 @@ function isSilentGate({ category, gates, spanId }: SpanRow): boolean {
 /** The name, what was special, and what went in, as far as there is room. */
 function title(row: SpanRow, room: number, paint: Paint): { text: string; used: number } {
   const parts: { text: string; style: Style | undefined }[] = [
-    { text: paint.safe(row.name), style: STYLES[row.category] },
+    { text: paint.safe((row.category === 'step' && row.label) || row.name), style: STYLES[row.category] },
     { text: paint.safe(noteOf(row)), style: row.error ? 'red' : 'yellow' },
     { text: row.category === 'tool' ? paint.safe(row.preview) : '', style: 'dim' },
   ]

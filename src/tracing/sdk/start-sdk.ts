@@ -1,0 +1,192 @@
+import { hostname } from 'node:os'
+import { context, diag, propagation, trace } from '@opentelemetry/api'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+import { packageVersion } from '../../internal/package-version.ts'
+import { requirePeer, requireVia } from '../../internal/require-peer.ts'
+import { SCHEMA_URLS } from '../../spans/names.ts'
+import type { EventLogger } from '../content-events.ts'
+import type { SpanExport } from '../export/start-export.ts'
+import { resolveTraceOptions } from '../options.ts'
+import type { StartTracingOptions } from '../setup.ts'
+import { operationIdGenerator } from '../trace-ids.ts'
+import { type ResourceAttributes, type ResourcesModule, wholeResource } from './resource.ts'
+import { SMALL_SDK, startSmallSdk } from './small-sdk.ts'
+
+/** What runs beside the sending of spans. */
+export interface RunningSdk {
+  /** Where content goes as events. */
+  readonly logger: EventLogger | undefined
+  /** Sends what waits of metrics and logs. Never rejects. */
+  forceFlush(): Promise<void>
+  shutdown(): Promise<void>
+}
+
+/** What an SDK is started with. */
+export interface SdkSettings {
+  readonly resourceAttributes: ResourceAttributes
+  readonly spanProcessors: readonly unknown[]
+  readonly idGenerator: unknown
+  readonly instrumentations: readonly unknown[]
+  readonly metricReader: unknown
+}
+
+/** An SDK that is installed. */
+export interface FoundSdk {
+  /** Its package, which brings others along. */
+  readonly name: string
+  start(settings: SdkSettings): { shutdown(): Promise<void> }
+}
+
+interface NodeSdkModule {
+  NodeSDK: new (options: Record<string, unknown>) => { start(): void; shutdown(): Promise<void> }
+}
+
+interface Flushed {
+  forceFlush(): Promise<void>
+}
+
+const NODE_SDK = '@opentelemetry/sdk-node'
+const NEEDED_BY = 'startTracing()'
+
+/**
+ * The whole SDK, or where it is not installed the small one.
+ *
+ * @throws HookspanError `MISSING_DEPENDENCY` where neither is, and for metrics and logs where only the small one is.
+ */
+export function findSdk(options: StartTracingOptions): FoundSdk {
+  const install = ['@opentelemetry/api', NODE_SDK]
+  try {
+    const { NodeSDK } = requirePeer<NodeSdkModule>(NODE_SDK, NEEDED_BY, install)
+    return { name: NODE_SDK, start: (settings) => startNodeSdk(NodeSDK, settings) }
+  } catch (missing) {
+    try {
+      requirePeer(SMALL_SDK, NEEDED_BY)
+    } catch {
+      throw missing
+    }
+    const more = options.metrics ? '`metrics`' : resolveTraceOptions(options).events && 'content as events'
+    if (more) {
+      const message = `${NEEDED_BY} with ${more} needs ${NODE_SDK}, which is not installed. Run: npm install ${NODE_SDK}`
+      throw new HookspanError('MISSING_DEPENDENCY', message)
+    }
+    return { name: SMALL_SDK, start: startSmallSdk }
+  }
+}
+
+export function startSdk(sdk: FoundSdk, sending: SpanExport, options: StartTracingOptions): RunningSdk {
+  const { events, semconv } = resolveTraceOptions(options)
+  const metricReader = options.metrics ? openMetrics(sending.target.url, options.headers) : undefined
+  const resourceAttributes = resourceOf(options)
+  const logs = events ? openLogs(sending.target.url, options.headers, resourceAttributes) : undefined
+  const settings: SdkSettings = {
+    resourceAttributes,
+    spanProcessors: [...sending.processors, ...(options.spanProcessors ?? [])],
+    idGenerator: operationIdGenerator(),
+    instrumentations: options.instrumentations ?? [],
+    metricReader,
+  }
+  let running: { shutdown(): Promise<void> }
+  try {
+    running = sdk.start(settings)
+  } catch (error) {
+    sending.endAtExit()
+    throw error
+  }
+  const flushed = [metricReader, logs].filter((one) => one !== undefined) as Flushed[]
+  return {
+    logger: logs?.getLogger('hookspan', packageVersion(), { schemaUrl: SCHEMA_URLS[semconv] }),
+    async forceFlush() {
+      for (const settled of await Promise.allSettled(flushed.map((one) => one.forceFlush()))) {
+        if (settled.status === 'rejected') diag.warn(`hookspan: ${settled.reason}`)
+      }
+    },
+    async shutdown() {
+      // The API keeps the first provider for ever; without this a second startTracing() would get a dead one.
+      trace.disable()
+      context.disable()
+      propagation.disable()
+      await logs?.shutdown()
+      await running.shutdown()
+    },
+  }
+}
+
+/** Who speaks: the process, and hookspan as the distribution of the SDK, which adds itself. */
+function resourceOf({ serviceName, resourceAttributes }: StartTracingOptions): ResourceAttributes {
+  const known = {
+    'process.pid': process.pid,
+    'process.runtime.name': 'nodejs',
+    'process.runtime.version': process.versions.node,
+    'host.name': hostname(),
+    'telemetry.distro.name': 'hookspan',
+    'telemetry.distro.version': packageVersion(),
+  }
+  const name = serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
+  return { known, asked: { 'service.name': name, ...resourceAttributes } }
+}
+
+function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings) {
+  const resources = requireVia<ResourcesModule>(NODE_SDK, '@opentelemetry/resources')
+  const { resourceAttributes, metricReader } = settings
+  const sdk = new NodeSDK({
+    spanProcessors: settings.spanProcessors,
+    idGenerator: settings.idGenerator,
+    instrumentations: settings.instrumentations,
+    resourceDetectors: [],
+    // Unsaid, the SDK sends metrics and logs to localhost:4318, and holds the process while nobody answers there.
+    metricReaders: metricReader === undefined ? [] : [metricReader],
+    logRecordProcessors: [],
+    resource: wholeResource(resources, resourceAttributes),
+  })
+  sdk.start()
+  return sdk
+}
+
+interface LoggerProvider extends Flushed {
+  getLogger(name: string, version: string, options: { schemaUrl: string }): EventLogger
+  shutdown(): Promise<void>
+}
+
+type Exporting = new (options: Record<string, unknown>) => object
+
+function openMetrics(tracesUrl: string, headers: Record<string, string> | undefined): unknown {
+  const { PeriodicExportingMetricReader } = requireVia<{ PeriodicExportingMetricReader: Exporting }>(
+    NODE_SDK,
+    '@opentelemetry/sdk-metrics',
+  )
+  const { OTLPMetricExporter } = requireVia<{ OTLPMetricExporter: Exporting }>(
+    NODE_SDK,
+    '@opentelemetry/exporter-metrics-otlp-http',
+  )
+  const exporter = new OTLPMetricExporter({ url: beside(tracesUrl, 'metrics'), ...defined({ headers }) })
+  return new PeriodicExportingMetricReader({ exporter })
+}
+
+/** A provider of its own: where the API keeps the global one differs between versions of the SDK. */
+function openLogs(
+  tracesUrl: string,
+  headers: Record<string, string> | undefined,
+  resourceAttributes: SdkSettings['resourceAttributes'],
+): LoggerProvider {
+  const sdk = requireVia<{
+    LoggerProvider: new (options: Record<string, unknown>) => LoggerProvider
+    BatchLogRecordProcessor: Exporting
+  }>(NODE_SDK, '@opentelemetry/sdk-logs')
+  const { OTLPLogExporter } = requireVia<{ OTLPLogExporter: Exporting }>(
+    NODE_SDK,
+    '@opentelemetry/exporter-logs-otlp-http',
+  )
+  const exporter = new OTLPLogExporter({ url: beside(tracesUrl, 'logs'), ...defined({ headers }) })
+  // Of SDK 2 it takes the exporter, of SDK 3 an object that has it.
+  const processor = new sdk.BatchLogRecordProcessor(Object.assign(exporter, { exporter }))
+  const resources = requireVia<ResourcesModule>(NODE_SDK, '@opentelemetry/resources')
+  return new sdk.LoggerProvider({
+    resource: wholeResource(resources, resourceAttributes),
+    processors: [processor],
+  })
+}
+
+function beside(tracesUrl: string, signal: string): string {
+  return tracesUrl.replace(/\/v1\/traces(\/?)$/, `/v1/${signal}$1`)
+}
