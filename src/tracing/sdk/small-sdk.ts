@@ -3,7 +3,7 @@ import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { requirePeer, requireVia } from '../../internal/require-peer.ts'
 import { LocalContexts } from './local-contexts.ts'
 import { type ResourcesModule, wholeResource } from './resource.ts'
-import type { SdkSettings } from './start-sdk.ts'
+import type { SdkSettings } from './types.ts'
 
 /** Spans alone, at a fraction of the packages. */
 export const SMALL_SDK = '@opentelemetry/sdk-trace'

@@ -8,10 +8,10 @@ import { SCHEMA_URLS } from '../../spans/names.ts'
 import type { EventLogger } from '../content-events.ts'
 import type { SpanExport } from '../export/start-export.ts'
 import { resolveTraceOptions } from '../options.ts'
-import type { StartTracingOptions } from '../setup.ts'
 import { operationIdGenerator } from '../trace-ids.ts'
 import { type ResourceAttributes, type ResourcesModule, wholeResource } from './resource.ts'
 import { SMALL_SDK, startSmallSdk } from './small-sdk.ts'
+import type { SdkOptions, SdkSettings } from './types.ts'
 
 /** What runs beside the sending of spans. */
 export interface RunningSdk {
@@ -20,15 +20,6 @@ export interface RunningSdk {
   /** Sends what waits of metrics and logs. Never rejects. */
   forceFlush(): Promise<void>
   shutdown(): Promise<void>
-}
-
-/** What an SDK is started with. */
-export interface SdkSettings {
-  readonly resourceAttributes: ResourceAttributes
-  readonly spanProcessors: readonly unknown[]
-  readonly idGenerator: unknown
-  readonly instrumentations: readonly unknown[]
-  readonly metricReader: unknown
 }
 
 /** An SDK that is installed. */
@@ -54,7 +45,7 @@ const NEEDED_BY = 'startTracing()'
  *
  * @throws HookspanError `MISSING_DEPENDENCY` where neither is, and for metrics and logs where only the small one is.
  */
-export function findSdk(options: StartTracingOptions): FoundSdk {
+export function findSdk(options: SdkOptions): FoundSdk {
   const install = ['@opentelemetry/api', NODE_SDK]
   try {
     const { NodeSDK } = requirePeer<NodeSdkModule>(NODE_SDK, NEEDED_BY, install)
@@ -74,7 +65,7 @@ export function findSdk(options: StartTracingOptions): FoundSdk {
   }
 }
 
-export function startSdk(sdk: FoundSdk, sending: SpanExport, options: StartTracingOptions): RunningSdk {
+export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions): RunningSdk {
   const { events, semconv } = resolveTraceOptions(options)
   const metricReader = options.metrics ? openMetrics(sending.target.url, options.headers) : undefined
   const resourceAttributes = resourceOf(options)
@@ -113,7 +104,7 @@ export function startSdk(sdk: FoundSdk, sending: SpanExport, options: StartTraci
 }
 
 /** Who speaks: the process, and hookspan as the distribution of the SDK, which adds itself. */
-function resourceOf({ serviceName, resourceAttributes }: StartTracingOptions): ResourceAttributes {
+function resourceOf({ serviceName, resourceAttributes }: SdkOptions): ResourceAttributes {
   const known = {
     'process.pid': process.pid,
     'process.runtime.name': 'nodejs',

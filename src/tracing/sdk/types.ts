@@ -1,0 +1,21 @@
+import type { TraceHooksOptions } from '../options.ts'
+import type { ResourceAttributes } from './resource.ts'
+
+/** What an SDK is started with. */
+export interface SdkSettings {
+  readonly resourceAttributes: ResourceAttributes
+  readonly spanProcessors: readonly unknown[]
+  readonly idGenerator: unknown
+  readonly instrumentations: readonly unknown[]
+  readonly metricReader: unknown
+}
+
+/** What of the options of `startTracing()` an SDK is started by. */
+export interface SdkOptions extends TraceHooksOptions {
+  readonly serviceName?: string
+  readonly resourceAttributes?: Record<string, string | number | boolean>
+  readonly metrics?: boolean
+  readonly headers?: Record<string, string>
+  readonly spanProcessors?: readonly unknown[]
+  readonly instrumentations?: readonly unknown[]
+}
