@@ -83,6 +83,16 @@ export default defineConfig({
       },
       {
         extends: true,
+        // One of them builds the site.
+        test: {
+          name: 'docs',
+          include: ['test/docs/**/*.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        extends: true,
         test: { name: 'kill', include: ['test/kill/**/*.test.ts'], testTimeout: 300_000 },
       },
       {
