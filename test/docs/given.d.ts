@@ -1,0 +1,31 @@
+/** What snippets that are not whole files take for granted. */
+import type { AgentHook, HookDispatcher, Operation, Plugin } from 'hookspan'
+
+declare global {
+  const dispatcher: HookDispatcher
+  const op: Operation
+  const plugin: Plugin
+  const hook: AgentHook
+  // What a snippet is about is the call that it makes with these, not what they are.
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the reader has
+  type Readers = any
+  const graph: Readers
+  const input: Readers
+  const search: Readers
+  const refund: Readers
+  const create: Readers
+  const capabilities: Readers
+  const startOnMySdk: Readers
+  const it: (name: string, run: () => Promise<void>) => void
+  const Anthropic: typeof import('@anthropic-ai/sdk').default
+  const OpenAI: typeof import('openai').default
+  const tracer: import('@opentelemetry/api').Tracer
+  const exporter: Readers
+  const server: Readers
+  const agent: Readers
+  const prompt: string
+  const client: Readers
+  const model: Readers
+  const tools: Readers
+  const messages: Readers
+}
