@@ -1,7 +1,7 @@
+import { runLedgerOf, StateClaim } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { approverOf, runAgent, sharedOf } from './exec-agent.ts'
-import { ResumedOnce } from './resumed-once.ts'
 import type { SavedRun } from './run-state.ts'
 import { readSavedRun } from './saved-run.ts'
 import type { AgentRun, ExecAgentOptions } from './types.ts'
@@ -54,18 +54,36 @@ async function goOn(saved: SavedRun, rest: Omit<ResumeAgentOptions, 'state'>): P
   }
   assertGatesOf(saved, asked)
   const shared = sharedOf(asked)
-  const once = new ResumedOnce(approverOf(asked)?.ledger ?? shared.dispatcher.approver?.ledger, saved)
-  const before = await once.claim()
-  if (before?.state !== undefined) return goOn(before.state, rest)
-  if (before !== undefined) return { ...before, resumedBefore: true }
+  const ledger = runLedgerOf(approverOf(asked)?.ledger ?? shared.dispatcher.approver?.ledger)
+  // The operation claims the state by itself; where others can be told, they are told what came of it.
+  if (ledger === undefined) return runAgent(shared, asked, { saved })
+  const claim = new StateClaim(ledger, saved.operation)
+  const before = await claim.claim()
+  if (before.state === 'done' && isRun(before.result)) {
+    if (before.result.state !== undefined) return goOn(before.result.state, rest)
+    return { ...before.result, resumedBefore: true }
+  }
+  if (before.state !== 'run') throw claim.refused(before)
+  StateClaim.cover(saved.operation)
   try {
     const run = await runAgent(shared, asked, { saved })
-    await once.settle(run)
+    if (run.state === undefined) await claim.settle(cameOfIt(run))
+    else await claim.moveOn(run.state.operation, cameOfIt(run))
     return run
   } catch (error) {
-    await once.settle(undefined)
+    await claim.settle(undefined)
     throw error
   }
+}
+
+/** Whoever went on from the state without `resumeAgent` tells less. */
+function isRun(result: unknown): result is AgentRun {
+  return typeof result === 'object' && result !== null && 'status' in result
+}
+
+/** What failed or was aborted may be tried again. */
+function cameOfIt({ error: _error, ...run }: AgentRun): Omit<AgentRun, 'error'> | undefined {
+  return run.status === 'error' || run.reason === 'interrupted' ? undefined : run
 }
 
 /** A guard that held the run before must hold what is left of it. */

@@ -32,6 +32,7 @@ import {
   type LiveParent,
   type OperationInit,
 } from './run/operation-init.ts'
+import { claimOf } from './run/state-claim.ts'
 import { reportUnmatched } from './run/unmatched.ts'
 
 /**
@@ -215,7 +216,8 @@ export class HookDispatcher {
    *
    * @throws HookspanError `DUPLICATE_OPERATION` when an operation of this id runs already; `INVALID_OPTION`,
    * `INVALID_HOOK`, `DUPLICATE_HOOK`, `INVALID_GATE` for a malformed init; `NOT_CAPABLE` when a gate or a mock asks for
-   * what the runtime's adapter cannot do. Then nothing was started.
+   * what the runtime's adapter cannot do; `STATE_CLAIMED` when this process went on from the saved state before and no
+   * store of approvals is asked, which is told at the first step or call. Then nothing was started.
    */
   startOperation(init: OperationInit = {}): Operation {
     assertOperationInit(init)
@@ -231,10 +233,11 @@ export class HookDispatcher {
     const { hooks = [] } = init
     assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())
     this.#assertCapable(init)
+    const claim = claimOf(init, this.#plugins.approver)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
     this.#reportUnmatched(init)
-    return Operation.start(this.#operationHost, record, init, (operation) =>
+    return Operation.start(this.#operationHost, record, init, claim, (operation) =>
       this.#operations.set(record, operation),
     )
   }

@@ -26,6 +26,7 @@ import { parentOf } from './run/parent.ts'
 import { addParked, parkedOf } from './run/park.ts'
 import type { ParkedOperation } from './run/parked.ts'
 import { RunTree } from './run/run-tree.ts'
+import type { StateClaim } from './run/state-claim.ts'
 
 export interface CompleteInit {
   /** @default 'done' */
@@ -85,6 +86,7 @@ export class Operation extends CallMaker {
     host: OperationHost,
     record: OperationRecord,
     init: OperationInit,
+    claim: StateClaim | undefined,
     created: (operation: Operation) => void,
   ): Operation {
     const parent = init.parent && 'asParent' in init.parent ? init.parent.asParent() : init.parent
@@ -120,6 +122,7 @@ export class Operation extends CallMaker {
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
       questions: live?.questions,
+      claim,
     })
     record.traced = traced
     record.questions = core.questions
@@ -127,6 +130,7 @@ export class Operation extends CallMaker {
     let callIndex = 0
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
+    claim?.pending?.catch(() => operation.#leave())
     live?.started(info.operationId)
     if (init.resume === undefined) core.tell('onStart', () => startOf(init))
     return operation
@@ -238,6 +242,7 @@ export class Operation extends CallMaker {
       reason: stopped ? 'denied' : reason,
       ...(content !== undefined && { content }),
     }
+    if (core.claim?.refusal !== undefined) throw core.claim.refusal
     if (core.ended) return this.#completing ?? asked
     this.#completing ??= this.#complete(asked)
     return this.#completing
@@ -245,6 +250,7 @@ export class Operation extends CallMaker {
 
   async #complete(asked: CompleteResult): Promise<CompleteResult> {
     const core = this.#core
+    if (core.claim?.pending !== undefined) await core.claim.pending
     core.closeAll(asked.reason)
     core.questions.withdrawAll()
     const place = { traced: core.traced, gates: core.gates, stepIndex: undefined }
@@ -254,6 +260,7 @@ export class Operation extends CallMaker {
       : undefined
     const result = completed(asked, decided)
     this.#end(result.reason, result.content === undefined ? {} : { content: result.content })
+    if (core.claim !== undefined) await core.claim.settled
     return result
   }
 
@@ -262,9 +269,13 @@ export class Operation extends CallMaker {
    * or a human stopped this run (`RUN_DENIED`), it ends as `denied`.
    */
   async fail(error: unknown): Promise<void> {
-    const stopped = error instanceof HookspanError && error.code === 'RUN_DENIED' && this.#core.stop
+    const { claim, stop } = this.#core
+    // Where another process has the run, it goes on there, and nothing of it failed.
+    if (claim?.pending !== undefined) await claim.pending.catch(() => {})
+    const stopped = error instanceof HookspanError && error.code === 'RUN_DENIED' && stop
     if (stopped) this.#end('denied', {})
     else this.#end('error', { error })
+    await claim?.settled
   }
 
   /** Ends the run at once as `interrupted`: for shutdown. */
@@ -296,6 +307,7 @@ export class Operation extends CallMaker {
     core.phase.park()
     core.traced.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.leave()
+    void core.claim?.moveOn(parked, { reason: 'parked' })
     return parked
   }
 
@@ -309,7 +321,9 @@ export class Operation extends CallMaker {
   checkpoint(): ParkedOperation {
     const core = this.#core
     if (core.ended || core.phase.ending) throw endedError(this.operationId)
-    return parkedOf(core, 'checkpoint')
+    const saved = parkedOf(core, 'checkpoint')
+    void core.claim?.alsoHold(saved)
+    return saved
   }
 
   /**
@@ -325,8 +339,22 @@ export class Operation extends CallMaker {
     return input
   }
 
+  /** Another process goes on with the run, or it is not known whether this one may: nothing of it is told or ended here. */
+  #leave(): void {
+    const core = this.#core
+    if (core.ended || core.phase.ending) return
+    core.questions.park()
+    core.phase.park()
+    core.closeAll('interrupted')
+    const waitingFor = 'another process'
+    core.traced.end({ kind: 'operation', waitingFor, left: true, totals: core.totals() }, core.timestamp)
+    core.leave()
+    void core.claim?.settle(undefined)
+  }
+
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
     const core = this.#core
+    if (core.claim?.pending !== undefined) return this.#leave()
     if (!core.phase.beginEnd()) return
     openWaiting(core, this.#site)
     core.closeAll(reason)
@@ -355,6 +383,8 @@ export class Operation extends CallMaker {
     core.phase.end()
     core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
+    // What failed or was cut off may be tried again.
+    void core.claim?.settle(reason === 'error' || reason === 'interrupted' ? undefined : { reason })
   }
 }
 

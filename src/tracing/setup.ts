@@ -107,8 +107,8 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     stats: () => sending.stats(),
   }
   const plugin: Plugin = {
-    ...tracedBy({ ...options, ...(sdk.logger && { logger: sdk.logger }) }, (span) =>
-      sending.handOver(span as unknown as ReadableSpan),
+    ...tracedBy({ ...options, ...(sdk.logger && { logger: sdk.logger }) }, (span, left) =>
+      sending.handOver(span as unknown as ReadableSpan, left),
     ),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
   }

@@ -11,14 +11,16 @@ import { hrTime, type SpanClock } from './span-clock.ts'
 import { contextAt, contextIn } from './span-context.ts'
 import { formatTraceparent } from './traceparent.ts'
 
+/** Told of a span that another process ends. `left`: it was that one's all along, and nothing of it is shown from here. */
+export type HandOver = (span: Span, left: boolean) => void
+
 /** What all scopes of one plugin share. */
 export interface ScopeShared {
   readonly options: ResolvedTraceOptions
   readonly metrics: GenAiMetrics | undefined
   /** What was said, as events beside the spans. */
   readonly contentEvents?: ContentEvents | undefined
-  /** Told of a span that another process ends. */
-  readonly handOver?: (span: Span) => void
+  readonly handOver?: HandOver
 }
 
 /** An activity as a span, or, where another activity already has the span, as a part of it. */
@@ -91,7 +93,7 @@ export class SpanScope implements ActivityScope {
     if (end.kind === 'llm') this.#noteFirstChunk(end.timeToFirstChunkMs)
     this.#shared.contentEvents?.tell(this.activity, this.info, end, this.context)
     // It goes on in another process, and is ended there: one run is one span.
-    if (isHandedOver(end)) return this.#shared.handOver?.(this.span)
+    if (isHandedOver(end)) return this.#shared.handOver?.(this.span, 'left' in end && end.left === true)
     if (metrics !== undefined) {
       const durationMs = performance.now() - this.#startedAt
       metrics.record(this.activity, this.info, end, durationMs, failure?.type)

@@ -1,4 +1,4 @@
-import { createNoopMeter, metrics, type Span, trace } from '@opentelemetry/api'
+import { createNoopMeter, metrics, trace } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { setCarrier } from '../internal/carrier.ts'
 import { HookspanError } from '../internal/errors.ts'
@@ -12,6 +12,7 @@ import { GenAiMetrics } from './metrics.ts'
 import { resolveTraceOptions, TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
 import { currentPlace } from './span-context.ts'
 import { SpanInstrument } from './span-instrument.ts'
+import type { HandOver } from './span-scope.ts'
 
 /**
  * A plugin that turns what happens in operations into spans of any OpenTelemetry tracer.
@@ -32,7 +33,7 @@ export function traceHooks(options: TraceHooksOptions = {}): Plugin {
 }
 
 /** The same, for who keeps open spans: told of those that another process ends. */
-export function tracedBy(options: TraceHooksOptions, handOver?: (span: Span) => void): Plugin {
+export function tracedBy(options: TraceHooksOptions, handOver?: HandOver): Plugin {
   const resolved = resolveTraceOptions(options)
   const version = packageVersion()
   const schema = { schemaUrl: SCHEMA_URLS[resolved.semconv] }

@@ -27,7 +27,7 @@ const NEVER_ABORTED = new AbortController().signal
 /**
  * One tool call, from its gates to its span's end. Never throws for what the tool, a gate or a hook did.
  *
- * @throws HookspanError `INVALID_CALL` when the call itself is malformed.
+ * @throws HookspanError `INVALID_CALL` when the call itself is malformed, `STATE_CLAIMED`.
  */
 export function runToolCall<A, R>(
   core: OperationCore,
@@ -36,6 +36,9 @@ export function runToolCall<A, R>(
   fn: ToolFunction<A, R>,
 ): Promise<ToolOutcome<R>> {
   try {
+    const pending = core.claim?.pending
+    // Nothing is begun of a run that another process goes on with.
+    if (pending !== undefined) return pending.then(() => runToolCall(core, site, init, fn))
     if (typeof fn === 'function') return new ToolCallRun<A, R>(core, site, init).run(fn)
     throw invalidCall('fn', 'a tool call', 'the function that runs the tool', fn)
   } catch (error) {

@@ -124,6 +124,8 @@ export interface OperationEnd {
   readonly abandoned?: boolean
   /** What it waits for; it goes on in another operation of the same id. */
   readonly waitingFor?: string
+  /** It was another process's all along: nothing is to be shown of what was begun of it here. */
+  readonly left?: boolean
   /** The run's last word. */
   readonly content?: string
   readonly error?: unknown

@@ -22,6 +22,7 @@ import type { OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
 import type { RunTree } from './run-tree.ts'
+import type { StateClaim } from './state-claim.ts'
 import { addOptional, addUsage, NO_USAGE } from './usage.ts'
 
 /** What an operation needs of its dispatcher. */
@@ -65,6 +66,7 @@ export interface Inherited {
   readonly approver: Approver | undefined
   readonly tree: RunTree
   readonly questions: OpenQuestions | undefined
+  readonly claim: StateClaim | undefined
 }
 
 const NO_GATES: readonly Gate[] = []
@@ -136,6 +138,11 @@ export class OperationCore {
     return this.#inherited.signal
   }
 
+  /** Of the state that it goes on from. */
+  get claim(): StateClaim | undefined {
+    return this.#inherited.claim
+  }
+
   get tree(): RunTree {
     return this.#inherited.tree
   }
@@ -170,8 +177,12 @@ export class OperationCore {
     if (this.phase.requestStop({ code, reason })) this.questions.withdrawAll()
   }
 
-  /** @throws HookspanError `OPERATION_ENDED`, or `RUN_DENIED` once a gate or a human said that the run is to end. */
+  /**
+   * @throws HookspanError `OPERATION_ENDED`, `RUN_DENIED` once a gate or a human said that the run is to end, or
+   * `STATE_CLAIMED` where another process goes on with it.
+   */
   assertRunning(): void {
+    if (this.claim?.refusal !== undefined) throw this.claim.refusal
     if (this.ended) throw endedError(this.info.operationId)
     if (this.stop === undefined) return
     const { code, reason } = this.stop

@@ -8,9 +8,12 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 export class RunTree {
   readonly #startedAt = performance.now()
   #state: Map<string, unknown> | undefined
+  /** The root went on from a saved state, and holds the claim of it for all below. */
+  readonly isResumed: boolean
   readonly #sums: Writable<TreeTotals>
 
   constructor(restored?: { sums: TreeTotals; state: Readonly<Record<string, unknown>> }) {
+    this.isResumed = restored !== undefined
     this.#sums = {
       steps: 0,
       llmCalls: 0,

@@ -141,7 +141,7 @@ class World implements AsyncDisposable {
     } else if (step.do === 'end' || step.do === 'handOver') {
       const [span] = this.open.splice(step.which % Math.max(1, this.open.length), 1)
       if (span === undefined) return
-      if (step.do === 'handOver') return this.#queue.handOver(span)
+      if (step.do === 'handOver') return this.#queue.handOver(span, false)
       span.end()
       this.ended.add(span.name)
       this.#queue.onEnd(span)

@@ -123,10 +123,10 @@ export class SpanQueue implements SpanProcessor {
     this.#schedule(full ? 0 : this.#settings.delayMs)
   }
 
-  /** Tells whoever keeps open spans that another process ends this one. */
-  handOver(span: ReadableSpan): void {
+  /** Tells whoever keeps open spans that another process ends this one; `left`: it was that one's all along. */
+  handOver(span: ReadableSpan, left: boolean): void {
     if (this.#closed || !isSampled(span)) return
-    for (const sink of this.#sinks) guard(() => sink.handedOver(span))
+    for (const sink of this.#sinks) guard(() => (left ? sink.ended(span) : sink.handedOver(span)))
     guard(() => this.#disk?.spool.handedOver(span))
   }
 

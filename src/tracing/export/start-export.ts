@@ -70,8 +70,8 @@ export interface SpanExport {
   /** For the SDK's provider. */
   readonly processors: readonly SpanProcessor[]
   stats(): ExportStats
-  /** Another process ends the span. */
-  handOver(span: ReadableSpan): void
+  /** Another process ends the span; `left`: it was never this one's. */
+  handOver(span: ReadableSpan, left: boolean): void
   /** Sends what waits, once. */
   forceFlush(): Promise<void>
   /** The same, and for so many milliseconds what dead processes left in `spoolDir`. */
@@ -128,7 +128,7 @@ export function startExport(options: ExportOptions): SpanExport {
     target,
     processors: [queue, ...printed],
     stats: () => queue.stats(),
-    handOver: (span) => queue.handOver(span),
+    handOver: (span, left) => queue.handOver(span, left),
     forceFlush: () => queue.forceFlush(),
     flushAll: (deadlineMs) => queue.flushAll(deadlineMs),
     async shutdown() {

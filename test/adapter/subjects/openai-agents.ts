@@ -30,7 +30,8 @@ export const openaiAgentsSubject: ContractSubject = {
         await streamed.completed
       }
       return outcomeOf(streamed)
-    } catch {
+    } catch (error) {
+      if ((error as { code?: string }).code === 'STATE_CLAIMED') throw error
       return { status: signal?.aborted ? 'interrupted' : 'error' }
     }
   },

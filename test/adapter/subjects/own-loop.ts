@@ -77,6 +77,7 @@ class Loop {
     } catch (error) {
       if (this.#op.signal?.aborted) await this.#op.complete({ reason: 'interrupted' })
       else await this.#op.fail(error)
+      if ((error as { code?: string }).code === 'STATE_CLAIMED') throw error
       return { status: this.#run.signal?.aborted ? 'interrupted' : 'error' }
     }
   }
