@@ -286,3 +286,31 @@ it('posts the event in an envelope, or what is selected of it', async () => {
   expect(of('whole')).toMatchObject({ type: 'onComplete', event: { reason: 'done', content: 'a secret' } })
   expect(of('part')).toEqual({ id: expect.any(String), type: 'onComplete', event: { reason: 'done' } })
 })
+
+it('tells the sums of the run to a gate after each step, and the thread of a sub-agent to its hook', async () => {
+  const sums: number[] = []
+  const threads: unknown[] = []
+  const dispatcher = new HookDispatcher({ priceOf: () => 0.25 })
+  dispatcher.use({
+    name: 'watch',
+    gates: [{ id: 'sums', point: 'afterStep', decide: ({ totals }) => void sums.push(totals.costUsd) }],
+    hooks: [{ id: 'thread', type: 'afterCallAgent', handler: ({ threadId }) => void threads.push(threadId) }],
+  })
+  const op = dispatcher.startOperation()
+  const reply = {
+    choices: [{ message: { content: 'hi' } }],
+    usage: { prompt_tokens: 1, completion_tokens: 1 },
+  }
+  for (let turn = 0; turn < 2; turn++) {
+    await op.step((step) => step.llmCall({ model: 'm', request: {} }, () => Promise.resolve(reply)))
+  }
+  expect(op.totals.costUsd).toBe(0.5)
+  await op.callAgent({ agentName: 'researcher', instruction: 'look' }, () => ({
+    content: 'x',
+    threadId: 't1',
+  }))
+  await op.complete()
+  await dispatcher.drain()
+  expect(sums).toEqual([0.25, 0.5])
+  expect(threads).toEqual(['t1'])
+})
