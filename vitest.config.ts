@@ -97,6 +97,20 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: {
+          name: 'backends',
+          include: ['test/backends/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 400_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'conformance', include: ['test/conformance/**/*.test.ts'], testTimeout: 120_000 },
+      },
+      {
+        extends: true,
         test: { name: 'attack', include: ['test/attack/**/*.test.ts'], testTimeout: 120_000 },
       },
       {

@@ -13,7 +13,7 @@ import type {
 import type { CompletionReason, LlmResponse } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
 import { type ContentWriter, contentWriter, redactedMessage } from './content.ts'
-import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile } from './names.ts'
+import { GEN_AI, HOOKSPAN, OPEN_INFERENCE, OTEL, type SemconvProfile } from './names.ts'
 import { gateAttributes } from './notes.ts'
 import { type RenderOptions, requestAttributes, set } from './start.ts'
 import { writeToolResult } from './tool-result.ts'
@@ -90,6 +90,7 @@ function endAttributes(
       }
       set(attributes, CACHE_WRITTEN[options.semconv], end.usage?.cacheCreationInputTokens)
       if (options.semconv === 'compat') readElsewhere(attributes, end)
+      if (options.openInference) set(attributes, OPEN_INFERENCE.costTotal, end.costUsd)
       return attributes
     case 'tool':
       toolEnd(attributes, content, end, activity.kind === 'tool' ? activity.args : undefined)

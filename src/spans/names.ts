@@ -122,6 +122,12 @@ export const GATE_EVENT = 'hookspan.gate'
 /** What Langfuse reads of the first chunk of a streamed reply: a point in time, ISO 8601; profile `compat` only. */
 export const LANGFUSE_FIRST_CHUNK = 'langfuse.observation.completion_start_time'
 
+/** What Phoenix reads beside the conventions, by option. */
+export const OPEN_INFERENCE = {
+  spanKind: 'openinference.span.kind',
+  costTotal: 'llm.cost.total',
+} as const
+
 /** Generic conventions. */
 export const OTEL = {
   errorType: 'error.type',

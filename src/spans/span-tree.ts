@@ -17,7 +17,7 @@ type AnyAttributes = Readonly<Record<string, AttributeValue | undefined>>
 
 /** A span of the recorded run, in a shape that `toHaveSpans` and the trace file share. Times: milliseconds since 1970. */
 export interface RecordedSpan {
-  readonly name: string
+  name: string
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | undefined
@@ -61,6 +61,7 @@ export class SpanTree implements Instrument {
     const { name, kind, attributes } = startOf(activity, info, WHOLE)
     if (live !== undefined && !live.adopted && continuesCall(activity, live.activity)) {
       live.adopted = true
+      if (info.agentName !== undefined) live.span.name = name
       return this.#scope(live.span, activity, info, false, attributes)
     }
     const resumed = 'resumed' in activity ? activity.resumed : undefined

@@ -4,7 +4,7 @@ import type { LlmRequest } from '../hooks/index.ts'
 import { conversationOf } from '../wire/reading.ts'
 import { type Sampling, samplingOf } from '../wire/request.ts'
 import { type ContentOptions, type ContentWriter, contentWriter } from './content.ts'
-import { GEN_AI, HOOKSPAN, OTEL, type SemconvProfile, STEP } from './names.ts'
+import { GEN_AI, HOOKSPAN, OPEN_INFERENCE, OTEL, type SemconvProfile, STEP } from './names.ts'
 
 /** What may differ between the spans of two places: nothing else does. */
 export interface RenderOptions {
@@ -12,6 +12,8 @@ export interface RenderOptions {
   readonly semconv: SemconvProfile
   /** Repeats the summed tokens as `gen_ai.usage.*` on `invoke_agent`. */
   readonly usageOnAgentSpan: boolean
+  /** Says what spans are to those who read OpenInference, where the conventions have no word. */
+  readonly openInference?: boolean
 }
 
 /** A span as it begins. */
@@ -25,6 +27,21 @@ type Of<K extends Activity['kind']> = Extract<Activity, { kind: K }>
 
 /** The span of an activity. */
 export function startOf(activity: Activity, info: OperationInfo, options: RenderOptions): SpanStart {
+  const start = startIn(activity, info, options)
+  const kind = options.openInference ? OPEN_INFERENCE_KINDS[activity.kind] : undefined
+  set(start.attributes, OPEN_INFERENCE.spanKind, kind)
+  return start
+}
+
+/** Of the others Phoenix knows by `gen_ai.operation.name` what they are. */
+const OPEN_INFERENCE_KINDS: { readonly [K in Activity['kind']]?: string } = {
+  step: 'CHAIN',
+  human: 'CHAIN',
+  compact: 'CHAIN',
+  gate: 'GUARDRAIL',
+}
+
+function startIn(activity: Activity, info: OperationInfo, options: RenderOptions): SpanStart {
   switch (activity.kind) {
     case 'operation':
       return operationStart(activity, info, options)

@@ -44,6 +44,11 @@ export interface TraceHooksOptions {
   semconv?: SemconvProfile
   /** Repeats the summed tokens as `gen_ai.usage.*` on `invoke_agent`. Backends may count them twice. @default false */
   usageOnAgentSpan?: boolean
+  /**
+   * Says `openinference.span.kind` of steps, waits and gates, and `llm.cost.total` of calls of models, for Phoenix: it knows
+   * the other spans by the conventions. @default false
+   */
+  openInference?: boolean
 }
 
 export type ContentOn = 'spans' | 'events' | 'both'
@@ -62,6 +67,7 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
   stepSpans: a.boolean,
   semconv: a.oneOf('compat', 'latest'),
   usageOnAgentSpan: a.boolean,
+  openInference: a.boolean,
 }
 
 export interface ResolvedTraceOptions extends RenderOptions {
@@ -80,6 +86,7 @@ export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOp
     stepSpans: options.stepSpans ?? true,
     semconv,
     usageOnAgentSpan: options.usageOnAgentSpan ?? false,
+    openInference: options.openInference ?? false,
   }
 }
 

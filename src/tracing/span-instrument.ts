@@ -51,6 +51,8 @@ export class SpanInstrument implements Instrument {
       // The call ends the span that the two share.
       above.adopted = true
       above.span.setAttributes(attributes)
+      // The run may know a better name of the agent than who calls it.
+      if (info.agentName !== undefined) above.span.updateName(name)
       return new SpanScope(this.#shared, activity, info, above.span, above.context, above.clock, false)
     }
     const clock = above?.clock ?? new SpanClock()
