@@ -3,7 +3,6 @@ import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
-import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
@@ -120,7 +119,7 @@ export async function runAgent(
     content: state.content,
     messages: state.messages,
     usage: spending.usage,
-    ...defined({ costUsd }),
+    ...(costUsd !== undefined && { costUsd }),
     steps: state.steps,
   }
 }
@@ -154,7 +153,8 @@ function park(
     children: run.children,
     callIds: run.callIds,
     pendingApprovals,
-    ...defined({ userId: user, conversationId: conversation }),
+    ...(user !== undefined && { userId: user }),
+    ...(conversation !== undefined && { conversationId: conversation }),
   }
   return { pendingApprovals, state: JSON.parse(safeStringify(state)) as SavedRun }
 }
@@ -175,12 +175,15 @@ function start(
     priceOf: spending.priceOf,
     gates: [...gates, ...(agent.gates ?? []), ...toolbox.approvalGates(() => op.operationId)],
     tools: runTools(agent),
-    ...defined({ instructions: agent.instructions }),
+    ...(agent.instructions !== undefined && { instructions: agent.instructions }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
     ...(approver && { approver }),
     ...(signal && { signal }),
     ...(parent && { parent }),
-    ...defined({ operationId, userId, conversationId, traceparent }),
+    ...(operationId !== undefined && { operationId }),
+    ...(userId !== undefined && { userId }),
+    ...(conversationId !== undefined && { conversationId }),
+    ...(traceparent !== undefined && { traceparent }),
     ...(attributes && { attributes }),
     ...(saved && { resume: saved.operation }),
   })

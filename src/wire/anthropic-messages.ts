@@ -1,5 +1,4 @@
 import type { LlmRequest, LlmResponse, MessagePart, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
-import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -226,7 +225,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     id,
     type: 'message',
     role: 'assistant',
-    ...defined({ model }),
+    ...(model !== undefined && { model }),
     content: writeBlocks(response),
     stop_reason: Object.hasOwn(STOPS, reason) ? STOPS[reason] : reason,
     stop_sequence: null,

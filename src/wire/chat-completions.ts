@@ -1,5 +1,4 @@
 import type { LlmMessage, LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
-import { defined } from '../internal/objects.ts'
 import { interleave, pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -304,7 +303,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     id,
     object: legacy ? 'text_completion' : 'chat.completion',
     created: Math.floor(Date.now() / 1000),
-    ...defined({ model }),
+    ...(model !== undefined && { model }),
     service_tier: 'default',
     system_fingerprint: 'fp_scripted',
     choices: [response, ...alternatives].map((message, index) => ({
@@ -328,7 +327,7 @@ function writeMessage({ content, reasoning, refusal, toolCalls = [], parts = [] 
     role: 'assistant',
     content: others.length > 0 ? list : (content ?? null),
     refusal: refusal ?? null,
-    ...defined({ reasoning_content: reasoning }),
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
     ...(audio && {
       audio: { id: audio.id, data: audio.content, transcript: audio.transcript, expires_at: 0 },
     }),

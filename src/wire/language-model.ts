@@ -1,5 +1,4 @@
 import type { LlmRequest, LlmResponse, ProviderToolCall } from '../hooks/values.ts'
-import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -217,7 +216,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     content: writeParts(response),
     finishReason: { unified, raw },
     usage: { inputTokens: {}, outputTokens: {}, ...(usage && writeUsage(usage, USAGE)) },
-    response: { id, ...defined({ modelId: model }) },
+    response: { id, ...(model !== undefined && { modelId: model }) },
     warnings: [],
   }
 }

@@ -6,17 +6,20 @@ import { runProgram } from './support/elsewhere.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 
-it('mastra/support prints what its page says, and its denied call is in the trace', async () => {
-  const collector = await startCollector()
-  try {
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
-    const output = await runProgram(pathOf('mastra/support.ts'), [], { env })
-    expect(output.trim().split('\n')).toEqual(outputOf('mastra/support.ts'))
-    await collector.until(() => collector.names().includes('execute_tool delete_order'))
-  } finally {
-    await collector.stop()
-  }
-})
+it.each(['claude-agent', 'mastra'])(
+  '%s/support prints what its page says, and its denied call is in the trace',
+  async (sdk) => {
+    const collector = await startCollector()
+    try {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+      const output = await runProgram(pathOf(`${sdk}/support.ts`), [], { env })
+      expect(output.trim().split('\n')).toEqual(outputOf(`${sdk}/support.ts`))
+      await collector.until(() => collector.names().includes('execute_tool delete_order'))
+    } finally {
+      await collector.stop()
+    }
+  },
+)
 
 it('mastra/ask-a-human prints what its page says', async () => {
   const output = await runProgram(pathOf('mastra/ask-a-human.ts'))

@@ -106,7 +106,8 @@ function operationOfItsOwn(
   const fail = ({ error }: { readonly error?: unknown }) =>
     end(() => Promise.resolve().then(() => operation.fail(error)))
   const operation: Operation = dispatcher.startOperation({
-    ...defined({ agentName, input }),
+    ...(agentName !== undefined && { agentName }),
+    ...(input !== undefined && { input }),
     hooks: compacts
       ? [
           { id: DONE, type: 'afterCompact', handler: () => end(() => operation.complete()) },

@@ -1,4 +1,3 @@
-import { defined } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
@@ -28,7 +27,7 @@ async function handedOver(
   const args = parseArguments(text)
   const toolCallId = place.callIdOf(handoff.toolName)
   const call = (await place.step()).openToolCall<unknown, unknown>({
-    ...defined({ toolCallId }),
+    ...(toolCallId !== undefined && { toolCallId }),
     identifier: 'agent',
     source: 'agent',
     apiName: handoff.toolName,

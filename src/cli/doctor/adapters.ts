@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { type AdapterCapabilities, CAPABILITIES, type Capability } from '../../adapter/index.ts'
 import { AI_SDK_CAPABILITIES } from '../../adapters/ai-sdk/capabilities.ts'
 import { ANTHROPIC_CAPABILITIES } from '../../adapters/anthropic/capabilities.ts'
+import { CLAUDE_AGENT_CAPABILITIES } from '../../adapters/claude-agent/capabilities.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from '../../adapters/google-genai/capabilities.ts'
 import { LANGCHAIN_CAPABILITIES } from '../../adapters/langchain/capabilities.ts'
 import { MASTRA_CAPABILITIES } from '../../adapters/mastra/capabilities.ts'
@@ -20,6 +21,7 @@ const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterC
   ['langchain', 'langchain', LANGCHAIN_CAPABILITIES],
   ['@anthropic-ai/sdk', 'anthropic', ANTHROPIC_CAPABILITIES],
   ['@google/genai', 'google-genai', GOOGLE_GENAI_CAPABILITIES],
+  ['@anthropic-ai/claude-agent-sdk', 'claude-agent', CLAUDE_AGENT_CAPABILITIES],
   ['@mastra/core', 'mastra', MASTRA_CAPABILITIES],
   ['@strands-agents/sdk', 'strands', STRANDS_CAPABILITIES],
   ['@modelcontextprotocol/sdk', 'mcp', MCP_CAPABILITIES],

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { describe, expect, it } from 'vitest'
 import { SUBJECTS } from '../../adapter/subjects/index.ts'
-import { installedVersion, OLDEST_FOLDER, sdkVersions } from '../support/sdks.ts'
+import { installedVersion, OLDEST_FOLDER, SDKS_FOLDER, sdkVersions } from '../support/sdks.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const { peerDependencies } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
@@ -20,14 +20,18 @@ const versionIn = (folder: string, name: string) =>
 
 /** SDKs with an adapter, whatever else is a peer. */
 const SDKS = Object.keys(peerDependencies).filter((name) =>
-  /^(ai|langchain|openai|@(anthropic-ai|google|langchain|modelcontextprotocol|openai)\/.+)$/.test(name),
+  /^(ai|langchain|openai|@(anthropic-ai|google|langchain|mastra|modelcontextprotocol|openai)\/.+)$/.test(
+    name,
+  ),
 )
 
 describe('the oldest version of the range of peers', () => {
   it.each(SDKS)('of %s is the one that is tested', (name) => {
     const range = peerDependencies[name] as string
     const tested =
-      name in sdkVersions(OLDEST_FOLDER) ? installedVersion(name, OLDEST_FOLDER) : versionIn(ROOT, name)
+      [OLDEST_FOLDER, SDKS_FOLDER].flatMap((folder) =>
+        name in sdkVersions(folder) ? (installedVersion(name, folder) ?? []) : [],
+      )[0] ?? versionIn(ROOT, name)
     expect(tested).toBe(oldestOf(range))
   })
 })

@@ -1,0 +1,118 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import {
+  type CallMaker,
+  currentCalls,
+  type HookDispatcher,
+  type OpenToolCall,
+  type ToolCallDecision,
+} from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { ObservedRun } from '../sdk-run/observed-run.ts'
+import { ADAPTER } from './capabilities.ts'
+import { Lane } from './lane.ts'
+import type { ClaudeOptions, QueryParams } from './sdk.ts'
+
+const frames = new AsyncLocalStorage<ClaudeRun>()
+
+/** A tool call that Claude Code has announced. */
+export interface AnnouncedCall {
+  readonly call: OpenToolCall<unknown, unknown>
+  readonly decision: ToolCallDecision<unknown, unknown>
+  /** A server in this process has it: what comes of it is known there. */
+  served?: boolean
+}
+
+/** One query, and what is known of it while it goes on. */
+export class ClaudeRun {
+  readonly run: ObservedRun
+  readonly dispatcher: HookDispatcher
+  readonly root: Lane
+  readonly calls = new Map<string, AnnouncedCall[]>()
+  /** Names of the servers that are in this process. */
+  readonly servers: ReadonlySet<string>
+  #steps = 0
+
+  constructor(dispatcher: HookDispatcher, name: string, { prompt, options = {} }: QueryParams) {
+    this.dispatcher = dispatcher
+    const input = typeof prompt === 'string' ? prompt : undefined
+    const signal = options.abortController?.signal
+    const said = defined({ agentName: options.agent ?? name, input, signal })
+    this.run = new ObservedRun({ dispatcher, adapter: ADAPTER }, said)
+    const turns = {
+      signal,
+      beginStep: () => this.run.beginStep(this.#steps++),
+      calls: () => this.run.calls(),
+    }
+    this.root = new Lane(turns, input)
+    const servers = Object.entries(options.mcpServers ?? {}).filter(
+      ([, server]) => server?.instance !== undefined,
+    )
+    this.servers = new Set(servers.map(([name]) => name))
+    try {
+      const mocked = this.run.run(() => currentPlace()?.core.host.plugins.standIns.length ?? 0) > 0
+      assertMockable(mocked, options)
+    } catch (error) {
+      void this.run.fail(error)
+      throw error
+    }
+  }
+
+  static get current(): ClaudeRun | undefined {
+    return frames.getStore()
+  }
+
+  within<T>(fn: () => T): T {
+    return this.run.run(() => frames.run(this, fn))
+  }
+
+  /** Beside the turns: what goes on over several of them. */
+  get beside(): CallMaker | undefined {
+    return this.run.run(() => currentCalls())
+  }
+
+  announce(id: string, announced: AnnouncedCall): void {
+    this.calls.set(id, [...(this.calls.get(id) ?? []), announced])
+  }
+
+  /** The call of that id; where two share it, that of these arguments. */
+  find(id: string | undefined, args?: unknown): AnnouncedCall | undefined {
+    const same = this.calls.get(id ?? '') ?? []
+    const text = JSON.stringify(args)
+    return same.find(({ call }) => JSON.stringify(call.args) === text) ?? same[0]
+  }
+
+  forget(id: string, announced: AnnouncedCall): void {
+    const left = (this.calls.get(id) ?? []).filter((one) => one !== announced)
+    if (left.length === 0) this.calls.delete(id)
+    else this.calls.set(id, left)
+  }
+}
+
+/** `mcp__server__tool` is the tool of that server; all else is Claude Code's own. */
+export function namedIn(toolName: string): { apiName: string; identifier: string; source: 'mcp' | 'local' } {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(toolName) ?? []
+  return server === undefined || tool === undefined
+    ? { apiName: toolName, identifier: 'claude-code', source: 'local' }
+    : { apiName: tool, identifier: server, source: 'mcp' }
+}
+
+/**
+ * What Claude Code runs by itself cannot be mocked.
+ *
+ * @throws HookspanError `NOT_CAPABLE`.
+ */
+function assertMockable(mocked: boolean, { tools, mcpServers = {} }: ClaudeOptions): void {
+  if (!mocked) return
+  const builtIn = !(Array.isArray(tools) && tools.length === 0)
+  const elsewhere = Object.keys(mcpServers).find((name) => !isRecord(mcpServers[name]?.instance))
+  if (!builtIn && elsewhere === undefined) return
+  const what = builtIn
+    ? "the agent has Claude Code's built-in tools"
+    : `the agent has the tools of the server "${elsewhere}", which runs elsewhere`
+  const mend = builtIn
+    ? 'Leave them out with `tools: []`, and give it tools of your own with createSdkMcpServer().'
+    : 'Give it a server of this process with createSdkMcpServer() in its place.'
+  throw new HookspanError('NOT_CAPABLE', `Tools are mocked, and ${what}: these would run live. ${mend}`)
+}

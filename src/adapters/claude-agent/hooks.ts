@@ -1,0 +1,161 @@
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
+import type { OpenToolCall } from '../../dispatcher/index.ts'
+import { asName, asObject, type Loose } from '../../wire/reading.ts'
+import { type ClaudeRun, namedIn } from './claude-run.ts'
+import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
+import type { SubAgents } from './sub-agents.ts'
+
+/** In seconds: a human may be waited for. */
+const FOREVER = 7 * 24 * 3600
+
+/** The user's hooks, and behind them ours. Claude Code asks all at once. */
+export function withHooks(
+  run: ClaudeRun,
+  subAgents: SubAgents,
+  own: ClaudeOptions['hooks'] = {},
+): ClaudeOptions['hooks'] {
+  const ours: Readonly<Record<string, HookCallback>> = {
+    PreToolUse: (input) => before(run, subAgents, input),
+    PostToolUse: (input) => after(run, input),
+    PostToolUseFailure: (input) => failed(run, input),
+    PostCompact: async (input) => compacted(run, input),
+  }
+  const matchers = Object.entries(ours).map(([name, hook]) => {
+    const guards = name === 'PreToolUse'
+    const matcher: HookMatcher = {
+      timeout: FOREVER,
+      onFailure: guards ? 'block' : 'continue',
+      hooks: [guards ? hook : quiet(hook)],
+    }
+    return [name, [...(own[name] ?? []), matcher]]
+  })
+  return { ...own, ...Object.fromEntries(matchers) }
+}
+
+/** What is only told changes nothing when it fails. */
+function quiet(hook: HookCallback): HookCallback {
+  return async (...args) => hook(...args).catch(() => ({}))
+}
+
+async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
+  const id = asName(input.tool_use_id) ?? ''
+  const args = input.tool_input
+  const toolName = asName(input.tool_name) ?? 'unnamed'
+  const lane = await subAgents.laneOf(asName(input.agent_id))
+  await lane.answered
+  const calls = await lane.calls
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args })
+  const decision = await call.decided
+  const output = (more: Loose) =>
+    stopping(run, { hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
+  if (decision.state === 'waiting') {
+    run.run.waitingFor = 'human'
+    return output({ permissionDecision: 'defer' })
+  }
+  if (decision.state === 'denied' || decision.state === 'rejected')
+    return output(refusal(decision.toToolMessage().content))
+  run.announce(id, { call, decision })
+  if (decision.state !== 'run')
+    return output(isServed(run, toolName) ? { permissionDecision: 'allow' } : notMocked())
+  const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
+  if (asked !== undefined) {
+    await refuse(call, asked)
+    return output(refusal(asked))
+  }
+  const changed = JSON.stringify(decision.args) !== JSON.stringify(args)
+  // Whoever else is to permit the call is asked as without us.
+  return changed ? output({ updatedInput: decision.args }) : stopping(run, {})
+}
+
+const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
+
+const notMocked = () =>
+  refusal('Something stands in for this tool, and Claude Code runs it by itself: it was not run.')
+
+/** Whether a server of this process has the tool. */
+function isServed(run: ClaudeRun, toolName: string): boolean {
+  const { source, identifier } = namedIn(toolName)
+  return source === 'mcp' && run.servers.has(identifier)
+}
+
+/** A gate or a human said that the run is to end. */
+function stopping(run: ClaudeRun, output: HookOutput): HookOutput {
+  return run.run.isStopped ? { ...output, continue: false, stopReason: 'hookspan ended the run' } : output
+}
+
+async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+  const id = asName(input.tool_use_id) ?? ''
+  const announced = run.find(id, input.tool_input)
+  if (announced === undefined) return stopping(run, {})
+  run.forget(id, announced)
+  if (announced.served || announced.decision.state !== 'run') return stopping(run, {})
+  const result = input.tool_response
+  const outcome = await announced.call.settle(result)
+  const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
+  if (changed === result) return stopping(run, {})
+  return stopping(run, { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: changed } })
+}
+
+async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+  const id = asName(input.tool_use_id) ?? ''
+  const announced = run.find(id, input.tool_input)
+  if (announced === undefined) return {}
+  run.forget(id, announced)
+  if (!announced.served && announced.decision.state === 'run') {
+    await announced.call.fail(new Error(asName(input.error) ?? 'the tool failed'))
+  }
+  return stopping(run, {})
+}
+
+async function refuse(call: OpenToolCall<unknown, unknown>, reason: string): Promise<void> {
+  const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
+  await call.run(() => Promise.reject(new CallRefused(why)))
+}
+
+/** A compaction that is over. */
+async function compacted(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+  const calls = await run.root.calls
+  const call = calls.openCompaction({ messageCount: run.root.length, tokenCount: 0 })
+  await call.decided
+  call.settle({ messagesAfter: 1, summary: asName(input.compact_summary) ?? '' })
+  return {}
+}
+
+/** Tells whom the user's own function asks as the human that it asks. */
+export function withPermission(run: ClaudeRun, own: CanUseTool | undefined): CanUseTool | undefined {
+  if (own === undefined) return undefined
+  return async (toolName, input, context) => {
+    const { toolUseID = '' } = context
+    const { apiName, identifier } = namedIn(toolName)
+    const announced = run.find(toolUseID, input)
+    const calls = await run.root.calls
+    const human = calls.openHumanIntervention({
+      pendingTools: [{ identifier, apiName, args: input, toolCallId: toolUseID }],
+    })
+    try {
+      const answer = await own(toolName, input, context)
+      const allowed = answer.behavior === 'allow'
+      const reason = asName(answer.message)
+      const changed =
+        answer.updatedInput !== undefined && JSON.stringify(answer.updatedInput) !== JSON.stringify(input)
+      human.answered({
+        action: allowed ? (changed ? 'edit' : 'approve') : 'rejectAndContinue',
+        ...(!allowed && reason !== undefined && { reason }),
+      })
+      if (!allowed && announced !== undefined) {
+        run.forget(toolUseID, announced)
+        const why = {
+          kind: 'reject' as const,
+          code: 'rejected',
+          reason: reason ?? 'not permitted',
+          stop: false,
+        }
+        await announced.call.run(() => Promise.reject(new CallRefused(why)))
+      }
+      return answer
+    } catch (error) {
+      human.answered({ action: 'rejectAndContinue', error })
+      throw error
+    }
+  }
+}

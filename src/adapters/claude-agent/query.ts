@@ -1,0 +1,196 @@
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import { asName } from '../../wire/reading.ts'
+import { rememberRun } from '../sdk-run/parked-run.ts'
+import { ClaudeRun } from './claude-run.ts'
+import { withHooks, withPermission } from './hooks.ts'
+import type { ClaudeOptions, Message, Query, QueryFunction, QueryParams } from './sdk.ts'
+import { watchServers } from './servers.ts'
+import { SubAgents } from './sub-agents.ts'
+import { telemetryOf } from './telemetry.ts'
+
+interface Host {
+  readonly dispatcher: HookDispatcher
+  readonly agentName: string
+  readonly sdkSpans: 'omit' | 'nest'
+}
+
+/** One query. It begins at once; its methods wait until it has, as the gates on its prompt come before. */
+export function observedQuery(query: QueryFunction, params: QueryParams, host: Host): Query {
+  const messages = new ObservedMessages(query, params, host)
+  const own: Readonly<Record<PropertyKey, unknown>> = {
+    next: () => messages.next(),
+    return: () => messages.leave(),
+    throw: (error: unknown) => messages.leave(error),
+    [Symbol.asyncIterator]: () => result,
+    [Symbol.asyncDispose]: async () => void (await messages.leave()),
+  }
+  const result = new Proxy({} as Query, {
+    get(_shell, key) {
+      if (Object.hasOwn(own, key)) return own[key]
+      // It is no promise.
+      if (key === 'then' || typeof key === 'symbol') return undefined
+      return async (...args: unknown[]) => {
+        const inner = (await messages.started) as unknown as Record<string, (...args: unknown[]) => unknown>
+        return inner[key]?.(...args)
+      }
+    },
+  })
+  rememberRun(result, messages.run.parked)
+  return result
+}
+
+class ObservedMessages {
+  readonly #claude: ClaudeRun
+  readonly #subAgents: SubAgents
+  readonly #params: QueryParams
+  readonly #unwatch: () => void
+  readonly started: Promise<Query>
+  readonly #queue: Message[] = []
+  #more = Promise.withResolvers<void>()
+  #over: { readonly error?: unknown } | undefined
+  #reading: Promise<void>
+  /** Ends the prompt of a run that goes on, which says nothing. */
+  readonly #answered = Promise.withResolvers<void>()
+  #content: string | undefined
+
+  constructor(query: QueryFunction, params: QueryParams, { dispatcher, agentName, sdkSpans }: Host) {
+    this.#params = params
+    this.#claude = new ClaudeRun(dispatcher, agentName, params)
+    this.#subAgents = new SubAgents(this.#claude)
+    this.#unwatch = watchServers(params.options?.mcpServers)
+    this.started = this.#start(query, sdkSpans)
+    this.#reading = this.#read()
+  }
+
+  get run() {
+    return this.#claude.run
+  }
+
+  async #start(query: QueryFunction, sdkSpans: Host['sdkSpans']): Promise<Query> {
+    const input = await this.run.admit()
+    const { prompt, options = {} } = this.#params
+    const claude = this.#claude
+    const traceparent = this.run.run(() => currentPlace()?.site.traced.traceparent)
+    const canUseTool = withPermission(claude, options.canUseTool)
+    const observed: ClaudeOptions = {
+      ...options,
+      ...telemetryOf(options.env, sdkSpans, traceparent),
+      hooks: withHooks(claude, this.#subAgents, options.hooks),
+      includePartialMessages: true,
+      ...(canUseTool && { canUseTool }),
+    } as ClaudeOptions
+    const asked = input !== this.run.input ? input : prompt
+    const given = this.run.resumed === undefined ? asked : (asked ?? this.#goingOn())
+    return claude.within(() => query({ prompt: given, options: observed }))
+  }
+
+  /**
+   * What a run is asked that goes on: nothing, and Claude Code is told so by an input that stays open, or it refuses the call
+   * that waits. It looks for the tool before it knows the servers of this process, and looks again when it is asked something.
+   */
+  #goingOn(): AsyncIterable<object> {
+    const { waiting = [] } = this.run.resumed ?? {}
+    const served = waiting.some(({ identifier }) => this.#claude.servers.has(identifier ?? ''))
+    const message = { role: 'user', content: 'Go on.' }
+    const said = served ? [{ type: 'user', message, parent_tool_use_id: null, session_id: '' }] : []
+    const next = async () => {
+      const value = said.shift()
+      if (value !== undefined) return { done: false as const, value }
+      await this.#answered.promise
+      return { done: true as const, value: undefined }
+    }
+    return { [Symbol.asyncIterator]: () => ({ next }) }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const inner = await this.started
+      for await (const message of inner) {
+        await this.#tell(message).catch(() => {})
+        if (this.#isForUser(message)) {
+          this.#queue.push(message)
+          this.#wake()
+        }
+      }
+      await this.#end()
+      this.#over ??= {}
+    } catch (error) {
+      this.#over ??= { error: await this.#fail(error) }
+    } finally {
+      this.#unwatch()
+      this.#wake()
+    }
+  }
+
+  #wake(): void {
+    this.#more.resolve()
+    this.#more = Promise.withResolvers()
+  }
+
+  /** The pieces of messages are ours, where nobody has asked for them. */
+  #isForUser(message: Message): boolean {
+    if (isTooEarly(message) && this.run.resumed !== undefined) return false
+    if (this.#params.options?.includePartialMessages) return true
+    const { type, subtype } = message
+    return type !== 'stream_event' && !(type === 'system' && subtype === 'status')
+  }
+
+  async #tell(message: Message): Promise<void> {
+    const { type, subtype } = message
+    const { root } = this.#claude
+    await this.#subAgents.told(message)
+    if (type === 'system' && subtype === 'init') root.model = asName(message.model)
+    else if (type === 'system' && message.status === 'requesting') await root.asking()
+    else if (type === 'result' && !isTooEarly(message)) {
+      this.#content = asName(message.result) ?? this.#content
+      this.#answered.resolve()
+      if (message.stop_reason === 'tool_deferred') this.run.waitingFor = 'human'
+    } else await this.#subAgents.of(message).told(message)
+  }
+
+  async #end(): Promise<void> {
+    this.#answered.resolve()
+    await this.#subAgents.over()
+    await this.#claude.root.over()
+    const refusal = this.run.isPart ? undefined : await this.run.end(this.#content)
+    if (refusal !== undefined) throw refusal
+  }
+
+  async #fail(error: unknown): Promise<unknown> {
+    this.#answered.resolve()
+    await this.#subAgents.over().catch(() => {})
+    await this.#claude.root.over(error).catch(() => {})
+    await this.run.fail(error)
+    return error
+  }
+
+  async next(): Promise<IteratorResult<Message, void>> {
+    for (;;) {
+      const value = this.#queue.shift()
+      if (value !== undefined) return { done: false, value }
+      if (this.#over !== undefined) {
+        const { error } = this.#over
+        this.#over = {}
+        if (error !== undefined) throw error
+        return { done: true, value: undefined }
+      }
+      await this.#more.promise
+    }
+  }
+
+  /** Nobody reads any more: Claude Code is ended. */
+  async leave(error?: unknown): Promise<IteratorResult<Message, void>> {
+    const inner = await this.started.catch(() => undefined)
+    await inner?.return?.()
+    await this.#reading
+    this.#queue.length = 0
+    if (error !== undefined) throw error
+    return { done: true, value: undefined }
+  }
+}
+
+/** The tool of the call that waits is not known yet. */
+function isTooEarly({ type, stop_reason }: Message): boolean {
+  return type === 'result' && stop_reason === 'tool_deferred_unavailable'
+}

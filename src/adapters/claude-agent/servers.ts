@@ -1,0 +1,85 @@
+import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { asList, asName, asObject, asText } from '../../wire/reading.ts'
+import { KINDS } from '../mcp/call.ts'
+import { type Handler, type Request, watchHandlers } from '../mcp/protocol.ts'
+import { type AnnouncedCall, ClaudeRun } from './claude-run.ts'
+import type { McpServerConfig } from './sdk.ts'
+
+const KIND = KINDS['tools/call']
+
+interface Watched {
+  users: number
+  readonly undo: () => void
+}
+
+const watched = new WeakMap<object, Watched>()
+
+/**
+ * Runs the tools of servers in this process in the place of their calls, and lets mocks stand in for them.
+ *
+ * @returns leaves them as they were, once no query has them any more.
+ */
+export function watchServers(servers: Readonly<Record<string, McpServerConfig>> | undefined): () => void {
+  const instances = Object.values(servers ?? {}).flatMap(({ instance }) => instance ?? [])
+  const undo = instances.map(watch)
+  return () => {
+    for (const one of undo.splice(0)) one()
+  }
+}
+
+function watch(instance: object): () => void {
+  const low = (instance as { server?: object }).server ?? instance
+  const found: Watched = watched.get(low) ?? {
+    users: 0,
+    undo: watchHandlers(low, { 'tools/call': serve }, 'observeClaudeAgent'),
+  }
+  watched.set(low, found)
+  found.users++
+  return () => {
+    if (--found.users > 0) return
+    watched.delete(low)
+    found.undo()
+  }
+}
+
+async function serve(request: Request, extra: unknown, handler: Handler): Promise<unknown> {
+  const { params = {} } = request
+  const meta = asObject(params._meta) ?? asObject(asObject(extra)?._meta)
+  const announced = ClaudeRun.current?.find(asName(meta?.['claudecode/toolUseId']), params.arguments ?? {})
+  if (announced === undefined || announced.served) return handler(request, extra)
+  announced.served = true
+  return served(announced, request, extra, handler)
+}
+
+class ToolFailure extends Error {}
+
+async function served(
+  { call, decision }: AnnouncedCall,
+  request: Request,
+  extra: unknown,
+  handler: Handler,
+): Promise<unknown> {
+  const { params = {} } = request
+  let gave: unknown
+  const outcome: ToolOutcome =
+    decision.state === 'run'
+      ? await call.run(async (args) => {
+          gave = await handler({ ...request, params: KIND.asked(params, args) }, extra)
+          if (asObject(gave)?.isError === true) throw new ToolFailure(textOf(gave))
+          return gave
+        })
+      : decision
+  if (outcome.state === 'errored') {
+    if (gave !== undefined) return gave
+    throw outcome.error
+  }
+  if ('result' in outcome && outcome.result === gave && gave !== undefined) return gave
+  const { content } = outcome.toToolMessage()
+  return 'result' in outcome ? KIND.result(content, outcome.result, params) : KIND.refused?.(content)
+}
+
+function textOf(result: unknown): string {
+  return asList(asObject(result)?.content)
+    .map((block) => asText(asObject(block)?.text) ?? '')
+    .join('')
+}

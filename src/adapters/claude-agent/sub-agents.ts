@@ -1,0 +1,127 @@
+import type { AgentCall, OpenStep, Operation } from '../../dispatcher/index.ts'
+import { asName, type Loose } from '../../wire/reading.ts'
+import { ADAPTER } from './capabilities.ts'
+import type { ClaudeRun } from './claude-run.ts'
+import { Lane } from './lane.ts'
+import type { Message } from './sdk.ts'
+
+interface SubAgent {
+  readonly call: AgentCall<unknown>
+  readonly op: Operation
+  readonly lane: Lane
+  step: OpenStep | undefined
+}
+
+/**
+ * The agents that Claude Code runs for a query. They go on beside it: the tool that calls one has ended when it has begun, so
+ * that they lie below the run, and end when Claude Code says that they have.
+ */
+export class SubAgents {
+  readonly #run: ClaudeRun
+  /** By the id of the tool call. */
+  readonly #called = new Map<string, SubAgent>()
+  /** The same, by the id of the agent. */
+  readonly #agents = new Map<string, SubAgent>()
+  readonly #waiting = new Map<string, PromiseWithResolvers<void>>()
+
+  constructor(run: ClaudeRun) {
+    this.#run = run
+  }
+
+  /** An agent is about to be called. Gives why it may not. */
+  async called(toolName: string, toolUseId: string, input: Loose): Promise<string | undefined> {
+    if (toolName !== 'Agent' && toolName !== 'Task') return undefined
+    const instruction = asName(input.prompt) ?? ''
+    const agentName = asName(input.subagent_type) ?? 'agent'
+    const call = this.#run.beside?.openAgentCall<unknown>({ agentName, instruction })
+    if (call === undefined) return undefined
+    const decided = await call.decided
+    if (decided.state !== 'run' || decided.instruction !== instruction) {
+      const why = 'reason' in decided ? decided.reason : 'a gate answered for the agent, which cannot be told'
+      if (decided.state === 'run') call.fail(new Error(why))
+      return why
+    }
+    const adapter = { ...ADAPTER, capabilities: { ...ADAPTER.capabilities, park: false } }
+    const { signal } = this.#run.run
+    const op = this.#run.dispatcher.startOperation({
+      agentName,
+      input: instruction,
+      parent: decided.parent,
+      adapter,
+      ...(signal && { signal }),
+    })
+    const agent: SubAgent = { call, op, step: undefined, lane: undefined as unknown as Lane }
+    const turns = {
+      signal,
+      async beginStep() {
+        await agent.step?.end()
+        agent.step = await op.openStep()
+      },
+      async calls() {
+        return agent.step ?? op
+      },
+    }
+    Object.assign(agent, { lane: new Lane(turns, instruction) })
+    this.#called.set(toolUseId, agent)
+    return undefined
+  }
+
+  /** Whose turns they are in which something happens. */
+  async laneOf(agentId: string | undefined): Promise<Lane> {
+    if (agentId === undefined) return this.#run.root
+    if (!this.#agents.has(agentId)) {
+      // Which call it is of is told by a message that may come later than this.
+      const waiting = this.#waiting.get(agentId) ?? Promise.withResolvers<void>()
+      this.#waiting.set(agentId, waiting)
+      await waiting.promise
+    }
+    return this.#agents.get(agentId)?.lane ?? this.#run.root
+  }
+
+  /** The lane of a message. */
+  of(message: Message): Lane {
+    const id = message.parent_tool_use_id
+    return (typeof id === 'string' ? this.#called.get(id)?.lane : undefined) ?? this.#run.root
+  }
+
+  async told(message: Message): Promise<void> {
+    const toolUseId = asName(message.tool_use_id)
+    const taskId = asName(message.task_id)
+    if (message.subtype === 'task_started' && taskId !== undefined) {
+      const agent = this.#called.get(toolUseId ?? '')
+      if (agent !== undefined) this.#agents.set(taskId, agent)
+      this.#waiting.get(taskId)?.resolve()
+    }
+    if (message.subtype === 'task_notification' && taskId !== undefined) {
+      const agent = this.#agents.get(taskId)
+      this.#agents.delete(taskId)
+      if (agent !== undefined) await this.#end(agent, message)
+    }
+  }
+
+  async #end(agent: SubAgent, { status, summary }: Message): Promise<void> {
+    await agent.lane.over()
+    await agent.step?.end()
+    const content = asName(summary)
+    const { operationId } = agent.op
+    if (status === 'failed') {
+      const error = new Error(content ?? 'the agent failed')
+      await agent.op.fail(error)
+      agent.call.fail(error)
+      return
+    }
+    const { reason } = await agent.op.complete({
+      reason: status === 'stopped' ? 'interrupted' : 'done',
+      ...(content !== undefined && { content }),
+    })
+    agent.call.settle({ operationId, reason, ...(content !== undefined && { content }) })
+  }
+
+  /** Nothing comes of any of them any more. */
+  async over(): Promise<void> {
+    for (const waiting of this.#waiting.values()) waiting.resolve()
+    for (const agent of this.#called.values()) {
+      if (!agent.op.ended) await this.#end(agent, { type: 'system', status: 'completed' })
+    }
+  }
+}
