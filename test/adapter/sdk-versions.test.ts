@@ -54,12 +54,15 @@ observeMcpClient({ ${callTool}, _requestHandlers: new Map() }, { dispatcher })`
 const STRANDS = `import { observeStrands } from 'hookspan/strands'
 const f = () => {}
 observeStrands({ stream: f, initialize: f, cancel: f, _middlewareRegistry: { invoke: f } }, { dispatcher })`
+const ADK = `import { hookspanPlugin } from 'hookspan/google-adk'
+hookspanPlugin({ dispatcher })`
 
 it.each([
   ['ai', '7.0.50', AI],
   ['@openai/agents', '0.21.0', AGENTS],
   ['langchain', '1.4.6', LANGCHAIN],
   ['@strands-agents/sdk', '2.0.0', STRANDS],
+  ['@google/adk', '1.9.0', ADK],
   ['@modelcontextprotocol/sdk', '1.20.0', MCP('callTool(params, schema = {}, options) {}')],
   ['@modelcontextprotocol/client', '3.0.0', MCP('callTool(params, options) {}')],
 ])('%s %s is attached with one warning that names the version and the range', async (name, version, code) => {

@@ -1,9 +1,9 @@
 import type { LlmResponse } from '../../hooks/index.ts'
 import { asName } from '../../wire/reading.ts'
+import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun } from './agent-run.ts'
 import { contextOf, requestOf, standInResult } from './messages.ts'
 import { chunksOf, ModelChunks } from './model-chunks.ts'
-import { relay } from './relay.ts'
 import type { ModelContext, ModelResult, Stage, StrandsEvent, StrandsModel } from './sdk.ts'
 
 /** A model call begins a step. One that is made again because the last one failed goes on in it. */

@@ -4,11 +4,11 @@ import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
+import { relay } from '../sdk-loop/relay.ts'
 import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
 import { AgentRun, isAsked } from './agent-run.ts'
 import { plainMessages, systemText, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
-import { relay } from './relay.ts'
 import type {
   ModelContext,
   ModelResult,

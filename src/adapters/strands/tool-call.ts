@@ -3,9 +3,9 @@ import type { OpenToolCall, ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
+import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun, AskedHuman } from './agent-run.ts'
 import { messageClass, resultOf, textOf } from './messages.ts'
-import { relay } from './relay.ts'
 import { isInterrupt, type Stage, type StrandsBlock, type StrandsEvent, type ToolContext } from './sdk.ts'
 
 type Call = OpenToolCall<unknown, unknown>

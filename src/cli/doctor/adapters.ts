@@ -4,6 +4,7 @@ import { type AdapterCapabilities, CAPABILITIES, type Capability } from '../../a
 import { AI_SDK_CAPABILITIES } from '../../adapters/ai-sdk/capabilities.ts'
 import { ANTHROPIC_CAPABILITIES } from '../../adapters/anthropic/capabilities.ts'
 import { CLAUDE_AGENT_CAPABILITIES } from '../../adapters/claude-agent/capabilities.ts'
+import { GOOGLE_ADK_CAPABILITIES } from '../../adapters/google-adk/capabilities.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from '../../adapters/google-genai/capabilities.ts'
 import { LANGCHAIN_CAPABILITIES } from '../../adapters/langchain/capabilities.ts'
 import { MASTRA_CAPABILITIES } from '../../adapters/mastra/capabilities.ts'
@@ -23,6 +24,7 @@ const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterC
   ['@google/genai', 'google-genai', GOOGLE_GENAI_CAPABILITIES],
   ['@anthropic-ai/claude-agent-sdk', 'claude-agent', CLAUDE_AGENT_CAPABILITIES],
   ['@mastra/core', 'mastra', MASTRA_CAPABILITIES],
+  ['@google/adk', 'google-adk', GOOGLE_ADK_CAPABILITIES],
   ['@strands-agents/sdk', 'strands', STRANDS_CAPABILITIES],
   ['@modelcontextprotocol/sdk', 'mcp', MCP_CAPABILITIES],
   ['@modelcontextprotocol/client', 'mcp', MCP_CAPABILITIES],

@@ -1,0 +1,77 @@
+/** What is used of `@google/adk`, by its shape: nothing of it is imported. */
+
+import type { Loose } from '../../wire/reading.ts'
+
+export interface AdkContent {
+  readonly role?: string
+  readonly parts?: readonly Loose[]
+}
+
+export interface AdkEvent {
+  readonly content?: AdkContent
+  readonly partial?: boolean
+}
+
+export interface AdkAgent {
+  readonly name?: string
+  runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void>
+  readonly canonicalModel?: AdkModel
+}
+
+export interface AdkPluginManager {
+  getPlugin(name: string): unknown
+  registerPlugin(plugin: object): void
+}
+
+/** One call of a runner; agents below it have a copy with the same id. */
+export interface AdkInvocation {
+  readonly invocationId: string
+  agent?: AdkAgent
+  readonly userContent?: AdkContent
+  readonly abortSignal?: AbortSignal
+  readonly pluginManager?: AdkPluginManager
+}
+
+export interface AdkRequest {
+  readonly model?: string
+  readonly contents: readonly AdkContent[]
+  readonly config?: Loose
+  readonly toolsDict: Record<string, AdkTool>
+}
+
+export interface AdkResponse {
+  readonly content?: AdkContent
+  readonly partial?: boolean
+  readonly finishReason?: unknown
+  readonly errorCode?: unknown
+  readonly usageMetadata?: unknown
+}
+
+export interface AdkModel {
+  readonly model?: string
+  generateContentAsync(
+    request: AdkRequest,
+    stream?: boolean,
+    signal?: AbortSignal,
+  ): AsyncGenerator<AdkResponse, void>
+}
+
+export interface AdkTool {
+  readonly name: string
+  readonly description?: string
+  /** The agent that the tool asks, where it is one. */
+  readonly agent?: AdkAgent
+  runAsync(call: AdkToolCall): Promise<unknown>
+  readonly parameters?: unknown
+}
+
+export interface AdkToolCall {
+  readonly args: Loose
+  readonly toolContext: { readonly functionCallId?: string }
+}
+
+export function textOf(content: AdkContent | undefined): string {
+  return (content?.parts ?? [])
+    .map(({ text, thought }) => (typeof text === 'string' && thought !== true ? text : ''))
+    .join('')
+}

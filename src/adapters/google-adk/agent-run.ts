@@ -1,0 +1,25 @@
+import { defined } from '../../internal/objects.ts'
+import { ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
+import { type AdkInvocation, textOf } from './adk.ts'
+
+/** One run of a runner. */
+export class AgentRun {
+  readonly run: ObservedRun
+  #steps = 0
+  /** The last thing that an agent said. */
+  said: string | undefined
+
+  constructor(host: RunHost, agentName: string | undefined, context: AdkInvocation) {
+    const { agent, userContent, abortSignal: signal } = context
+    const { parts = [] } = userContent ?? {}
+    const isText = parts.length > 0 && parts.every(({ text }) => typeof text === 'string')
+    const input = isText ? textOf(userContent) : userContent && [userContent]
+    this.run = new ObservedRun(host, defined({ agentName: agentName ?? agent?.name, input, signal }))
+    // The SDK ends without a word.
+    whenAborted(this.run, () => void this.run.fail(signal?.reason))
+  }
+
+  beginTurn(): Promise<void> {
+    return this.run.beginStep(this.#steps++)
+  }
+}

@@ -1,0 +1,121 @@
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { generateContent } from '../../wire/generate-content.ts'
+import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { relay } from '../sdk-loop/relay.ts'
+import type { AdkContent, AdkModel, AdkRequest, AdkResponse } from './adk.ts'
+import type { AgentRun } from './agent-run.ts'
+import { withSpans } from './sdk-spans.ts'
+
+type Ask = (request: AdkRequest) => AsyncGenerator<AdkResponse, void>
+
+/** A model call begins a step. */
+export async function* callModel(
+  agent: AgentRun,
+  model: AdkModel,
+  request: AdkRequest,
+  ask: Ask,
+): AsyncGenerator<AdkResponse, void> {
+  const { run } = agent
+  if (run.isStopped) return yield standIn({ content: 'The run was ended.' })
+  try {
+    run.assertInReach(providerTools(request))
+    await agent.beginTurn()
+    yield* observedCall(agent, model, request, ask)
+    run.failure = undefined
+  } catch (error) {
+    // The SDK tells it by an event, and its run ends as if all were well.
+    run.failure = { error }
+    throw error
+  }
+}
+
+async function* observedCall(
+  { run }: AgentRun,
+  model: AdkModel,
+  request: AdkRequest,
+  ask: Ask,
+): AsyncGenerator<AdkResponse, void> {
+  const told = toldOf(request)
+  const calls = await run.calls()
+  const call = calls.openLlmCall<unknown>({
+    model: request.model ?? model.model ?? 'unknown',
+    provider: providerOf(model),
+    request: told,
+    standIn: (message: LlmResponse): unknown => message,
+    standInChunks: (message: LlmResponse) => [generateContent.write({ response: message }, {})],
+  })
+  const decided = await call.decided
+  if (decided.state === 'answered') return yield standIn(decided.response)
+  const effective = decided.request === told ? request : effectiveOf(request, decided.request)
+  const responses = new WeakMap<object, AdkResponse>()
+  const answers = relay(ask(effective), (step) => call.run(() => withSpans(step)))
+  const stream = (await call.settle(chunksOf(answers, responses))) as AsyncIterable<object>
+  // The SDK runs the tools of a whole response before it reads on, and then the call is over.
+  let whole: AdkResponse | undefined
+  for await (const chunk of stream) {
+    if (whole !== undefined) yield whole
+    const response = responses.get(chunk)
+    whole = response?.partial ? undefined : response
+    if (response?.partial) yield response
+  }
+  if (whole !== undefined) yield whole
+  if (call.replaced !== undefined) yield standIn(call.replaced)
+}
+
+/** The SDK's responses as what Google's API sends; of a stream, the last one says all of it again. */
+async function* chunksOf(
+  responses: AsyncIterable<AdkResponse>,
+  known: WeakMap<object, AdkResponse>,
+): AsyncGenerator<Loose> {
+  let said = false
+  for await (const response of responses) {
+    const { content, partial, finishReason, errorCode, usageMetadata } = response
+    const parts = (content?.parts ?? []).filter((part) => !said || part.text === undefined)
+    said = partial === true
+    const candidate = {
+      content: { role: 'model', parts },
+      ...(!partial && { finishReason: finishReason ?? errorCode ?? 'STOP' }),
+    }
+    const chunk = { candidates: [candidate], ...(usageMetadata !== undefined && { usageMetadata }) }
+    known.set(chunk, response)
+    yield chunk
+  }
+}
+
+function standIn(message: LlmResponse): AdkResponse {
+  const [candidate] = asObjects(generateContent.write({ response: message }, {}).candidates)
+  return { content: candidate?.content as AdkContent }
+}
+
+/** Which say where and how to send, and nothing that is asked of the model. */
+const OURS = new Set(['httpOptions', 'abortSignal', 'labels'])
+
+function toldOf({ contents, config = {} }: AdkRequest): LlmRequest {
+  const asked = Object.entries(config).filter(([key, value]) => !OURS.has(key) && value !== undefined)
+  return { contents, config: Object.fromEntries(asked) } as LlmRequest
+}
+
+function effectiveOf(request: AdkRequest, { contents, config }: LlmRequest): AdkRequest {
+  const kept = Object.entries(request.config ?? {}).filter(([key]) => OURS.has(key))
+  return {
+    ...request,
+    contents: contents as readonly AdkContent[],
+    config: { ...asObject(config), ...Object.fromEntries(kept) },
+  }
+}
+
+/** Tools that are no functions are the provider's. */
+function providerTools({ config }: AdkRequest): { name: string; identifier: string; ranBy: 'provider' }[] {
+  return asObjects(config?.tools)
+    .flatMap(Object.keys)
+    .filter((name) => name !== 'functionDeclarations')
+    .map((name) => ({ name, identifier: 'google', ranBy: 'provider' }))
+}
+
+/** By the class of the model, or the class that it extends. */
+function providerOf(model: object): string {
+  for (let at = Object.getPrototypeOf(model); at !== null; at = Object.getPrototypeOf(at)) {
+    if (/gemini|google/i.test(String(at.constructor?.name))) return 'gcp.gemini'
+  }
+  return 'unknown'
+}

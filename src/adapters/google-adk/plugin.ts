@@ -1,0 +1,275 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, type Fields } from '../../internal/expect.ts'
+import { warnOfVersion } from '../peer-range.ts'
+import { relay } from '../sdk-loop/relay.ts'
+import { withOwn } from '../sdk-loop/with-own.ts'
+import {
+  type AdkAgent,
+  type AdkContent,
+  type AdkEvent,
+  type AdkInvocation,
+  type AdkModel,
+  type AdkRequest,
+  type AdkTool,
+  textOf,
+} from './adk.ts'
+import { AgentRun } from './agent-run.ts'
+import { GOOGLE_ADK_CAPABILITIES } from './capabilities.ts'
+import { callModel } from './model-call.ts'
+import { withoutSpans } from './sdk-spans.ts'
+import { callTool } from './tool-call.ts'
+
+export interface HookspanPluginOptions {
+  dispatcher: HookDispatcher
+  /** Names the runs. @default the name of the runner's agent */
+  agentName?: string
+  /**
+   * What becomes of the spans that the SDK makes itself below a run, where OpenTelemetry is set up for the process: they
+   * are left out, or stay beside hookspan's. @default 'omit'
+   */
+  sdkSpans?: 'omit' | 'nest'
+}
+
+const FIELDS: Fields<HookspanPluginOptions> = {
+  dispatcher: a.value,
+  agentName: a.string,
+  sdkSpans: a.oneOf('omit', 'nest'),
+}
+
+const ADAPTER: AdapterInfo = { name: 'google-adk', capabilities: GOOGLE_ADK_CAPABILITIES }
+
+/** A plugin as the runners of `@google/adk` take it. */
+export type HookspanPlugin = Disposable & { readonly name: string } & {
+  readonly [callback in (typeof UNUSED)[number] | keyof AdkPlugin]: (params: never) => Promise<undefined>
+}
+
+/** What the SDK calls on every plugin, and there is nothing to do about. */
+const UNUSED = [
+  'onEventCallback',
+  'beforeAgentCallback',
+  'afterAgentCallback',
+  'beforeNodeCallback',
+  'afterNodeCallback',
+  'afterModelCallback',
+  'onModelErrorCallback',
+  'beforeToolSelection',
+  'beforeContextCompaction',
+  'afterContextCompaction',
+  'beforeToolCallback',
+  'afterToolCallback',
+  'onToolErrorCallback',
+] as const
+
+/**
+ * A plugin for a runner of Google's ADK: its model calls begin steps, gates decide on its tools and mocks stand in for
+ * them. An agent that is a tool (`AgentTool`) is a sub-agent, and its tools are decided on, too.
+ *
+ * @returns the plugin; disposed of, it leaves its agents as they were.
+ * @throws HookspanError `INVALID_OPTION`.
+ * @example
+ * const runner = new InMemoryRunner({ agent, plugins: [hookspanPlugin({ dispatcher })] })
+ */
+export function hookspanPlugin(options: HookspanPluginOptions): HookspanPlugin {
+  assertAdapterOptions(options, FIELDS, 'hookspanPlugin')
+  warnOfVersion('@google/adk')
+  const plugin = new AdkPlugin(options)
+  for (const name of UNUSED) Object.assign(plugin, { [name]: async () => undefined })
+  return plugin as unknown as HookspanPlugin
+}
+
+class AdkPlugin {
+  readonly name = 'hookspan'
+  readonly #options: HookspanPluginOptions
+  /** By the SDK's ids of its invocations. */
+  readonly #runs = new Map<string, AgentRun>()
+  readonly #requests = new WeakMap<object, AgentRun>()
+  readonly #models = new WeakMap<object, AdkModel>()
+  /** Of agents whose model is observed. */
+  readonly #undo = new Map<object, () => void>()
+  #isLeft = false
+
+  constructor(options: HookspanPluginOptions) {
+    this.#options = options
+  }
+
+  [Symbol.dispose](): void {
+    this.#isLeft = true
+    for (const undo of this.#undo.values()) undo()
+    this.#undo.clear()
+  }
+
+  readonly onUserMessageCallback = async ({
+    userMessage,
+    invocationContext,
+  }: {
+    userMessage?: AdkContent
+    invocationContext: AdkInvocation
+  }): Promise<AdkContent | undefined> => {
+    if (this.#isLeft) return undefined
+    const agent = this.#start(invocationContext, this.#options.agentName)
+    const input = await this.#admit(agent, invocationContext)
+    if (input === agent.run.input) return undefined
+    if (typeof input === 'string') return { role: 'user', parts: [{ text: input }] }
+    const [content] = Array.isArray(input) ? input : []
+    return (content as AdkContent | undefined) ?? userMessage
+  }
+
+  /** From here on all that the runner's agent does is part of the run, up to its end. */
+  readonly beforeRunCallback = async ({
+    invocationContext: context,
+  }: {
+    invocationContext: AdkInvocation
+  }): Promise<undefined> => {
+    const agent = this.#runs.get(context.invocationId)
+    if (agent === undefined || context.agent === undefined) return undefined
+    context.agent = this.#observed(context.agent, () => agent)
+    return undefined
+  }
+
+  /** Where the runner was given no agent, but a workflow: it tells its end here alone. */
+  readonly afterRunCallback = async ({
+    invocationContext: { invocationId },
+  }: {
+    invocationContext: AdkInvocation
+  }): Promise<undefined> => {
+    const agent = this.#runs.get(invocationId)
+    this.#runs.delete(invocationId)
+    await agent?.run.over(agent.said)
+    return undefined
+  }
+
+  readonly beforeModelCallback = async ({
+    callbackContext: { invocationContext },
+    llmRequest,
+  }: {
+    callbackContext: { invocationContext: AdkInvocation }
+    llmRequest: AdkRequest
+  }): Promise<undefined> => {
+    const agent = this.#runs.get(invocationContext.invocationId)
+    if (agent === undefined) return undefined
+    this.#requests.set(llmRequest, agent)
+    for (const [name, tool] of Object.entries(llmRequest.toolsDict ?? {})) {
+      llmRequest.toolsDict[name] = this.#tool(agent, tool)
+    }
+    if (invocationContext.agent !== undefined) this.#observeModel(invocationContext.agent)
+    return undefined
+  }
+
+  #start(context: AdkInvocation, agentName: string | undefined): AgentRun {
+    const { dispatcher } = this.#options
+    const agent = new AgentRun({ dispatcher, adapter: ADAPTER }, agentName, context)
+    const { invocationId } = context
+    this.#runs.set(invocationId, agent)
+    const forget = () => void this.#runs.delete(invocationId)
+    agent.run.parked.then(forget, forget)
+    return agent
+  }
+
+  async #admit(agent: AgentRun, { invocationId }: AdkInvocation): Promise<unknown> {
+    try {
+      return await agent.run.admit()
+    } catch (error) {
+      this.#runs.delete(invocationId)
+      await agent.run.fail(error)
+      throw error
+    }
+  }
+
+  /** The agent of a runner, which is asked to run once. */
+  #observed(agent: AdkAgent, runOf: (context: AdkInvocation) => AgentRun | Promise<AgentRun>): AdkAgent {
+    const self = this
+    return withOwn(agent, {
+      async *runAsync(context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
+        yield* self.#run(await runOf(context), agent, context)
+      },
+    })
+  }
+
+  async *#run(agent: AgentRun, original: AdkAgent, context: AdkInvocation): AsyncGenerator<AdkEvent, void> {
+    const { run } = agent
+    const omit = this.#options.sdkSpans !== 'nest'
+    const within = <T>(fn: () => T): T => run.run(() => (omit ? withoutSpans(fn) : fn()))
+    context.agent = original
+    let isRead = false
+    try {
+      for await (const event of relay(original.runAsync(context), within)) {
+        const text = textOf(event.content)
+        if (text !== '' && event.partial !== true) agent.said = text
+        yield event
+      }
+      isRead = true
+    } catch (error) {
+      await run.fail(error)
+      throw error
+    } finally {
+      // Whoever read its events may have left.
+      if (!isRead) await run.over(agent.said)
+      this.#runs.delete(context.invocationId)
+    }
+    const refusal = await run.over(agent.said)
+    const asked = refusal ?? run.failure?.error
+    // What was asked for and cannot be done, or is forbidden, must not look like an answer.
+    if (asked instanceof HookspanError) throw asked
+  }
+
+  #tool(agent: AgentRun, tool: AdkTool): AdkTool {
+    if (observedTools.has(tool)) return tool
+    const perform = tool.agent === undefined ? tool : withOwn(tool, { agent: this.#subAgent(tool.agent) })
+    const observed = withOwn(tool, {
+      runAsync: (asked: Parameters<AdkTool['runAsync']>[0]) =>
+        callTool(agent, tool, asked, (effective) => tool.runAsync.call(perform, effective)),
+    })
+    observedTools.add(observed)
+    return observed
+  }
+
+  /** Its runner has no plugins: this one is put there. */
+  #subAgent(agent: AdkAgent): AdkAgent {
+    return this.#observed(agent, async (context) => {
+      if (context.pluginManager?.getPlugin(this.name) === undefined)
+        context.pluginManager?.registerPlugin(this)
+      const run = this.#start(context, agent.name)
+      await this.#admit(run, context)
+      return run
+    })
+  }
+
+  #observeModel(agent: AdkAgent): void {
+    if (this.#undo.has(agent)) return
+    const read = () => {
+      for (let at = Object.getPrototypeOf(agent); at !== null; at = Object.getPrototypeOf(at)) {
+        if (Object.hasOwn(at, 'canonicalModel')) return Reflect.get(at, 'canonicalModel', agent) as AdkModel
+      }
+      return undefined
+    }
+    const model = () => {
+      const own = read()
+      return own && this.#model(own)
+    }
+    const before = Object.getOwnPropertyDescriptor(agent, 'canonicalModel')
+    Object.defineProperty(agent, 'canonicalModel', { get: model, configurable: true })
+    this.#undo.set(agent, () => {
+      if (before !== undefined) Object.defineProperty(agent, 'canonicalModel', before)
+      else delete (agent as { canonicalModel?: unknown }).canonicalModel
+    })
+  }
+
+  #model(model: AdkModel): AdkModel {
+    const known = this.#models.get(model)
+    if (known !== undefined) return known
+    const observed = withOwn(model, {
+      generateContentAsync: (request: AdkRequest, ...more: [boolean?, AbortSignal?]) => {
+        const ask = (effective: AdkRequest) => model.generateContentAsync(effective, ...more)
+        const agent = this.#requests.get(request)
+        return agent === undefined ? ask(request) : callModel(agent, model, request, ask)
+      },
+    })
+    this.#models.set(model, observed)
+    return observed
+  }
+}
+
+const observedTools = new WeakSet<object>()

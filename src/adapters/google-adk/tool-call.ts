@@ -1,0 +1,46 @@
+import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { asName, type Loose } from '../../wire/reading.ts'
+import type { AdkTool, AdkToolCall } from './adk.ts'
+import type { AgentRun } from './agent-run.ts'
+import { withSpans } from './sdk-spans.ts'
+
+/** One tool call, around the tool itself: what other plugins and callbacks made of the arguments is decided on. */
+export async function callTool(
+  { run }: AgentRun,
+  tool: AdkTool,
+  asked: AdkToolCall,
+  perform: (asked: AdkToolCall) => Promise<unknown>,
+): Promise<unknown> {
+  const calls = await run.calls()
+  const call = calls.openToolCall<unknown, unknown>({
+    apiName: tool.name,
+    args: asked.args,
+    ...defined({
+      toolCallId: asName(asked.toolContext.functionCallId),
+      description: asName(tool.description),
+      inputSchema: schemaOf(tool),
+    }),
+  })
+  const outcome = await call.run((args) => withSpans(() => perform({ ...asked, args: args as Loose })))
+  return givenOf(outcome)
+}
+
+/** A Standard Schema, or a JSON Schema: Google's own dialect, with types in capitals, is none. */
+function schemaOf({ parameters }: AdkTool): unknown {
+  if (!isRecord(parameters)) return undefined
+  const { type } = parameters
+  return '~standard' in parameters || type === 'object' ? parameters : undefined
+}
+
+/** What the SDK tells the model. @throws what the tool threw. */
+function givenOf(outcome: ToolOutcome): unknown {
+  if ('result' in outcome) return outcome.result
+  if (outcome.state === 'errored') throw outcome.error
+  const { content } = outcome.toToolMessage()
+  try {
+    return JSON.parse(content)
+  } catch {
+    return content
+  }
+}

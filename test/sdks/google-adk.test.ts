@@ -1,0 +1,132 @@
+import { HookDispatcher } from 'hookspan'
+import { adapterContract } from 'hookspan/adapter/contract'
+import { deny, mutate } from 'hookspan/gates'
+import { hookspanPlugin, runWith } from 'hookspan/google-adk'
+import { mock, mockTools } from 'hookspan/mock'
+import { describe, expect, it } from 'vitest'
+import { googleAdkSubject, ScriptedLlm, textOf } from './subjects/google-adk.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const sdk = '@google/adk'
+const { AgentTool, FunctionTool, GOOGLE_SEARCH, InMemoryRunner, LlmAgent }: Untyped = await import(sdk)
+
+const call = (name: string, args: object = { q: 'a' }) => ({ id: `call-${name}`, name, args })
+const LOOK_THEN_DONE = [{ toolCalls: [call('look')] }, { content: 'done' }]
+const PARAMETERS = { type: 'object', properties: { q: { type: 'string' } } }
+
+const look = (execute: (args: { q: string }) => unknown) =>
+  new FunctionTool({ name: 'look', description: 'Looks it up.', parameters: PARAMETERS, execute })
+
+function agentOn(replies: readonly object[], tools: readonly Untyped[], name = 'support'): Untyped {
+  return new LlmAgent({ name, model: new ScriptedLlm(replies), tools })
+}
+
+async function run(agent: Untyped, plugins: readonly object[]): Promise<string> {
+  const runner = new InMemoryRunner({ agent, appName: 'app', plugins })
+  let said = ''
+  const newMessage = { role: 'user', parts: [{ text: 'my secret' }] }
+  for await (const event of runner.runEphemeral({ userId: 'u', newMessage })) said = textOf(event) || said
+  return said
+}
+
+describe('the contract holds for google-adk', () => {
+  for (const { name, run } of adapterContract(googleAdkSubject)) it(name, run)
+})
+
+it('agents that are tools are decided on, too, though their runner has no plugins', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'guard',
+    gates: [{ id: 'no', point: 'beforeToolCall', match: 'look', decide: () => deny('not here') }],
+  })
+  const bodies: string[] = []
+  const expert = agentOn(
+    [...LOOK_THEN_DONE.slice(0, 1), { content: 'I may not' }],
+    [look(({ q }) => void bodies.push(q))],
+    'expert',
+  )
+  const ask = { toolCalls: [call('expert', { request: 'help' })] }
+  const agent = agentOn([ask, { content: 'done' }], [new AgentTool({ agent: expert })])
+  expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe('done')
+  expect(bodies).toEqual([])
+})
+
+it('gates change the input, the request and the reply', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'g',
+    gates: [
+      { id: 'in', point: 'onStart', decide: () => mutate('redacted') },
+      {
+        id: 'ask',
+        point: 'beforeLlmCall',
+        decide: ({ payload }) => mutate({ config: { ...(payload as Untyped).config, temperature: 0 } }),
+      },
+      { id: 'out', point: 'afterLlmCall', decide: () => mutate({ content: 'changed' }) },
+    ],
+  })
+  const agent = agentOn([{ content: 'the answer' }], [])
+  expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe('changed')
+  expect(JSON.stringify(agent.model.requests)).toMatch(/redacted/)
+  expect(JSON.stringify(agent.model.requests)).not.toMatch(/secret/)
+})
+
+it('a gate that ends the run ends the agent', async () => {
+  const dispatcher = new HookDispatcher()
+  const reasons: string[] = []
+  dispatcher.use({
+    name: 'g',
+    gates: [{ id: 'g', point: 'beforeToolCall', decide: () => deny('enough', { stop: true }) }],
+    hooks: [{ id: 'end', type: 'onComplete', handler: ({ reason }) => void reasons.push(reason) }],
+  })
+  expect(await run(agentOn(LOOK_THEN_DONE, [look(() => 'x')]), [hookspanPlugin({ dispatcher })])).toBe(
+    'The run was ended.',
+  )
+  expect(reasons).toEqual(['denied'])
+})
+
+it('a guard for a tool that Google runs is an error, and the model is not asked', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'g',
+    gates: [{ id: 'g', point: 'beforeToolCall', match: 'googleSearch', decide: () => deny('no') }],
+  })
+  const agent = agentOn([{ content: 'searched' }], [GOOGLE_SEARCH])
+  agent.model.model = 'gemini-2.5-flash'
+  await expect(run(agent, [hookspanPlugin({ dispatcher })])).rejects.toThrow(/googleSearch/)
+  expect(agent.model.requests).toEqual([])
+})
+
+it('says whose run it is, and mocks hold in it', async () => {
+  const dispatcher = new HookDispatcher()
+  const users: (string | undefined)[] = []
+  dispatcher.use({
+    name: 'h',
+    hooks: [{ id: 's', type: 'onStart', handler: ({ userId }) => void users.push(userId) }],
+  })
+  using mocks = mockTools(dispatcher, [mock('look').returns({ price: 7 })], { onUnmocked: 'error' })
+  const agent = agentOn(LOOK_THEN_DONE, [look(() => Promise.reject(new Error('live')))])
+  await runWith({ userId: 'ines' }, () => run(agent, [hookspanPlugin({ dispatcher })]))
+  expect(users).toEqual(['ines'])
+  expect(JSON.stringify(agent.model.requests[1])).toContain('"price":7')
+  mocks.assertUsed()
+})
+
+it('attached twice is refused by the SDK, and disposed of it leaves the agent as it was', async () => {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  dispatcher.use({
+    name: 'h',
+    hooks: [{ id: 's', type: 'onStart', handler: () => void told.push('start') }],
+  })
+  const agent = agentOn([{ content: 'one' }, { content: 'two' }], [])
+  const own = Object.getOwnPropertyNames(agent)
+  const plugin = hookspanPlugin({ dispatcher })
+  await expect(run(agent, [plugin, hookspanPlugin({ dispatcher })])).rejects.toThrow(/already registered/)
+  await run(agent, [plugin])
+  plugin[Symbol.dispose]()
+  expect(Object.getOwnPropertyNames(agent)).toEqual(own)
+  expect(await run(agent, [plugin])).toBe('two')
+  expect(told).toEqual(['start'])
+  expect(() => hookspanPlugin({} as never)).toThrow(/dispatcher/)
+})
