@@ -21,7 +21,10 @@ const SECTIONS: readonly Section[] = [
   { text: 'Adapters', pages: ['adapters/index'], folder: 'adapters' },
   { text: 'Backends', pages: [], folder: 'backends' },
   { text: 'Compared', pages: ['comparison', 'coming-from', 'upgrading'] },
-  { text: 'Reference', pages: ['attributes', 'errors', 'environment', 'adapters', 'snippets'] },
+  {
+    text: 'Reference',
+    pages: ['attributes', 'errors', 'environment', 'adapters', 'supported-versions', 'snippets'],
+  },
 ]
 
 /** Not in the sidebar's sections: the front page, and what is made by TypeDoc. */

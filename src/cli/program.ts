@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander'
+import { findInstalled } from '../adapters/peer-range.ts'
 import { packageVersion } from '../internal/package-version.ts'
 import { visibleText } from '../viewer/model/format.ts'
 import { registerApprovals } from './commands/approvals.ts'
+import { registerCompletion } from './commands/completion.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
@@ -31,13 +33,14 @@ const REGISTER = [
   registerHooks,
   registerApprovals,
   registerDoctor,
+  registerCompletion,
 ]
 
 /** The whole command line. Each command loads its own work only when it runs. */
 export function createProgram(): Command {
   const program = new Command('hookspan')
     .description('see, test and control the lifecycle of LLM agents')
-    .version(packageVersion(), '-V, --version', 'print the version')
+    .version(versions(), '-V, --version', 'print the version, and those of Node and the SDK that it found')
     .option('--debug', 'show the stack of an error')
     .showHelpAfterError('Run with --help for what can be given.')
     .exitOverride()
@@ -47,6 +50,15 @@ export function createProgram(): Command {
   for (const register of REGISTER) register(program)
   for (const command of program.commands) command.option('--debug', 'show the stack of an error')
   return program
+}
+
+/** What a report of a fault should say first. */
+function versions(): string {
+  const sdks = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace']
+  const found = sdks
+    .map((name) => [name, findInstalled(name, import.meta.url)?.version])
+    .find(([, version]) => version)
+  return `${packageVersion()}\nNode ${process.versions.node}, ${found?.join(' ') ?? 'no OpenTelemetry SDK'}`
 }
 
 /** Runs the command line and gives the exit code: 0 done, 1 a failed run, 2 wrong usage. Never throws. */
