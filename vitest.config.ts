@@ -53,7 +53,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,spans,adapter,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,spans,adapter,register,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
           exclude: ['**/node_modules/**', SDK_EXAMPLES],
         },

@@ -1,10 +1,14 @@
 import type * as AiSdk from '../adapters/ai-sdk/index.ts'
 import type * as Anthropic from '../adapters/anthropic/index.ts'
+import type * as GoogleGenAI from '../adapters/google-genai/index.ts'
+import type * as LangChain from '../adapters/langchain/index.ts'
+import type * as Mcp from '../adapters/mcp/index.ts'
 import type * as OpenAI from '../adapters/openai/index.ts'
 import type * as OpenAIAgents from '../adapters/openai-agents/index.ts'
-import type { HookDispatcher } from '../dispatcher/index.ts'
+import type * as Peers from '../adapters/peer-range.ts'
+import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
-import type { Loaded } from './module-hooks.ts'
+import { type Loaded, packageOf } from './module-hooks.ts'
 import { requireOwn } from './require-own.ts'
 import type { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
@@ -18,52 +22,86 @@ export interface Attaching {
 
 type Attach = (exports: Loaded['exports'], to: Attaching) => Loaded['exports'] | undefined
 
-interface Attachable {
-  /** Versions that were tried; of others is told that they are not attached. */
-  readonly versions: RegExp
-  readonly attach: Attach
-}
-
 const adapter = <T>(name: string): T => requireOwn(`../adapters/${name}/index.js`)
 
-const ATTACHABLE: Readonly<Record<string, Attachable>> = {
-  openai: {
-    versions: /^[67]\./,
-    attach: eachClient('OpenAI', (client, { dispatcher, bounds }) =>
-      adapter<typeof OpenAI>('openai').observeOpenAI(client, { dispatcher, operationOf: bounds.operationOf }),
-    ),
-  },
-  '@anthropic-ai/sdk': {
-    versions: /^1\./,
-    attach: eachClient('Anthropic', (client, { dispatcher, bounds }) =>
+const mcp = () => adapter<typeof Mcp>('mcp')
+
+/** By what a program writes to load it. */
+const ATTACH: Readonly<Record<string, Attach>> = {
+  openai: eachClient('OpenAI', (client, { dispatcher, bounds }) =>
+    adapter<typeof OpenAI>('openai').observeOpenAI(client, { dispatcher, operationOf: bounds.operationOf }),
+  ),
+  '@anthropic-ai/sdk': (exports, to) => {
+    const observe = (client: Client) =>
       adapter<typeof Anthropic>('anthropic').observeAnthropic(client, {
-        dispatcher,
-        operationOf: bounds.operationOf,
-      }),
-    ),
+        dispatcher: to.dispatcher,
+        operationOf: to.bounds.operationOf,
+      })
+    const seen = new WeakSet<Client>()
+    eachRunner(exports, observe, seen)
+    return eachClient('Anthropic', observe, seen)(exports, to)
   },
-  '@openai/agents-core': {
-    versions: /^0\.20\./,
-    attach: (exports, { dispatcher }) =>
-      void adapter<typeof OpenAIAgents>('openai-agents').observeAgents(exports, { dispatcher }),
-  },
-  ai: {
-    versions: /^7\./,
-    attach: (exports, { dispatcher }) =>
-      adapter<typeof AiSdk>('ai-sdk').observeAISDK(exports, { dispatcher }) as Loaded['exports'],
-  },
+  '@openai/agents-core': (exports, { dispatcher }) =>
+    void adapter<typeof OpenAIAgents>('openai-agents').observeAgents(exports, { dispatcher }),
+  ai: (exports, { dispatcher }) =>
+    adapter<typeof AiSdk>('ai-sdk').observeAISDK(exports, { dispatcher }) as Loaded['exports'],
+  langchain: (exports, { dispatcher }) => ({
+    createAgent: (params: AgentParams, ...more: unknown[]) => {
+      const { hookspanMiddleware } = adapter<typeof LangChain>('langchain')
+      const { middleware = [], name } = params
+      const own = middleware.some((one) => one.name === 'hookspan')
+      const ours = hookspanMiddleware({ dispatcher, ...(typeof name === 'string' && { agentName: name }) })
+      const given = own ? params : { ...params, middleware: [ours, ...middleware] }
+      return (exports.createAgent as (...args: unknown[]) => unknown)(given, ...more)
+    },
+  }),
+  '@google/genai': eachNew('GoogleGenAI', (client, { dispatcher, bounds }) =>
+    adapter<typeof GoogleGenAI>('google-genai').observeGoogleGenAI(client, {
+      dispatcher,
+      operationOf: bounds.operationOf,
+    }),
+  ),
+  '@modelcontextprotocol/sdk/client/index.js': eachNew('Client', observeMcpClient),
+  '@modelcontextprotocol/client': eachNew('Client', observeMcpClient),
+  '@modelcontextprotocol/sdk/server/mcp.js': eachNew('McpServer', observeMcpServer),
+  '@modelcontextprotocol/server': eachNew('McpServer', observeMcpServer),
+}
+
+/** Whose peer it is that the package is a part of. */
+const PEERS: Readonly<Record<string, string>> = { '@openai/agents-core': '@openai/agents' }
+
+interface AgentParams {
+  readonly name?: unknown
+  readonly middleware?: readonly { readonly name?: string }[]
+}
+
+function observeMcpClient(client: object, { dispatcher, bounds }: Attaching): void {
+  mcp().observeMcpClient(client, {
+    dispatcher,
+    // Asked for at each call.
+    get operation() {
+      return bounds.current as Operation
+    },
+  })
+}
+
+function observeMcpServer(server: object, { dispatcher }: Attaching): void {
+  mcp().observeMcpServer(server, { dispatcher })
 }
 
 /** Attaches a package that the program has loaded, or says in one line why not. */
 export function attach({ name, version, exports }: Loaded, to: Attaching): Loaded['exports'] | undefined {
-  const known = ATTACHABLE[name]
+  const known = ATTACH[name]
   if (known === undefined) return undefined
-  const what = `${name} ${version ?? 'of unknown version'}`
-  if (version === undefined || !known.versions.test(version)) {
-    tell(`${what} is not attached: hookspan knows ${known.versions.source.replace(/[\\^]/g, '')}x.`)
+  const sdk = packageOf(name)
+  const what = `${sdk} ${version ?? 'of unknown version'}`
+  const { isWithin, testedRange } = requireOwn<typeof Peers>('../adapters/peer-range.js')
+  const range = testedRange(PEERS[sdk] ?? sdk) ?? ''
+  if (version === undefined || !isWithin(version, range)) {
+    tell(`${what} is not attached: hookspan knows ${range}.`)
     return undefined
   }
-  const given = known.attach(exports, to)
+  const given = known(exports, to)
   to.attached.add(what)
   return given
 }
@@ -71,10 +109,13 @@ export function attach({ name, version, exports }: Loaded, to: Attaching): Loade
 type Client = Record<string, (...args: unknown[]) => unknown>
 
 /** The clients of a class, each when it makes its first request: it is then that it is what it will be. */
-function eachClient(className: string, observe: (client: Client, to: Attaching) => unknown): Attach {
+function eachClient(
+  className: string,
+  observe: (client: Client, to: Attaching) => unknown,
+  seen = new WeakSet<Client>(),
+): Attach {
   return (exports, to) => {
     const { prototype } = (exports[className] ?? exports.default) as { prototype: Client }
-    const seen = new WeakSet<Client>()
     const { post } = prototype
     if (typeof post !== 'function') throw new TypeError(`its ${className} has no post()`)
     prototype.post = function (this: Client, ...args: unknown[]) {
@@ -89,5 +130,50 @@ function eachClient(className: string, observe: (client: Client, to: Attaching) 
       return this.post?.(...args)
     }
     return undefined
+  }
+}
+
+/** The runs of tools of a client are seen from the first one on, which is before its first request. */
+function eachRunner(
+  exports: Loaded['exports'],
+  observe: (client: Client) => unknown,
+  seen: WeakSet<Client>,
+): void {
+  const { Beta } = (exports.Anthropic ?? exports.default) as { Beta?: { Messages?: { prototype: Runners } } }
+  const prototype = Beta?.Messages?.prototype
+  for (const method of ['toolRunner', 'thread'] as const) {
+    const own = prototype?.[method]
+    if (prototype === undefined || typeof own !== 'function') continue
+    prototype[method] = function (this: Runners, ...args: unknown[]) {
+      if (seen.has(this._client)) return own.apply(this, args)
+      seen.add(this._client)
+      observe(this._client)
+      return this[method]?.(...args)
+    }
+  }
+}
+
+interface Runners extends Partial<Record<'toolRunner' | 'thread', (...args: unknown[]) => unknown>> {
+  readonly _client: Client
+}
+
+type Class = new (...args: unknown[]) => object
+
+/** The objects of a class, each when it is made. */
+function eachNew(className: string, observe: (object: object, to: Attaching) => unknown): Attach {
+  return (exports, to) => {
+    const own = exports[className] as Class
+    const observed = new Proxy(own, {
+      construct(target, args, made) {
+        const object = Reflect.construct(target, args, made) as object
+        try {
+          observe(object, to)
+        } catch (error) {
+          tell(`a ${className} is not attached: ${errorMessage(error)}`)
+        }
+        return object
+      },
+    })
+    return { [className]: observed }
   }
 }

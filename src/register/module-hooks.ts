@@ -15,7 +15,8 @@ export interface Loaded {
 export type OnLoaded = (loaded: Loaded) => Readonly<Record<string, unknown>> | undefined
 
 const KEY = 'hookspan.register'
-const WRAPPED = '?hookspan'
+/** The module itself, where another one stands in its place. */
+const OWN = '?hookspan'
 
 /**
  * Hears of the packages that the program loads, by `import` and by `require`. A package's own entry says that it is
@@ -29,7 +30,7 @@ export function watchModules(onLoaded: OnLoaded): void {
       const name = entries.get(url)
       if (name === undefined) return undefined
       try {
-        return onLoaded({ name, version: versionOf(url, name), exports })
+        return onLoaded({ name, version: versionOf(url, packageOf(name)), exports })
       } catch (error) {
         tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
         return undefined
@@ -41,25 +42,24 @@ export function watchModules(onLoaded: OnLoaded): void {
       const resolved = next(specifier, context)
       const known = Object.hasOwn(PACKAGES, specifier) ? PACKAGES[specifier] : undefined
       if (known === undefined || !resolved.url.startsWith('file:')) return resolved
-      if (known.how === 'tell') {
+      if (known.how === 'attach') entries.set(resolved.url, specifier)
+      // What an SDK loads by itself is the SDK's affair.
+      else if (context.parentURL?.includes('/node_modules/') !== true) {
         tell(`${specifier} is not attached without a change: ${known.instead} (docs/adapters.md).`)
-        return resolved
       }
-      entries.set(resolved.url, specifier)
-      if (known.replaced === undefined) return resolved
-      if (context.conditions?.includes('import') === true) return { ...resolved, url: resolved.url + WRAPPED }
-      tell(`${specifier} is not attached where it is loaded by require(): import it.`)
       return resolved
     },
     load(url, context, next) {
-      if (url.endsWith(WRAPPED)) return wrapper(url.slice(0, -WRAPPED.length), entries)
-      const loaded = next(url, context)
+      const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
       const name = entries.get(url)
-      if (name === undefined || replacedOf(name).length > 0) return loaded
-      const isModule = loaded.format === 'module'
+      if (name === undefined) return loaded
+      const replaced = replacedOf(name)
+      if (loaded.format === 'module' && replaced.length > 0)
+        return { ...loaded, source: standIn(url, replaced) }
       const source = loaded.source ?? readFileSync(fileURLToPath(url))
       const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
-      return { ...loaded, source: `${text}\n${isModule ? moduleLine(url) : commonLine(url)}\n` }
+      const line = loaded.format === 'module' ? moduleLine(url) : commonLine(url, replaced)
+      return { ...loaded, source: `${text}\n${line}\n` }
     },
   })
 }
@@ -71,8 +71,15 @@ function moduleLine(url: string): string {
   return `;import * as hookspan$own from ${own};${CALL}(${own}, hookspan$own);`
 }
 
-function commonLine(url: string): string {
-  return `;${CALL}(${JSON.stringify(url)}, module.exports);`
+/** What bundlers made of a module cannot be changed: then a copy is handed out. */
+function commonLine(url: string, replaced: readonly string[]): string {
+  const call = `${CALL}(${JSON.stringify(url)}, module.exports)`
+  if (replaced.length === 0) return `;${call};`
+  return `;{const given = ${call}
+if (given) module.exports = Object.create(Object.getPrototypeOf(module.exports), {
+...Object.getOwnPropertyDescriptors(module.exports),
+${replaced.map((name) => `${name}: { value: given.${name}, enumerable: true, configurable: true, writable: true },`).join('\n')}
+})}`
 }
 
 function replacedOf(name: string): readonly string[] {
@@ -81,15 +88,18 @@ function replacedOf(name: string): readonly string[] {
 }
 
 /** A module that hands through all of another, and other exports for some. */
-function wrapper(url: string, entries: ReadonlyMap<string, string>) {
-  const own = JSON.stringify(url)
-  const names = replacedOf(entries.get(url) ?? '')
-  const source = `import * as real from ${own}
+function standIn(url: string, replaced: readonly string[]): string {
+  const own = JSON.stringify(url + OWN)
+  return `import * as real from ${own}
 export * from ${own}
-const given = ${CALL}(${own}, real) ?? real
-${names.map((name) => `export const ${name} = given.${name}`).join('\n')}
+const given = ${CALL}(${JSON.stringify(url)}, real) ?? real
+${replaced.map((name) => `export const ${name} = given.${name}`).join('\n')}
 `
-  return { format: 'module', source, shortCircuit: true }
+}
+
+/** `@scope/name` of `@scope/name/what/ever`. */
+export function packageOf(specifier: string): string {
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 }
 
 /** What the nearest package.json says. */

@@ -6,6 +6,7 @@ export type KnownPackage =
 
 const BY_HAND = 'attach it in your code'
 
+/** By what a program writes to load them. */
 export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   openai: { how: 'attach' },
   '@anthropic-ai/sdk': { how: 'attach' },
@@ -23,9 +24,13 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
       'Experimental_Agent',
     ],
   },
-  langchain: { how: 'tell', instead: BY_HAND },
-  '@langchain/langgraph': { how: 'tell', instead: BY_HAND },
-  '@google/genai': { how: 'tell', instead: BY_HAND },
+  langchain: { how: 'attach', replaced: ['createAgent'] },
+  '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
+  '@modelcontextprotocol/sdk/client/index.js': { how: 'attach', replaced: ['Client'] },
+  '@modelcontextprotocol/sdk/server/mcp.js': { how: 'attach', replaced: ['McpServer'] },
+  '@modelcontextprotocol/client': { how: 'attach', replaced: ['Client'] },
+  '@modelcontextprotocol/server': { how: 'attach', replaced: ['McpServer'] },
+  '@langchain/langgraph': { how: 'tell', instead: 'hand hookspanCallbacks() to graphs of your own' },
   '@google/adk': { how: 'tell', instead: BY_HAND },
   '@mastra/core': { how: 'tell', instead: BY_HAND },
   '@strands-agents/sdk': { how: 'tell', instead: BY_HAND },

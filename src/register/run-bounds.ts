@@ -51,6 +51,13 @@ export class RunBounds {
     })
   }
 
+  /** The run in which the code runs that makes no model call: of the request that is being handled, else the last one. */
+  get current(): Operation | undefined {
+    const handled = this.#handled.getStore()
+    if (handled !== undefined && !handled.over) return handled.op
+    return [...this.#open].findLast(({ op }) => !op.ended)?.op
+  }
+
   readonly operationOf = (request: LlmRequest): Operation => {
     const handled = this.#handled.getStore()
     // What goes on behind its answer is the script's.
@@ -88,7 +95,7 @@ export class RunBounds {
       agentName,
       ...defined({
         conversationId: conversationOf(request),
-        input: request.messages ?? request.input ?? request.prompt,
+        input: request.messages ?? request.input ?? request.prompt ?? request.contents,
       }),
       ...(ids && {
         hooks: [
@@ -127,8 +134,8 @@ export class RunBounds {
 }
 
 /** The messages as one text, of which an earlier request's is the beginning. */
-function saidBy({ messages, input, prompt }: LlmRequest): string {
-  const given = messages ?? input ?? prompt
+function saidBy({ messages, input, prompt, contents }: LlmRequest): string {
+  const given = messages ?? input ?? prompt ?? contents
   const items = Array.isArray(given) ? asList(given) : given === undefined ? [] : [given]
   return items.map((item) => `${safeStringify(item)}\n`).join('')
 }

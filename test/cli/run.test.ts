@@ -138,21 +138,21 @@ describe('node --import hookspan/register', () => {
 
   it('says what it does not attach, in one line each, and the program goes on', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
-    for (const [name, version] of [['openai', '5.1.0'] as const, ['langchain', '1.0.0'] as const]) {
+    for (const [name, version] of [['openai', '5.1.0'] as const, ['@google/adk', '2.0.0'] as const]) {
       const folder = join(cwd, 'node_modules', name)
       mkdirSync(folder, { recursive: true })
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }))
       writeFileSync(join(folder, 'index.js'), `module.exports = '${name}'`)
     }
     const file = join(cwd, 'old.cjs')
-    writeFileSync(file, `console.log(require('openai'), require('langchain'), require('openai'))`)
+    writeFileSync(file, `console.log(require('openai'), require('@google/adk'), require('openai'))`)
 
     const { code, stdout, stderr } = await registered(file)
 
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai langchain openai\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai @google/adk openai\n' })
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringContaining('openai 5.1.0 is not attached: hookspan knows'),
-      expect.stringContaining('langchain is not attached without a change'),
+      expect.stringContaining('@google/adk is not attached without a change'),
     ])
   })
 })

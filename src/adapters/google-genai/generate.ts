@@ -1,4 +1,4 @@
-import type { CompleteInit } from '../../dispatcher/index.ts'
+import { type CompleteInit, currentCalls } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { asList, asObject, asText } from '../../wire/reading.ts'
@@ -98,12 +98,16 @@ function runsTools({ config }: Params): boolean {
   return asObject(automaticFunctionCalling)?.disable !== true && asList(tools).some(isCallable)
 }
 
-function begin(params: Params, { dispatcher, operation, agentName }: ObserveOptions): Promise<SdkLoop> {
+function begin(
+  params: Params,
+  { dispatcher, operation, operationOf, agentName }: ObserveOptions,
+): Promise<SdkLoop> {
   const { contents, config } = params
   const turns = runsTools(params)
+  const place = operation ?? (turns || currentCalls() !== undefined ? undefined : operationOf?.({ contents }))
   return SdkLoop.begin({
     dispatcher,
-    operation,
+    operation: place,
     ...(turns && {
       adapter: { name: 'google-genai', capabilities: GOOGLE_GENAI_CAPABILITIES },
       signal: config?.abortSignal,

@@ -1,0 +1,116 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startScriptedServer } from 'hookspan/mock'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { runCli } from '../support/run-cli.ts'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const REGISTER = at('../../dist/register/index.js')
+
+let collector: Awaited<ReturnType<typeof startCollector>>
+let model: Awaited<ReturnType<typeof startScriptedServer>>
+beforeAll(async () => {
+  model = await startScriptedServer({
+    respond: ({ body }) =>
+      JSON.stringify(body).includes('Clean up.')
+        ? { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
+        : { content: 'It is on its way.' },
+  })
+})
+afterAll(() => model.close())
+beforeEach(async () => {
+  collector = await startCollector()
+})
+afterEach(() => collector.stop())
+
+/** A plain program, with nothing of hookspan in it. */
+function program(name: string, cwd?: string) {
+  const origin = new URL(model.baseURL).origin
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OPENAI_API_KEY: 'none',
+    OPENAI_BASE_URL: model.baseURL,
+    ANTHROPIC_BASE_URL: origin,
+    GOOGLE_GEMINI_BASE_URL: origin,
+    HOOKSPAN_CONFIG_HOME: '/nowhere',
+  }
+  return runCli([at(`processes/${name}`)], { command: `--import=${REGISTER}`, env, ...(cwd && { cwd }) })
+}
+
+function spansOf(parent = ''): string[] {
+  const below = collector.spans.filter(({ parentSpanId }) => (parentSpanId ?? '') === parent)
+  return below.flatMap(({ name, spanId }) => [name, ...spansOf(spanId).map((inner) => `  ${inner}`)])
+}
+
+const turns = (model: string, ...tools: string[]) => [
+  '  step',
+  `    chat ${model}`,
+  ...tools.map((tool) => `    execute_tool ${tool}`),
+  '  step',
+  `    chat ${model}`,
+]
+
+it.each(['langchain.mjs', 'langchain.cjs'])('attaches to agents of LangChain: %s', async (name) => {
+  const { code, stdout, stderr } = await program(name)
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'sunny\n' })
+  expect(spansOf().slice(1)).toEqual(turns('fake-model-builder', 'get_weather'))
+  expect(stderr).not.toContain('not attached')
+})
+
+it('attaches to chats of @google/genai: what goes on is one run', async () => {
+  const { code, stdout, stderr } = await program('google.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.\n' })
+  const call = '  generate_content gemini-2.5-flash'
+  expect(spansOf()).toEqual(['invoke_agent google.mjs', call, call])
+})
+
+it('attaches to @google/genai where it is required, and its class stays what it is', async () => {
+  const { code, stdout, stderr } = await program('google.cjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way. true\n' })
+  expect(spansOf()).toEqual(['invoke_agent google.cjs', '  generate_content gemini-2.5-flash'])
+})
+
+it('attaches to the AI SDK where it is required', async () => {
+  const { code, stdout, stderr } = await program('ai-sdk.cjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'hello\n' })
+  expect(spansOf().map((name) => name.trim().split(' ')[0])).toEqual(['invoke_agent', 'step', 'chat'])
+})
+
+it.each(['1', '2'])('attaches to clients and servers of MCP, version %s', async (version) => {
+  const { code, stdout, stderr } = await program(`mcp-${version}.mjs`)
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'found bags\n' })
+  const spans = spansOf()
+  expect(spans.slice(0, 3)).toEqual([
+    `invoke_agent mcp-${version}.mjs`,
+    '  chat gpt-4o',
+    '  execute_tool find',
+  ])
+})
+
+it('attaches to the first tool runner of a client of Anthropic, and holds the gates of the project', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  const gates = [
+    { id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] },
+    { id: 'short', type: 'budget', maxSteps: 2 },
+  ]
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+
+  const { stdout } = await program('tool-runner.mjs', cwd)
+
+  expect(stdout).not.toContain('is wiped')
+  const [run, first, asked, tool] = spansOf()
+  expect([run?.split(' ')[0], first, asked, tool]).toEqual([
+    'invoke_agent',
+    '  step',
+    '    chat claude-opus-4-6',
+    '    execute_tool wipe',
+  ])
+})
