@@ -16,9 +16,12 @@ import {
   verifyAudit,
   webhookChannel,
 } from 'hookspan/approval'
+import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { deny, requireApproval } from 'hookspan/gates'
+import { hookspanPlugin } from 'hookspan/google-adk'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
+import { observeMastra } from 'hookspan/mastra'
 import { observeMcpClient, observeMcpServer } from 'hookspan/mcp'
 import {
   human,
@@ -51,7 +54,9 @@ import {
   useConfig,
   verifySignature,
   webhookHook,
+  webhookHooks,
 } from 'hookspan/policies'
+import { observeStrands } from 'hookspan/strands'
 import { startTracing, traceHooks } from 'hookspan/tracing'
 import { openRunSource, startViewer } from 'hookspan/viewer'
 import { matchers, repeatRuns } from 'hookspan/vitest'
@@ -201,6 +206,15 @@ const CALLS: Record<string, Record<string, Call>> = {
   observeAgents: { ObserveAgentsOptions: (more) => observeAgents({}, { dispatcher: dispatcher(), ...more }) },
   observeAISDK: { ObserveAISDKOptions: (more) => observeAISDK({}, { dispatcher: dispatcher(), ...more }) },
   wrapTools: { WrapToolsOptions: (more) => adapter.wrapTools({}, { dispatcher: dispatcher(), ...more }) },
+  observeMastra: { ObserveMastraOptions: (more) => observeMastra({}, { dispatcher: dispatcher(), ...more }) },
+  observeStrands: {
+    ObserveStrandsOptions: (more) => observeStrands({}, { dispatcher: dispatcher(), ...more }),
+  },
+  observeClaudeAgent: {
+    ObserveClaudeAgentOptions: (more) =>
+      observeClaudeAgent(() => undefined as never, { dispatcher: dispatcher(), ...more }),
+  },
+  hookspanPlugin: { HookspanPluginOptions: (more) => hookspanPlugin({ dispatcher: dispatcher(), ...more }) },
   runWith: { RunWithInit: (more) => runWith(more, () => {}) },
   observeAnthropic: {
     ObserveAnthropicOptions: (more) => observeAnthropic({}, { dispatcher: dispatcher(), ...more }),
@@ -250,6 +264,9 @@ const CALLS: Record<string, Record<string, Call>> = {
     UseConfigOptions: (more) => useConfig(dispatcher(), { userFile: false, cwd: '/', ...more }),
   },
   webhookHook: { WebhookHookOptions: (more) => webhookHook({ id: 'w', type: 'onComplete', url, ...more }) },
+  webhookHooks: {
+    WebhookHooksOptions: (more) => webhookHooks({ id: 'w', types: ['onComplete'], url, ...more }),
+  },
   'webhookHook().flush': {
     [TIMEOUT]: (more) => webhookHook({ id: 'w', type: 'onComplete', url }).flush(more),
   },
@@ -404,7 +421,7 @@ const NOT_OPTIONS: Record<string, RegExp> = {
   'handed from one part of the package to another': /^(ApprovalRequest|SettledExecution|RecordedToolCall)$/,
   'data of a run, to which runtimes add fields': /Event$|^(Omit|PendingTool|AgentMessage)$/,
   'a service with methods of its own':
-    /^(SpanExporter|SpanProcessor|OpenAIClient|RedisClient|ApprovalStore|AuditLog|ViewerApprovals|\{ get \})$/,
+    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|AuditLog|ViewerApprovals|\{ get \})$/,
   'what the package calls itself': /^(CallSite|Place|GateContext|HookContext|TestModule)$/,
   'told whole, by a check of its own': /^AdapterInfo$/,
   'no object of options': /^NonNullable$/,
