@@ -140,7 +140,7 @@ export function handRun(tracer: Tracer, content: boolean, steps: boolean): () =>
       for (let step = 0, done = false; !done; step++) {
         totals.steps++
         done = steps
-          ? await inSpan(tracer, `step ${step}`, SpanKind.INTERNAL, { 'hookspan.step.index': step }, () =>
+          ? await inSpan(tracer, 'step', SpanKind.INTERNAL, { 'hookspan.step.index': step }, () =>
               turn(messages, ways),
             )
           : await turn(messages, ways)
@@ -148,6 +148,7 @@ export function handRun(tracer: Tracer, content: boolean, steps: boolean): () =>
       const answer = messages.at(-1)!.content as string
       span.setAttributes({
         'hookspan.operation.reason': 'done',
+        'gen_ai.response.finish_reasons': ['stop'],
         'hookspan.operation.steps': totals.steps,
         'hookspan.operation.llm_calls': totals.llmCalls,
         'hookspan.operation.tool_calls': totals.toolCalls,
