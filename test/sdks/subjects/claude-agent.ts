@@ -35,15 +35,19 @@ export async function scriptedClaude(replies: Readonly<Record<string, readonly C
   return startScriptedServer({
     respond: ({ body }): ScriptedStep | undefined => {
       const next = left[String(body.model)]?.shift()
-      return next && stepOf({ ...next, ...(next.toolCalls && { toolCalls: next.toolCalls.map(served) }) }, 3)
+      return next && stepOf(next, 3)
     },
   })
 }
 
-type Call = NonNullable<ContractReply['toolCalls']>[number]
-
 /** Tools are named by their server. */
-const served = (call: Call): Call => ({ ...call, name: `mcp__contract__${call.name}` })
+const served = (replies: readonly ContractReply[]): ContractReply[] =>
+  replies.map(({ toolCalls, ...reply }) => ({
+    ...reply,
+    ...(toolCalls && {
+      toolCalls: toolCalls.map((call) => ({ ...call, name: `mcp__contract__${call.name}` })),
+    }),
+  }))
 
 interface Saved {
   readonly parked: ParkedOperation
@@ -61,8 +65,8 @@ export const claudeAgentSubject: ContractSubject = {
     const { dispatcher, agentName } = run
     const { subAgent, replies, state } = run
     const server = await scriptedClaude({
-      contract: replies,
-      ...(subAgent && { [subAgent.name]: subAgent.replies }),
+      contract: served(replies),
+      ...(subAgent && { [subAgent.name]: served(subAgent.replies) }),
     })
     const saved = state as Saved | undefined
     const { home, env } = homeOf(saved)
