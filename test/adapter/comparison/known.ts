@@ -57,7 +57,7 @@ export const KNOWN: readonly Known[] = [
   },
   {
     of: ['langchain'],
-    where: ['chat gen_ai.request.stream', 'chat gen_ai.response.finish_reasons', 'chat hookspan.stream.end'],
+    where: ['chat gen_ai.request.stream', 'chat hookspan.stream.end'],
     when: 'streamed',
     why: 'a middleware is given the whole message, streamed or not',
   },

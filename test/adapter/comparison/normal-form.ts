@@ -29,6 +29,7 @@ export const ASIDE: readonly {
     why: 'never the same twice',
     attributes: [
       'gen_ai.response.time_to_first_chunk',
+      'gen_ai.server.ttft',
       'hookspan.gate.duration_ms',
       'hookspan.human.waited_ms',
     ],
@@ -86,7 +87,9 @@ export function normalised(span: RecordedSpan): Told {
     const read = reading(name, value)
     return read === undefined ? [] : [[name, read] as const]
   })
-  const gates = span.events.map(({ name, attributes }) => [name, without(attributes)])
+  const isModel = operation === 'chat' || operation === 'generate_content'
+  const events = span.events.filter(({ name }) => !(isModel && name === 'hookspan.mock'))
+  const gates = events.map(({ name, attributes }) => [name, without(attributes)])
   return {
     kind: operation === 'generate_content' ? 'chat' : operation,
     attributes: {
