@@ -147,8 +147,10 @@ function flagsOf(traceFlags: number, isRemote: boolean | undefined): number {
   return (traceFlags & 0xff) | (isRemote ? 0x300 : 0x100)
 }
 
+const A_SECOND = 1_000_000_000
+
 function nanos([seconds, nanoseconds]: HrTime): string {
-  return seconds === 0 ? String(nanoseconds) : seconds + String(nanoseconds).padStart(9, '0')
+  return seconds === 0 ? String(nanoseconds) : seconds + String(A_SECOND + nanoseconds).slice(1)
 }
 
 function attributesJson(attributes: Attributes): string {

@@ -6,6 +6,7 @@ import type { Leftovers } from './spool/leftovers.ts'
 import type { SetAside } from './spool/set-aside.ts'
 import type { Spool } from './spool/spool.ts'
 import type { ReadableSpan, SpanProcessor } from './types.ts'
+import { WaitingSpans } from './waiting-spans.ts'
 
 export interface ExportStats {
   /** Spans that wait to be sent, in memory and in this process's part of `spoolDir`. */
@@ -59,8 +60,7 @@ const MAX_PARCELS_AT_EXIT = 20_000
 
 /**
  * Sends spans in batches and keeps them while the collector is away: the stock processor drops a batch whose
- * sending failed. Memory is the fast path; with a spool, the disk has each span until it is delivered, and memory no
- * more than it may. Never throws and never blocks whoever ends a span.
+ * sending failed. Never throws and never blocks whoever ends a span.
  */
 export class SpanQueue implements SpanProcessor {
   readonly #settings: SpanQueueInit['settings']
@@ -68,21 +68,12 @@ export class SpanQueue implements SpanProcessor {
   readonly #sinks: readonly SpanSink[]
   readonly #keepsSpans: boolean
   readonly #delivery: Delivery
-  /** In the order in which they are sent. Those with a place are in the order of their places. */
-  #waiting: Parcel[] = []
-  /** Parcels at the head of `#waiting` that are on their way. */
-  #inFlight = 0
-  /** Some of those that wait may have no place, though the disk might take them by now. */
-  #mayLackPlace = false
-  /** Some of them that are not on their way may have one. */
-  #mayHavePlace = false
+  readonly #waiting: WaitingSpans
   #timer: NodeJS.Timeout | undefined
   #lookTimer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
   /** What was sent last was not ours, and there may be more of it. */
   #sentLeftover = false
-  /** Dropped because there was no room. */
-  #overflowed = 0
   #neverSent = 0
   #keptOnDisk = 0
   #ending: Promise<void> | undefined
@@ -93,6 +84,7 @@ export class SpanQueue implements SpanProcessor {
     this.#disk = disk
     this.#sinks = sinks
     this.#keepsSpans = keepsSpans
+    this.#waiting = new WaitingSpans(settings.maxQueueSpans, disk?.spool)
     this.#delivery = new Delivery(sender, {
       ...settings,
       onTrouble: (message) => this.#tell(message),
@@ -115,9 +107,8 @@ export class SpanQueue implements SpanProcessor {
     if (this.#closed || !isSampled(span)) return
     for (const sink of this.#sinks) guard(() => sink.ended(span))
     guard(() => {
-      if (this.#disk === undefined) this.#waiting.push({ span, size: sizeOf(span) })
-      else this.#spool(span, this.#disk.spool)
-      this.#makeRoom()
+      if (this.#disk === undefined) this.#waiting.add({ span, size: sizeOf(span) })
+      else this.#write(span, this.#disk.spool)
     })
     const full = this.#pending >= this.#settings.maxBatchSpans && this.#delivery.backoffMs === 0
     this.#schedule(full ? 0 : this.#settings.delayMs)
@@ -136,7 +127,7 @@ export class SpanQueue implements SpanProcessor {
     return {
       queued: this.#pending + this.#keptOnDisk,
       exported,
-      dropped: dropped + this.#overflowed + this.#neverSent + (spool?.dropped ?? 0),
+      dropped: dropped + this.#waiting.overflowed + this.#neverSent + (spool?.dropped ?? 0),
       ...(rejected > 0 && { rejected }),
       ...(lastError !== undefined && { lastError }),
       ...(spool && setAside && { spool: { bytes: spool.bytes, setAside: setAside.count } }),
@@ -182,18 +173,14 @@ export class SpanQueue implements SpanProcessor {
    */
   sendAtExit(send: (batches: Parcel[][]) => number): void {
     if (this.#closed) return
-    const { spool } = this.#disk ?? {}
-    while (spool !== undefined && spool.unreadCount > 0 && this.#waiting.length < MAX_PARCELS_AT_EXIT) {
-      const parcels = spool.readBack(this.#delivery.limits)
-      if (parcels.length === 0) break
-      this.#waiting.push(...parcels)
-    }
+    const { limits } = this.#delivery
+    while (this.#waiting.count < MAX_PARCELS_AT_EXIT && this.#waiting.readBack(limits)) {}
     const batches: Parcel[][] = []
-    for (let from = 0; from < this.#waiting.length; from += batches.at(-1)?.length ?? 1) {
-      batches.push(this.#batchFrom(from))
+    for (let from = 0; from < this.#waiting.count; from += batches.at(-1)?.length ?? 1) {
+      batches.push(this.#waiting.batchFrom(from, limits))
     }
     const sent = batches.length === 0 ? 0 : send(batches)
-    for (const batch of batches.slice(0, sent)) this.#settled(batch)
+    for (const batch of batches.slice(0, sent)) this.#waiting.settled(batch)
   }
 
   /** Nothing is taken any more. What is on disk stays there; what is not is lost. */
@@ -205,66 +192,22 @@ export class SpanQueue implements SpanProcessor {
     if (this.#closed) return
     clearTimeout(this.#timer)
     clearInterval(this.#lookTimer)
-    this.#neverSent = this.#waiting.filter((parcel) => !this.#isOnDisk(parcel)).length
+    this.#neverSent = this.#waiting.onlyHere
     this.#keptOnDisk = this.#pending - this.#neverSent
     this.#closed = true
-    this.#waiting = []
+    this.#waiting.clear()
     this.#disk?.spool.close()
     this.#disk?.leftovers.close()
   }
 
   get #pending(): number {
-    return this.#waiting.length + (this.#closed ? 0 : (this.#disk?.spool.unreadCount ?? 0))
+    return this.#waiting.count + (this.#closed ? 0 : (this.#disk?.spool.unreadCount ?? 0))
   }
 
-  /** Onto the disk, and into memory where there is room and nothing older is on disk alone. */
-  #spool(span: ReadableSpan, spool: Spool): void {
-    if (this.#mayLackPlace && spool.isWritable) this.#placeWaiting(spool)
+  #write(span: ReadableSpan, spool: Spool): void {
+    this.#waiting.place(spool)
     const written = spool.ended(span)
-    const parcel = this.#keepsSpans ? { ...written, span } : written
-    const isFull = this.#waiting.length - this.#inFlight >= this.#settings.maxQueueSpans
-    if (parcel.place !== undefined && (isFull || spool.unreadCount > 0)) return spool.leave([parcel])
-    this.#mayLackPlace ||= parcel.place === undefined
-    this.#mayHavePlace ||= parcel.place !== undefined
-    this.#waiting.push(parcel)
-  }
-
-  /** The disk takes something again: the newest of what it has not, so that places stay in order. */
-  #placeWaiting(spool: Spool): void {
-    const from = Math.max(this.#waiting.findLastIndex(({ place }) => place !== undefined) + 1, this.#inFlight)
-    const unplaced = this.#waiting.slice(from)
-    const placed = unplaced.findIndex((parcel) => !spool.keep(parcel))
-    this.#mayLackPlace = placed !== -1
-    this.#mayHavePlace = true
-    if (spool.unreadCount === 0) return
-    // They come after what is on disk alone.
-    spool.leave(placed === -1 ? unplaced : unplaced.slice(0, placed))
-    this.#waiting.splice(from, placed === -1 ? unplaced.length : placed)
-  }
-
-  #makeRoom(): void {
-    const { maxQueueSpans } = this.#settings
-    const excess = this.#waiting.length - this.#inFlight - maxQueueSpans
-    // Moving up a long queue costs more than a span: some are let in and go together.
-    if (excess <= Math.floor(maxQueueSpans / 1_000)) return
-    // Looked for once: of what the disk takes nothing of, each would be asked anew for each span that ends.
-    if (this.#mayHavePlace && this.#leaveOnDisk()) return
-    this.#waiting.splice(this.#inFlight, excess)
-    this.#overflowed += excess
-  }
-
-  #isOnDisk(parcel: Parcel): boolean {
-    return this.#disk?.spool.has(parcel) ?? false
-  }
-
-  /** Lets go of all in memory that the disk has and that is not on its way. */
-  #leaveOnDisk(): boolean {
-    this.#mayHavePlace = false
-    const onDisk = new Set(this.#waiting.slice(this.#inFlight).filter((parcel) => this.#isOnDisk(parcel)))
-    if (onDisk.size === 0) return false
-    this.#disk?.spool.leave([...onDisk])
-    this.#waiting = this.#waiting.filter((parcel) => !onDisk.has(parcel))
-    return true
+    this.#waiting.addWritten(this.#keepsSpans ? { ...written, span } : written, spool)
   }
 
   #look(): void {
@@ -308,10 +251,9 @@ export class SpanQueue implements SpanProcessor {
   async #send(): Promise<boolean> {
     const own = this.#nextBatch()
     if (own.length > 0) {
-      this.#inFlight = own.length
+      this.#waiting.takeOff(own.length)
       const isSettled = await this.#delivery.send(own, this.#own)
-      this.#inFlight = 0
-      this.#mayHavePlace = this.#disk !== undefined
+      this.#waiting.landed()
       if (!isSettled && this.#delivery.isHopeless) this.#giveUp()
       return isSettled
     }
@@ -323,34 +265,14 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #nextBatch(): Parcel[] {
-    const { spool } = this.#disk ?? {}
     if (this.#closed) return []
-    if (this.#waiting.length === 0 && spool !== undefined) {
-      this.#waiting = spool.readBack(this.#delivery.limits)
-      this.#mayHavePlace = true
-    }
-    return this.#batchFrom(0)
-  }
-
-  #batchFrom(from: number): Parcel[] {
-    const limits = this.#delivery.limits
-    let chars = 0
-    let to = from
-    for (; to < this.#waiting.length && to - from < limits.spans; to++) {
-      chars += (this.#waiting[to] as Parcel).size
-      if (to > from && chars > limits.chars) break
-    }
-    return this.#waiting.slice(from, to)
-  }
-
-  #settled(parcels: readonly Parcel[]): void {
-    this.#waiting.splice(0, parcels.length)
-    this.#inFlight = Math.max(0, this.#inFlight - parcels.length)
-    this.#disk?.spool.settled(parcels)
+    const { limits } = this.#delivery
+    if (this.#waiting.count === 0) this.#waiting.readBack(limits)
+    return this.#waiting.batchFrom(0, limits)
   }
 
   readonly #own: ParcelSource = {
-    settled: (parcels) => this.#settled(parcels),
+    settled: (parcels) => this.#waiting.settled(parcels),
     refused: (parcel, why) => this.#setAside(parcel, why),
   }
 
@@ -367,11 +289,8 @@ export class SpanQueue implements SpanProcessor {
 
   /** What waits in memory waits for nothing. */
   #giveUp(): void {
-    this.#leaveOnDisk()
-    const count = this.#waiting.length
+    const count = this.#waiting.drop()
     if (count === 0) return
-    this.#waiting = []
-    this.#overflowed += count
     this.#tell(
       `${count} spans were dropped: ${this.#delivery.lastError}. Nothing else was answered for a while.`,
     )

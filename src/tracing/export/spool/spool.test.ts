@@ -10,7 +10,8 @@ import { Leftovers } from './leftovers.ts'
 import { SetAside } from './set-aside.ts'
 import { Spool } from './spool.ts'
 
-const MIB = 1024 * 1024
+/** With files of 16 KiB. */
+const LIMIT = 128 * 1024
 const tracer = new TracerProvider().getTracer('test')
 
 const startSpan = (name: string) => tracer.startSpan(name) as Span & ReadableSpan
@@ -38,7 +39,7 @@ describe('a spool', () => {
     troubles = []
     spool = new Spool({
       folder,
-      maxBytes: MIB,
+      maxBytes: LIMIT,
       setAside: new SetAside(folder),
       onTrouble: (message) => troubles.push(message),
       otherBytes: () => 0,
@@ -108,35 +109,35 @@ describe('a spool', () => {
         'open before',
         'open meanwhile',
       ])
-      expect(troubles).toHaveLength(2)
+      expect(troubles).toEqual([expect.stringMatching(/cannot be written to `spoolDir`/)])
     },
   )
 
   it('gives the span that ended when its end reaches the limit, and open ones are told of anew', () => {
     const open = Array.from({ length: 20 }, (_, i) => start(`open ${i}`))
-    const spans = Array.from({ length: 5_000 }, (_, i) => start(`ended ${i}`))
+    const spans = Array.from({ length: 600 }, (_, i) => start(`ended ${i}`))
     for (const span of spans) {
       const parcel = end(span)
       expect(told(parcel).name).toBe(span.name)
       expect(spool.has(parcel)).toBe(true)
       spool.leave([parcel])
     }
-    expect(spool.dropped).toBeGreaterThan(500)
+    expect(spool.dropped).toBeGreaterThan(50)
     const there = ifItDied()
     expect(there.filter(({ isInterrupted }) => isInterrupted).map(({ name }) => name)).toEqual(
       open.map(({ name }) => name),
     )
-    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(5_000)
+    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(600)
   })
 
   it('has no more open spans on disk than there are, however much they are told anew', () => {
     // They alone are more than a file: each time the oldest file goes, they fill others.
-    for (let i = 0; i < 400; i++) start(`open ${i}`)
-    for (let i = 0; i < 3_000; i++) spool.leave([end(start(`ended ${i}`))])
+    for (let i = 0; i < 120; i++) start(`open ${i}`)
+    for (let i = 0; i < 600; i++) spool.leave([end(start(`ended ${i}`))])
     const there = ifItDied()
-    expect(there.filter(({ isInterrupted }) => isInterrupted)).toHaveLength(400)
-    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(3_000)
-    expect(spool.unreadCount + spool.dropped).toBe(3_000)
+    expect(there.filter(({ isInterrupted }) => isInterrupted)).toHaveLength(120)
+    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(600)
+    expect(spool.unreadCount + spool.dropped).toBe(600)
   })
 
   it('counts what was past the limit before it was let go of', () => {
@@ -209,5 +210,47 @@ describe('a spool', () => {
     passPause()
     spool.settled([end(start('c'))])
     expect(ifItDied()).toEqual([])
+  })
+
+  it('reads back later what cannot be read now, and gives it up, counted and told, when it never can', () => {
+    const all = { spans: 100, chars: 1_000_000 }
+    spool.leave([end(start('a')), end(start('b'))])
+    disk.fault = (call) => (call === 'openSync' ? 'EIO' : undefined)
+    for (let i = 0; i < 9; i++) expect(spool.readBack(all)).toEqual([])
+    expect([spool.unreadCount, spool.dropped, troubles]).toEqual([2, 0, []])
+    disk.fault = () => undefined
+    const [a, b] = spool.readBack(all) as [Parcel, Parcel]
+    expect([a, b].map(told)).toEqual(['a', 'b'].map((name) => ({ name, isInterrupted: false })))
+    spool.leave([b])
+    disk.fault = (call) => (call === 'openSync' ? 'EIO' : undefined)
+    for (let i = 0; i < 10; i++) expect(spool.readBack(all)).toEqual([])
+    expect([spool.unreadCount, spool.dropped]).toEqual([0, 1])
+    expect(troubles).toEqual([expect.stringMatching(/Cannot read 1 spans back from `spoolDir`: EIO/)])
+  })
+
+  it('tells once of a full disk that takes a short record now and then, and once when it takes all again', () => {
+    const open = start('open')
+    for (let i = 0; i < 10; i++) {
+      disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+      end(start('lost'))
+      disk.fault = () => undefined
+      passPause()
+      start('short')
+    }
+    expect(troubles).toEqual([expect.stringMatching(/cannot be written to `spoolDir`: ENOSPC/)])
+    for (let i = 0; i < 100; i++) end(start('fine'))
+    expect(troubles.slice(1)).toEqual(['Spans are written to `spoolDir` again.'])
+    expect(end(open).place).toBeDefined()
+  })
+
+  it('tells nothing as over that is tried again, and fails again', () => {
+    start('open')
+    end(start('ended'))
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    for (let i = 0; i < 5; i++) {
+      end(start('lost'))
+      passPause()
+    }
+    expect(troubles).toHaveLength(1)
   })
 })

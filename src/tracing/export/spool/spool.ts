@@ -2,12 +2,14 @@ import { describeValue, errorMessage, HookspanError } from '../../../internal/er
 import { headOf, type SpanText, spanText } from '../otlp-json.ts'
 import { type Parcel, type Place, type RequestLimits, textOf } from '../parcel.ts'
 import type { ReadableSpan } from '../types.ts'
+import { DiskPause } from './disk-pause.ts'
 import { OpenSpans } from './open-spans.ts'
 import { OwnFolder } from './own-folder.ts'
-import { readLines } from './read-lines.ts'
-import { type RecordKind, readRecord, startedText } from './records.ts'
+import { RecordWriter } from './record-writer.ts'
+import { type RecordKind, startedText } from './records.ts'
 import type { Segment, SegmentLog } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
+import { UnreadSpans } from './unread-spans.ts'
 
 export interface SpoolOptions {
   readonly folder: string
@@ -25,8 +27,6 @@ const SEGMENT_BYTES = 1024 * 1024
 const LEAST_SEGMENT_BYTES = 16 * 1024
 /** What may lie around delivered before it is worth the work of removing it. */
 const SLACK_BYTES = 256 * 1024
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
 
 /**
  * One process's spans on disk, each from its start until it is delivered. What is written survives the process, SIGKILL
@@ -43,24 +43,22 @@ export class Spool {
   readonly #unwrittenHandovers = new Map<string, string>()
   /** The span of a text that is in memory alone, though the disk tells of its start. */
   readonly #startedOnDisk = new WeakMap<SpanText, string>()
-  readonly #heads: string[] = []
-  readonly #headNumbers = new Map<string, number>()
-  /** Which segment was written to last, and the heads that it has. */
-  #segment: Segment | undefined
-  readonly #headsThere = new Set<number>()
-  /** From where on ended spans are in no memory. */
-  #unread: Place | undefined
-  #unreadCount = 0
+  readonly #records = new RecordWriter()
+  readonly #unread: UnreadSpans
   #dropped = 0
   #toldLimit = false
-  /** 0 while the disk takes what is written. */
-  #pausedUntil = 0
-  #pauseMs = 0
+  readonly #pausing = new DiskPause()
   #closed = false
 
   /** @throws HookspanError `INVALID_OPTION` when the folder cannot be made. */
   constructor(options: SpoolOptions) {
     this.#options = options
+    this.#unread = new UnreadSpans({
+      segment: (number) => this.#own?.log.segment(number),
+      head: (number) => this.#records.head(number),
+      setAside: options.setAside,
+      onTrouble: options.onTrouble,
+    })
     const aSixteenth = Math.floor(options.maxBytes / 16)
     this.#segmentBytes = Math.max(LEAST_SEGMENT_BYTES, Math.min(SEGMENT_BYTES, aSixteenth))
     try {
@@ -79,12 +77,12 @@ export class Spool {
 
   /** Ended spans that are on disk alone. */
   get unreadCount(): number {
-    return this.#unreadCount
+    return this.#unread.count
   }
 
-  /** Spans that were given up because the limit was reached. */
+  /** Spans that were given up: the limit was reached, or they could not be read. */
   get dropped(): number {
-    return this.#dropped
+    return this.#dropped + this.#unread.unreadable
   }
 
   get bytes(): number {
@@ -98,7 +96,7 @@ export class Spool {
 
   /** Whether a write may be tried now. */
   get isWritable(): boolean {
-    return !this.#closed && (this.#pausedUntil === 0 || performance.now() >= this.#pausedUntil)
+    return !this.#closed && this.#pausing.mayTry
   }
 
   started(span: ReadableSpan): void {
@@ -157,70 +155,14 @@ export class Spool {
   leave(parcels: readonly Parcel[]): void {
     for (const { place } of parcels) {
       const segment = place && this.#own?.log.segment(place.segment)
-      if (place === undefined || segment === undefined) {
-        this.#dropped++
-        continue
-      }
-      segment.unread++
-      this.#unreadCount++
-      if (this.#unread === undefined || isBefore(place, this.#unread)) this.#unread = place
+      if (place === undefined || segment === undefined) this.#dropped++
+      else this.#unread.add(place, segment)
     }
   }
 
   /** The next ended spans that are on disk alone, oldest first. */
   readBack(limits: RequestLimits): Parcel[] {
-    const parcels: Parcel[] = []
-    let chars = 0
-    while (this.#unread !== undefined && parcels.length < limits.spans && chars < limits.chars) {
-      const segment = this.#own?.log.segment(this.#unread.segment)
-      if (segment === undefined) break
-      for (const parcel of this.#readSegment(segment, this.#unread.start)) {
-        parcels.push(parcel)
-        chars += parcel.size
-        if (parcels.length >= limits.spans || chars >= limits.chars) break
-      }
-    }
-    return parcels
-  }
-
-  *#readSegment(segment: Segment, from: number): Generator<Parcel> {
-    let start = from
-    try {
-      for (const { bytes, end } of readLines(segment.path, from, segment.bytes)) {
-        const place = { segment: segment.number, start, end }
-        start = end
-        const record = readRecord(bytes)
-        const head = record && this.#heads[record.head]
-        if (record?.kind !== 'e' || head === undefined) {
-          if (record === undefined) this.#options.setAside.add('unreadable', bytes.toString())
-          continue
-        }
-        segment.unread--
-        this.#unreadCount--
-        // What comes after the last one is in memory, too.
-        this.#unread = this.#unreadCount > 0 ? { segment: segment.number, start: end, end } : undefined
-        yield { text: { head, json: record.body }, size: record.body.byteLength, place }
-        if (this.#unread === undefined) return
-      }
-    } catch (error) {
-      this.#options.onTrouble(
-        `Cannot read ${segment.unread} spans back from \`spoolDir\`: ${errorMessage(error)}.`,
-      )
-    }
-    this.#passOver(segment)
-  }
-
-  /** What could not be read of a segment is waited for no more. */
-  #passOver(segment: Segment): void {
-    this.#unreadCount -= segment.unread
-    this.#dropped += segment.unread
-    segment.settled += segment.unread
-    segment.unread = 0
-    this.#readOnAfter(segment.number)
-  }
-
-  #readOnAfter(segment: number): void {
-    this.#unread = this.#unreadCount > 0 ? { segment: segment + 1, start: 0, end: 0 } : undefined
+    return this.#unread.read(limits)
   }
 
   /** They are delivered, or given up. The parcels are the oldest that were not settled yet. */
@@ -263,9 +205,11 @@ export class Spool {
     if (!this.isWritable) return undefined
     try {
       this.#own ??= OwnFolder.make(this.#options.folder, this.#segmentBytes)
-      if (this.#own.log.current() !== this.#segment) this.#keepWithinLimit(this.#own.log)
-      if (this.#pausedUntil > 0) this.#resume(this.#own.log)
-      return this.#append(this.#own.log, kind, head, text)
+      if (this.#records.isAtNewSegment(this.#own.log)) this.#keepWithinLimit(this.#own.log)
+      if (this.#pausing.isOn) this.#catchUp(this.#own.log)
+      const place = this.#records.append(this.#own.log, kind, head, text)
+      if (this.#pausing.took(place.end - place.start)) this.#tell('Spans are written to `spoolDir` again.')
+      return place
     } catch (error) {
       // What is delivered already may be what fills the disk.
       if (!again && this.#reclaim(0)) return this.#write(kind, head, text, true)
@@ -274,35 +218,11 @@ export class Spool {
     }
   }
 
-  /** @throws what the system says. */
-  #append(log: SegmentLog, kind: RecordKind, head: string, text: string | Uint8Array): Place {
-    const segment = log.current()
-    if (segment !== this.#segment) {
-      this.#segment = segment
-      this.#headsThere.clear()
-    }
-    const number = this.#numberOf(head)
-    const lead = `${kind} ${number} `
-    if (this.#headsThere.has(number)) return log.append(lead, text)
-    const place = log.append(`h ${number} ${head}\n${lead}`, text)
-    this.#headsThere.add(number)
-    return place
-  }
-
   /** What is told of open spans in no segment after that one is told again. @throws what the system says. */
   #recordOpen(log: SegmentLog, notAfter: number): void {
     for (const open of this.#open.notAfter(notAfter)) {
-      open.segment = this.#append(log, 's', open.head, open.text).segment
+      open.segment = this.#records.append(log, 's', open.head, open.text).segment
     }
-  }
-
-  #numberOf(head: string): number {
-    let number = this.#headNumbers.get(head)
-    if (number === undefined) {
-      number = this.#heads.push(head) - 1
-      this.#headNumbers.set(head, number)
-    }
-    return number
   }
 
   /** Removes what is delivered, if it is more than so many bytes. */
@@ -324,7 +244,7 @@ export class Spool {
   #dropThrough(through: number): void {
     const log = this.#own?.log
     if (log === undefined) return
-    if (this.#unread !== undefined && this.#unread.segment <= through) this.#readOnAfter(through)
+    this.#unread.goOnAfter(through)
     try {
       if (log.segments.at(-1)?.number === through) log.rotate()
       this.#recordOpen(log, through)
@@ -347,9 +267,8 @@ export class Spool {
       const leftover = dropLeftover()
       const [oldest] = log.segments
       if (leftover === undefined && (oldest === undefined || oldest === log.segments.at(-1))) break
-      lost += leftover?.spans ?? (oldest as Segment).unread
       over -= leftover?.bytes ?? (oldest as Segment).bytes
-      if (leftover === undefined) this.#giveUp(oldest as Segment)
+      lost += leftover?.spans ?? this.#giveUp(oldest as Segment)
     }
     if (lost === 0) return
     this.#dropped += lost
@@ -361,43 +280,41 @@ export class Spool {
     this.#toldLimit = true
   }
 
-  #giveUp(segment: Segment): void {
-    this.#unreadCount -= segment.unread
-    segment.settled += segment.unread
-    segment.unread = 0
+  /** How many spans are dropped by that. */
+  #giveUp(segment: Segment): number {
+    const unread = this.#unread.giveUp(segment)
     this.#dropThrough(segment.number)
+    return unread
   }
 
   #pause(error: unknown): void {
-    const first = this.#pausedUntil === 0
-    this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)
-    this.#pausedUntil = performance.now() + this.#pauseMs
-    if (!first) return
-    this.#options.onTrouble(
+    if (!this.#pausing.prolong()) return
+    this.#tell(
       `Spans cannot be written to \`spoolDir\`: ${errorMessage(error)}. Until they can, they are kept in memory alone.`,
     )
   }
 
-  /** @throws what the system says, when the disk takes nothing yet. */
-  #resume(log: SegmentLog): void {
+  /** Writes what the disk did not take before. @throws what the system says, when it takes nothing yet. */
+  #catchUp(log: SegmentLog): void {
     // Of those too that only a file told of that is removed.
     this.#recordOpen(log, log.current().number - log.segments.length)
     for (const [spanId, head] of this.#unwrittenHandovers) {
-      this.#append(log, 'p', head, spanId)
+      this.#records.append(log, 'p', head, spanId)
       this.#unwrittenHandovers.delete(spanId)
     }
-    this.#pausedUntil = 0
-    this.#pauseMs = 0
-    this.#options.onTrouble('Spans are written to `spoolDir` again.')
+  }
+
+  #tell(message: string): void {
+    try {
+      this.#options.onTrouble(message)
+    } catch {
+      // What was written is written.
+    }
   }
 }
 
 function isSettled({ ended, settled }: Segment): boolean {
   return settled >= ended
-}
-
-function isBefore(a: Place, b: Place): boolean {
-  return a.segment < b.segment || (a.segment === b.segment && a.start < b.start)
 }
 
 /** Of the disk, not of the path. */
