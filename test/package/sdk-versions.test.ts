@@ -13,6 +13,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const SDKS = {
   '3.x': ['@opentelemetry/api@1.10', '@opentelemetry/sdk-node@0.301'],
+  '3.x, the small one': ['@opentelemetry/api@1.10', '@opentelemetry/sdk-trace@3'],
   '2.x': ['@opentelemetry/api@1.9', '@opentelemetry/sdk-node@0.223'],
 }
 
