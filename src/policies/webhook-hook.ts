@@ -6,6 +6,7 @@ import { a, assertFields, expected, type Fields, required, TIMEOUT } from '../in
 import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
+import { assertEventFields, type EventField } from './event-fields.ts'
 import { pulsebotPost } from './protocols/pulsebot.ts'
 
 interface SharedOptions<T extends AnyHookType> extends WebhookOptions {
@@ -14,7 +15,7 @@ interface SharedOptions<T extends AnyHookType> extends WebhookOptions {
   match?: NonNullable<AgentHook<T>['match']>
   /**
    * Names of the event's own fields that are sent, and no others: `['operationId', 'reason', 'totals']`. One that an event
-   * does not have is left out of it. @default the event itself, prompts and results included
+   * does not have is left out of it; a name that no event has is an error. @default the event itself, prompts and results included
    */
   fields?: readonly EventField<T>[]
   /** What is sent of an event, where names of fields do not say it; not beside `fields`. */
@@ -25,9 +26,6 @@ interface SharedOptions<T extends AnyHookType> extends WebhookOptions {
    */
   protocol?: 'hookspan' | 'pulsebot'
 }
-
-/** The names of the fields that an event of one of these types has. */
-type EventField<T extends AnyHookType> = { [K in T]: Extract<keyof HookEvent<K>, string> }[T]
 
 export interface WebhookHookOptions<T extends AnyHookType = AnyHookType> extends SharedOptions<T> {
   type: T
@@ -102,7 +100,7 @@ function makeHook<T extends AnyHookType>(
   type: T,
   sender: WebhookSender,
 ): WebhookHook<T> {
-  assertProtocol(options, type)
+  assertChoice(options, type)
   const { match, fields, select, protocol } = options
   const shownOf = (event: HookEvent<T>): unknown => {
     if (select !== undefined) return select(event)
@@ -140,13 +138,14 @@ function pick(event: object, fields: readonly string[]): object {
 }
 
 /** @throws HookspanError `INVALID_OPTION`. */
-function assertProtocol<T extends AnyHookType>(options: SharedOptions<T>, type: T): void {
+function assertChoice<T extends AnyHookType>(options: SharedOptions<T>, type: T): void {
   const { id, fields, select, protocol = 'hookspan' } = options
   const chosen = fields !== undefined || select !== undefined
   if (protocol === 'pulsebot' && (type !== 'afterToolCall' || chosen)) {
     const what = `\`protocol\` of hook "${id}"`
     throw expected(`${what} to come with \`type\` afterToolCall, and without \`fields\` and \`select\``, type)
   }
+  if (fields !== undefined) assertEventFields(fields, `webhook "${id}"`)
   if (fields !== undefined && select !== undefined) {
     throw expected(`one of \`fields\` and \`select\` for webhook "${id}"`, 'both')
   }

@@ -211,6 +211,11 @@ it.each([
     { types: ['onStart'], fields: ['sequence'], select: () => 1 },
     /one of `fields` and `select`/,
   ],
+  [
+    'a field that no event has',
+    { types: ['onStart'], fields: ['operatonId'] },
+    /names of an event's fields \(did you mean "operationId"\?\)/,
+  ],
   ['fields that are no list', { types: ['onStart'], fields: 'sequence' }, /`fields`.* a list of strings/],
 ])('refuses %s', (_what, given, message) => {
   expect(() => webhookHooks({ id: 'ops', url: 'https://a.example/', ...given } as never)).toThrow(message)
