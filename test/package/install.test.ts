@@ -61,10 +61,12 @@ describe('the package, installed alone', () => {
     )
   })
 
-  it('has a command that says its version', async () => {
+  it('has a command that says its version, Node’s, and that no SDK is there', async () => {
     const { stdout } = await run('npx', ['--no-install', 'hookspan', '--version'], { cwd: project.folder })
 
-    expect(stdout.trim()).toBe(manifest.version)
+    const [version, runtime] = stdout.trim().split('\n')
+    expect(version).toBe(manifest.version)
+    expect(runtime).toMatch(/^Node \d+\.\d+\.\d+, no OpenTelemetry SDK$/)
   })
 })
 
