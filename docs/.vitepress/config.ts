@@ -30,6 +30,8 @@ export default defineConfig({
   title: 'hookspan',
   description,
   lang: 'en',
+  // Or browsers ask for one that there is not.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   base,
   srcExclude: ['node_modules/**', 'api/modules.md'],
   // Files that a web server of any kind gives out as they are.

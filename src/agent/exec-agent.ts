@@ -3,6 +3,7 @@ import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
@@ -119,7 +120,7 @@ export async function runAgent(
     content: state.content,
     messages: state.messages,
     usage: spending.usage,
-    ...(costUsd !== undefined && { costUsd }),
+    ...defined({ costUsd }),
     steps: state.steps,
   }
 }
@@ -153,8 +154,7 @@ function park(
     children: run.children,
     callIds: run.callIds,
     pendingApprovals,
-    ...(user !== undefined && { userId: user }),
-    ...(conversation !== undefined && { conversationId: conversation }),
+    ...defined({ userId: user, conversationId: conversation }),
   }
   return { pendingApprovals, state: JSON.parse(safeStringify(state)) as SavedRun }
 }
@@ -175,15 +175,12 @@ function start(
     priceOf: spending.priceOf,
     gates: [...gates, ...(agent.gates ?? []), ...toolbox.approvalGates(() => op.operationId)],
     tools: runTools(agent),
-    ...(agent.instructions !== undefined && { instructions: agent.instructions }),
+    ...defined({ instructions: agent.instructions }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
     ...(approver && { approver }),
     ...(signal && { signal }),
     ...(parent && { parent }),
-    ...(operationId !== undefined && { operationId }),
-    ...(userId !== undefined && { userId }),
-    ...(conversationId !== undefined && { conversationId }),
-    ...(traceparent !== undefined && { traceparent }),
+    ...defined({ operationId, userId, conversationId, traceparent }),
     ...(attributes && { attributes }),
     ...(saved && { resume: saved.operation }),
   })

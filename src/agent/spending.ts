@@ -2,6 +2,7 @@ import type { PriceOf } from '../dispatcher/index.ts'
 import { addUsage, NO_USAGE } from '../dispatcher/run/usage.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { defined } from '../internal/objects.ts'
 import { warnOfUnknownPrice } from './prices.ts'
 import type { SavedSpending } from './run-state.ts'
 
@@ -38,7 +39,7 @@ export class Spending {
       usage: this.#usage,
       costUsd: this.#costUsd,
       calls: this.#calls,
-      ...(unknown !== undefined && { unknown }),
+      ...defined({ unknown }),
     }
   }
 

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
+import { defined } from '../internal/objects.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
 import type { Approvals } from './create-approvals.ts'
@@ -123,7 +124,7 @@ async function respond(
 ): Promise<Response> {
   const answer = await readAnswer(
     {
-      ...(translate !== undefined && { translate }),
+      ...defined({ translate }),
       requestId,
       body: Buffer.from(body),
       contentType: request.headers.get('content-type') ?? '',

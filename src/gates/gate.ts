@@ -1,4 +1,4 @@
-import { GATE_POINTS, type GatePoint, type ToolSource } from '../hooks/index.ts'
+import { GATE_POINTS, type GatePoint, type TokenUsage, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { GLOB_LIST, GLOBS, matchesGlob } from '../internal/glob.ts'
@@ -44,6 +44,8 @@ export interface GateContext {
   /** Model points only. */
   readonly model?: string
   readonly provider?: string
+  /** `afterLlmCall` only: the tokens of the reply, where the provider tells them. `totals` has them once it is let through. */
+  readonly usage?: TokenUsage
   /**
    * By point: tool arguments (`beforeToolCall`), tool result (`afterToolCall`), model request (`beforeLlmCall`),
    * model reply (`afterLlmCall`), instruction (`beforeCallAgent`), counts (`beforeCompact`), the step's summary

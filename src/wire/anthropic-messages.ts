@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse, MessagePart, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
+import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -225,7 +226,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     id,
     type: 'message',
     role: 'assistant',
-    ...(model !== undefined && { model }),
+    ...defined({ model }),
     content: writeBlocks(response),
     stop_reason: Object.hasOwn(STOPS, reason) ? STOPS[reason] : reason,
     stop_sequence: null,

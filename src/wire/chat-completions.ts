@@ -1,4 +1,5 @@
 import type { LlmMessage, LlmRequest, LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
+import { defined } from '../internal/objects.ts'
 import { interleave, pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -303,7 +304,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     id,
     object: legacy ? 'text_completion' : 'chat.completion',
     created: Math.floor(Date.now() / 1000),
-    ...(model !== undefined && { model }),
+    ...defined({ model }),
     service_tier: 'default',
     system_fingerprint: 'fp_scripted',
     choices: [response, ...alternatives].map((message, index) => ({
@@ -327,7 +328,7 @@ function writeMessage({ content, reasoning, refusal, toolCalls = [], parts = [] 
     role: 'assistant',
     content: others.length > 0 ? list : (content ?? null),
     refusal: refusal ?? null,
-    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...defined({ reasoning_content: reasoning }),
     ...(audio && {
       audio: { id: audio.id, data: audio.content, transcript: audio.transcript, expires_at: 0 },
     }),

@@ -315,7 +315,7 @@ function writeParts(message: LlmMessage): Loose[] {
     ...toolCalls.map((call) => {
       const id = asName(call.toolCallId)
       const args = parseArguments(argumentsText(call))
-      return { functionCall: { ...(id !== undefined && { id }), name: call.apiName, args } }
+      return { functionCall: { ...defined({ id }), name: call.apiName, args } }
     }),
   ]
 }

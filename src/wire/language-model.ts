@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse, ProviderToolCall } from '../hooks/values.ts'
+import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, WireFormat } from './format.ts'
 import {
@@ -216,7 +217,7 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
     content: writeParts(response),
     finishReason: { unified, raw },
     usage: { inputTokens: {}, outputTokens: {}, ...(usage && writeUsage(usage, USAGE)) },
-    response: { id, ...(model !== undefined && { modelId: model }) },
+    response: { id, ...defined({ modelId: model }) },
     warnings: [],
   }
 }

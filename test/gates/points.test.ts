@@ -138,6 +138,19 @@ describe('afterLlmCall', () => {
     expect(op.totals.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 })
   })
 
+  it('tells the tokens of the reply, and what a gate makes of them is not counted', async () => {
+    const seen: unknown[] = []
+    const spendthrift = gate('afterLlmCall', ({ usage }) => {
+      seen.push({ ...usage })
+      ;(usage as { inputTokens: number }).inputTokens = 0
+      return proceed()
+    })
+    const { op } = start([spendthrift])
+    await op.llmCall({ model: 'm', request: {} }, () => reply('x'))
+    expect(seen).toEqual([{ inputTokens: 10, outputTokens: 5 }])
+    expect(op.totals.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 })
+  })
+
   it('shows nothing of a streamed reply before the decision', async () => {
     const { op } = start([
       gate('afterLlmCall', ({ payload }) =>

@@ -52,6 +52,7 @@ describe('the package, installed alone', () => {
     })
 
     expect(inside('schemas/events-1.0.schema.json')).toBe(true)
+    expect(inside('skills/hookspan/SKILL.md')).toBe(true)
     expect(
       files.filter((path) => /\.test\.|\.map$|(?<!\.d)\.tsx?$|^(src|test|bench|examples)\//.test(path)),
     ).toEqual([])

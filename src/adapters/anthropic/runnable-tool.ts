@@ -73,7 +73,7 @@ function initOf(toolUse: unknown, name: string | undefined, args: unknown): Tool
   return {
     apiName: name ?? asText(use?.name) ?? 'unnamed',
     args,
-    ...(toolCallId !== undefined && { toolCallId }),
+    ...defined({ toolCallId }),
   }
 }
 

@@ -166,7 +166,7 @@ class WatchedRunner implements ToolPlace {
     const message = asObject(typeof stream?.finalMessage === 'function' ? await stream.finalMessage() : last)
     const content = message && messages.read(message).response.content
     const reason = message?.stop_reason === 'tool_use' ? 'max_steps' : 'done'
-    return { reason, ...(content !== undefined && { content }) }
+    return { reason, ...defined({ content }) }
   }
 
   async #failed(error: unknown): Promise<unknown> {

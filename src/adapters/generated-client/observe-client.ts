@@ -106,8 +106,7 @@ function operationOfItsOwn(
   const fail = ({ error }: { readonly error?: unknown }) =>
     end(() => Promise.resolve().then(() => operation.fail(error)))
   const operation: Operation = dispatcher.startOperation({
-    ...(agentName !== undefined && { agentName }),
-    ...(input !== undefined && { input }),
+    ...defined({ agentName, input }),
     hooks: compacts
       ? [
           { id: DONE, type: 'afterCompact', handler: () => end(() => operation.complete()) },

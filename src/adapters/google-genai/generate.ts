@@ -130,7 +130,7 @@ function endOf(said: readonly unknown[], { hasTurns }: SdkLoop): CompleteInit {
   for (const chunk of said) collector.push(asObject(chunk) ?? {})
   const { content, toolCalls = [] } = generateContent.read(collector.reply()).response
   return {
-    ...(content !== undefined && { content }),
+    ...defined({ content }),
     ...(hasTurns && toolCalls.length > 0 && { reason: 'max_steps' }),
   }
 }

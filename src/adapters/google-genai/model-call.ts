@@ -2,6 +2,7 @@ import { type CallMaker, currentCalls, type LlmCallInit } from '../../dispatcher
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
+import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
@@ -51,8 +52,7 @@ function changed(params: Params, asked: LlmRequest, signal: AbortSignal | undefi
   const joined = joinSignals(abortSignal, signal).signal
   const config = {
     ...asObject(asked.config),
-    ...(httpOptions !== undefined && { httpOptions }),
-    ...(joined !== undefined && { abortSignal: joined }),
+    ...defined({ httpOptions, abortSignal: joined }),
   }
   return { ...params, contents: asked.contents, config }
 }

@@ -46,7 +46,7 @@ export function askModel(calls: CallMaker, params: Loose, ask: (params: Loose) =
       content: { type: 'text', text: content ?? '' },
     }),
   }
-  return calls.llmCall(init, async (asked) => ask({ ...asked, ...(_meta !== undefined && { _meta }) }))
+  return calls.llmCall(init, async (asked) => ask({ ...asked, ...defined({ _meta }) }))
 }
 
 function read(reply: unknown): LlmReading {

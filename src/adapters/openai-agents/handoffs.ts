@@ -1,3 +1,4 @@
+import { defined } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
@@ -27,7 +28,7 @@ async function handedOver(
   const args = parseArguments(text)
   const toolCallId = place.callIdOf(handoff.toolName)
   const call = (await place.step()).openToolCall<unknown, unknown>({
-    ...(toolCallId !== undefined && { toolCallId }),
+    ...defined({ toolCallId }),
     identifier: 'agent',
     source: 'agent',
     apiName: handoff.toolName,

@@ -1,5 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import {
   asList,
   asName,
@@ -39,7 +39,7 @@ function wireItem(item: Item): Loose {
   if (named === 'function_call_output') {
     return { type: named, call_id: callId, output: outputToWire(item.output) }
   }
-  return { ...without(item), type: named, ...(callId !== undefined && { call_id: callId }) }
+  return { ...without(item), type: named, ...defined({ call_id: callId }) }
 }
 
 function without({ providerData: _own, callId: _id, ...rest }: Item): Loose {

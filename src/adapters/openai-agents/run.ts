@@ -7,7 +7,7 @@ import {
   type ParentOperation,
 } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObjects } from '../../wire/reading.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { CAPABILITIES } from './capabilities.ts'
@@ -120,9 +120,7 @@ class ObservedRun {
     const conversationId = await conversationOf(runner, options)
     const instructions = asName(agent?.instructions)
     return {
-      ...(agentName !== undefined && { agentName }),
-      ...(conversationId !== undefined && { conversationId }),
-      ...(instructions !== undefined && { instructions }),
+      ...defined({ agentName, conversationId, instructions }),
       ...(!isRunState(input) && input !== undefined && { input }),
     }
   }
@@ -186,7 +184,7 @@ class ObservedRun {
     await place.endStep()
     const content = lastWord(state?._currentStep)
     const reason = result.cancelled ? 'interrupted' : 'done'
-    const ended = await op.complete({ reason, ...(content !== undefined && { content }) })
+    const ended = await op.complete({ reason, ...defined({ content }) })
     if (ended.refusal !== undefined) {
       const { code, reason: why } = ended.refusal
       const error = new HookspanError('RUN_DENIED', `The outcome was withheld (${code}): ${why}`)
@@ -200,7 +198,7 @@ class ObservedRun {
     this.#settle({
       operationId: op.operationId,
       status,
-      ...(ended.content !== undefined && { content: ended.content }),
+      ...defined({ content: ended.content }),
     })
   }
 

@@ -3,7 +3,7 @@ import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { toContent } from '../../internal/json.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
@@ -69,7 +69,7 @@ function initOf(
 ): ToolCallInit<unknown> {
   const { name, description, parameters } = tool
   return {
-    ...(id !== undefined && { toolCallId: id }),
+    ...defined({ toolCallId: id }),
     ...home,
     apiName: name,
     args,

@@ -197,7 +197,7 @@ export class ObservedRun {
       return undefined
     }
     const reason = op.signal?.aborted ? 'interrupted' : 'done'
-    const told = await op.complete({ reason, ...(content !== undefined && { content }) })
+    const told = await op.complete({ reason, ...defined({ content }) })
     this.#agentCall?.settle({ operationId: op.operationId, reason: told.reason, ...defined({ content }) })
     return refusalOf(told, content)
   }

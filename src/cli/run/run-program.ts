@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { defined } from '../../internal/objects.ts'
 import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -50,11 +51,11 @@ function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
     ...process.env,
     NODE_OPTIONS: [NODE_OPTIONS, `--import=${register}`].filter(Boolean).join(' '),
     HOOKSPAN_RUN_REPORT: report,
-    ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
+    ...defined({ HOOKSPAN_RUN_VIEWER: viewer.link }),
     // What is said stays on this machine.
     ...(viewer.isOurs &&
       capture === undefined && { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }),
-    ...(viewer.endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
+    ...defined({ OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
   }
 }
 

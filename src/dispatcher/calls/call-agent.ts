@@ -167,7 +167,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const shared = { ...this.#told(), ...this.decidedBy, executionTimeMs: this.elapsedMs }
     core.emit('afterCallAgent', { ...shared, ...child, ...why })
     if (failure !== undefined) core.emit('onCallAgentError', { ...shared, ...failure })
-    return { kind: 'agent', ...child, ...this.#sub(), ...(error !== undefined && { error }) }
+    return { kind: 'agent', ...child, ...this.#sub(), ...defined({ error }) }
   }
 
   protected failed(error: unknown): AgentEnd {
@@ -189,9 +189,9 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const callerName = this.core.info.agentName
     return {
       ...this.where,
-      ...(callerName !== undefined && { callerName }),
+      ...defined({ callerName }),
       agentId: this.#id,
-      ...(this.#name !== undefined && { agentName: this.#name }),
+      ...defined({ agentName: this.#name }),
       instruction: this.#instruction,
       callKey: this.#callKey,
       ...(this.#remote && { remote: true }),

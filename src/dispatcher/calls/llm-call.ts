@@ -149,7 +149,9 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   async #chunksInstead(reading: LlmReading): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined> {
     // Who reads after the end of the run gets nothing that nobody decided on.
     this.core.assertOpen(this)
-    const message = messageOf(await decide(this.core, 'afterLlmCall', reading.response, this.#where()))
+    const message = messageOf(
+      await decide(this.core, 'afterLlmCall', reading.response, this.#whereRead(reading)),
+    )
     if (message === undefined) return undefined
     this.spent = reading
     this.#replaced = { response: message }
@@ -157,7 +159,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
   }
 
   async #gated(reply: R, reading: LlmReading): Promise<R> {
-    const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#where())
+    const decided = await decide(this.core, 'afterLlmCall', reading.response, this.#whereRead(reading))
     const message = messageOf(decided)
     if (message === undefined) return reply
     this.spent = reading
@@ -168,6 +170,11 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     const { traced, gates, provider, callKey } = this
     const { model } = this.init
     return { call: this, traced, gates, stepIndex: this.site.stepIndex, model, provider, callKey }
+  }
+
+  /** A copy of the usage: what a gate does to it is not counted. */
+  #whereRead({ usage }: LlmReading): DecidedPlace {
+    return usage === undefined ? this.#where() : { ...this.#where(), usage: { ...usage } }
   }
 
   #make(message: LlmResponse, why: string): R {

@@ -1,5 +1,5 @@
 import type { ApprovalRequest } from '../../gates/index.ts'
-import type { GateRecord, ToolSource } from '../../hooks/index.ts'
+import type { GateRecord, TokenUsage, ToolSource } from '../../hooks/index.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { OpenActivity } from './operation-core.ts'
 
@@ -19,6 +19,7 @@ export interface DecidedPlace {
   readonly args?: unknown
   readonly model?: string
   readonly provider?: string
+  readonly usage?: TokenUsage
   /** Where the call may be taken up again by another process, so that an approver may park the run. */
   readonly parkable?: boolean
   /** The question about the call that is open while its run is parked. */

@@ -258,7 +258,7 @@ export class WebhookSender {
       url: this.#shown,
       attempt: one.attempts,
       durationMs: performance.now() - startedAt,
-      ...(statusCode !== undefined && { statusCode }),
+      ...defined({ statusCode }),
       ...(status !== 'delivered' && { error: one.lastError }),
     } satisfies WebhookMessage)
   }

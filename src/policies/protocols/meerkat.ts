@@ -1,6 +1,6 @@
 import type { Decision, GateContext, GatePoint } from '../../gates/index.ts'
 import { describeValue } from '../../internal/errors.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { type Dialect, sessionOf } from './dialect.ts'
 
 /** `run_failed` is missing: a failure cannot be denied. It is the hook `onError`. */
@@ -26,7 +26,7 @@ export const meerkat: Dialect = {
   question: (ctx) => ({
     point: POINTS[ctx.point],
     session_id: sessionOf(ctx),
-    ...(ctx.stepIndex !== undefined && { turn_number: ctx.stepIndex }),
+    ...defined({ turn_number: ctx.stepIndex }),
     ...viewOf(ctx),
   }),
   decision(answer) {
