@@ -135,6 +135,7 @@ it('takes no press that was meant for something else', async () => {
   const ran = ask({ id: 1 })
   const { page } = await openDialog()
   await page.keyboard.press('Escape')
+  await page.locator('.request').waitFor({ state: 'detached' })
   // A double click on what opens the dialog, with Approve where the second one lands.
   await page.evaluate(() => {
     document.querySelector<HTMLElement>('.top .ask')!.click()

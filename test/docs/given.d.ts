@@ -3,6 +3,9 @@ import type { AgentHook, HookDispatcher, Operation, Plugin } from 'hookspan'
 
 declare global {
   const dispatcher: HookDispatcher
+  /** `@anthropic-ai/claude-agent-sdk`, which is not installed here. */
+  const sdk: { query(params: object): AsyncIterable<{ type: 'result'; session_id: string }> }
+  const shop: object
   const op: Operation
   const plugin: Plugin
   const hook: AgentHook
