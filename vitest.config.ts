@@ -53,9 +53,18 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,spans,adapter,register,wire,agent,tracing,cli,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,spans,adapter,wire,agent,tracing,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
           exclude: ['**/node_modules/**', SDK_EXAMPLES],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'cli',
+          include: ['test/{cli,register}/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
