@@ -2,13 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
 import * as ai from 'ai'
 import { MockEmbeddingModelV4, MockLanguageModelV4 } from 'ai/test'
-import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
 
 type Part = Record<string, unknown> & { type: string }
 
@@ -58,27 +59,6 @@ function streamOf({ content, finishReason }: { content: Part[]; finishReason: ob
   })
 }
 
-function dispatcherWith(...gates: Gate[]): { dispatcher: HookDispatcher; events: HookEvent[] } {
-  const dispatcher = new HookDispatcher()
-  const events: HookEvent[] = []
-  dispatcher.use({
-    name: 'test',
-    gates,
-    hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
-      id: `see-${type}`,
-      type,
-      handler: (event: HookEvent) => void events.push(event),
-    })),
-  })
-  return { dispatcher, events }
-}
-
-const typesOf = (events: readonly HookEvent[]): AnyHookType[] => events.map(({ hookType }) => hookType)
-
-function find<T extends AnyHookType>(events: readonly HookEvent[], type: T): HookEvent<T> | undefined {
-  return events.find(({ hookType }) => hookType === type) as HookEvent<T> | undefined
-}
-
 function searchTool(found: (q: string) => unknown = (q) => `found ${q}`) {
   const execute = vi.fn(async ({ q }: { q: string }) => found(q))
   return {
@@ -87,7 +67,6 @@ function searchTool(found: (q: string) => unknown = (q) => `found ${q}`) {
   }
 }
 
-const gate = (point: Gate['point'], decide: Gate['decide']): Gate => ({ id: `at-${point}`, point, decide })
 const five = { stopWhen: ai.isStepCount(5), maxRetries: 0 }
 
 /** What a model was told in its last request, as JSON. */

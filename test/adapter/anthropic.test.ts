@@ -11,6 +11,7 @@ import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
+import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
 
 afterEach(() => void vi.restoreAllMocks())
@@ -73,24 +74,6 @@ const browser = (run: (toolUse: { input: unknown }) => string) => ({
 
 const loop = (client: Anthropic, tool = search(() => 'found 3'), more: object = {}, options?: object) =>
   client.beta.messages.toolRunner({ ...ask, tools: [tool], ...more } as never, options as never)
-
-const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
-
-async function all(values: AsyncIterable<unknown>): Promise<unknown[]> {
-  const read: unknown[] = []
-  for await (const value of values) read.push(value)
-  return read
-}
-
-/** What a caller sees: values as JSON, errors by class and words. */
-async function seen(use: (client: Anthropic) => Promise<unknown>, client: Anthropic): Promise<unknown> {
-  try {
-    return JSON.parse(JSON.stringify((await use(client)) ?? null))
-  } catch (error) {
-    const { status, message } = error as { status?: number; message: string }
-    return { threw: (error as object).constructor.name, status, message }
-  }
-}
 
 type Use = readonly [
   name: string,

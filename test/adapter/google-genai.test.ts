@@ -12,6 +12,7 @@ import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
+import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
 import { callable } from './subjects/google-genai.ts'
 
@@ -39,13 +40,6 @@ const search = (run: (args: { q: string }) => unknown = () => 'found 3', name = 
   callable(name, name, { type: 'object' }, async (args) => run(args as { q: string }) as string)
 const asking = (...tools: CallableTool[]) => ({ model, contents: 'bags?', config: { tools } })
 
-async function all(values: AsyncIterable<unknown>): Promise<unknown[]> {
-  const read: unknown[] = []
-  for await (const value of values) read.push(value)
-  return read
-}
-
-const settled = (dispatcher: HookDispatcher) => expect.poll(() => dispatcher.stats().operations).toBe(0)
 const trees = async (dispatcher: HookDispatcher, tree: ReturnType<typeof activityTree>) => {
   await settled(dispatcher)
   return tree.lines()
@@ -59,16 +53,6 @@ const RUN = [
   '  step 1',
   `    ${CHAT}`,
 ]
-
-/** What a caller sees: values as JSON, errors by class and words. */
-async function seen(use: (ai: GoogleGenAI) => Promise<unknown>, ai: GoogleGenAI): Promise<unknown> {
-  try {
-    return JSON.parse(JSON.stringify((await use(ai)) ?? null))
-  } catch (error) {
-    const { status, message, name } = error as { status?: number; message: string; name: string }
-    return { threw: (error as object).constructor.name, name, status, message }
-  }
-}
 
 type Use = readonly [name: string, steps: readonly ScriptedStep[], use: (ai: GoogleGenAI) => Promise<unknown>]
 

@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, interrupt, MemorySaver, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
 import { ToolNode } from '@langchain/langgraph/prebuilt'
-import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
 import { mock, mockTools } from 'hookspan/mock'
@@ -17,33 +17,8 @@ import {
 } from 'langchain'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
 
-function dispatcherWith(...gates: Gate[]): { dispatcher: HookDispatcher; events: HookEvent[] } {
-  const dispatcher = new HookDispatcher()
-  const events: HookEvent[] = []
-  dispatcher.use({
-    name: 'test',
-    gates,
-    hooks: [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
-      id: `see-${type}`,
-      type,
-      handler: (event: HookEvent) => void events.push(event),
-    })),
-  })
-  return { dispatcher, events }
-}
-
-const typesOf = (events: readonly HookEvent[]): AnyHookType[] => events.map(({ hookType }) => hookType)
-
-function find<T extends AnyHookType>(events: readonly HookEvent[], type: T): HookEvent<T> | undefined {
-  return events.find(({ hookType }) => hookType === type) as HookEvent<T> | undefined
-}
-
-const gate = (point: Gate['point'], decide: Gate['decide']): Gate => ({
-  id: `at-${String(point)}`,
-  point,
-  decide,
-})
 const hi = () => ({ messages: [new HumanMessage('go')] })
 const calls = (...names: string[]) =>
   names.map((name, index) => ({ name, args: { q: 'a' }, id: `call_${index}` }))

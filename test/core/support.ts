@@ -1,8 +1,6 @@
 import {
   type AgentHook,
   type AnyHookType,
-  EXTENDED_HOOK_TYPES,
-  HOOK_TYPES,
   HookDispatcher,
   type HookEvent,
   type HookFailure,
@@ -10,8 +8,9 @@ import {
   type OperationInit,
 } from 'hookspan'
 import { type Approver, type Gate, requireApproval } from 'hookspan/gates'
+import { ALL_TYPES } from '../support/told-events.ts'
 
-export const ALL_TYPES: readonly AnyHookType[] = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES]
+export { ALL_TYPES }
 
 /** Lets everything that is ready run: promises, then timers that are due. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,30 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { rmSync } from 'node:fs'
-import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { HookDispatcher } from 'hookspan'
 import type { ContractReply } from 'hookspan/adapter/contract'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { deny } from 'hookspan/gates'
 import { afterEach, describe, expect, it } from 'vitest'
+import { toldLines } from '../support/told-events.ts'
 import { homeOf, scriptedClaude } from './subjects/claude-agent.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const NAME = '@anthropic-ai/claude-agent-sdk'
-
-function events() {
-  const dispatcher = new HookDispatcher()
-  const told: string[] = []
-  const handler = ({
-    hookType,
-    ...event
-  }: HookEvent & { apiName?: string; agentName?: string; action?: string }) =>
-    void told.push([hookType, event.action ?? event.apiName ?? event.agentName ?? ''].join(' ').trim())
-  const types: readonly AnyHookType[] = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES]
-  dispatcher.use({
-    name: 'told',
-    hooks: types.map((type) => ({ id: type, type, handler: handler as never })),
-  })
-  return { dispatcher, told }
-}
 
 const homes: string[] = []
 afterEach(() => {
@@ -61,7 +46,7 @@ const only = (told: readonly string[], words: RegExp) => told.filter((line) => w
 
 describe('Claude Code’s own tools', () => {
   it('are asked about by canUseTool, which is told as a human, and tell their result', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const mine = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const canUseTool = async () => {
@@ -85,7 +70,7 @@ describe('Claude Code’s own tools', () => {
   })
 
   it('are run, and tell what came of it', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const messages = await ask(dispatcher, [bash, { content: 'done' }], {
       tools: ['Bash'],
       allowedTools: ['Bash'],
@@ -98,7 +83,7 @@ describe('Claude Code’s own tools', () => {
 
 describe('an agent that Claude Code calls', () => {
   it('is told below the run, with its turns', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const call = {
       id: 'call_1',
       name: 'Agent',

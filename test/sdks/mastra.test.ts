@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import { HookDispatcher } from 'hookspan'
 import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
 import { deny } from 'hookspan/gates'
 import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
@@ -7,6 +7,7 @@ import { toolPolicy } from 'hookspan/policies'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
+import { toldLines } from '../support/told-events.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -43,27 +44,11 @@ function looking(bodies: unknown[], more: object = {}) {
   })
 }
 
-function events(): { dispatcher: HookDispatcher; told: string[] } {
-  const dispatcher = new HookDispatcher()
-  const told: string[] = []
-  const handler = ({
-    hookType,
-    ...event
-  }: HookEvent & { apiName?: string; agentName?: string; action?: string }) =>
-    void told.push([hookType, event.action ?? event.apiName ?? event.agentName ?? ''].join(' ').trim())
-  const types: readonly AnyHookType[] = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES]
-  dispatcher.use({
-    name: 'told',
-    hooks: types.map((type) => ({ id: type, type, handler: handler as never })),
-  })
-  return { dispatcher, told }
-}
-
 const only = (told: readonly string[], words: RegExp) => told.filter((line) => words.test(line))
 
 describe('an agent that delegates', () => {
   it('tells the call and the agent that it calls, which is asked by the same gates', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['look'] })] })
     const bodies: unknown[] = []
     const expert = agentOf(
@@ -92,7 +77,7 @@ describe('an agent that delegates', () => {
   })
 
   it('leaves an agent alone that is called by nobody who is observed', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const expert = agentOf([{ content: 'alone' }], {}, 'expert')
     observeMastra(agentOf([], { agents: { expert } }), { dispatcher })
     expect((await expert.generate('help')).text).toBe('alone')
@@ -102,7 +87,7 @@ describe('an agent that delegates', () => {
 
 describe('a workflow that an agent has as a tool', () => {
   it('tells its steps that are tools, below the call, and gates decide on them', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const bodies: unknown[] = []
     const look = looking(bodies, { outputSchema: z.string() })
     const flow = sdk
@@ -140,7 +125,7 @@ describe('a workflow that an agent has as a tool', () => {
 
 describe('an approval of Mastra itself', () => {
   const asking = async (bodies: unknown[], replies: readonly ContractReply[]) => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const agent = agentOf(replies, { tools: { look: looking(bodies, { requireApproval: true }) } })
     observeMastra(agent, { dispatcher })
     new sdk.Mastra({ agents: { support: agent }, storage: new sdk.InMemoryStore(), logger: false })
@@ -188,7 +173,7 @@ describe('an approval of Mastra itself', () => {
 
 describe('what nobody could be asked about', () => {
   const guarded = () => {
-    const { dispatcher } = events()
+    const { dispatcher } = toldLines()
     dispatcher.use({
       name: 'careful',
       gates: [{ id: 'no', point: 'beforeToolCall', decide: () => deny('no') }],
@@ -222,7 +207,7 @@ describe('what nobody could be asked about', () => {
 
 describe('observeMastra', () => {
   it('is attached once however often, and undone by unobserveMastra', async () => {
-    const { dispatcher, told } = events()
+    const { dispatcher, told } = toldLines()
     const agent = agentOf([{ content: 'one' }, { content: 'two' }])
     const { generate } = agent
     expect(observeMastra(observeMastra(agent, { dispatcher }), { dispatcher })).toBe(agent)

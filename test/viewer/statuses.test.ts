@@ -3,20 +3,8 @@ import { idsOfOperation } from '../../src/internal/operation-ids.ts'
 import type { ViewerApprovals } from '../../src/viewer/http/approvals.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
 import { start } from './start.ts'
-import { getJson, id, otlp, post, type TestSpan } from './support.ts'
+import { getJson, id, otlp, post, runSpan, type TestSpan } from './support.ts'
 
-const agent = (reason: string, more: Partial<TestSpan> = {}): TestSpan => ({
-  spanId: id(1),
-  name: 'invoke_agent a',
-  end: 100,
-  ...more,
-  attributes: {
-    'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.agent.name': 'a',
-    'hookspan.operation.reason': reason,
-    ...more.attributes,
-  },
-})
 const failedTool: TestSpan = {
   spanId: id(2),
   parentSpanId: id(1),
@@ -32,14 +20,14 @@ const step: TestSpan = {
 
 /** By the status that each has. */
 const RUNS: Record<string, TestSpan[]> = {
-  ok: [agent('done')],
-  with_errors: [agent('done'), failedTool],
-  failed: [agent('error', { error: 'boom' })],
-  denied: [agent('denied'), failedTool],
-  interrupted: [agent('interrupted'), failedTool],
-  running: [agent('', { end: 0, attributes: { 'hookspan.span.state': 'started' } })],
+  ok: [runSpan('done')],
+  with_errors: [runSpan('done'), failedTool],
+  failed: [runSpan('error', { error: 'boom' })],
+  denied: [runSpan('denied'), failedTool],
+  interrupted: [runSpan('interrupted'), failedTool],
+  running: [runSpan('', { end: 0, attributes: { 'hookspan.span.state': 'started' } })],
   waiting: [
-    agent('', {
+    runSpan('', {
       end: 0,
       attributes: { 'hookspan.span.state': 'started', 'hookspan.operation.waiting_for': 'human' },
     }),

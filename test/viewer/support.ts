@@ -174,3 +174,17 @@ function convert(text: string): ReturnType<typeof otlp> {
     })),
   }
 }
+
+/** The span of a run that ended for a reason. */
+export const runSpan = (reason: string, more: Partial<TestSpan> = {}): TestSpan => ({
+  spanId: id(1),
+  name: 'invoke_agent a',
+  end: 100,
+  ...more,
+  attributes: {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'a',
+    'hookspan.operation.reason': reason,
+    ...more.attributes,
+  },
+})

@@ -3,20 +3,8 @@ import { buildTree } from '../../src/viewer/model/tree.ts'
 import { whyOf } from '../../src/viewer/model/why.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
-import { id, otlp, type TestSpan, TRACE } from './support.ts'
+import { id, otlp, runSpan, type TestSpan, TRACE } from './support.ts'
 
-const run = (reason: string, more: Partial<TestSpan> = {}): TestSpan => ({
-  spanId: id(1),
-  name: 'invoke_agent a',
-  end: 100,
-  ...more,
-  attributes: {
-    'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.agent.name': 'a',
-    'hookspan.operation.reason': reason,
-    ...more.attributes,
-  },
-})
 const step = (number: number, start: number, end: number, error?: string): TestSpan => ({
   spanId: id(number),
   parentSpanId: id(1),
@@ -62,7 +50,7 @@ function why(spans: TestSpan[], nowMs?: number, resource: object = {}) {
 it('is the innermost failure after which nothing was done', () => {
   expect(
     why([
-      run('error', { error: 'gave up' }),
+      runSpan('error', { error: 'gave up' }),
       step(10, 0, 40),
       tool(2, 10, 0, 10, { error: 'flaky' }),
       model(3, 10, 20, 40),
@@ -75,7 +63,7 @@ it('is the innermost failure after which nothing was done', () => {
 it('is not what the run got over', () => {
   expect(
     why([
-      run('error', { error: 'the answer is no JSON' }),
+      runSpan('error', { error: 'the answer is no JSON' }),
       step(10, 0, 100),
       tool(2, 10, 0, 10, { error: 'flaky' }),
       model(3, 10, 20, 40),
@@ -92,7 +80,7 @@ it('is the gate or the person that refused, in their words', () => {
     'hookspan.gate.enforced': true,
   }
   const call = tool(2, 10, 0, 10, { events: [{ name: 'hookspan.gate', at: 5, attributes: denied }] })
-  expect(why([run('denied'), step(10, 0, 50), call])).toEqual({
+  expect(why([runSpan('denied'), step(10, 0, 50), call])).toEqual({
     what: 'denied',
     spanId: id(2),
     where: ['step 0', 'pay', 'sql-guard'],
@@ -105,7 +93,7 @@ it('is the gate or the person that refused, in their words', () => {
     start: 20,
     attributes: { 'hookspan.human.action': 'reject', 'hookspan.human.approver': 'ines' },
   }
-  expect(why([run('denied'), step(10, 0, 50), tool(2, 10, 0, 30), asked])).toMatchObject({
+  expect(why([runSpan('denied'), step(10, 0, 50), tool(2, 10, 0, 30), asked])).toMatchObject({
     spanId: id(3),
     message: 'ines rejected it.',
   })
@@ -118,14 +106,14 @@ it('is where a killed run was, and the limit that stopped one', () => {
     end: span.start ?? 0,
     attributes: { ...span.attributes, ...began.attributes },
   })
-  const spans = [open(run('')), step(10, 0, 10), open(step(11, 10, 0)), open(tool(2, 11, 20, 0))]
+  const spans = [open(runSpan('')), step(10, 0, 10), open(step(11, 10, 0)), open(tool(2, 11, 20, 0))]
   expect(why(spans, Date.now() + 3_600_000)).toEqual({
     what: 'interrupted',
     spanId: id(2),
     where: ['step 1', 'pay'],
     message: 'It never ended: its process died, or was not heard of again.',
   })
-  expect(why([run('max_steps'), step(10, 0, 10), step(11, 10, 20)])).toEqual({
+  expect(why([runSpan('max_steps'), step(10, 0, 10), step(11, 10, 20)])).toEqual({
     what: 'stopped',
     spanId: id(11),
     where: ['step 1'],
@@ -134,5 +122,5 @@ it('is where a killed run was, and the limit that stopped one', () => {
 })
 
 it('is nothing where all is well, or goes on', () => {
-  expect(why([run('done'), step(10, 0, 10), tool(2, 10, 0, 5, { error: 'flaky' })])).toBeUndefined()
+  expect(why([runSpan('done'), step(10, 0, 10), tool(2, 10, 0, 5, { error: 'flaky' })])).toBeUndefined()
 })

@@ -9,16 +9,8 @@ import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import {
-  agentOf,
-  bareRunner,
-  eventsOf,
-  find,
-  letAllGo,
-  looking,
-  observed as observeRunner,
-  scripted,
-} from './support.ts'
+import { eventsOf, findAll } from '../../support/told-events.ts'
+import { agentOf, bareRunner, letAllGo, looking, observed as observeRunner, scripted } from './support.ts'
 
 afterEach(letAllGo)
 
@@ -40,7 +32,7 @@ describe('an observed runner', () => {
     const observed = await told(observeRunner(bareRunner(), { dispatcher }))
 
     expect(observed).toEqual(await told(bareRunner()))
-    expect(find(events, 'onComplete')).toMatchObject([
+    expect(findAll(events, 'onComplete')).toMatchObject([
       {
         agentName: 'support',
         reason: 'done',
@@ -48,7 +40,7 @@ describe('an observed runner', () => {
         totals: { steps: 2, toolCalls: 1, llmCalls: 2 },
       },
     ])
-    expect(find(events, 'afterToolCall')).toMatchObject([
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
       { apiName: 'look', args: { q: 'a' }, toolCallId: 'call_1', result: 'found a' },
     ])
   })
@@ -78,8 +70,8 @@ describe('an observed runner', () => {
     await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] }), 'hi')
 
     unobserveAgents(agents)
-    expect(find(events, 'onComplete')).toHaveLength(1)
-    expect(find(events, 'afterToolCall')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
+    expect(findAll(events, 'afterToolCall')).toHaveLength(1)
   })
 
   it('keeps a copy of an observed tool from being two calls', async () => {
@@ -91,7 +83,7 @@ describe('an observed runner', () => {
 
     await runner.run(agentOf({ model: scripted(LOOK, 'done'), tools: [{ ...look }] }), 'hi')
 
-    expect(find(events, 'afterToolCall')).toHaveLength(2)
+    expect(findAll(events, 'afterToolCall')).toHaveLength(2)
   })
 
   it('is as it was before once it is let go, and so are tools, models and prototypes', async () => {
@@ -117,7 +109,7 @@ describe('an observed runner', () => {
 
     expect(own()).toEqual(before)
     await runner.run(agentOf({ model, tools: [look] }), 'hi')
-    expect(find(events, 'onComplete')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
   })
 
   it('goes on to be guarded while a run is under way that began before it was let go', async () => {
@@ -146,7 +138,7 @@ describe('an observed runner', () => {
     await other.run(new other.Agent({ name: 'other', model: scripted('seen') }), 'hi')
 
     unobserveAgents(other)
-    expect(find(events, 'onComplete')).toMatchObject([{ agentName: 'other', content: 'seen' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ agentName: 'other', content: 'seen' }])
   })
 
   it.each([
@@ -182,7 +174,7 @@ describe('the global run', () => {
     const result = await run(agentOf({ model: scripted(LOOK, 'done'), tools: [looking([])] }), 'hi')
 
     expect(result.finalOutput).toBe('done')
-    expect(find(events, 'afterToolCall')).toMatchObject([{ result: 'found a' }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ result: 'found a' }])
   })
 })
 
@@ -203,9 +195,9 @@ describe('a tool', () => {
       await runner.run(agentOf({ model, tools: [failing(more)] }), 'hi')
 
       expect(model.lastCall?.request.input.at(-1)).toMatchObject({ output: { text: said } })
-      expect(find(events, 'onToolCallError')).toMatchObject([{ apiName: 'look' }])
+      expect(findAll(events, 'onToolCallError')).toMatchObject([{ apiName: 'look' }])
       if (!tracingDisabled || more !== undefined) {
-        expect(find(events, 'onToolCallError')[0]?.errorMessage).toMatch(
+        expect(findAll(events, 'onToolCallError')[0]?.errorMessage).toMatch(
           tracingDisabled && said !== 'sorry' ? /./ : why,
         )
       }
@@ -223,8 +215,8 @@ describe('a tool', () => {
     const observed = await told(observeRunner(bareRunner(), { dispatcher }))
 
     expect(observed).toBe(await told(bareRunner()))
-    expect(find(events, 'onToolCallError')).toMatchObject([{ errorMessage: 'the shelf fell down' }])
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
+    expect(findAll(events, 'onToolCallError')).toMatchObject([{ errorMessage: 'the shelf fell down' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error' }])
   })
 
   it.each([
@@ -336,7 +328,7 @@ describe('a tool', () => {
     await observeRunner(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [look] }), 'hi')
 
     expect(bodies).toEqual([])
-    expect(find(events, 'onToolCallError')).toMatchObject([
+    expect(findAll(events, 'onToolCallError')).toMatchObject([
       { errorMessage: expect.stringContaining('guardrail') },
     ])
   })
@@ -356,7 +348,7 @@ describe('a handoff', () => {
     const result = await observeRunner(bareRunner(), { dispatcher }).run(team().triage, 'hi')
 
     expect(result.finalOutput).toBe('billed')
-    expect(find(events, 'afterToolCall')).toMatchObject([
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
       {
         apiName: 'transfer_to_billing',
         source: 'agent',
@@ -364,8 +356,8 @@ describe('a handoff', () => {
         toolCallId: 'call_1',
       },
     ])
-    expect(find(events, 'onComplete')).toHaveLength(1)
-    expect(find(events, 'afterStep')).toHaveLength(2)
+    expect(findAll(events, 'onComplete')).toHaveLength(1)
+    expect(findAll(events, 'afterStep')).toHaveLength(2)
   })
 
   it('that a gate denies stays with its agent, which is told why', async () => {
@@ -447,7 +439,7 @@ describe('a session', () => {
     const observed = await told(observeRunner(bareRunner(), { dispatcher }))
 
     expect(observed).toEqual(await told(bareRunner()))
-    expect(find(events, 'onComplete').map(({ conversationId }) => conversationId)).toEqual([
+    expect(findAll(events, 'onComplete').map(({ conversationId }) => conversationId)).toEqual([
       'conv-7',
       'conv-7',
     ])

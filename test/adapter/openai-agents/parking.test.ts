@@ -3,7 +3,8 @@ import { HookDispatcher } from 'hookspan'
 import type { Approver } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
-import { agentOf, bareRunner, eventsOf, find, letAllGo, looking, observed, scripted } from './support.ts'
+import { eventsOf, findAll } from '../../support/told-events.ts'
+import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
 
@@ -32,7 +33,7 @@ describe('a call that a gate wants a human for', () => {
     const result = await runner.run(agent, 'hi')
     expect(result.interruptions).toHaveLength(1)
     expect(bodies).toEqual([])
-    expect(find(events, 'onComplete')).toEqual([])
+    expect(findAll(events, 'onComplete')).toEqual([])
     letAllGo()
     return result.state.toString()
   }
@@ -51,8 +52,10 @@ describe('a call that a gate wants a human for', () => {
     expect(result.finalOutput).toBe('done')
     expect(bodies).toEqual(ran)
     expect(JSON.stringify(model.lastCall?.request.input)).toContain(told)
-    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ approver: 'ines' }])
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'done', totals: { steps: 2, toolCalls: 1 } }])
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ approver: 'ines' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([
+      { reason: 'done', totals: { steps: 2, toolCalls: 1 } },
+    ])
   })
 
   it('waits on where there is no answer, as often as it takes', async () => {
@@ -91,7 +94,9 @@ describe('a call that its own tool wants a human for', () => {
     const agent = agentOf({ model: scripted(LOOK), tools: [looking(bodies, { needsApproval: true })] })
     const result = await runner.run(agent, 'hi')
     expect(result.interruptions).toHaveLength(1)
-    expect(find(events, 'beforeHumanIntervention')).toMatchObject([{ pendingTools: [{ apiName: 'look' }] }])
+    expect(findAll(events, 'beforeHumanIntervention')).toMatchObject([
+      { pendingTools: [{ apiName: 'look' }] },
+    ])
     letAllGo()
     return result.state.toString()
   }
@@ -112,10 +117,10 @@ describe('a call that its own tool wants a human for', () => {
 
     expect(result.finalOutput).toBe('done')
     expect(bodies).toEqual(ran)
-    expect(find(events, 'beforeHumanIntervention')).toEqual([])
-    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ action }])
-    expect(find(events, 'afterToolCall')).toHaveLength(1)
-    expect(find(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+    expect(findAll(events, 'beforeHumanIntervention')).toEqual([])
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
+    expect(findAll(events, 'afterToolCall')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
   })
 })
 
@@ -128,7 +133,7 @@ describe('a human who is asked in the process', () => {
 
     expect(result.interruptions).toEqual([])
     expect(bodies).toEqual(['a'])
-    expect(find(events, 'afterHumanIntervention')).toMatchObject([{ action: 'approve', approver: 'ines' }])
+    expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action: 'approve', approver: 'ines' }])
   })
 })
 
@@ -146,7 +151,7 @@ describe('a call in an agent that is a tool', () => {
       'hi',
     )
     expect(before.interruptions).toHaveLength(1)
-    expect(find(first.events, 'onComplete')).toEqual([])
+    expect(findAll(first.events, 'onComplete')).toEqual([])
     const saved = before.state.toString()
     letAllGo()
     const second = processOf('approve')
@@ -156,9 +161,12 @@ describe('a call in an agent that is a tool', () => {
 
     expect(result.finalOutput).toBe('done')
     expect(second.bodies).toEqual(['a'])
-    expect(find(second.events, 'onComplete').map(({ agentName }) => agentName)).toEqual(['expert', 'support'])
+    expect(findAll(second.events, 'onComplete').map(({ agentName }) => agentName)).toEqual([
+      'expert',
+      'support',
+    ])
     const events = [...first.events, ...second.events]
-    expect(find(events, 'beforeCallAgent')).toHaveLength(1)
-    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
+    expect(findAll(events, 'beforeCallAgent')).toHaveLength(1)
+    expect(findAll(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
   })
 })

@@ -4,7 +4,8 @@ import type { Gate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
-import { agentOf, bareRunner, eventsOf, find, letAllGo, observed, scripted } from './support.ts'
+import { eventsOf, findAll } from '../../support/told-events.ts'
+import { agentOf, bareRunner, letAllGo, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
 
@@ -72,10 +73,10 @@ describe('a tool that runs out of reach', () => {
 
     await observed(bareRunner(), { dispatcher }).run(agentOf({ model, tools: [webSearchTool()] }), 'hi')
 
-    expect(find(events, 'afterToolCall')).toMatchObject([
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
       { apiName: 'web_search', source: 'provider', identifier: 'openai', args: { query: 'bags' } },
     ])
-    expect(find(events, 'onComplete')).toMatchObject([
+    expect(findAll(events, 'onComplete')).toMatchObject([
       { totals: { usage: { inputTokens: 3, outputTokens: 2 } } },
     ])
   })

@@ -3,7 +3,8 @@ import { HookDispatcher } from 'hookspan'
 import { deny } from 'hookspan/gates'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { agentOf, bareRunner, eventsOf, find, letAllGo, looking, observed, scripted } from './support.ts'
+import { eventsOf, findAll } from '../../support/told-events.ts'
+import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
 
@@ -31,7 +32,7 @@ describe('a streamed run', () => {
     const ours = await told(runner)
 
     expect(ours).toEqual(await told(bareRunner()))
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'done', content: 'done' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done', content: 'done' }])
   })
 
   it('whose reader leaves ends as interrupted', async () => {
@@ -42,8 +43,8 @@ describe('a streamed run', () => {
     for await (const _event of result) break
     await result.completed
 
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
-    expect(find(events, 'beforeStep')).toHaveLength(find(events, 'afterStep').length)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+    expect(findAll(events, 'beforeStep')).toHaveLength(findAll(events, 'afterStep').length)
   })
 
   it('that fails gives its error to the reader, and ends with it', async () => {
@@ -62,7 +63,7 @@ describe('a streamed run', () => {
     ).rejects.toThrow('the line broke')
 
     await expect(result.completed).rejects.toThrow('the line broke')
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'error', errorMessage: 'the line broke' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'error', errorMessage: 'the line broke' }])
   })
 
   it('is not run when it is refused', async () => {
@@ -83,7 +84,7 @@ describe('a run that ends early', () => {
 
     await expect(runner.run(agent, 'hi', { maxTurns: 1 })).rejects.toThrow(/[Mm]ax turns/)
 
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'max_steps' }])
   })
 
   it('by a guardrail has its error', async () => {
@@ -95,7 +96,7 @@ describe('a run that ends early', () => {
     const ended = runner.run(agentOf({ model: scripted('done'), inputGuardrails }), 'hi')
 
     await expect(ended).rejects.toMatchObject({ name: 'InputGuardrailTripwireTriggered' })
-    expect(find(events, 'onError')).toMatchObject([{ errorType: 'InputGuardrailTripwireTriggered' }])
+    expect(findAll(events, 'onError')).toMatchObject([{ errorType: 'InputGuardrailTripwireTriggered' }])
   })
 
   it('by a gate that stops it is denied', async () => {
@@ -108,7 +109,7 @@ describe('a run that ends early', () => {
 
     await expect(ended).rejects.toMatchObject({ code: 'RUN_DENIED' })
     expect(bodies).toEqual([])
-    expect(find(events, 'onComplete')).toMatchObject([{ reason: 'denied' }])
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'denied' }])
   })
 
   it('by a call that is malformed has the error of the SDK', async () => {
@@ -136,8 +137,8 @@ describe('an agent inside of another', () => {
 
     await runner.run(agentOf({ model: scripted('done'), inputGuardrails }), 'hi')
 
-    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'judge', content: 'fine' }])
-    const [inner, outer] = find(events, 'onComplete')
+    expect(findAll(events, 'afterCallAgent')).toMatchObject([{ agentName: 'judge', content: 'fine' }])
+    const [inner, outer] = findAll(events, 'onComplete')
     expect(inner?.parentOperationId).toBe(outer?.operationId)
   })
 
@@ -156,7 +157,7 @@ describe('an agent inside of another', () => {
 
     expect(inner.calls).toEqual([])
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('not that one')
-    expect(find(events, 'afterToolCall')).toMatchObject([{ apiName: 'expert', success: false }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'expert', success: false }])
   })
 
   it('is told with all that it did, streamed or run by hand in a tool', async () => {
@@ -174,8 +175,8 @@ describe('an agent inside of another', () => {
 
     await runner.run(agentOf({ model, tools: [ask] }), 'hi')
 
-    expect(find(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
-    expect(find(events, 'afterToolCall')).toMatchObject([{ apiName: 'ask', result: 'it is 42' }])
+    expect(findAll(events, 'afterCallAgent')).toMatchObject([{ agentName: 'expert', content: 'it is 42' }])
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'ask', result: 'it is 42' }])
   })
 })
 

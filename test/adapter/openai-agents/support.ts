@@ -1,6 +1,6 @@
 import { Agent, type AgentConfiguration, Runner, tool } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
-import { HOOK_TYPES, type HookDispatcher, type HookEvent } from 'hookspan'
+import type { HookDispatcher } from 'hookspan'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
 import { z } from 'zod'
 
@@ -36,24 +36,6 @@ export const agentOf = (config: Partial<AgentConfiguration> & Pick<AgentConfigur
   new Agent({ name: 'support', ...config })
 
 export const bareRunner = () => new Runner({ tracingDisabled: true })
-
-/** The events of all hooks, in their order. */
-export function eventsOf(dispatcher: HookDispatcher): HookEvent[] {
-  const events: HookEvent[] = []
-  dispatcher.use({
-    name: 'events',
-    hooks: HOOK_TYPES.map((type) => ({
-      id: `events-${type}`,
-      type,
-      handler: (event: HookEvent) => void events.push(event),
-    })),
-  })
-  return events
-}
-
-export function find<T extends HookEvent['hookType']>(events: readonly HookEvent[], type: T) {
-  return events.filter((event): event is HookEvent<T> & HookEvent => event.hookType === type)
-}
 
 const attached: Runner[] = []
 
