@@ -36,8 +36,13 @@ function copyOf(value: object): unknown {
   if (--untracked < 0) return undefined
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype) return copyOfOther(value, prototype)
-  const plain: Record<string, unknown> = { ...value }
+  const plain: Loose = { ...value }
   for (const key in plain) {
+    const item = plain[key]
+    if (typeof item === 'object' && item !== null) plain[key] = copyOf(item)
+  }
+  // The loop does not see them.
+  for (const key of Object.getOwnPropertySymbols(plain)) {
     const item = plain[key]
     if (typeof item === 'object' && item !== null) plain[key] = copyOf(item)
   }

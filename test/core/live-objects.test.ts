@@ -205,6 +205,24 @@ describe('what a runtime hands over', () => {
     expectUntouched(runtime)
   })
 
+  it('is out of reach in small values, too, under names and symbols', () => {
+    const key = Symbol('inner')
+    const args = { a: { [key]: { n: 1 } }, [key]: { list: [{ n: 1 }] } }
+    const dispatcher = new HookDispatcher(failures())
+    dispatcher.register('op', [
+      hook('beforeToolCall', (event) => {
+        const theirs = (event as unknown as { args: typeof args }).args
+        vandalize(theirs)
+        vandalize(theirs.a[key])
+        vandalize(theirs[key])
+      }),
+    ])
+
+    dispatcher.dispatch('op', 'beforeToolCall', { apiName: 'x', args })
+
+    expect(args).toEqual({ a: { [key]: { n: 1 } }, [key]: { list: [{ n: 1 }] } })
+  })
+
   it('is different for each hook', () => {
     const dispatcher = new HookDispatcher(failures())
     const seen: unknown[] = []
