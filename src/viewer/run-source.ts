@@ -8,6 +8,7 @@ import type { Conversation } from './model/conversation-items.ts'
 import { NEWEST_FIRST } from './model/query-keys.ts'
 import { diffRuns, type RunDiff } from './model/run-diff.ts'
 import type { RunNumbers } from './model/run-numbers.ts'
+import type { UseKind, UseSums } from './model/run-uses.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
@@ -38,6 +39,8 @@ export interface RunSource {
   listRuns(query: string, limit: number, sort?: string): Promise<RunList>
   /** Sums over all runs that the query finds. `undefined` from a viewer that is too old for it. */
   numbers(query: string): Promise<RunNumbers | undefined>
+  /** What each tool, model, agent, gate or person did in them. `undefined` likewise. */
+  uses(query: string, kind: UseKind): Promise<UseSums | undefined>
   /** `undefined` when there is no such run. `traceId` may be the beginning of one. */
   run(traceId: string, sinceSeq?: number): Promise<RunWithRows | undefined>
   span(traceId: string, spanId: string): Promise<SpanRecord | undefined>
@@ -82,6 +85,10 @@ class ViewerSource implements RunSource {
 
   numbers(query: string): Promise<RunNumbers | undefined> {
     return this.#get(`/api/numbers?q=${encodeURIComponent(query)}`)
+  }
+
+  uses(query: string, kind: UseKind): Promise<UseSums | undefined> {
+    return this.#get(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   }
 
   async run(traceId: string, sinceSeq = 0): Promise<RunWithRows | undefined> {
@@ -132,6 +139,7 @@ class FileSource implements RunSource {
   listRuns = async (query: string, limit: number, sort = NEWEST_FIRST) =>
     this.#store.listRuns(query, { limit, offset: 0, sort })
   numbers = async (query: string) => this.#store.numbers(query)
+  uses = async (query: string, kind: UseKind) => this.#store.uses(query, kind)
   run = async (traceId: string, sinceSeq = 0) => this.#store.run(traceId, sinceSeq)
   span = async (traceId: string, spanId: string) => this.#store.span(traceId, spanId)
 

@@ -36,7 +36,11 @@ export async function takeTurns<T>(work: InTurns<T>, isWanted: () => boolean = (
     if (step.done) return step.value
     if (performance.now() < untilMs) continue
     await myTurn()
-    if (!isWanted()) throw new Abandoned()
+    if (!isWanted()) {
+      // What it has open is closed.
+      work.return(undefined as never)
+      throw new Abandoned()
+    }
     untilMs = performance.now() + SLICE_MS
   }
 }

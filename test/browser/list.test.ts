@@ -161,4 +161,33 @@ describe('the list of many runs', () => {
     await page.screenshot({ path: `${SHOTS}list-${width}.png` })
     await page.close()
   })
+
+  it('asks for the sums again only when it has the last ones, however often runs change', async () => {
+    const page = await browser.newPage()
+    let asked = 0
+    const answer: (() => void)[] = []
+    await page.route('**/api/numbers*', async (route) => {
+      asked++
+      await new Promise<void>((resolve) => answer.push(resolve))
+      await route.continue()
+    })
+    await page.goto(`${viewer.url}/?q=agent:newcomer`)
+    await page.getByText('No run matches').waitFor()
+    const comes = async (index: number) => {
+      const [agent] = run(RUNS + index)
+      await post(
+        viewer,
+        otlp([{ ...agent!, attributes: { ...agent!.attributes, 'gen_ai.agent.name': 'newcomer' } }]),
+      )
+      await page.locator('.runs tr.run').nth(index).waitFor()
+    }
+    for (let index = 0; index < 6; index++) await comes(index)
+    await expect.poll(() => asked).toBe(1)
+    answer[0]!()
+    // What came meanwhile is asked for once.
+    await expect.poll(() => asked).toBe(2)
+    answer[1]!()
+    await expect.poll(() => page.locator('.sums').innerText()).toContain('of 6')
+    await page.close()
+  })
 })

@@ -153,6 +153,8 @@ const VIEWS: Record<string, string> = {
   'lint-findings': `/run/${WASTEFUL}?view=lint`,
   waiting: `/run/${WAITING}`,
   compare: `/compare/${OTHER}/${SAMPLE_TRACE}`,
+  'by-tool': '/by/tool',
+  'by-gate': '/by/gate',
 }
 const LOOKS = [
   ['light', 1280, 800],

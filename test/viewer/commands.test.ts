@@ -107,6 +107,24 @@ describe('hookspan runs', () => {
     expect((await run('runs', '--url', viewer.url, 'errors>=2')).stdout).toBe('No run matches.\n')
   })
 
+  it('sums the runs by tool, model, agent, gate and person', async () => {
+    const tools = await run('runs', '--by', 'tool', '--url', viewer.url)
+    expect(tools.code).toBe(0)
+    expect(tools.stdout.split('\n')[0]).toMatch(/^TOOL +CALLS +FAILED +DENIED +MOCKED +P50 +P95 +TOP ERROR$/)
+    expect(tools.stdout).toMatch(/^fetch_page +4 +2 \(50 %\) +0 +0 .+ 2× connect ECONNREFUSED/m)
+    expect(tools.stdout).toMatch(/^drop_table +2 +0 +2 \(100 %\) +0 /m)
+    const gates = JSON.parse((await run('runs', '--by', 'gate', '--url', viewer.url, '--json')).stdout)
+    expect(gates).toMatchObject({ kind: 'gate', names: 4, pending: 0, indexing: 0 })
+    expect((await run('runs', '--by', 'tool', '--url', viewer.url, 'agent:nobody')).stdout).toBe(
+      'No tools in these runs.\n',
+    )
+    const wrong = await run('runs', '--by', 'tools', '--url', viewer.url)
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toContain(
+      'Expected --by to be one of tool, model, agent, gate, human, got `tools`. Did you mean tool?',
+    )
+  })
+
   it('refuses a limit that is none', async () => {
     const { code, stderr } = await run('runs', '--url', viewer.url, '--limit', 'few')
     expect(code).toBe(2)

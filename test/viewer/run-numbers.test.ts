@@ -1,7 +1,9 @@
 import type { Viewer } from 'hookspan/viewer'
 import { expect, it } from 'vitest'
 import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
+import { Store } from '../../src/viewer/store/store.ts'
 import { start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan } from './support.ts'
 
@@ -78,6 +80,42 @@ it('a bar of the starts, taken as a query, finds the runs of the bar', async () 
     const expected = Object.values(byStatus).reduce((a, b) => a + b, 0)
     expect(total).toBeGreaterThanOrEqual(expected)
   }
+})
+
+/** Of one span each, that lasts 1 ms in the first, 2 ms in the second, and so on. */
+function storeOf(count: number, startOf: (index: number) => number): Store {
+  const store = new Store({ file: ':memory:' })
+  const spans = Array.from({ length: count }, (_item, index) => {
+    const traceId = (index + 1).toString(16).padStart(32, '0')
+    return { traceId, spanId: id(1), name: 'one', start: startOf(index), end: startOf(index) + index + 1 }
+  })
+  store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items)
+  while (store.work(1000)) {}
+  return store
+}
+
+it.each([
+  ['started one after the other', (index: number) => index],
+  ['all started at one moment', () => 0],
+  ['started at three moments', (index: number) => index % 3],
+])('many runs that %s are counted once each, a few thousand at a time', (_how, startOf) => {
+  const count = 5_000
+  const store = storeOf(count, startOf)
+  let turns = 0
+  const counting = store.counting('duration>0')
+  for (let step = counting.next(); ; step = counting.next()) {
+    if (step.done) {
+      expect(step.value).toMatchObject({ runs: count, byStatus: { ok: count } })
+      expect(step.value.durationMs).toEqual({ p50: count / 2, p95: count * 0.95 })
+      break
+    }
+    turns++
+  }
+  // Two parts of the runs, and two turns for what comes of them.
+  expect(turns).toBe(4)
+  // Those that words find, too.
+  expect(store.numbers('one')).toMatchObject({ runs: count })
+  store.close()
 })
 
 it('sorts by every column, both ways', async () => {

@@ -9,6 +9,7 @@ import { Button } from './parts.tsx'
 import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
+import { UsesView } from './uses-view.tsx'
 
 export function App() {
   return (
@@ -57,6 +58,7 @@ function Shell() {
       )}
       {route.page === 'runs' && <RunsView route={route} />}
       {route.page === 'run' && <RunView route={route} />}
+      {route.page === 'uses' && <UsesView route={route} />}
       {route.page === 'compare' && <CompareView route={route} />}
       <ApprovalsDialog />
       {help && <Help onClose={() => setHelp(false)} />}
@@ -107,16 +109,17 @@ const KEYS: [string, string][] = [
   ['c', 'Compare the two picked'],
   ['g', 'Group by conversation'],
   ['r', 'A line for each run'],
+  ['b', 'The runs by tool, then 1 to 5: by model, agent, ...'],
   ['d', 'Only differences'],
   ['t', 'Light or dark'],
   ['?', 'This list'],
 ]
 const QUERIES: [string, string][] = [
   ['words', 'in any text of any span'],
-  ...Object.entries(QUERY_KEYS).map(([key, { kind, says }]): [string, string] => [
-    kind === 'number' ? `${key}>` : `${key}:`,
-    says,
-  ]),
+  ...Object.entries(QUERY_KEYS)
+    .filter(([, { kind }]) => kind !== 'use')
+    .map(([key, { kind, says }]): [string, string] => [kind === 'number' ? `${key}>` : `${key}:`, says]),
+  ['tool.failed:', 'a tool of just this name failed; also model. agent. gate. human.'],
   ['-tool:search', 'without'],
 ]
 

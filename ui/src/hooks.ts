@@ -24,6 +24,36 @@ export function useLoaded<T>(
   return state
 }
 
+/**
+ * Loads again at once when `keys` change. When only `version` does, it waits for the last answer and `pauseMs` more, however
+ * often it changes meanwhile: for what costs the viewer more than a change is worth.
+ */
+export function useFollowed<T>(
+  load: () => Promise<T>,
+  keys: readonly unknown[],
+  version: number,
+  pauseMs: number,
+): { value: T | undefined; error: string } {
+  const [round, setRound] = useState(0)
+  const [answered, setAnswered] = useState(-1)
+  const asked = useRef(version)
+  const loaded = useLoaded(async () => {
+    asked.current = version
+    try {
+      return await load()
+    } finally {
+      setAnswered(round)
+    }
+  }, [...keys, round])
+  const isStale = answered === round && asked.current !== version
+  useEffect(() => {
+    if (!isStale) return
+    const timer = setTimeout(() => setRound((before) => before + 1), pauseMs)
+    return () => clearTimeout(timer)
+  }, [isStale])
+  return loaded
+}
+
 const listeners = new Set<(event: LiveEvent) => void>()
 
 /** The page's one connection; called once, at the top. */

@@ -55,6 +55,7 @@ export class OfflineSource implements Source {
   numbers = async (): Promise<never> => {
     throw new Error('A saved run has no list.')
   }
+  uses = this.numbers
   run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
   span = async (_traceId: string, spanId: string) => {
     const span = this.#records.get(spanId)

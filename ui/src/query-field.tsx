@@ -3,10 +3,17 @@ import type { RefObject } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { statusWord } from '../../src/viewer/model/format.ts'
 import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
+import type { UseKind } from '../../src/viewer/model/run-uses.ts'
 import { RUN_STATUSES, type RunSummary } from '../../src/viewer/model/span.ts'
 import { Icon } from './icons.tsx'
 
 const MOST_OFFERED = 12
+/** Of what runs in the list tell the names. */
+const LISTED: Partial<Record<UseKind, 'tools' | 'models' | 'agents'>> = {
+  tool: 'tools',
+  model: 'models',
+  agent: 'agents',
+}
 
 export function QueryField({
   query,
@@ -51,10 +58,13 @@ export function offersFor(query: string, runs: readonly RunSummary[]): { value: 
   const [key, value] = word.split(/:(.*)/s) as [string, string | undefined]
   const found =
     value === undefined
-      ? Object.entries(QUERY_KEYS).map(([name, { kind, says }]) => ({
-          word: `${name}${kind === 'number' ? '>' : ':'}`,
-          says,
-        }))
+      ? Object.entries(QUERY_KEYS)
+          // Those with a dot are many: they are offered once it is typed.
+          .filter(([name]) => key.includes('.') || !name.includes('.'))
+          .map(([name, { kind, says }]) => ({
+            word: `${name}${kind === 'number' ? '>' : ':'}`,
+            says,
+          }))
       : valuesOf(key.toLowerCase(), runs).map((one) => ({
           word: `${key}:${/\s/.test(one) ? `"${one}"` : one}`,
           says: '',
@@ -69,9 +79,8 @@ function valuesOf(key: string, runs: readonly RunSummary[]): string[] {
   const known = Object.hasOwn(QUERY_KEYS, key) ? QUERY_KEYS[key] : undefined
   if (key === 'status') return RUN_STATUSES.map((status) => statusWord(status).replaceAll(' ', '-'))
   if (known?.kind === 'number') return ['yes', 'no']
-  if (known?.kind !== 'text') return []
-  const seen = runs
-    .flatMap((run) => run[known.of])
-    .filter((value) => typeof value === 'string' && value !== '')
+  const of = known?.kind === 'text' ? known.of : known?.kind === 'use' ? LISTED[known.use] : undefined
+  if (of === undefined) return []
+  const seen = runs.flatMap((run) => run[of]).filter((value) => typeof value === 'string' && value !== '')
   return [...new Set(seen as string[])].sort()
 }

@@ -1,6 +1,7 @@
 /** The page's addresses. Each view and each span has one; in an offline file they live behind the `#`. */
 import { useEffect, useState } from 'preact/hooks'
 import { NEWEST_FIRST, SORT_KEYS } from '../../src/viewer/model/query-keys.ts'
+import { USE_KINDS, type UseKind } from '../../src/viewer/model/run-uses.ts'
 
 export type View = 'timeline' | 'tree' | 'conversation' | 'graph' | 'events' | 'lint'
 export const VIEWS: readonly View[] = ['timeline', 'tree', 'conversation', 'graph', 'events', 'lint']
@@ -9,6 +10,7 @@ export type Route =
   | { page: 'runs'; query: string; grouped: boolean; sort: string }
   | { page: 'run'; traceId: string; view: View; spanId: string }
   | { page: 'compare'; a: string; b: string }
+  | { page: 'uses'; kind: UseKind; query: string }
 
 const offline = document.getElementById('offline-run') !== null
 export let offlineTraceId = ''
@@ -27,6 +29,9 @@ export function pathOf(route: Route): string {
     path = `/run/${route.traceId}`
     if (route.view !== 'timeline') params.set('view', route.view)
     if (route.spanId) params.set('span', route.spanId)
+  } else if (route.page === 'uses') {
+    path = `/by/${route.kind}`
+    if (route.query) params.set('q', route.query)
   } else path = `/compare/${route.a}/${route.b}`
   const search = params.size > 0 ? `?${params}` : ''
   return `${offline ? '#' : ''}${path}${search}`
@@ -45,6 +50,8 @@ function current(): Route {
   if (run) return { page: 'run', traceId: run[1]!, ...shown }
   const compare = /^\/compare\/([0-9a-f]{4,32})\/([0-9a-f]{4,32})$/.exec(path ?? '')
   if (compare) return { page: 'compare', a: compare[1]!, b: compare[2]! }
+  const kind = USE_KINDS.find((one) => path === `/by/${one}`)
+  if (kind) return { page: 'uses', kind, query: params.get('q') ?? '' }
   return {
     page: 'runs',
     query: params.get('q') ?? '',
@@ -57,6 +64,7 @@ function sortOf(given: string | null): string {
   return given !== null && Object.hasOwn(SORT_KEYS, given.replace(/^-/, '')) ? given : NEWEST_FIRST
 }
 
+export type UsesRoute = Extract<Route, { page: 'uses' }>
 export type ListRoute = Extract<Route, { page: 'runs' }>
 let list: ListRoute = { page: 'runs', query: '', grouped: false, sort: NEWEST_FIRST }
 export const rememberList = (route: ListRoute): void => {

@@ -7,7 +7,7 @@ import {
   formatWhole,
   statusWord,
 } from '../../src/viewer/model/format.ts'
-import { type RunNumbers, type StartBar, share } from '../../src/viewer/model/run-numbers.ts'
+import { failedRuns, type RunNumbers, type StartBar, share } from '../../src/viewer/model/run-numbers.ts'
 import { RUN_STATUSES } from '../../src/viewer/model/span.ts'
 
 export function RunSums({
@@ -18,8 +18,8 @@ export function RunSums({
   /** Runs that started in between. */
   onRange: (fromUs: number, toUs: number) => void
 }) {
-  const { ended, byStatus, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
-  const failed = byStatus.failed + byStatus.interrupted
+  const { ended, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
+  const failed = failedRuns(numbers)
   return (
     <section class="sums" aria-label="All runs of this search">
       <dl>

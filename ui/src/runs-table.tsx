@@ -11,6 +11,7 @@ import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { AnswerButton } from './approvals.tsx'
 import { Badge, StatusMark, Text } from './parts.tsx'
 import { pathOf } from './route.ts'
+import { SortHead } from './sort-head.tsx'
 
 interface RunGroup {
   /** The conversation; empty where there is none. */
@@ -99,7 +100,7 @@ export function RunsTable({
 }
 
 function Head({
-  column: { head, sort: key, greatestFirst, class: className },
+  column,
   sort,
   onSort,
 }: {
@@ -107,23 +108,11 @@ function Head({
   sort: string
   onSort: (sort: string) => void
 }) {
-  if (key === undefined)
-    return (
-      <th scope="col" class={className}>
-        <span class="sr">{head}</span>
-      </th>
-    )
-  const first = greatestFirst ? `-${key}` : key
-  const other = greatestFirst ? key : `-${key}`
-  const on = sort === key || sort === `-${key}`
+  if (column.sort !== undefined)
+    return <SortHead {...column} name={column.sort} sort={sort} onSort={onSort} />
   return (
-    <th scope="col" class={className} aria-sort={on ? (sort === key ? 'ascending' : 'descending') : 'none'}>
-      <button type="button" onClick={() => onSort(sort === first ? other : first)}>
-        {head}
-        <span class="order" aria-hidden="true">
-          {on ? (sort === key ? '↑' : '↓') : ''}
-        </span>
-      </button>
+    <th scope="col" class={column.class}>
+      <span class="sr">{column.head}</span>
     </th>
   )
 }

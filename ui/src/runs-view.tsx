@@ -1,9 +1,11 @@
 /** All runs, newest first unless one asks for another order. */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatWhole } from '../../src/viewer/model/format.ts'
+import { USE_KINDS } from '../../src/viewer/model/run-uses.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { USE_WORDS } from '../../src/viewer/model/use-columns.ts'
 import { useApprovals } from './approvals.tsx'
-import { useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
+import { useFollowed, useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { Button, Empty } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, type ListRoute, pathOf, rememberList } from './route.ts'
@@ -11,6 +13,8 @@ import { RunSums } from './run-sums.tsx'
 import { groupByConversation, RunsTable } from './runs-table.tsx'
 
 const PAGE = 200
+/** Sums over all runs are asked for no sooner after the last ones, however often runs change. */
+const NUMBERS_PAUSE_MS = 2_000
 const CHIPS: [string, string][] = [
   ['Failed', 'status:failed'],
   ['With errors', 'status:with-errors'],
@@ -42,7 +46,12 @@ export function RunsView({ route }: { route: ListRoute }) {
     () => source.runs(route.query, limit, route.sort),
     [route.query, route.sort, limit, version],
   )
-  const { value: numbers } = useLoaded(() => source.numbers(route.query), [route.query, version])
+  const { value: numbers } = useFollowed(
+    () => source.numbers(route.query),
+    [route.query],
+    version,
+    NUMBERS_PAUSE_MS,
+  )
   useLive((event) => {
     if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
   })
@@ -117,6 +126,7 @@ export function RunsView({ route }: { route: ListRoute }) {
     c: compare,
     g: () => go({ ...route, grouped: !route.grouped }),
     r: () => toggleCompact(),
+    b: () => go({ page: 'uses', kind: 'tool', query: route.query }),
     Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   })
 
@@ -158,6 +168,13 @@ export function RunsView({ route }: { route: ListRoute }) {
             Compact
           </button>
         </div>
+        <nav class="chips" aria-label="Sums by">
+          {USE_KINDS.map((kind) => (
+            <a key={kind} class="chip" href={pathOf({ page: 'uses', kind, query: route.query })}>
+              {USE_WORDS[kind].all}
+            </a>
+          ))}
+        </nav>
         <p class="count" role="status">
           {value ? `${formatWhole(value.total)} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
           {value && value.indexing > 0 && route.query

@@ -8,6 +8,7 @@ import type { LogEntry } from '../../src/viewer/model/event-log.ts'
 import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
 import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
+import type { UseKind, UseSums } from '../../src/viewer/model/run-uses.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
 import { OfflineSource } from './offline-source.ts'
@@ -59,6 +60,8 @@ export interface Source {
   runs(query: string, limit: number, sort: string): Promise<RunPage>
   /** Of all runs that the query finds. */
   numbers(query: string): Promise<RunNumbers>
+  /** What each tool, model, agent, gate or person did in them. */
+  uses(query: string, kind: UseKind): Promise<UseSums>
   run(traceId: string, since: number): Promise<RunData>
   span(traceId: string, spanId: string, full?: boolean): Promise<CutSpan>
   conversation(traceId: string): Promise<Conversation>
@@ -114,6 +117,8 @@ class OnlineSource implements Source {
   runs = (query: string, limit: number, sort: string) =>
     this.#get<RunPage>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}&sort=${sort}`)
   numbers = (query: string) => this.#get<RunNumbers>(`/api/numbers?q=${encodeURIComponent(query)}`)
+  uses = (query: string, kind: UseKind) =>
+    this.#get<UseSums>(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   conversation = (traceId: string) => this.#get<Conversation>(`/api/runs/${traceId}/conversation`)
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
   lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)

@@ -2,8 +2,10 @@ import type { Command } from 'commander'
 import { nearestName } from '../../internal/nearest-name.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
 import { NEWEST_FIRST, SORT_KEYS } from '../../viewer/model/query-keys.ts'
+import { USE_KINDS, type UseKind } from '../../viewer/model/run-uses.ts'
 import { numbersText } from '../../viewer/text/numbers-text.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
+import { usesText } from '../../viewer/text/uses-text.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 import {
@@ -29,10 +31,12 @@ export function registerRuns(program: Command): void {
         '-s, --sort <key>',
         `${Object.keys(SORT_KEYS).join(', ')}; -cost: the greatest first`,
         NEWEST_FIRST,
-      ),
-  ).action(async (words: string[], flags: SourceFlags & { limit: string; sort: string }) => {
+      )
+      .option('--by <kind>', `what they come to by ${USE_KINDS.join(', ')}, instead of the list`),
+  ).action(async (words: string[], flags: SourceFlags & { limit: string; sort: string; by?: string }) => {
     const query = words.join(' ')
     const sort = sortOf(flags.sort)
+    if (flags.by !== undefined) return printUses(query, kindOf(flags.by), flags)
     await withRuns(flags, async (source) => {
       const list = await source.listRuns(query, limitOf(flags.limit), sort)
       const numbers = await source.numbers(query)
@@ -52,6 +56,29 @@ export function registerRuns(program: Command): void {
         console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
     })
   })
+}
+
+async function printUses(
+  query: string,
+  kind: UseKind,
+  flags: SourceFlags & { limit: string },
+): Promise<void> {
+  const limit = limitOf(flags.limit)
+  await withRuns(flags, async (source) => {
+    const sums = await source.uses(query, kind)
+    if (!sums) throw new Error(`The viewer at ${source.from} is too old for --by. Restart \`hookspan view\`.`)
+    if (flags.json) return printJson(sums)
+    console.log(usesText(sums, { paint: terminalPaint(), width: terminalWidth(), limit }))
+  })
+}
+
+function kindOf(text: string): UseKind {
+  const kind = USE_KINDS.find((one) => one === text)
+  if (kind) return kind
+  const nearest = nearestName(text, USE_KINDS)
+  throw new UsageError(
+    `Expected --by to be one of ${USE_KINDS.join(', ')}, got \`${text}\`.${nearest ? ` Did you mean ${nearest}?` : ''}`,
+  )
 }
 
 function sortOf(sort: string): string {

@@ -8,6 +8,7 @@ import type { InTurns } from '../model/in-turns.ts'
 import { linting } from '../model/lint.ts'
 import { NEWEST_FIRST, SORT_KEYS } from '../model/query-keys.ts'
 import { diffing } from '../model/run-diff.ts'
+import { USE_KINDS, type UseKind } from '../model/run-uses.ts'
 import { receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
@@ -69,6 +70,9 @@ const ROUTES: Route[] = [
   }),
   get(/^\/api\/numbers$/, function* ({ query }, { store }) {
     return { json: yield* store.counting(query.get('q') ?? '') }
+  }),
+  get(/^\/api\/uses\/([a-z]+)$/, function* ({ params: [kind], query }, { store }) {
+    return { json: yield* store.summingUses(query.get('q') ?? '', kindOf(kind!)) }
   }),
   get(/^\/api\/search$/, function* ({ query }, { store }) {
     const limit = whole(query.get('limit'), 100, 1000)
@@ -230,6 +234,12 @@ function sortOf(text: string | null): string {
     400,
     `Runs cannot be sorted by "${sort}". Sort by ${Object.keys(SORT_KEYS).join(', ')}; "-" before it for the greatest first.`,
   )
+}
+
+function kindOf(text: string): UseKind {
+  const kind = USE_KINDS.find((one) => one === text)
+  if (kind) return kind
+  throw new HttpError(400, `Runs cannot be summed by "${text}". Sum by ${USE_KINDS.join(', ')}.`)
 }
 
 function whole(text: string | null, fallback: number, most: number): number {

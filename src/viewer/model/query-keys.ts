@@ -1,5 +1,7 @@
 /** The keys of the runs list's query language: what narrows by what, and what people are told of it. */
+import type { UseCount, UseKind } from './run-uses.ts'
 import type { RunSummary } from './span.ts'
+import { USE_COLUMNS, useKey } from './use-columns.ts'
 
 type TextKey = { readonly kind: 'text'; readonly of: keyof RunSummary; readonly says: string }
 /** By the sum of the columns. */
@@ -11,7 +13,15 @@ type NumberKey = {
 }
 type TimeKey = { readonly kind: 'time'; readonly bound: 'ago' | 'from' | 'to'; readonly says: string }
 
-export type QueryKey = TextKey | NumberKey | TimeKey
+/** By what one tool, model, agent, gate or person did in the run at least once. */
+type UseKey = {
+  readonly kind: 'use'
+  readonly use: UseKind
+  readonly count: UseCount
+  readonly says: string
+}
+
+export type QueryKey = TextKey | NumberKey | TimeKey | UseKey
 
 const text = (of: keyof RunSummary, says: string): TextKey => ({ kind: 'text', of, says })
 const number = (unit: NumberKey['unit'], says: string, ...of: (keyof RunSummary)[]): NumberKey => ({
@@ -47,6 +57,15 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   since: { kind: 'time', bound: 'ago', says: 'started lately; 2h, 3d' },
   after: { kind: 'time', bound: 'from', says: 'started at or after 2026-11-22T10:00' },
   before: { kind: 'time', bound: 'to', says: 'started before 2026-11-22T12:00' },
+  ...Object.fromEntries(useKeys()),
+}
+
+function* useKeys(): Generator<[string, UseKey]> {
+  for (const [use, columns] of Object.entries(USE_COLUMNS) as [UseKind, typeof USE_COLUMNS.tool][]) {
+    for (const { count, says } of columns) {
+      if (count) yield [useKey(use, count), { kind: 'use', use, count, says }]
+    }
+  }
 }
 
 /** What the list can be ordered by, and what that is. `-` before it: the greatest first. */

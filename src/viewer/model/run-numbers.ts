@@ -24,7 +24,12 @@ export interface StartBar {
   byStatus: Partial<Record<RunStatus, number>>
 }
 
-/** A share and what it is of: "12 % (38 of 309)". */
+/** Runs that did not come to their end: what the share of failures counts. */
+export function failedRuns({ byStatus }: Pick<RunNumbers, 'byStatus'>): number {
+  return byStatus.failed + byStatus.interrupted
+}
+
+/** A share of a whole: "12 %". */
 export function share(part: number, whole: number): string {
   if (whole === 0) return '–'
   const percent = (part / whole) * 100

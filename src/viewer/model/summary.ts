@@ -4,6 +4,7 @@ import { read } from './attributes.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { messagesOf, messageText } from './messages.ts'
+import { type RunUse, usesOf } from './run-uses.ts'
 import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
 import { withoutNestedCalls } from './tree-parts.ts'
@@ -23,11 +24,11 @@ export interface SummaryInput {
 }
 
 export function summarise(input: SummaryInput): RunSummary {
-  return finish(summarising(input))
+  return finish(summing(input)).summary
 }
 
-/** `summarise`, giving way to others now and then. */
-export function* summarising({
+/** `summarise`, giving way to others now and then; and what sums over many runs are made of. */
+export function* summing({
   traceId,
   rows,
   conversationId,
@@ -35,7 +36,7 @@ export function* summarising({
   open,
   asked,
   isFresh = false,
-}: SummaryInput): InTurns<RunSummary> {
+}: SummaryInput): InTurns<{ summary: RunSummary; uses: RunUse[] }> {
   const root = yield* growingTree(rows)
   const nodes = root ? flatten(root) : []
   yield
@@ -54,7 +55,7 @@ export function* summarising({
   const errors = rows.filter((row) => row.error).length
   const asks = nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length
   const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
-  return {
+  const summary: RunSummary = {
     traceId,
     title: agent || asked?.agentName || (nodes.find(isReal) ?? main)?.row.name || '',
     agent,
@@ -83,6 +84,8 @@ export function* summarising({
     tools: distinct(tools.map((node) => node.row.label)),
     models: distinct(calls.map((node) => node.row.label)),
   }
+  yield
+  return { summary, uses: usesOf(nodes, calls, reasonOf) }
 }
 
 /** Of the main agent; when it was resumed, of its last part. What its sub-agents ended for does not count. */

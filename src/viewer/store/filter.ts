@@ -6,6 +6,7 @@
 
 import { nearestName } from '../../internal/nearest-name.ts'
 import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
+import { USE_KINDS } from '../model/run-uses.ts'
 import type { RunStatus } from '../model/span.ts'
 import { columnOf } from './run-columns.ts'
 
@@ -25,6 +26,7 @@ const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
   ['with-errors', ['with_errors']],
   ['with errors', ['with_errors']],
 ])
+const USE_KEY = new RegExp(`^(${USE_KINDS.join('|')})\\.`)
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
@@ -39,7 +41,7 @@ interface Term {
 export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
   const filter: Filter = { where: [], params: [], text: '', problems: [] }
   const words: string[] = []
-  for (const term of query.match(/-?[a-z]+(?:[<>]=|[:<>])"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
+  for (const term of query.match(/-?[a-z.]+(?:[<>]=|[:<>])"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
   }
   filter.text = words.join(' ')
@@ -48,7 +50,7 @@ export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
 
 /** False when the term is to be searched for as words. */
 function narrow(filter: Filter, term: string, nowMs: number): boolean {
-  const parts = /^(-?)([a-z]+)([<>]=|[:<>])(.+)$/i.exec(term)
+  const parts = /^(-?)([a-z]+(?:\.[a-z]+)?)([<>]=|[:<>])(.+)$/i.exec(term)
   if (!parts) return false
   const [, minus, rawKey, operator, quoted] = parts as unknown as [string, string, string, string, string]
   const key = rawKey.toLowerCase()
@@ -72,7 +74,8 @@ function conditionOf(
   const { key, operator, value, term } = asked
   const known = Object.hasOwn(QUERY_KEYS, key) ? QUERY_KEYS[key] : undefined
   if (known === undefined) {
-    if (value.startsWith('//')) return undefined
+    // An address, or the name and port of a host.
+    if (value.startsWith('//') || (key.includes('.') && !USE_KEY.test(key))) return undefined
     const nearest = nearestName(key, Object.keys(QUERY_KEYS))
     return `"${key}" is no key${nearest ? `; did you mean ${nearest}${operator}${value}?` : '.'} It is searched for as words.`
   }
@@ -81,6 +84,15 @@ function conditionOf(
     const wants = known.bound === 'ago' ? 'a length of time, such as 2h' : 'a time, such as 2026-11-22T10:00'
     if (!Number.isFinite(startUs)) return `${term}: ${key}: wants ${wants}. It is searched for as words.`
     return { condition: `start_us ${known.bound === 'to' ? '<' : '>='} ?`, params: [startUs] }
+  }
+  if (known.kind === 'use') {
+    if (operator !== ':')
+      return `${term}: ${key} takes a name, write ${key}:${value}. It is searched for as words.`
+    return {
+      condition: `EXISTS (SELECT 1 FROM run_use WHERE run_use.run = run.id AND run_use.kind = ?
+        AND run_use.name ${value.includes('*') ? "LIKE ? ESCAPE '\\'" : '= ?'} AND run_use.${columnOf(known.count)} > 0)`,
+      params: [known.use, value.includes('*') ? likePattern(key, value) : value],
+    }
   }
   if (known.kind === 'text') {
     if (operator !== ':')
@@ -110,10 +122,10 @@ export function orderOf(sort: string): string {
   return `${of.map(columnOf).join(' + ')} ${direction}, start_us DESC`
 }
 
-/** `*` stands for anything; without one, names match anywhere and states match whole. */
+/** `*` stands for anything; without one, names match anywhere; states, and names after a key with a dot, match whole. */
 function likePattern(key: string, value: string): string {
   const escaped = value.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
-  return key === 'status' || key === 'reason' ? escaped : `%${escaped}%`
+  return key === 'status' || key === 'reason' || key.includes('.') ? escaped : `%${escaped}%`
 }
 
 const UNITS: Record<'ms' | 'scaled' | 'usd' | 'plain', (value: string) => number> = {

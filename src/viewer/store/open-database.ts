@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
-import { createSchema, SCHEMA_VERSION } from './schema.ts'
+import { BROUGHT_UP, createSchema, SCHEMA_VERSION } from './schema.ts'
 
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
@@ -27,7 +27,8 @@ export interface OpenedDatabase {
 }
 
 /**
- * Opens `file`, or memory for `:memory:`. A file written by another version of the viewer is renamed, never read wrongly.
+ * Opens `file`, or memory for `:memory:`. A file written by another version of the viewer is brought up where that loses
+ * nothing, and otherwise renamed, never read wrongly.
  *
  * @throws naming the file when it cannot be opened, is no database, or is in use by another version.
  */
@@ -55,11 +56,13 @@ function open(file: string): OpenedDatabase {
     PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
     PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 2000;
     PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;`)
+  // First: until the version is written, with the tables, it is done again.
+  if (BROUGHT_UP.has(versionOf(db))) db.exec('UPDATE run SET dirty = 1')
   createSchema(db)
   return { db, setAside }
 }
 
-/** Where it went, if it did. */
+/** Where it went, if it did. One that can be brought up stays. */
 function setAsideOtherVersion(file: string): string | undefined {
   if (!existsSync(file)) return undefined
   const db = new DatabaseSync(file)
@@ -72,6 +75,7 @@ function setAsideOtherVersion(file: string): string | undefined {
       const message = `${file} is in use by a viewer of another version. Stop that one, or name another file with --db.`
       throw Object.assign(new Error(message), { code: OPEN_ELSEWHERE })
     }
+    if (BROUGHT_UP.has(version)) return undefined
   } finally {
     db.close()
   }

@@ -3,12 +3,15 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
 import { NEWEST_FIRST } from '../model/query-keys.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
+import type { UseKind, UseSums } from '../model/run-uses.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
 import { orderOf, parseFilter } from './filter.ts'
-import { SELECTED_COLUMNS, summaryOf } from './run-columns.ts'
-import { numbersOf } from './run-numbers.ts'
+import { FoundRuns, type RunSlice } from './found-runs.ts'
+import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
+import { RunCounter } from './run-numbers.ts'
+import { RunUses, type SummingUses, usesInOrder } from './run-uses.ts'
 import type { SpanReader } from './span-reader.ts'
 import { TypedWords } from './typed-words.ts'
 
@@ -45,14 +48,18 @@ export interface SearchHit {
 }
 
 /** Runs with a span, or a log of a span, in which every word occurs. */
-const RUNS_WITH_WORDS = `id IN (
+const RUNS_WITH_WORDS = `
   SELECT run FROM chunk WHERE id IN (SELECT rowid / ${MAX_CHUNK_SPANS} FROM text WHERE text MATCH ? AND rowid > 0)
-  UNION SELECT run FROM log WHERE id IN (SELECT -rowid FROM text WHERE text MATCH ? AND rowid < 0))`
+  UNION SELECT run FROM log WHERE id IN (SELECT -rowid FROM text WHERE text MATCH ? AND rowid < 0)`
 
 export class Reader {
   readonly #db: DatabaseSync
   readonly #spans: SpanReader
   readonly #typed: TypedWords
+  readonly #runs: FoundRuns
+  readonly #uses: RunUses
+  readonly #pending: StatementSync
+  readonly #withWords: StatementSync
   readonly #findRun: StatementSync
   readonly #waiting: StatementSync
   readonly #traceId: StatementSync
@@ -62,6 +69,10 @@ export class Reader {
     this.#db = db
     this.#spans = spans
     this.#typed = new TypedWords(db)
+    this.#runs = new FoundRuns(db)
+    this.#uses = new RunUses(db)
+    this.#pending = db.prepare('SELECT count(*) AS runs FROM run WHERE dirty = 1')
+    this.#withWords = db.prepare(RUNS_WITH_WORDS)
     this.#findRun = db.prepare(
       'SELECT id, trace_id, received_ms, dirty FROM run WHERE trace_id >= ? AND trace_id < ? LIMIT 2',
     )
@@ -109,16 +120,35 @@ export class Reader {
   }
 
   /** Of all runs that a query finds. */
-  numbers(query: string): RunNumbers {
-    const { condition, params } = this.#condition(query)
-    return numbersOf(this.#db, condition, params)
+  *numbers(query: string): InTurns<RunNumbers> {
+    const counter = new RunCounter()
+    yield* this.#found(query, ({ condition, params }) => {
+      const runs = this.#db.prepare(`SELECT ${SELECTED_FIGURES} FROM run WHERE ${condition}`).all(...params)
+      counter.add(runs as unknown as RunFigures[])
+    })
+    return yield* counter.numbers()
+  }
+
+  /** Of one kind, over all runs that a query finds. */
+  *uses(query: string, kind: UseKind): InTurns<Omit<UseSums, 'indexing'>> {
+    const sums: SummingUses = new Map()
+    yield* this.#found(query, (slice) => this.#uses.addTo(sums, kind, slice))
+    const { runs: pending } = this.#pending.get() as { runs: number }
+    return { kind, ...(yield* usesInOrder(sums)), pending }
+  }
+
+  *#found(query: string, read: (slice: RunSlice) => void): InTurns<void> {
+    const { where, params, text } = parseFilter(query)
+    const match = this.#typed.query(text)
+    const found = match ? (this.#withWords.all(match, match) as { run: number }[]) : undefined
+    yield* this.#runs.inTurns({ where, params, ids: found?.map(({ run }) => run) }, read)
   }
 
   #condition(query: string): { condition: string; params: (string | number)[]; problems: string[] } {
     const { where, params, text, problems } = parseFilter(query)
     const match = this.#typed.query(text)
     if (match) {
-      where.push(RUNS_WITH_WORDS)
+      where.push(`id IN (${RUNS_WITH_WORDS})`)
       params.push(match, match)
     }
     return { condition: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params, problems }

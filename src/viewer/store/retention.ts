@@ -82,6 +82,7 @@ export class Retention {
       if (isLast) {
         this.#db.prepare('DELETE FROM text WHERE rowid IN (SELECT -id FROM log WHERE run = ?)').run(run)
         this.#db.prepare('DELETE FROM log WHERE run = ?').run(run)
+        this.#db.prepare('DELETE FROM run_use WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run WHERE id = ?').run(run)
       }
       this.#db.exec('COMMIT')

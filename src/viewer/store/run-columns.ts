@@ -39,6 +39,19 @@ const NAMES = Object.keys(RUN_COLUMNS) as (keyof RunSummary)[]
 const SUMMED = NAMES.filter((name) => name !== 'traceId')
 const LISTS = NAMES.filter((name) => RUN_COLUMNS[name] === 'list')
 
+/** What is summed over runs, beside when they started. */
+const FIGURES = [
+  'status',
+  'durationMs',
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'costUsd',
+  'toolCalls',
+  'mockedCalls',
+] as const satisfies (keyof RunSummary)[]
+export type RunFigures = Pick<RunSummary, 'startUs' | (typeof FIGURES)[number]>
+
 const DECLARED: Record<ColumnType, string> = {
   text: "TEXT NOT NULL DEFAULT ''",
   whole: 'INTEGER NOT NULL DEFAULT 0',
@@ -46,7 +59,7 @@ const DECLARED: Record<ColumnType, string> = {
   list: "TEXT NOT NULL DEFAULT '[]'",
 }
 
-export function columnOf(name: keyof RunSummary): string {
+export function columnOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
@@ -55,6 +68,10 @@ export const DECLARED_COLUMNS = SUMMED.map(
     `${columnOf(name)} ${name === 'status' ? "TEXT NOT NULL DEFAULT 'running'" : DECLARED[RUN_COLUMNS[name]]}`,
 ).join(', ')
 export const SELECTED_COLUMNS = NAMES.map((name) => `${columnOf(name)} AS ${name}`).join(', ')
+export const FIGURE_COLUMNS = FIGURES.map(columnOf).join(', ')
+export const SELECTED_FIGURES = (['startUs', ...FIGURES] as const)
+  .map((name) => `${columnOf(name)} AS ${name}`)
+  .join(', ')
 /** With a parameter called like the field for each. */
 export const ASSIGNED_COLUMNS = SUMMED.map((name) => `${columnOf(name)} = :${name}`).join(', ')
 
@@ -69,7 +86,7 @@ export function summaryOf(row: Record<string, unknown>): RunSummary {
 }
 
 /** SQLite keeps larger whole numbers than can be read back as numbers. */
-function storable(value: string | number | string[]): SQLInputValue {
+export function storable(value: string | number | string[]): SQLInputValue {
   if (typeof value === 'object') return JSON.stringify(value)
   if (typeof value === 'string') return value
   return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, value))

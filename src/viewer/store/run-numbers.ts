@@ -1,61 +1,77 @@
 /** Sums over the runs of a query, from the columns of the list. */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
 import type { RunNumbers, StartBar } from '../model/run-numbers.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
+import { percentile } from '../model/statistics.ts'
+import type { RunFigures } from './run-columns.ts'
 
 const BARS = 60
-const ENDED = "status NOT IN ('running', 'waiting')"
+const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'waiting'
 
-export function numbersOf(db: DatabaseSync, condition: string, params: SQLInputValue[]): RunNumbers {
-  const sums = db
-    .prepare(
-      `SELECT count(*) AS runs, coalesce(sum(${ENDED}), 0) AS ended,
-         total(input_tokens) AS inputTokens, total(output_tokens) AS outputTokens, total(cached_tokens) AS cachedTokens,
-         total(cost_usd) AS costUsd, total(tool_calls) AS toolCalls, total(mocked_calls) AS mockedCalls,
-         coalesce(min(start_us), 0) AS firstUs, coalesce(max(start_us), 0) AS lastUs FROM run ${condition}`,
-    )
-    .get(...params) as unknown as Omit<RunNumbers, 'byStatus' | 'starts'> & {
-    firstUs: number
-    lastUs: number
+/** Of runs that come some at a time, whichever way round. */
+export class RunCounter {
+  readonly #sums = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedTokens: 0,
+    costUsd: 0,
+    toolCalls: 0,
+    mockedCalls: 0,
   }
-  const { firstUs, lastUs, ...numbers } = sums
-  const starts = numbers.runs === 0 ? [] : startBars(db, condition, params, firstUs, lastUs)
-  const byStatus = Object.fromEntries(
-    RUN_STATUSES.map((status) => [status, starts.reduce((sum, bar) => sum + (bar.byStatus[status] ?? 0), 0)]),
-  ) as Record<RunStatus, number>
-  const durations = `FROM run ${condition ? `${condition} AND` : 'WHERE'} ${ENDED} ORDER BY duration_ms LIMIT 1 OFFSET ?`
-  const percentile = (of: number) =>
-    (
-      db
-        .prepare(`SELECT duration_ms AS ms ${durations}`)
-        .get(...params, Math.max(0, Math.ceil(numbers.ended * of) - 1)) as { ms: number }
-    ).ms
-  return {
-    ...numbers,
-    byStatus,
-    ...(numbers.ended > 0 && { durationMs: { p50: percentile(0.5), p95: percentile(0.95) } }),
-    starts,
-  }
-}
+  readonly #byStatus = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<
+    RunStatus,
+    number
+  >
+  readonly #startsUs: number[] = []
+  readonly #statuses: RunStatus[] = []
+  /** Of runs that ended. */
+  readonly #durationsMs: number[] = []
 
-function startBars(
-  db: DatabaseSync,
-  condition: string,
-  params: SQLInputValue[],
-  firstUs: number,
-  lastUs: number,
-): StartBar[] {
-  // At least a microsecond wide, the last run inside the last one.
-  const widthUs = Math.floor((lastUs - firstUs) / BARS) + 1
-  const bars: StartBar[] = []
-  for (let fromUs = firstUs; fromUs <= lastUs; fromUs += widthUs) {
-    bars.push({ fromUs, toUs: fromUs + widthUs, byStatus: {} })
+  add(runs: readonly RunFigures[]): void {
+    for (const run of runs) {
+      this.#sums.inputTokens += run.inputTokens
+      this.#sums.outputTokens += run.outputTokens
+      this.#sums.cachedTokens += run.cachedTokens
+      this.#sums.costUsd += run.costUsd
+      this.#sums.toolCalls += run.toolCalls
+      this.#sums.mockedCalls += run.mockedCalls
+      this.#byStatus[run.status]++
+      this.#startsUs.push(run.startUs)
+      this.#statuses.push(run.status)
+      if (!isOpen(run.status)) this.#durationsMs.push(run.durationMs)
+    }
   }
-  const counts = db
-    .prepare(
-      `SELECT (start_us - ?) / ? AS bar, status, count(*) AS count FROM run ${condition} GROUP BY bar, status`,
-    )
-    .all(BigInt(firstUs), BigInt(widthUs), ...params) as { bar: number; status: RunStatus; count: number }[]
-  for (const { bar, status, count } of counts) (bars[bar] as StartBar).byStatus[status] = count
-  return bars
+
+  *numbers(): InTurns<RunNumbers> {
+    yield
+    const durationsMs = Float64Array.from(this.#durationsMs).sort()
+    yield
+    return {
+      runs: this.#startsUs.length,
+      ended: durationsMs.length,
+      ...this.#sums,
+      byStatus: this.#byStatus,
+      ...(durationsMs.length > 0 && {
+        durationMs: { p50: percentile(durationsMs, 0.5), p95: percentile(durationsMs, 0.95) },
+      }),
+      starts: this.#bars(),
+    }
+  }
+
+  #bars(): StartBar[] {
+    if (this.#startsUs.length === 0) return []
+    const firstUs = this.#startsUs.reduce((least, us) => Math.min(least, us), Number.POSITIVE_INFINITY)
+    const lastUs = this.#startsUs.reduce((most, us) => Math.max(most, us), Number.NEGATIVE_INFINITY)
+    // At least a microsecond wide, the last run inside the last one.
+    const widthUs = Math.floor((lastUs - firstUs) / BARS) + 1
+    const bars: StartBar[] = []
+    for (let fromUs = firstUs; fromUs <= lastUs; fromUs += widthUs)
+      bars.push({ fromUs, toUs: fromUs + widthUs, byStatus: {} })
+    for (const [index, us] of this.#startsUs.entries()) {
+      const { byStatus } = bars[Math.floor((us - firstUs) / widthUs)]!
+      const status = this.#statuses[index]!
+      byStatus[status] = (byStatus[status] ?? 0) + 1
+    }
+    return bars
+  }
 }

@@ -1,8 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { DECLARED_COLUMNS } from './run-columns.ts'
+import { DECLARED_COLUMNS, FIGURE_COLUMNS } from './run-columns.ts'
+import { DECLARED_USES } from './run-uses.ts'
 
-/** Raised when the tables change; a file of another version is set aside, not migrated: it holds traces, not records. */
-export const SCHEMA_VERSION = 4
+/**
+ * Raised when the tables change. A file of another version is set aside, not migrated: it holds traces, not records. One whose
+ * tables only lack what can be made from the spans again is brought up.
+ */
+export const SCHEMA_VERSION = 5
+/** Versions that are brought up: what is new is a table of sums, and has every run summed again. */
+export const BROUGHT_UP: ReadonlySet<number> = new Set([4])
 
 /** How the index of the text cuts it into words. */
 export const TOKENIZER = 'unicode61 remove_diacritics 2'
@@ -12,8 +18,11 @@ export function createSchema(db: DatabaseSync): void {
     CREATE TABLE IF NOT EXISTS run (
       id INTEGER PRIMARY KEY, trace_id TEXT NOT NULL UNIQUE, received_ms INTEGER NOT NULL, dirty INTEGER NOT NULL DEFAULT 1,
       ${DECLARED_COLUMNS});
-    CREATE INDEX IF NOT EXISTS run_by_start ON run (start_us DESC);
+    -- Also for the order of the list. What is summed over all runs is in it, so that the rows need not be read.
+    CREATE INDEX IF NOT EXISTS run_figures ON run (start_us, ${FIGURE_COLUMNS});
+    DROP INDEX IF EXISTS run_by_start;
     CREATE INDEX IF NOT EXISTS run_dirty ON run (dirty) WHERE dirty = 1;
+    CREATE TABLE IF NOT EXISTS run_use (${DECLARED_USES}) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, resource TEXT NOT NULL, scope TEXT NOT NULL);
     -- AUTOINCREMENT: the text index goes by these numbers, so that of a removed row is never given again.
     CREATE TABLE IF NOT EXISTS chunk (

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
+import type { UseKind, UseSums } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
@@ -161,17 +162,25 @@ export class Store {
   }
 
   *counting(query: string, nowMs: number = Date.now()): InTurns<RunNumbers> {
-    yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))
-    return this.#reader.numbers(query)
+    yield* this.#ready(query, nowMs)
+    return yield* this.#reader.numbers(query)
+  }
+
+  /** What each tool, model, agent, gate or person did in the runs that a query finds. */
+  uses(query: string, kind: UseKind, nowMs?: number): UseSums {
+    return finish(this.summingUses(query, kind, nowMs))
+  }
+
+  *summingUses(query: string, kind: UseKind, nowMs: number = Date.now()): InTurns<UseSums> {
+    const { indexing } = yield* this.#ready(query, nowMs)
+    return { ...(yield* this.#reader.uses(query, kind)), indexing }
   }
 
   *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
-    const isSummed = yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))
-    const words = this.#reader.words(parseFilter(query).text)
-    const indexing = words.length > 0 ? yield* this.#reach(words) : 0
+    const { isSummed, indexing } = yield* this.#ready(query, nowMs)
     const { runs, total, problems } = this.#reader.listRuns(query, page)
     // Where nothing can be kept, what is in sight is summed all the same.
-    if (isSummed === undefined) yield* this.#sumInSight(runs, nowMs)
+    if (!isSummed) yield* this.#sumInSight(runs, nowMs)
     return { runs, total, indexing, problems }
   }
 
@@ -303,6 +312,13 @@ export class Store {
       this.#spans.forget()
       throw error
     }
+  }
+
+  /** Sums and indexes what a query may find, as far as time allows. */
+  *#ready(query: string, nowMs: number): InTurns<{ isSummed: boolean; indexing: number }> {
+    const isSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) !== undefined
+    const words = this.#reader.words(parseFilter(query).text)
+    return { isSummed, indexing: words.length > 0 ? yield* this.#reach(words) : 0 }
   }
 
   *#sumInSight(runs: RunSummary[], nowMs: number): InTurns<void> {

@@ -2,13 +2,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { errorMessage } from '../../internal/errors.ts'
 import type { InTurns } from '../model/in-turns.ts'
+import type { RunUse } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary } from '../model/span.ts'
-import { summarising } from '../model/summary.ts'
+import { summing } from '../model/summary.ts'
 import { SILENCE_MS } from './liveness.ts'
 import { type RunKey, runKey, type StoredKey } from './reader.ts'
 import type { Removals } from './retention.ts'
 import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
 import type { RunSpans } from './run-spans.ts'
+import { RunUses } from './run-uses.ts'
 import type { RowsOfRun, SpanReader } from './span-reader.ts'
 
 /** Saved together: a transaction for each would cost more than the sums. */
@@ -17,6 +19,7 @@ const RUNS_AT_ONCE = 100
 interface Summed {
   run: RunKey
   summary: RunSummary
+  uses: RunUse[]
   /** What of the run was summed: the last chunk and the last log. */
   seq: number
   logs: number
@@ -33,6 +36,7 @@ export class Summaries {
   readonly #open: StatementSync
   readonly #lastLog: StatementSync
   readonly #save: StatementSync
+  readonly #uses: RunUses
   readonly #remember: StatementSync
   readonly #removeChunk: StatementSync
 
@@ -45,6 +49,7 @@ export class Summaries {
     this.#asked = asked
     this.#db = db
     this.#spans = spans
+    this.#uses = new RunUses(db)
     this.#removals = removals
     this.#dirty = db.prepare(
       `SELECT id, trace_id, received_ms, dirty FROM run WHERE dirty = 1 AND id > ? ORDER BY id LIMIT ${RUNS_AT_ONCE}`,
@@ -120,7 +125,7 @@ export class Summaries {
   *#sum(run: RunKey, { rows, seq, spans, silentMs }: RowsOfRun): InTurns<Summed> {
     const { id: logs } = this.#lastLog.get() as { id: number }
     const asked = this.#asked(run.traceId)
-    const summary = yield* summarising({
+    const { summary, uses } = yield* summing({
       traceId: run.traceId,
       rows,
       asked,
@@ -132,17 +137,19 @@ export class Summaries {
         return stored && this.#spans.open(run.id, stored)
       },
     })
-    return { run, summary, seq, logs, spans, asked }
+    return { run, summary, uses, seq, logs, spans, asked }
   }
 
   #saveAll(all: readonly Summed[]): void {
     const removed: { chunk: number; spans: number }[] = []
     this.#db.exec('BEGIN IMMEDIATE')
     try {
-      for (const { run, summary, seq, logs, spans, asked } of all) {
+      for (const { run, summary, uses, seq, logs, spans, asked } of all) {
         this.#removeSuperseded(spans, removed)
         const news = Number(this.#asked(run.traceId)?.open !== asked?.open)
-        this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs, news })
+        // Not of a run that was removed meanwhile.
+        const { changes } = this.#save.run({ ...parametersOf(summary), id: run.id, seq, logs, news })
+        if (changes > 0) this.#uses.save(run.id, uses)
       }
       this.#db.exec('COMMIT')
     } catch (error) {

@@ -1,10 +1,10 @@
 /** What the runs of a query come to, in a line. */
 import { formatCost, formatCount, formatDuration, formatWhole } from '../model/format.ts'
-import { type RunNumbers, share } from '../model/run-numbers.ts'
+import { failedRuns, type RunNumbers, share } from '../model/run-numbers.ts'
 
 export function numbersText(numbers: RunNumbers): string {
-  const { runs, ended, byStatus, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
-  const failed = byStatus.failed + byStatus.interrupted
+  const { runs, ended, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
+  const failed = failedRuns(numbers)
   return [
     `${formatWhole(runs)} ${runs === 1 ? 'run' : 'runs'}`,
     `${share(failed, ended)} failed (${formatWhole(failed)} of ${formatWhole(ended)})`,

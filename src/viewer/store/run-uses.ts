@@ -1,0 +1,124 @@
+/** What each tool, model, agent, gate and person did in each run: kept as runs are summed, and summed over many of them. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InTurns } from '../model/in-turns.ts'
+import {
+  MOST_NAMES,
+  noCounts,
+  type RunUse,
+  USE_COUNTS,
+  type UseKind,
+  type UseSum,
+  type UseSums,
+} from '../model/run-uses.ts'
+import { percentile } from '../model/statistics.ts'
+import type { RunSlice } from './found-runs.ts'
+import { columnOf, storable } from './run-columns.ts'
+
+/** Durations are 32-bit floats of milliseconds, errors a JSON list of texts and counts on one line. */
+export const DECLARED_USES = `
+  run INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  ${USE_COUNTS.map((count) => `${columnOf(count)} ${count === 'costUsd' ? 'REAL' : 'INTEGER'} NOT NULL`).join(', ')},
+  durations BLOB NOT NULL, errors TEXT, PRIMARY KEY (run, kind, name)`
+
+const SUMS = USE_COUNTS.map((count) => `total(${columnOf(count)}) AS ${count}`).join(', ')
+
+export class RunUses {
+  readonly #db: DatabaseSync
+  readonly #remove: StatementSync
+  readonly #insert: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#remove = db.prepare('DELETE FROM run_use WHERE run = ?')
+    this.#insert = db.prepare(
+      `INSERT INTO run_use (run, kind, name, ${USE_COUNTS.map(columnOf).join(', ')}, durations, errors)
+       VALUES (?, ?, ?, ${USE_COUNTS.map(() => '?').join(', ')}, ?, ?)`,
+    )
+  }
+
+  /** In place of what was kept of the run. */
+  save(run: number, uses: readonly RunUse[]): void {
+    this.#remove.run(run)
+    for (const use of uses) {
+      const durations = new Uint8Array(Float32Array.from(use.durationsMs).buffer)
+      const errors = use.errors.size > 0 ? JSON.stringify([...use.errors]) : null
+      const counts = USE_COUNTS.map((count) => storable(use[count]))
+      this.#insert.run(run, use.kind, use.name, ...counts, durations, errors)
+    }
+  }
+
+  /** Of the runs in a slice, added to `sums`. */
+  addTo(sums: SummingUses, kind: UseKind, { condition, params }: RunSlice): void {
+    const rows = this.#db
+      .prepare(
+        `SELECT name, count(*) AS runs, ${SUMS}, CAST(group_concat(durations, '') AS BLOB) AS durations,
+           group_concat(errors, char(10)) AS errors
+         FROM run_use WHERE kind = ? AND run IN (SELECT id FROM run WHERE ${condition}) GROUP BY name`,
+      )
+      .all(kind, ...params) as unknown as SummedRow[]
+    for (const row of rows) {
+      const sum: Summing = sums.get(row.name) ?? { ...noCounts(), runs: 0, durations: [], errors: new Map() }
+      sums.set(row.name, sum)
+      sum.runs += row.runs
+      for (const count of USE_COUNTS) sum[count] += row[count]
+      if (row.durations) sum.durations.push(new Float32Array(row.durations.slice().buffer))
+      if (row.errors) addErrors(sum.errors, row.errors)
+    }
+  }
+}
+
+interface SummedRow extends Record<(typeof USE_COUNTS)[number], number> {
+  name: string
+  runs: number
+  durations: Uint8Array | null
+  errors: string | null
+}
+
+/** By name. */
+export type SummingUses = Map<string, Summing>
+
+interface Summing extends Record<(typeof USE_COUNTS)[number], number> {
+  runs: number
+  durations: Float32Array[]
+  errors: Map<string, number>
+}
+
+function addErrors(errors: Map<string, number>, lines: string): void {
+  for (const line of lines.split('\n')) {
+    for (const [text, count] of JSON.parse(line) as [string, number][])
+      errors.set(text, (errors.get(text) ?? 0) + count)
+  }
+}
+
+/** What came of `addTo`, those with most calls first. */
+export function* usesInOrder(sums: SummingUses): InTurns<Pick<UseSums, 'uses' | 'names'>> {
+  const uses: UseSum[] = []
+  const most = [...sums].sort(([a, one], [b, other]) => other.calls - one.calls || (a < b ? -1 : 1))
+  for (const [name, { durations, errors, ...counts }] of most.slice(0, MOST_NAMES)) {
+    yield
+    const sorted = joined(durations).sort()
+    const top = [...errors].reduce<[string, number] | undefined>(
+      (best, one) => (best && best[1] >= one[1] ? best : one),
+      undefined,
+    )
+    uses.push({
+      name,
+      ...counts,
+      ...(sorted.length > 0 && {
+        durationMs: { p50: percentile(sorted, 0.5), p95: percentile(sorted, 0.95) },
+      }),
+      ...(top && { topError: { text: top[0], count: top[1] } }),
+    })
+  }
+  return { uses, names: sums.size }
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}

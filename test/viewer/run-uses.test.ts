@@ -1,0 +1,212 @@
+/** Sums over many runs, by tool, model, agent, gate and person; and the queries that find the runs behind each number. */
+import { DatabaseSync } from 'node:sqlite'
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import { expect, it } from 'vitest'
+import { USE_KINDS, type UseKind, type UseSum, type UseSums } from '../../src/viewer/model/run-uses.ts'
+import { USE_COLUMNS, useTerm } from '../../src/viewer/model/use-columns.ts'
+import type { RunList } from '../../src/viewer/store/reader.ts'
+import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
+import { databaseFile, start } from './start.ts'
+import { getJson, id, otlp, post, type TestSpan } from './support.ts'
+
+const trace = (index: number) => (index + 1).toString(16).padStart(32, 'b')
+
+interface Call {
+  tool: string
+  ms?: number
+  outcome?: string
+  error?: string
+  mocked?: boolean
+}
+
+function run(index: number, calls: readonly Call[]): TestSpan[] {
+  const at = { traceId: trace(index), start: index * 1_000 }
+  const root: TestSpan = {
+    ...at,
+    spanId: id(1),
+    end: at.start + 900,
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'support' },
+  }
+  return [
+    root,
+    ...calls.map(
+      ({ tool, ms = 1, outcome = 'completed', error, mocked = false }, call): TestSpan => ({
+        ...at,
+        spanId: id(call + 2),
+        parentSpanId: id(1),
+        end: at.start + ms,
+        ...(error !== undefined && { error }),
+        attributes: {
+          'gen_ai.operation.name': 'execute_tool',
+          'gen_ai.tool.name': tool,
+          'hookspan.tool.outcome': outcome,
+          'hookspan.tool.mocked': mocked,
+        },
+      }),
+    ),
+  ]
+}
+
+const uses = (viewer: Viewer, kind: UseKind, query = '') =>
+  getJson<UseSums>(viewer, `/api/uses/${kind}?q=${encodeURIComponent(query)}`)
+const found = async (viewer: Viewer, query: string) =>
+  (await getJson<RunList>(viewer, `/api/runs?q=${encodeURIComponent(query)}`)).runs.map((one) => one.traceId)
+const named = (sums: UseSums, name: string) => sums.uses.find((use) => use.name === name)!
+
+it('says how often which tool failed, was denied and mocked, and how long its calls took', async () => {
+  const viewer = await start()
+  const late = 'connect ETIMEDOUT shop.example:443'
+  await post(
+    viewer,
+    otlp([
+      ...run(0, [
+        { tool: 'search', ms: 10 },
+        { tool: 'search', ms: 20, outcome: 'errored', error: late },
+        { tool: 'web search', ms: 5 },
+      ]),
+      ...run(1, [
+        { tool: 'search', ms: 30, outcome: 'errored', error: late },
+        { tool: 'search', ms: 40, outcome: 'errored', error: 'no such order' },
+        { tool: 'search', ms: 1, mocked: true },
+      ]),
+      ...run(2, [{ tool: 'search', outcome: 'denied', error: 'not at night' }]),
+      ...run(3, [{ tool: 'web search', ms: 7 }]),
+    ]),
+  )
+  const sums = await uses(viewer, 'tool')
+  expect(sums).toMatchObject({ kind: 'tool', names: 2, pending: 0, indexing: 0 })
+  expect(sums.uses).toMatchObject([
+    {
+      name: 'search',
+      runs: 3,
+      calls: 6,
+      failed: 3,
+      denied: 1,
+      mocked: 1,
+      durationMs: { p50: 20, p95: 40 },
+      topError: { text: late, count: 2 },
+    },
+    { name: 'web search', runs: 2, calls: 2, failed: 0, denied: 0, mocked: 0 },
+  ])
+  expect(sums.uses[1]).not.toHaveProperty('topError')
+  expect((await uses(viewer, 'tool', 'tool.mocked:search')).uses).toMatchObject([
+    { name: 'search', runs: 1, calls: 3, failed: 2, durationMs: { p50: 30, p95: 40 } },
+  ])
+  // Words narrow, too.
+  expect((await uses(viewer, 'tool', 'ETIMEDOUT')).uses.map((use) => [use.name, use.runs])).toEqual([
+    ['search', 2],
+    ['web search', 1],
+  ])
+  expect(await uses(viewer, 'tool', 'agent:nobody')).toMatchObject({ uses: [], names: 0 })
+
+  expect(await found(viewer, 'tool.failed:search')).toEqual([trace(1), trace(0)])
+  expect(await found(viewer, 'tool.denied:search')).toEqual([trace(2)])
+  expect(await found(viewer, 'tool.calls:"web search"')).toEqual([trace(3), trace(0)])
+  expect(await found(viewer, 'tool.calls:web*')).toEqual([trace(3), trace(0)])
+  expect(await found(viewer, '-tool.calls:search')).toEqual([trace(3)])
+})
+
+it('counts models, agents, gates and people of a run in which everything happens', async () => {
+  const viewer = await start()
+  await post(viewer, sampleRun())
+  expect(named(await uses(viewer, 'model'), 'gpt-4o')).toMatchObject({
+    runs: 1,
+    cachedTokens: expect.any(Number),
+  })
+  const agents = await uses(viewer, 'agent')
+  expect(agents.uses.map((use) => use.name).sort()).toEqual(['researcher', 'support'])
+  const gates = await uses(viewer, 'gate')
+  expect(named(gates, 'budget-service')).toMatchObject({
+    calls: 1,
+    denied: 0,
+    shadow: 1,
+    shadowDenied: 1,
+    durationMs: { p50: 60, p95: 60 },
+    topError: { text: 'over_budget', count: 1 },
+  })
+  expect(named(gates, 'ask-before-paying')).toMatchObject({ calls: 1, asked: 1, shadow: 0 })
+  expect((await uses(viewer, 'human')).uses).toMatchObject([
+    { name: 'ines', calls: 1, approved: 1, durationMs: { p50: 5_400, p95: 5_400 } },
+  ])
+})
+
+it('has a query behind every number, which finds the runs that it counts', async () => {
+  const viewer = await start()
+  await post(viewer, sampleRun())
+  for (const kind of USE_KINDS) {
+    for (const use of (await uses(viewer, kind)).uses) {
+      for (const { count } of USE_COLUMNS[kind]) {
+        const expected = count && use[count] > 0 ? [SAMPLE_TRACE] : []
+        if (count) expect(await found(viewer, useTerm(kind, count, use.name))).toEqual(expected)
+      }
+    }
+  }
+})
+
+it('finds names with quotes, spaces and stars in them', async () => {
+  const viewer = await start()
+  const names = ['say "hi"', 'a*b', 'tab\there', "o'brien", '100%']
+  await post(viewer, otlp(names.flatMap((tool, index) => run(index, [{ tool }]))))
+  for (const [index, name] of names.entries())
+    expect(await found(viewer, useTerm('tool', 'calls', name))).toEqual([trace(index)])
+})
+
+it('counts what came later, and no longer what was replaced or removed', async () => {
+  const viewer = await start()
+  const call = { tool: 'search', outcome: 'errored', error: 'broken' }
+  await post(viewer, otlp([...run(0, [call]), ...run(1, [call])]))
+  expect((await uses(viewer, 'tool')).uses).toMatchObject([{ calls: 2, failed: 2 }])
+  await post(viewer, otlp(run(0, [{ tool: 'search' }, { tool: 'search' }])))
+  expect((await uses(viewer, 'tool')).uses).toMatchObject([{ calls: 3, failed: 1 }])
+  await fetch(`${viewer.url}/api/runs/${trace(1)}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${viewer.token}` },
+  })
+  const [search] = (await uses(viewer, 'tool')).uses as [UseSum]
+  expect(search).toMatchObject({ calls: 2, failed: 0 })
+  expect(search).not.toHaveProperty('topError')
+})
+
+it('keeps no more names of a run than anybody reads, and none of their calls is lost', async () => {
+  const viewer = await start()
+  const calls = Array.from({ length: 700 }, (_item, index) => ({ tool: `tool ${index}` }))
+  await post(viewer, otlp(run(0, calls)))
+  const sums = await uses(viewer, 'tool')
+  expect(sums.names).toBe(501)
+  expect(sums.uses.reduce((sum, use) => sum + use.calls, 0)).toBe(700)
+})
+
+it('says what it cannot sum by', async () => {
+  const viewer = await start()
+  const refused = await fetch(`${viewer.url}/api/uses/tols`)
+  expect(refused.status).toBe(400)
+  expect(await refused.json()).toEqual({
+    error: 'Runs cannot be summed by "tols". Sum by tool, model, agent, gate, human.',
+  })
+  const problems = async (query: string) =>
+    (await getJson<RunList>(viewer, `/api/runs?q=${encodeURIComponent(query)}`)).problems
+  expect(await problems('tool.faild:search')).toEqual([
+    '"tool.faild" is no key; did you mean tool.failed:search? It is searched for as words.',
+  ])
+  expect(await problems('tool.failed>3')).toEqual([
+    'tool.failed>3: tool.failed takes a name, write tool.failed:3. It is searched for as words.',
+  ])
+  expect(await problems('shop.example:443')).toEqual([])
+})
+
+it('sums the runs of a file that an older version wrote, and keeps them', async () => {
+  const db = databaseFile()
+  const before = await startViewer({ db, port: 0 })
+  await post(before, sampleRun())
+  const wanted = await uses(before, 'tool')
+  await before.close()
+  // What version 4 had not.
+  const file = new DatabaseSync(db)
+  file.exec('DROP TABLE run_use; DROP INDEX run_figures; PRAGMA user_version = 4')
+  file.close()
+  const notices: string[] = []
+  const after = await start({ db, onNotice: (notice) => notices.push(notice) })
+  expect(notices).toEqual([])
+  expect(await uses(after, 'tool')).toEqual(wanted)
+  expect(await found(after, '')).toEqual([SAMPLE_TRACE])
+})
