@@ -19,7 +19,7 @@ const SECTIONS: readonly Section[] = [
   { text: 'Tracing', pages: ['tracing', 'viewer'] },
   { text: 'Deciding', pages: ['gates-and-approvals', 'policies'] },
   { text: 'Adapters', pages: ['adapters/index'], folder: 'adapters' },
-  { text: 'Backends', pages: [], folder: 'backends' },
+  { text: 'Backends', pages: ['backends/index'], folder: 'backends' },
   { text: 'Compared', pages: ['comparison', 'coming-from', 'upgrading'] },
   {
     text: 'Reference',

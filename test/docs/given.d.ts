@@ -18,6 +18,7 @@ declare global {
   const refund: Readers
   const create: Readers
   const capabilities: Readers
+  const names: Readers
   const startOnMySdk: Readers
   const it: (name: string, run: () => Promise<void>) => void
   const Anthropic: typeof import('@anthropic-ai/sdk').default

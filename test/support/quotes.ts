@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** The README and every page of docs/, by their paths. */
 export const PAGES = [
   'README.md',
-  ...['docs', 'docs/adapters'].flatMap((folder) =>
+  ...['docs', 'docs/adapters', 'docs/backends'].flatMap((folder) =>
     readdirSync(`${ROOT}/${folder}`).map((name) => `${folder}/${name}`),
   ),
 ].filter((path) => path.endsWith('.md'))
