@@ -1,9 +1,49 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
+import { OTEL_SDKS } from './package/otel-sdks.ts'
+import { TOOLS } from './package/tools.ts'
 
-it('lists the range of each package that hookspan attaches to', () => {
-  const page = readFileSync(new URL('../docs/supported-versions.md', import.meta.url), 'utf8')
-  const rows = [...page.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|$/gm)].map(([, name, range]) => [name, range])
-  expect(Object.fromEntries(rows)).toEqual({ node: manifest.engines.node, ...manifest.peerDependencies })
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
+}
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version: string }>>
+}
+
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+
+/** The packages that a folder asks for, each with the version that its lock installs. `openai-6` is an `openai`. */
+function installedIn(folder: string): [name: string, version: string][] {
+  const { dependencies, devDependencies } = JSON.parse(read(`${folder}package.json`)) as Manifest
+  const { packages } = JSON.parse(read(`${folder}package-lock.json`)) as Lock
+  return Object.entries({ ...dependencies, ...devDependencies }).map(([name, asked]) => [
+    /^npm:(.+)@/.exec(asked)?.[1] ?? name,
+    packages[`node_modules/${name}`]?.version ?? 'none',
+  ])
+}
+
+const TESTED = [
+  ...['', 'test/sdks/', 'test/sdks/oldest/'].flatMap(installedIn),
+  ...Object.values(OTEL_SDKS)
+    .flat()
+    .map((one) => [one.slice(0, one.lastIndexOf('@')), one.slice(one.lastIndexOf('@') + 1)] as const),
+  ['node', TOOLS.node.version] as const,
+]
+
+const byVersion = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true })
+
+/** A version that another one tells more exactly is left out: `1.10` beside `1.10.0`. */
+function versionsOf(name: string): string[] {
+  const all = [...new Set(TESTED.filter(([tested]) => tested === name).map(([, version]) => version))]
+  return all.filter((one) => !all.some((other) => other.startsWith(`${one}.`))).sort(byVersion)
+}
+
+it('lists what hookspan attaches to, the range of each, and the versions that the tests run on', () => {
+  const ranges = { node: manifest.engines.node, ...manifest.peerDependencies }
+  const rows = Object.entries(ranges).map(
+    ([name, range]) => `| \`${name}\` | \`${range}\` | ${versionsOf(name).join(', ')} |`,
+  )
+  expect(read('docs/supported-versions.md').match(/^\| `.*$/gm)).toEqual(rows)
 })

@@ -7,17 +7,12 @@ import { promisify } from 'node:util'
 import { idsOfOperation } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { OTEL_SDKS } from './otel-sdks.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const SDKS = {
-  '3.x': ['@opentelemetry/api@1.10', '@opentelemetry/sdk-node@0.301'],
-  '3.x, the small one': ['@opentelemetry/api@1.10', '@opentelemetry/sdk-trace@3'],
-  '2.x': ['@opentelemetry/api@1.9', '@opentelemetry/sdk-node@0.223'],
-}
-
-describe.each(Object.entries(SDKS))('OpenTelemetry SDK %s', (_version, packages) => {
+describe.each(Object.entries(OTEL_SDKS))('OpenTelemetry SDK %s', (_version, packages) => {
   let folder: string
   let collector: Awaited<ReturnType<typeof startCollector>>
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { ROOT, run } from './support.ts'
 
-const TOOLS = {
+export const TOOLS = {
   /** The oldest Node that `engines` allows. */
   node: { version: '22.15.0', file: 'node_modules/node/bin/node' },
   pnpm: { version: '12.21.0', file: 'node_modules/.bin/pnpm' },
