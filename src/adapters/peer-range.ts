@@ -65,8 +65,12 @@ function compare(one: string, other: string): number {
   return 0
 }
 
+const asked = new Set<string>()
+
 /** Says once when the SDK that is installed beside hookspan is none of the versions that its adapter was tested with. */
 export function warnOfVersion(name: string, from: string = import.meta.url): void {
+  if (asked.has(name)) return
+  asked.add(name)
   try {
     const range = testedRange(name)
     const installed = range && findInstalled(name, from)

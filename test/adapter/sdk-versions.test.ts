@@ -56,6 +56,18 @@ const f = () => {}
 observeStrands({ stream: f, initialize: f, cancel: f, _middlewareRegistry: { invoke: f } }, { dispatcher })`
 const ADK = `import { hookspanPlugin } from 'hookspan/google-adk'
 hookspanPlugin({ dispatcher })`
+const CALLBACKS = `import { hookspanCallbacks } from 'hookspan/langchain'
+hookspanCallbacks({ dispatcher })`
+const MCP_SERVER = (more: string) => `import { observeMcpServer } from 'hookspan/mcp'
+observeMcpServer({ ${more}_requestHandlers: new Map() }, { dispatcher })`
+const MASTRA = `import { observeMastra } from 'hookspan/mastra'
+class Agent {}
+const methods = ['generate', 'stream', 'resumeGenerate', 'resumeStream', 'convertTools', 'getModel', 'getDefaultOptions']
+for (const name of methods) Agent.prototype[name] = () => {}
+observeMastra(new Agent(), { dispatcher })
+observeMastra(new Agent(), { dispatcher })`
+const CLAUDE = `import { observeClaudeAgent } from 'hookspan/claude-agent'
+observeClaudeAgent(() => {}, { dispatcher })`
 
 it.each([
   ['ai', '7.0.50', AI],
@@ -63,7 +75,12 @@ it.each([
   ['langchain', '1.4.6', LANGCHAIN],
   ['@strands-agents/sdk', '2.0.0', STRANDS],
   ['@google/adk', '1.9.0', ADK],
+  ['@modelcontextprotocol/server', '3.0.0', MCP_SERVER('_supportedProtocolVersions: [], ')],
+  ['@langchain/core', '1.3.0', CALLBACKS],
+  ['@mastra/core', '1.40.0', MASTRA],
+  ['@anthropic-ai/claude-agent-sdk', '0.4.1', CLAUDE],
   ['@modelcontextprotocol/sdk', '1.20.0', MCP('callTool(params, schema = {}, options) {}')],
+  ['@modelcontextprotocol/sdk', '2.1.0', MCP_SERVER('')],
   ['@modelcontextprotocol/client', '3.0.0', MCP('callTool(params, options) {}')],
 ])('%s %s is attached with one warning that names the version and the range', async (name, version, code) => {
   const stderr = await said(name, version, code)
@@ -78,4 +95,13 @@ it('says nothing of a version that was tested, or of an SDK that is not there', 
   expect(await said('ai', '7.0.173', AI)).toBe('')
   rmSync(join(project, 'node_modules', 'langchain'), { recursive: true, force: true })
   expect(await said('ai', '7.0.100', LANGCHAIN)).toBe('')
+})
+
+it('is said by the commands that run agents of theirs, of each package, too', async () => {
+  install('@opentelemetry/sdk-node', '0.220.0')
+  const check = `const { assertPeers } = await import('./node_modules/hookspan/dist/cli/peers.js')
+assertPeers('hookspan demo')`
+  expect(await said('openai', '5.1.0', check)).toMatch(
+    /^hookspan was tested with openai >=\S+ <\S+, and 5\.1\.0 is installed/,
+  )
 })

@@ -2,6 +2,7 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { observedQuery } from './query.ts'
 import type { QueryFunction } from './sdk.ts'
 
@@ -53,6 +54,7 @@ export function observeClaudeAgent<F extends (...args: never[]) => unknown>(
       'This query is observed by another dispatcher. Give observeClaudeAgent the one of the SDK.',
     )
   }
+  warnOfVersion('@anthropic-ai/claude-agent-sdk')
   const result: QueryFunction = (params) =>
     observedQuery(query as unknown as QueryFunction, params ?? {}, { dispatcher, agentName, sdkSpans })
   observed.set(result, dispatcher)

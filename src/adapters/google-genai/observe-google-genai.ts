@@ -1,5 +1,6 @@
 import { replace } from '../generated-client/api-promise.ts'
 import { FIELDS, type ObserveOptions } from '../generated-client/options.ts'
+import { isWithin, testedRange } from '../peer-range.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { warnOnce } from '../warn-once.ts'
 import { generate, generateStream } from './generate.ts'
@@ -7,7 +8,6 @@ import { askModel } from './model-call.ts'
 import type { Models } from './types.ts'
 
 const attached = new AttachedObjects('observeGoogleGenAI', 'a GoogleGenAI of @google/genai')
-const TRIED = [3]
 
 /**
  * Makes each request of `models.generateContent()`, `generateContentStream()` and of chats a model call of the operation that
@@ -36,19 +36,20 @@ const METHODS = [
 
 function patch(client: object, options: ObserveOptions): () => void {
   const { models } = client as { models?: Models }
+  const range = testedRange('@google/genai')
   const missing = METHODS.filter((name) => typeof models?.[name] !== 'function')
   if (models === undefined || missing.length > 0) {
     warnOnce(
       `hookspan cannot observe this client (@google/genai ${versionOf(models) ?? 'of unknown version'}): it has no ` +
         `${missing.map((name) => `\`models.${name}()\``).join(', ')}. Its calls make no hooks and no spans. ` +
-        `Use @google/genai ${TRIED.join(' or ')}, or update hookspan.`,
+        `Use @google/genai ${range ?? 3}, or update hookspan.`,
     )
     return () => {}
   }
   const version = versionOf(models)
-  if (version === undefined || !TRIED.includes(Number.parseInt(version, 10))) {
+  if (version === undefined || (range && !isWithin(version, range))) {
     warnOnce(
-      `hookspan knows @google/genai ${TRIED.join(' and ')}, and this client is ${version ?? 'of unknown version'}. ` +
+      `hookspan knows @google/genai ${range ?? 3}, and this client is ${version ?? 'of unknown version'}. ` +
         'It is observed as if it were one of those: check that its calls show up, or update hookspan.',
     )
   }

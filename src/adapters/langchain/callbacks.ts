@@ -6,6 +6,7 @@ import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
@@ -38,6 +39,7 @@ const ADAPTER: AdapterInfo = { name: 'langgraph', capabilities: LANGGRAPH_CAPABI
  */
 export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCallbacks {
   assertAdapterOptions(options, FIELDS, 'hookspanCallbacks')
+  warnOfVersion('@langchain/core')
   const told = new ToldRuns(options)
   const quiet =
     <A extends unknown[]>(handle: (...args: A) => void | Promise<void>) =>

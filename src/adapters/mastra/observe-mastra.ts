@@ -6,6 +6,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
 import { ADAPTER, UNREACHED } from './capabilities.ts'
 import { MastraRun } from './mastra-run.ts'
@@ -23,17 +24,6 @@ const FIELDS: Fields<ObserveMastraOptions> = { dispatcher: a.value }
 
 /** The agents whose runs are observed. Those that they call are, too, for as long as they are called by them. */
 const observed = new WeakMap<object, RunHost>()
-
-/** Agents that are observed, and runs of them under way: while there are any, our functions are in the SDK's class. */
-let users = 0
-
-function release(): void {
-  users--
-  if (users === 0) patches.undoAll()
-}
-
-/** An agent that nobody has any more does not observe. */
-const dropped = new FinalizationRegistry(release)
 
 /**
  * Makes each run of a Mastra agent an operation: its turns, model calls, tools, the agents it delegates to, and the tools
@@ -58,8 +48,8 @@ export function observeMastra<T extends object>(agent: T, options: ObserveMastra
     )
   }
   if (before === undefined) {
-    users++
-    dropped.register(agent, undefined, agent)
+    warnOfVersion('@mastra/core')
+    patches.hold(agent)
   }
   observed.set(agent, { dispatcher: options.dispatcher, adapter: ADAPTER })
   observePrototype(prototype)
@@ -68,10 +58,7 @@ export function observeMastra<T extends object>(agent: T, options: ObserveMastra
 
 /** Ends it. With the last one, and once no observed run is under way, our functions are taken out of the SDK's class. */
 export function unobserveMastra<T extends object>(agent: T): T {
-  if (observed.delete(agent)) {
-    dropped.unregister(agent)
-    release()
-  }
+  if (observed.delete(agent)) patches.drop(agent)
   return agent
 }
 
@@ -150,9 +137,9 @@ function observeRuns(
     if (host === undefined) return call.call(this, first, options, ...more)
     // Its loop is a workflow's, in whatever process.
     if (this.durable) return outOfReach(host, this, () => call.call(this, first, options, ...more))
-    users++
+    patches.use()
     const asked = { agent: this, call, first, options, more, resumes }
-    return observe(host, asked).finally(release)
+    return observe(host, asked).finally(() => patches.release())
   })
 }
 

@@ -1,3 +1,3 @@
-import { Patches } from '../sdk-run/patches.ts'
+import { SharedPatches } from '../sdk-run/shared-patches.ts'
 
-export const patches = new Patches()
+export const patches = new SharedPatches()

@@ -4,6 +4,7 @@ import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, type Method } from './call.ts'
 import { type Around, traced, traceparentOf, watchHandlers } from './protocol.ts'
@@ -48,6 +49,8 @@ export function unobserveMcpServer<S extends object>(server: S): S {
 
 function patch(server: object, options: ObserveMcpServerOptions): () => void {
   const low = ((server as { server?: object }).server ?? server) as LowServer
+  // Version 2 speaks several versions of the protocol, and keeps which.
+  warnOfVersion(`@modelcontextprotocol/${'_supportedProtocolVersions' in low ? 'server' : 'sdk'}`)
   const name = options.serverName ?? (low._serverInfo?.name || 'mcp')
   const around = Object.fromEntries(
     (['tools/call', 'resources/read', 'prompts/get'] as const).map((method) => [

@@ -36,17 +36,6 @@ interface AgentsModule {
 /** Whose runs are observed: a runner's, or by its prototype all of one copy of the SDK. */
 const observed = new WeakMap<object, HookDispatcher>()
 
-/** What needs our functions in the SDK's objects: who observes, and the runs under way, which go on to be guarded. */
-let users = 0
-
-function release(): void {
-  users--
-  if (users === 0) patches.undoAll()
-}
-
-/** A runner that nobody has any more does not observe. */
-const dropped = new FinalizationRegistry(release)
-
 /**
  * Makes each run of a runner an operation: its turns, model calls, tools, handoffs and the agents that it calls. Given
  * the module itself, each run that begins through this copy of the SDK, with the global `run()` as well.
@@ -69,8 +58,7 @@ export function observeAgents<T extends object>(target: T, options: ObserveAgent
   }
   if (before === undefined) {
     warnOfVersion('@openai/agents')
-    users++
-    dropped.register(key, undefined, key)
+    patches.hold(key)
   }
   observed.set(key, options.dispatcher)
   observePrototype(prototype)
@@ -83,10 +71,7 @@ export function observeAgents<T extends object>(target: T, options: ObserveAgent
  */
 export function unobserveAgents<T extends object>(target: T): T {
   const { key } = attachable(target)
-  if (observed.delete(key)) {
-    dropped.unregister(key)
-    release()
-  }
+  if (observed.delete(key)) patches.drop(key)
   return target
 }
 
@@ -130,7 +115,7 @@ function observePrototype(prototype: Runner): void {
 }
 
 async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<RunResult> {
-  users++
+  patches.use()
   let result: RunResult | undefined
   try {
     prepare(asked)
@@ -138,6 +123,7 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
     return result
   } finally {
     const streaming = asked.options?.stream === true ? result?.completed : undefined
+    const release = () => patches.release()
     if (streaming === undefined) release()
     else streaming.then(release, release)
   }
