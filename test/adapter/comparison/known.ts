@@ -9,13 +9,26 @@ export interface Known {
 }
 
 const MCP = ['observeMcpClient of version 1', 'observeMcpClient of version 2']
+const CLAUDE = 'claude-agent'
 const IN = 'chat gen_ai.input.messages'
 const RUN_IN = 'invoke_agent gen_ai.input.messages'
+const OUT = ['chat gen_ai.response.finish_reasons', 'chat gen_ai.output.messages']
+const ARGS = ['execute_tool gen_ai.tool.call.arguments', 'trajectory args']
 const RESULT = ['execute_tool gen_ai.tool.call.result', 'trajectory result']
 
 export const KNOWN: readonly Known[] = [
   {
-    of: ['observeOpenAI', 'ai-sdk', 'openai-agents', 'langchain', 'observeAnthropic', 'observeGoogleGenAI'],
+    of: [
+      'observeOpenAI',
+      'ai-sdk',
+      'openai-agents',
+      'langchain',
+      'observeAnthropic',
+      'observeGoogleGenAI',
+      'mastra',
+      'strands',
+      'google-adk',
+    ],
     where: ['execute_tool hookspan.tool.source'],
     when: 'sub-agent',
     why: 'a tool that asks an agent is a tool like any other: only `execAgent` has made it itself, and says `agent`',
@@ -79,8 +92,8 @@ export const KNOWN: readonly Known[] = [
     why: 'the API counts tokens at the beginning of a stream, too, so that a broken one has some',
   },
   {
-    of: ['observeGoogleGenAI'],
-    where: ['chat gen_ai.response.finish_reasons', 'chat gen_ai.output.messages'],
+    of: ['observeGoogleGenAI', 'google-adk'],
+    where: OUT,
     why: 'a reply that asks for calls ends with `STOP`, like any',
   },
   {
@@ -95,7 +108,7 @@ export const KNOWN: readonly Known[] = [
     why: 'what asks the model without any tool is a question, and no agent: the one of the test has a tool',
   },
   {
-    of: MCP,
+    of: [...MCP, CLAUDE],
     where: ['execute_tool hookspan.tool.identifier', 'execute_tool hookspan.tool.source'],
     why: 'it says `mcp`, and the name of the server',
   },
@@ -105,7 +118,7 @@ export const KNOWN: readonly Known[] = [
     why: 'a request to a server has neither the id that the model gave the call, nor what the tool is described with',
   },
   {
-    of: MCP,
+    of: [...MCP, CLAUDE],
     where: RESULT,
     why: 'the result is the server’s, with all its parts',
   },
@@ -114,5 +127,101 @@ export const KNOWN: readonly Known[] = [
     where: [IN],
     when: 'throws',
     why: 'the server tells the text of what was thrown without its class',
+  },
+  {
+    of: ['mastra', 'strands', CLAUDE],
+    where: [RUN_IN],
+    when: 'parks',
+    why: 'what the run goes on from is in the SDK’s own snapshot or session, and is not said again',
+  },
+  {
+    of: ['mastra'],
+    where: [IN],
+    when: 'denies',
+    why: 'the model is told a refusal as the object that it is',
+  },
+  {
+    of: ['mastra'],
+    where: [IN],
+    when: 'throws',
+    why: 'the model is told the text of what was thrown without its class',
+  },
+  {
+    of: ['mastra'],
+    where: [IN],
+    when: 'share an id',
+    why: 'the SDK keeps one call and one result for each id',
+  },
+  {
+    of: ['strands', 'google-adk'],
+    where: ['chat hookspan.stream.end'],
+    why: 'the SDK reads every reply as a stream',
+  },
+  {
+    of: ['strands', 'google-adk'],
+    where: ['chat gen_ai.request.stream'],
+    when: 'streamed',
+    why: 'the SDK keeps to itself whether it asked for a stream',
+  },
+  {
+    of: ['strands'],
+    where: [...ARGS, IN, 'chat gen_ai.output.messages'],
+    when: 'sub-agent',
+    why: 'an agent that is a tool takes `input`',
+  },
+  {
+    of: ['strands'],
+    where: [IN],
+    when: 'share an id',
+    why: 'the SDK keeps results by the id of the call, and tells the model one of them twice',
+  },
+  {
+    of: ['google-adk'],
+    where: ARGS,
+    when: 'sub-agent',
+    why: 'an agent that is a tool takes `request`',
+  },
+  {
+    of: ['google-adk'],
+    where: [IN],
+    why: 'the SDK makes objects of the results of functions: `{ result }`, `{ error }`',
+  },
+  {
+    of: ['google-adk'],
+    where: ['chat gen_ai.system_instructions'],
+    why: 'the SDK tells the model the name of the agent',
+  },
+  {
+    of: ['google-adk'],
+    where: ['execute_tool failed', ...RESULT],
+    when: 'throws',
+    why: 'the SDK says before what was thrown in which tool it was',
+  },
+  {
+    of: ['google-adk'],
+    where: ['step failed', 'execute_tool failed', ...RESULT],
+    when: 'interrupted',
+    why: 'the SDK ends at once and says nothing: the end of the run ends what is open',
+  },
+  {
+    of: [CLAUDE],
+    where: [IN, 'chat gen_ai.output.messages'],
+    why: 'the model knows a tool by its server (`mcp__orders__find_order`), and is told results in parts',
+  },
+  {
+    of: [CLAUDE],
+    where: ['chat gen_ai.tool.definitions', 'execute_tool gen_ai.tool.description'],
+    why: 'Claude Code says nothing of the tools that it offers the model but their calls',
+  },
+  {
+    of: [CLAUDE],
+    where: ['chat gen_ai.request.stream'],
+    why: 'Claude Code asks for a stream each time',
+  },
+  {
+    of: [CLAUDE],
+    where: ['step failed'],
+    when: 'interrupted',
+    why: 'Claude Code is gone when its tool has ended: the end of the run ends the step',
   },
 ]

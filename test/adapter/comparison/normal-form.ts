@@ -70,11 +70,13 @@ const LEFT_OUT = new Set(ASIDE.flatMap(({ attributes }) => attributes))
 
 /** Each provider has a word of its own for the two ends of a reply. */
 const FINISHED: Readonly<Record<string, string>> = {
+  endTurn: 'stop',
   end_turn: 'stop',
   STOP: 'stop',
   stop: 'stop',
   tool_call: 'tool_calls',
   tool_calls: 'tool_calls',
+  toolUse: 'tool_calls',
   tool_use: 'tool_calls',
 }
 

@@ -6,7 +6,7 @@ import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } fro
 import { CLAUDE_AGENT_CAPABILITIES, observeClaudeAgent, parkedRun, runWith } from 'hookspan/claude-agent'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 import { z } from 'zod'
-import { stepOf } from '../../adapter/subjects/model.ts'
+import { saysOf, stepOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@anthropic-ai/claude-agent-sdk'
@@ -134,7 +134,7 @@ function serversOf({ tools, subAgent }: ContractRun, sdk: Untyped, ask: Untyped)
     subAgent &&
     sdk.tool(
       subAgent.name,
-      'Asks an expert.',
+      saysOf(subAgent.name),
       { instruction: z.string() },
       async ({ instruction }: Untyped) => {
         let said = ''

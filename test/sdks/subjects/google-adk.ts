@@ -1,5 +1,6 @@
 import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { GOOGLE_ADK_CAPABILITIES as capabilities, hookspanPlugin } from 'hookspan/google-adk'
+import { saysOf, USAGE } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const sdk = '@google/adk'
@@ -36,7 +37,11 @@ export class ScriptedLlm extends BaseLlm {
       if (broken) throw new Error('the connection broke')
     }
     const calls = toolCalls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }))
-    yield { content: { role: 'model', parts: [...texts, ...calls] }, finishReason: 'STOP' }
+    const usageMetadata = {
+      promptTokenCount: USAGE.inputTokens,
+      candidatesTokenCount: USAGE.outputTokens,
+    }
+    yield { content: { role: 'model', parts: [...texts, ...calls] }, finishReason: 'STOP', usageMetadata }
   }
 }
 
@@ -82,7 +87,13 @@ function agentOf({ agentName, replies, tools, subAgent }: ContractRun): Untyped 
           execute(args, context?.abortSignal ? { signal: context.abortSignal } : {}),
       }),
   )
-  const expert = subAgent && new LlmAgent({ name: subAgent.name, model: new ScriptedLlm(subAgent.replies) })
+  const expert =
+    subAgent &&
+    new LlmAgent({
+      name: subAgent.name,
+      description: saysOf(subAgent.name),
+      model: new ScriptedLlm(subAgent.replies),
+    })
   return new LlmAgent({
     name: agentName,
     model: new ScriptedLlm(replies.map(asking)),

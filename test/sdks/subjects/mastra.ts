@@ -2,6 +2,7 @@ import type { ParkedOperation } from 'hookspan'
 import type { ContractOutcome, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { MASTRA_CAPABILITIES, observeMastra, parkedRun, runWith } from 'hookspan/mastra'
 import { scripted } from '../../adapter/subjects/ai-sdk.ts'
+import { saysOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 /** By names that nobody looks up where the SDK is not installed. */
@@ -30,7 +31,7 @@ export const mastraSubject: ContractSubject = {
       new Agent({
         id: run.agentName,
         name: run.agentName,
-        instructions: 'Help.',
+        instructions: '',
         model: scripted(run.replies),
         tools: toolsOf(run, tools, Agent),
       }),
@@ -85,11 +86,11 @@ function toolsOf({ tools, subAgent, dispatcher }: ContractRun, sdk: Untyped, Age
   })
   if (subAgent === undefined) return Object.fromEntries(given)
   const { name, replies } = subAgent
-  const expert = new Agent({ id: name, name, instructions: 'Help.', model: scripted(replies) })
+  const expert = new Agent({ id: name, name, instructions: '', model: scripted(replies) })
   observeMastra(expert, { dispatcher })
   const ask = sdk.createTool({
     id: name,
-    description: 'Asks an expert.',
+    description: saysOf(name),
     inputSchema: { type: 'object', properties: { instruction: { type: 'string' } } },
     execute: async ({ instruction }: { instruction: string }) => (await expert.generate(instruction)).text,
   })

@@ -1,6 +1,6 @@
 import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { STRANDS_CAPABILITIES as capabilities, observeStrands } from 'hookspan/strands'
-import { contractClient } from '../../adapter/subjects/model.ts'
+import { contractClient, saysOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 interface Saved {
@@ -58,7 +58,8 @@ function agentOf(run: ContractRun, { Agent, tool, OpenAIModel }: Untyped): Untyp
   )
   const { subAgent, dispatcher, agentName } = run
   if (subAgent !== undefined) {
-    tools.push(new Agent({ name: subAgent.name, model: model(subAgent.name), printer: false }))
+    const { name } = subAgent
+    tools.push(new Agent({ name, description: saysOf(name), model: model(name), printer: false }))
   }
   return observeStrands(new Agent({ name: agentName, model: model('contract'), tools, printer: false }), {
     dispatcher,
