@@ -1,11 +1,15 @@
 import type * as AiSdk from '../adapters/ai-sdk/index.ts'
 import type * as Anthropic from '../adapters/anthropic/index.ts'
+import type * as ClaudeAgent from '../adapters/claude-agent/index.ts'
+import type * as GoogleAdk from '../adapters/google-adk/index.ts'
 import type * as GoogleGenAI from '../adapters/google-genai/index.ts'
 import type * as LangChain from '../adapters/langchain/index.ts'
+import type * as Mastra from '../adapters/mastra/index.ts'
 import type * as Mcp from '../adapters/mcp/index.ts'
 import type * as OpenAI from '../adapters/openai/index.ts'
 import type * as OpenAIAgents from '../adapters/openai-agents/index.ts'
 import type * as Peers from '../adapters/peer-range.ts'
+import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { type Loaded, packageOf } from './module-hooks.ts'
@@ -25,6 +29,18 @@ type Attach = (exports: Loaded['exports'], to: Attaching) => Loaded['exports'] |
 const adapter = <T>(name: string): T => requireOwn(`../adapters/${name}/index.js`)
 
 const mcp = () => adapter<typeof Mcp>('mcp')
+
+/** What begins runs of an agent of Mastra. */
+const MASTRA_CALLS = [
+  'generate',
+  'stream',
+  'resumeGenerate',
+  'resumeStream',
+  'network',
+  'resumeNetwork',
+  'generateLegacy',
+  'streamLegacy',
+]
 
 /** By what a program writes to load it. */
 const ATTACH: Readonly<Record<string, Attach>> = {
@@ -61,10 +77,34 @@ const ATTACH: Readonly<Record<string, Attach>> = {
       operationOf: bounds.operationOf,
     }),
   ),
+  '@modelcontextprotocol/sdk/client': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/sdk/client/index.js': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/client': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/sdk/server/mcp.js': eachNew('McpServer', observeMcpServer),
   '@modelcontextprotocol/server': eachNew('McpServer', observeMcpServer),
+  '@anthropic-ai/claude-agent-sdk': ({ query: own }, { dispatcher }) => {
+    const { observeClaudeAgent } = adapter<typeof ClaudeAgent>('claude-agent')
+    const observed = observeClaudeAgent(own as ClaudeQuery, { dispatcher })
+    // None that is known as observed: a program that observes it by itself does so with its own dispatcher.
+    const query: ClaudeQuery = (params) => observed(params)
+    return { query, startup: startupOf(query) }
+  },
+  '@mastra/core/agent': eachCalled('Agent', MASTRA_CALLS, (agent, { dispatcher }) =>
+    adapter<typeof Mastra>('mastra').observeMastra(agent, { dispatcher }),
+  ),
+  '@strands-agents/sdk': eachCalled('Agent', ['stream'], (agent, { dispatcher }) =>
+    adapter<typeof Strands>('strands').observeStrands(agent, { dispatcher }),
+  ),
+  '@google/adk': (exports, to) => {
+    const { hookspanPlugin } = adapter<typeof GoogleAdk>('google-adk')
+    // One for all: the agents of several runners may be the same.
+    const plugin = hookspanPlugin({ dispatcher: to.dispatcher })
+    const observe = (runner: object) => {
+      const { pluginManager } = runner as AdkRunner
+      if (pluginManager.getPlugin(plugin.name) === undefined) pluginManager.registerPlugin(plugin)
+    }
+    return { ...eachNew('Runner', observe)(exports, to), ...eachNew('InMemoryRunner', observe)(exports, to) }
+  },
 }
 
 /** Whose peer it is that the package is a part of. */
@@ -73,6 +113,24 @@ const PEERS: Readonly<Record<string, string>> = { '@openai/agents-core': '@opena
 interface AgentParams {
   readonly name?: unknown
   readonly middleware?: readonly { readonly name?: string }[]
+}
+
+interface AdkRunner {
+  readonly pluginManager: {
+    getPlugin(name: string): unknown
+    registerPlugin(plugin: object): void
+  }
+}
+
+type ClaudeQuery = (params: { readonly prompt?: unknown; readonly options?: unknown }) => object
+
+/** Of a process that is started before its prompt is known. It is started with the prompt: our hooks are of one run. */
+function startupOf(query: ClaudeQuery) {
+  return async ({ options }: { readonly options?: unknown } = {}) => ({
+    query: (prompt: unknown) => query({ prompt, ...(options !== undefined && { options }) }),
+    close() {},
+    async [Symbol.asyncDispose]() {},
+  })
 }
 
 function observeMcpClient(client: object, { dispatcher, bounds }: Attaching): void {
@@ -90,7 +148,10 @@ function observeMcpServer(server: object, { dispatcher }: Attaching): void {
 }
 
 /** Attaches a package that the program has loaded, or says in one line why not. */
-export function attach({ name, version, exports }: Loaded, to: Attaching): Loaded['exports'] | undefined {
+export function attach(
+  { name, version, bySdk, exports }: Loaded,
+  to: Attaching,
+): Loaded['exports'] | undefined {
   const known = ATTACH[name]
   if (known === undefined) return undefined
   const sdk = packageOf(name)
@@ -98,7 +159,7 @@ export function attach({ name, version, exports }: Loaded, to: Attaching): Loade
   const { isWithin, testedRange } = requireOwn<typeof Peers>('../adapters/peer-range.js')
   const range = testedRange(PEERS[sdk] ?? sdk) ?? ''
   if (version === undefined || !isWithin(version, range)) {
-    tell(`${what} is not attached: hookspan knows ${range}.`)
+    if (!bySdk) tell(`${what} is not attached: hookspan knows ${range}.`)
     return undefined
   }
   const given = known(exports, to)
@@ -114,20 +175,38 @@ function eachClient(
   observe: (client: Client, to: Attaching) => unknown,
   seen = new WeakSet<Client>(),
 ): Attach {
+  return eachCalled(className, ['post'], observe, seen)
+}
+
+/** The objects of a class, each when one of these methods of it is called for the first time. */
+function eachCalled(
+  className: string,
+  methods: readonly string[],
+  observe: (object: Client, to: Attaching) => unknown,
+  seen = new WeakSet<Client>(),
+): Attach {
   return (exports, to) => {
     const { prototype } = (exports[className] ?? exports.default) as { prototype: Client }
-    const { post } = prototype
-    if (typeof post !== 'function') throw new TypeError(`its ${className} has no post()`)
-    prototype.post = function (this: Client, ...args: unknown[]) {
-      if (seen.has(this)) return post.apply(this, args)
-      seen.add(this)
-      try {
-        observe(this, to)
-      } catch (error) {
-        // Observed by the program itself, most likely.
-        tell(`a client of ${className} is not attached: ${errorMessage(error)}`)
+    if (typeof prototype[methods[0] ?? ''] !== 'function') {
+      throw new TypeError(`its ${className} has no ${methods[0]}()`)
+    }
+    for (const method of methods) {
+      const own = prototype[method]
+      if (typeof own !== 'function') continue
+      prototype[method] = function (this: Client, ...args: unknown[]) {
+        if (seen.has(this)) return own.apply(this, args)
+        seen.add(this)
+        try {
+          observe(this, to)
+        } catch (error) {
+          // Observed by the program itself, most likely.
+          tell(`an object of ${className} is not attached: ${errorMessage(error)}`)
+          return own.apply(this, args)
+        }
+        // Where the class itself is observed, not what a class of the user's makes of it once more.
+        const observed = Object.hasOwn(this, method) ? this[method] : prototype[method]
+        return observed?.apply(this, args)
       }
-      return this.post?.(...args)
     }
     return undefined
   }

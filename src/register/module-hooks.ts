@@ -8,6 +8,8 @@ import { tell } from './tell.ts'
 export interface Loaded {
   readonly name: string
   readonly version: string | undefined
+  /** Another SDK has loaded it that is attached itself: its model calls are told there. */
+  readonly bySdk: boolean
   readonly exports: Readonly<Record<string, unknown>>
 }
 
@@ -23,14 +25,15 @@ const OWN = '?hookspan'
  * there, in a line behind its last one; a program that is bundled has no such entry.
  */
 export function watchModules(onLoaded: OnLoaded): void {
-  const entries = new Map<string, string>()
+  const entries = new Map<string, { readonly name: string; readonly bySdk: boolean }>()
   Object.defineProperty(globalThis, Symbol.for(KEY), {
     configurable: true,
     value: (url: string, exports: Loaded['exports']) => {
-      const name = entries.get(url)
-      if (name === undefined) return undefined
+      const entry = entries.get(url)
+      if (entry === undefined) return undefined
+      const { name, bySdk } = entry
       try {
-        return onLoaded({ name, version: versionOf(url, packageOf(name)), exports })
+        return onLoaded({ name, bySdk, version: versionOf(url, packageOf(name)), exports })
       } catch (error) {
         tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
         return undefined
@@ -42,16 +45,17 @@ export function watchModules(onLoaded: OnLoaded): void {
       const resolved = next(specifier, context)
       const known = Object.hasOwn(PACKAGES, specifier) ? PACKAGES[specifier] : undefined
       if (known === undefined || !resolved.url.startsWith('file:')) return resolved
-      if (known.how === 'attach') entries.set(resolved.url, specifier)
+      if (known.how === 'attach')
+        entries.set(resolved.url, { name: specifier, bySdk: isSdk(context.parentURL) })
       // What an SDK loads by itself is the SDK's affair.
       else if (context.parentURL?.includes('/node_modules/') !== true) {
-        tell(`${specifier} is not attached without a change: ${known.instead} (docs/adapters.md).`)
+        tell(`${specifier} is not attached: ${known.instead} (docs/adapters.md).`)
       }
       return resolved
     },
     load(url, context, next) {
       const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
-      const name = entries.get(url)
+      const { name } = entries.get(url) ?? {}
       if (name === undefined) return loaded
       const replaced = replacedOf(name)
       if (loaded.format === 'module' && replaced.length > 0)
@@ -101,6 +105,16 @@ ${replaced.map((name) => `export const ${name} = given.${name}`).join('\n')}
 export function packageOf(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 }
+
+/** Whether a module belongs to an SDK that is attached. */
+function isSdk(url = ''): boolean {
+  const [, path] = /.*\/node_modules\/(.+)$/.exec(url) ?? []
+  return path !== undefined && SDKS.has(packageOf(path))
+}
+
+const SDKS = new Set(
+  Object.entries(PACKAGES).flatMap(([name, { how }]) => (how === 'attach' ? [packageOf(name)] : [])),
+)
 
 /** What the nearest package.json says. */
 function versionOf(url: string, name: string): string | undefined {

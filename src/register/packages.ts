@@ -4,8 +4,6 @@ export type KnownPackage =
   | { readonly how: 'attach'; readonly replaced?: readonly string[] }
   | { readonly how: 'tell'; readonly instead: string }
 
-const BY_HAND = 'attach it in your code'
-
 /** By what a program writes to load them. */
 export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   openai: { how: 'attach' },
@@ -26,14 +24,15 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   },
   langchain: { how: 'attach', replaced: ['createAgent'] },
   '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
+  '@modelcontextprotocol/sdk/client': { how: 'attach', replaced: ['Client'] },
   '@modelcontextprotocol/sdk/client/index.js': { how: 'attach', replaced: ['Client'] },
   '@modelcontextprotocol/sdk/server/mcp.js': { how: 'attach', replaced: ['McpServer'] },
   '@modelcontextprotocol/client': { how: 'attach', replaced: ['Client'] },
   '@modelcontextprotocol/server': { how: 'attach', replaced: ['McpServer'] },
+  '@anthropic-ai/claude-agent-sdk': { how: 'attach', replaced: ['query', 'startup'] },
+  '@mastra/core/agent': { how: 'attach' },
+  '@strands-agents/sdk': { how: 'attach' },
+  '@google/adk': { how: 'attach', replaced: ['Runner', 'InMemoryRunner'] },
   '@langchain/langgraph': { how: 'tell', instead: 'hand hookspanCallbacks() to graphs of your own' },
-  '@google/adk': { how: 'tell', instead: BY_HAND },
-  '@mastra/core': { how: 'tell', instead: BY_HAND },
-  '@strands-agents/sdk': { how: 'tell', instead: BY_HAND },
-  '@anthropic-ai/claude-agent-sdk': { how: 'tell', instead: BY_HAND },
-  '@github/copilot-sdk': { how: 'tell', instead: BY_HAND },
+  '@github/copilot-sdk': { how: 'tell', instead: 'there is no adapter for it yet' },
 }

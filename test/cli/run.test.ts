@@ -7,14 +7,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
-import { spanTitle } from 'hookspan/tracing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { receivedTree, registered as registeredIn } from '../support/registered.ts'
 import { runCli } from '../support/run-cli.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const program = (name: string) => at(`../register/processes/${name}`)
-const REGISTER = at('../../dist/register/index.js')
 const BIN = at('../../dist/cli/bin.js')
 
 let collector: Awaited<ReturnType<typeof startCollector>>
@@ -37,18 +36,10 @@ afterEach(() => collector.stop())
 
 /** `node --import hookspan/register FILE`. */
 function registered(name: string, more: { args?: string[]; cwd?: string } = {}) {
-  const { args = [], ...options } = more
-  const file = name.startsWith('/') ? name : program(name)
-  return runCli([file, ...args], { command: `--import=${REGISTER}`, env, ...options })
+  return registeredIn(name.startsWith('/') ? name : program(name), { env, ...more })
 }
 
-function spansOf(parent?: string): string[] {
-  const roots = collector.spans.filter(({ parentSpanId }) => (parent ?? '') === (parentSpanId ?? ''))
-  return roots.flatMap(({ name, attributes, spanId }) => [
-    spanTitle(name, attributes),
-    ...spansOf(spanId).map((inner) => `  ${inner}`),
-  ])
-}
+const spansOf = () => receivedTree(collector.spans)
 
 const RUN = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']
 const shape = (names: string[]) => names.map((name) => name.replace(/(invoke_agent|chat) .*/, '$1'))
@@ -138,21 +129,24 @@ describe('node --import hookspan/register', () => {
 
   it('says what it does not attach, in one line each, and the program goes on', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
-    for (const [name, version] of [['openai', '5.1.0'] as const, ['@google/adk', '2.0.0'] as const]) {
+    for (const [name, version] of [
+      ['openai', '5.1.0'] as const,
+      ['@github/copilot-sdk', '1.0.14'] as const,
+    ]) {
       const folder = join(cwd, 'node_modules', name)
       mkdirSync(folder, { recursive: true })
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }))
       writeFileSync(join(folder, 'index.js'), `module.exports = '${name}'`)
     }
     const file = join(cwd, 'old.cjs')
-    writeFileSync(file, `console.log(require('openai'), require('@google/adk'), require('openai'))`)
+    writeFileSync(file, `console.log(require('openai'), require('@github/copilot-sdk'), require('openai'))`)
 
     const { code, stdout, stderr } = await registered(file)
 
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai @google/adk openai\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai @github/copilot-sdk openai\n' })
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringContaining('openai 5.1.0 is not attached: hookspan knows'),
-      expect.stringContaining('@google/adk is not attached without a change'),
+      expect.stringContaining('@github/copilot-sdk is not attached: there is no adapter'),
     ])
   })
 })
@@ -166,6 +160,17 @@ describe('hookspan run', () => {
     expect({ code, stdout }).toEqual({ code: 7, stdout: 'It is on its way.\nIt is on its way.\n' })
     expect(spansOf()).toHaveLength(5)
     expect(stderr).toContain(`spans are sent to ${collector.url}`)
+    expect(stderr).toMatch(/attached openai 7\./)
+  })
+
+  it('attaches to what npm starts, whose own process has nothing to attach', async () => {
+    const { code, stdout, stderr } = await runCli(['run', '--', 'npm', 'start', '--silent'], {
+      env,
+      cwd: program('npm-start'),
+    })
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(spansOf()).toEqual(['invoke_agent chat.cjs', '  chat gpt-4o'])
     expect(stderr).toMatch(/attached openai 7\./)
   })
 

@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
-import { runCli } from '../support/run-cli.ts'
+import { receivedTree, registered } from '../support/registered.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const REGISTER = at('../../dist/register/index.js')
 
 let collector: Awaited<ReturnType<typeof startCollector>>
 let model: Awaited<ReturnType<typeof startScriptedServer>>
@@ -37,19 +36,16 @@ function program(name: string, cwd?: string) {
     GOOGLE_GEMINI_BASE_URL: origin,
     HOOKSPAN_CONFIG_HOME: '/nowhere',
   }
-  return runCli([at(`processes/${name}`)], { command: `--import=${REGISTER}`, env, ...(cwd && { cwd }) })
+  return registered(at(`processes/${name}`), { env, ...(cwd && { cwd }) })
 }
 
-function spansOf(parent = ''): string[] {
-  const below = collector.spans.filter(({ parentSpanId }) => (parentSpanId ?? '') === parent)
-  return below.flatMap(({ name, spanId }) => [name, ...spansOf(spanId).map((inner) => `  ${inner}`)])
-}
+const spansOf = () => receivedTree(collector.spans)
 
 const turns = (model: string, ...tools: string[]) => [
-  '  step',
+  '  step 0',
   `    chat ${model}`,
   ...tools.map((tool) => `    execute_tool ${tool}`),
-  '  step',
+  '  step 1',
   `    chat ${model}`,
 ]
 
@@ -83,17 +79,16 @@ it('attaches to the AI SDK where it is required', async () => {
   expect(spansOf().map((name) => name.trim().split(' ')[0])).toEqual(['invoke_agent', 'step', 'chat'])
 })
 
-it.each(['1', '2'])('attaches to clients and servers of MCP, version %s', async (version) => {
-  const { code, stdout, stderr } = await program(`mcp-${version}.mjs`)
+it.each(['mcp-1.mjs', 'mcp-1.cjs', 'mcp-2.mjs', 'mcp-2.cjs'])(
+  'attaches to clients and servers of MCP: %s',
+  async (name) => {
+    const { code, stdout, stderr } = await program(name)
 
-  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'found bags\n' })
-  const spans = spansOf()
-  expect(spans.slice(0, 3)).toEqual([
-    `invoke_agent mcp-${version}.mjs`,
-    '  chat gpt-4o',
-    '  execute_tool find',
-  ])
-})
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'found bags\n' })
+    const spans = spansOf()
+    expect(spans.slice(0, 3)).toEqual([`invoke_agent ${name}`, '  chat gpt-4o', '  execute_tool find'])
+  },
+)
 
 it('attaches to the first tool runner of a client of Anthropic, and holds the gates of the project', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
@@ -109,7 +104,7 @@ it('attaches to the first tool runner of a client of Anthropic, and holds the ga
   const [run, first, asked, tool] = spansOf()
   expect([run?.split(' ')[0], first, asked, tool]).toEqual([
     'invoke_agent',
-    '  step',
+    '  step 0',
     '    chat claude-opus-4-6',
     '    execute_tool wipe',
   ])

@@ -15,8 +15,13 @@ interface Host {
   readonly sdkSpans: 'omit' | 'nest'
 }
 
+/** Made for a query that is observed. */
+const observedOptions = new WeakSet<object>()
+
 /** One query. It begins at once; its methods wait until it has, as the gates on its prompt come before. */
 export function observedQuery(query: QueryFunction, params: QueryParams, host: Host): Query {
+  // What observes it from outside is asked about it already.
+  if (params.options !== undefined && observedOptions.has(params.options)) return query(params)
   const messages = new ObservedMessages(query, params, host)
   const own: Readonly<Record<PropertyKey, unknown>> = {
     next: () => messages.next(),
@@ -80,8 +85,9 @@ class ObservedMessages {
       includePartialMessages: true,
       ...(canUseTool && { canUseTool }),
     } as ClaudeOptions
+    observedOptions.add(observed)
     const asked = input !== this.run.input ? input : prompt
-    const given = this.run.resumed === undefined ? asked : (asked ?? this.#goingOn())
+    const given = this.run.resumed === undefined ? asked : asked || this.#goingOn()
     return claude.within(() => query({ prompt: given, options: observed }))
   }
 

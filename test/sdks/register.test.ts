@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startScriptedServer } from 'hookspan/mock'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { receivedTree, registered } from '../support/registered.ts'
+import { type CliRun, runCli } from '../support/run-cli.ts'
+import { homeOf } from './subjects/claude-agent.ts'
+
+const program = (name: string) => fileURLToPath(new URL(`processes/${name}`, import.meta.url))
+
+let collector: Awaited<ReturnType<typeof startCollector>>
+let model: Awaited<ReturnType<typeof startScriptedServer>>
+let home: string
+let env: Record<string, string>
+beforeAll(async () => {
+  model = await startScriptedServer({
+    respond: ({ body }) => {
+      const name = { contract: 'mcp__cleaning__wipe', scripted: 'wipe' }[String(body.model)]
+      if (name === undefined) return undefined
+      const told = /"type":"(function_call_output|tool_result)"/.test(JSON.stringify(body))
+      return told ? { content: 'done' } : { toolCalls: [{ id: 'call_1', name, arguments: { what: 'all' } }] }
+    },
+  })
+})
+afterAll(() => model.close())
+beforeEach(async () => {
+  collector = await startCollector()
+  const claude = homeOf()
+  home = claude.home
+  env = {
+    ...claude.env(model.baseURL),
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OPENAI_BASE_URL: model.baseURL,
+    HOOKSPAN_CONFIG_HOME: '/nowhere',
+  }
+})
+afterEach(async () => {
+  rmSync(home, { recursive: true, force: true })
+  await collector.stop()
+})
+
+/** Of our run: what an SDK makes outside of one is its own. */
+function runOf(): string[] {
+  const tree = receivedTree(collector.spans)
+  return tree
+    .slice(tree.findIndex((line) => line.trim().startsWith('invoke_agent')))
+    .map((line) => line.trim())
+}
+
+const turns = (agent: string, name: string) => [
+  `invoke_agent ${agent}`,
+  'step 0',
+  `chat ${name}`,
+  'execute_tool wipe',
+  'step 1',
+  `chat ${name}`,
+]
+
+it.each([
+  ['adk.mjs', 'cleaner', 'scripted'],
+  ['strands.mjs', 'cleaner', 'scripted'],
+  ['mastra.mjs', 'cleaner', 'scripted'],
+  ['mastra.cjs', 'cleaner', 'scripted'],
+  ['claude.mjs', 'claude', 'contract'],
+])('attaches to a plain agent, whose tool the gates of the project hold: %s', async (name, agent, llm) => {
+  const free = await registered(program(name), { env })
+  expect({ code: free.code, stdout: free.stdout }, free.stderr).toEqual({
+    code: 0,
+    stdout: 'all is wiped\ndone\n',
+  })
+  expect(runOf()).toEqual(turns(agent, llm))
+  expect(free.stderr).not.toContain('not attached')
+
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+  const guarded = await registered(program(name), { env, cwd })
+  rmSync(cwd, { recursive: true, force: true })
+  expect({ code: guarded.code, stdout: guarded.stdout }, guarded.stderr).toEqual({
+    code: 0,
+    stdout: 'done\n',
+  })
+})
+
+it('attaches to runners of ADK where it is required, and its classes stay what they are', async () => {
+  const { code, stdout, stderr } = await registered(program('adk.cjs'), { env })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done true\n' })
+  expect(runOf()).toEqual(['invoke_agent cleaner', 'step 0', 'chat scripted'])
+})
+
+const viaRun = (...args: string[]) => runCli(['run', '--', process.execPath, ...args], { env })
+
+it.each<[string, () => Promise<CliRun>]>([
+  ['by startup()', () => registered(program('claude.mjs'), { args: ['startup'], env })],
+  ['by hookspan run', () => viaRun(program('claude.mjs'))],
+])('attaches to Claude Code %s', async (_how, start) => {
+  const { code, stdout, stderr } = await start()
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'all is wiped\ndone\n' })
+  expect(runOf()).toEqual(turns('claude', 'contract'))
+})
+
+it('leaves an agent to the program that has attached it by itself', async () => {
+  const resolve = new URL('support/resolve.ts', import.meta.url).href
+  const { code, stdout, stderr } = await registered('--import', {
+    args: [resolve, program('own-strands.mjs')],
+    env,
+  })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'heard beforeToolCall wipe\ndone\n' })
+  expect(stderr).toContain('is not attached: This is observed by another dispatcher')
+  expect(collector.spans).toEqual([])
+})

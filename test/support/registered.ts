@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url'
+import { spanTitle } from 'hookspan/tracing'
+import type { ReceivedSpan } from './collector.ts'
+import { type CliRun, runCli } from './run-cli.ts'
+
+const REGISTER = fileURLToPath(new URL('../../dist/register/index.js', import.meta.url))
+
+/** `node --import hookspan/register FILE`, a plain program with nothing of hookspan in it. */
+export function registered(
+  file: string,
+  { args = [], ...options }: { args?: readonly string[]; env: Record<string, string>; cwd?: string },
+): Promise<CliRun> {
+  return runCli([file, ...args], { command: `--import=${REGISTER}`, ...options })
+}
+
+/** The spans that came, as a person reads them, each with those below it. */
+export function receivedTree(spans: readonly ReceivedSpan[], parent = ''): string[] {
+  return spans
+    .filter(({ parentSpanId }) => (parentSpanId ?? '') === parent)
+    .flatMap(({ name, attributes, spanId }) => [
+      spanTitle(name, attributes),
+      ...receivedTree(spans, spanId).map((inner) => `  ${inner}`),
+    ])
+}
