@@ -30,14 +30,14 @@ interface Link {
   readonly droppedAttributesCount?: number
 }
 
-/** A span that is JSON already, in UTF-8, and the head of its request. */
+/** A span that is JSON already, as it was written or in UTF-8, and the head of its request. */
 export interface SpanText {
   readonly head: string
-  readonly json: Uint8Array
+  readonly json: string | Uint8Array
 }
 
 export function spanText(span: ReadableSpan): SpanText {
-  return { head: headOf(span), json: Buffer.from(spanJson(span)) }
+  return { head: headOf(span), json: spanJson(span) }
 }
 
 /** One OTLP/JSON request with all of the spans. */
@@ -49,9 +49,10 @@ export function jsonRequest(spans: readonly ReadableSpan[]): Buffer {
 export function joinRequest(spans: readonly SpanText[]): Buffer {
   const groups = new Map<string, Uint8Array[]>()
   for (const { head, json } of spans) {
+    const bytes = typeof json === 'string' ? Buffer.from(json) : json
     const group = groups.get(head)
-    if (group === undefined) groups.set(head, [json])
-    else group.push(COMMA, json)
+    if (group === undefined) groups.set(head, [bytes])
+    else group.push(COMMA, bytes)
   }
   const parts: Uint8Array[] = [Buffer.from(OPENING)]
   for (const [head, jsons] of groups) {

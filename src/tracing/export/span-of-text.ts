@@ -79,7 +79,7 @@ const shared = new Map<string, Shared>()
  * @throws SyntaxError when the text is no JSON.
  */
 export function spanOfText({ head, json }: SpanText): ReadableSpan {
-  const span = JSON.parse(Buffer.from(json).toString()) as OtlpSpan
+  const span = JSON.parse(typeof json === 'string' ? json : Buffer.from(json).toString()) as OtlpSpan
   const context = contextOf(span)
   const startTime = timeOf(span.startTimeUnixNano)
   const endTime = timeOf(span.endTimeUnixNano)

@@ -72,7 +72,7 @@ interface Told {
 }
 
 function told(parcel: Parcel): Told {
-  const { name, attributes } = JSON.parse(Buffer.from(textOf(parcel).json).toString()) as {
+  const { name, attributes } = JSON.parse(textOf(parcel).json.toString()) as {
     name: string
     attributes: { key: string }[]
   }

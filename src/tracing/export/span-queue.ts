@@ -1,5 +1,5 @@
 import { Delivery, type ParcelSource } from './delivery.ts'
-import { joinRequest } from './otlp-json.ts'
+import { joinRequest, type SpanText } from './otlp-json.ts'
 import { type Parcel, type SpanSender, sizeOf, textOf } from './parcel.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { Leftovers } from './spool/leftovers.ts'
@@ -207,7 +207,7 @@ export class SpanQueue implements SpanProcessor {
   #write(span: ReadableSpan, spool: Spool): void {
     this.#waiting.place(spool)
     const written = spool.ended(span)
-    this.#waiting.addWritten(this.#keepsSpans ? { ...written, span } : written, spool)
+    this.#waiting.addWritten(this.#keepsSpans ? withSpan(written, span) : written, spool)
   }
 
   #look(): void {
@@ -299,6 +299,11 @@ export class SpanQueue implements SpanProcessor {
   #tell(message: string): void {
     guard(() => this.#settings.onTrouble(message))
   }
+}
+
+/** The text is on disk, where the sender does not need it. */
+function withSpan({ text, size, place }: Parcel, span: ReadableSpan): Parcel {
+  return place === undefined ? { span, text: text as SpanText, size } : { span, size, place }
 }
 
 function isSampled(span: ReadableSpan): boolean {

@@ -122,7 +122,7 @@ export class Leftover {
     for (const number of [...this.#segments]) yield* this.#readSegment(number)
     for (const { head, text } of this.#open.values()) {
       const interrupted = interruptedText(head, text)
-      yield { text: interrupted, size: interrupted.json.byteLength }
+      yield { text: interrupted, size: interrupted.json.length }
     }
   }
 

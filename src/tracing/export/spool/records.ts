@@ -111,5 +111,5 @@ export function interruptedText(head: string, started: string): SpanText {
     droppedEventsCount: 0,
     droppedLinksCount: 0,
   })
-  return { head, json: Buffer.from(json) }
+  return { head, json }
 }

@@ -22,7 +22,7 @@ interface Told {
 }
 
 function told({ text }: Parcel): Told {
-  const json = Buffer.from(text?.json ?? '').toString()
+  const json = String(text?.json ?? '')
   const { name, attributes } = JSON.parse(json) as { name: string; attributes: { key: string }[] }
   return { name, isInterrupted: attributes.some(({ key }) => key === 'hookspan.span.state') }
 }

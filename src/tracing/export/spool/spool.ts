@@ -126,7 +126,7 @@ export class Spool {
     if (place === undefined && open?.segment !== undefined) {
       this.#startedOnDisk.set(text, span.spanContext().spanId)
     }
-    return { text, size: text.json.byteLength, ...(place && { place }) }
+    return { text, size: text.json.length, ...(place && { place }) }
   }
 
   /** Writes an ended span that has no place yet. False when the disk takes nothing. */
