@@ -82,7 +82,8 @@ export class SegmentLog {
     const needed = (lead.length + body.length) * 3 + 1
     const line = needed <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(needed)
     const bodyAt = putLead(line, lead)
-    const bodyEnd = bodyAt + (typeof body === 'string' ? line.write(body, bodyAt) : putBytes(line, bodyAt, body))
+    const bodyEnd =
+      bodyAt + (typeof body === 'string' ? line.write(body, bodyAt) : putBytes(line, bodyAt, body))
     line[bodyEnd] = NEWLINE
     const length = bodyEnd + 1
     if (writeSync(fd, line, 0, length) < length) {
