@@ -76,8 +76,11 @@ export interface ResolvedTraceOptions extends RenderOptions {
   readonly events: boolean
 }
 
+/** Of one attribute; see `maxContentBytes`. */
+export const DEFAULT_CONTENT_BYTES = 60_000
+
 export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOptions {
-  const { maxContentBytes = 60_000, semconv = 'compat', redact, captureContent } = options
+  const { maxContentBytes = DEFAULT_CONTENT_BYTES, semconv = 'compat', redact, captureContent } = options
   const captured = captureContent ?? capturesContentByEnv()
   const on = contentOn(options)
   return {

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startViewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { runCli } from '../support/run-cli.ts'
@@ -10,6 +11,7 @@ const call = (id: string, name: string, text: string) => ({
   type: 'function',
   function: { name, arguments: text },
 })
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 const chat = {
   id: 'two-turns',
   model: 'gpt-4o',
@@ -58,7 +60,7 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
     expect(code).toBe(0)
   })
 
-  it('writes OTLP/JSON and gives a run the same trace id each time, another one with a label', async () => {
+  it('writes OTLP/JSON and gives a run a trace id of its own each time, the same one with the same label', async () => {
     const path = file('chat.json', chat)
     const traceId = async (...args: string[]) => {
       const out = join(folder, 'out', 'trace.otlp.json')
@@ -75,9 +77,14 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
       return spans[0].traceId
     }
 
-    const [first, again, labelled] = [await traceId(), await traceId(), await traceId('--label', 'b')]
-    expect(again).toBe(first)
-    expect(labelled).not.toBe(first)
+    const ids = [
+      await traceId(),
+      await traceId(),
+      await traceId('--label', 'b'),
+      await traceId('--label', 'b'),
+    ]
+    expect(new Set(ids).size).toBe(3)
+    expect(ids[3]).toBe(ids[2])
   })
 
   it('runs several files, and arguments that are not JSON', async () => {
@@ -155,16 +162,6 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
   it.each([
     ['a file that ends too early', '{"messages": [{"role"', /ends too early: copy or download it again/],
     ['another format', { spans: [] }, /no known format: found .*Known are OpenAI chat messages/],
-    [
-      'a result without its call',
-      [{ role: 'tool', tool_call_id: 'c9', content: 'x' }],
-      /"c9" belongs to no call/,
-    ],
-    [
-      'a role nobody has',
-      [{ role: 'robot', content: 'x' }],
-      /message 0: expected `role` to be .* got `"robot"`/,
-    ],
     ['an empty file', '', /the file is empty/],
   ])('exits with 2 and sends nothing for %s', async (_what, value, message) => {
     await using stub = await startOtlpStub({ status: 200 })
@@ -178,6 +175,125 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
     expect(stderr).not.toMatch(/^\s+at /m)
     expect(stub.bodies).toHaveLength(0)
     expect(code).toBe(2)
+  })
+
+  it('leaves out the conversations that cannot be replayed, names them and exits with 1', async () => {
+    const broken = [{ role: 'tool', tool_call_id: 'c9', content: 'x' }]
+    const list = file('some.jsonl', [chat, broken, '{"messages": [', chat].map(textOf).join('\n'))
+    const robot = file('robot.json', [{ role: 'robot', content: 'x' }])
+    const { code, stdout, stderr } = await replay([list, robot])
+    expect(stdout).toMatch(
+      /✓ 2 runs replayed in .+: 4 model turns, 2 tool calls, 0 failed\n {2}3 conversations left out/,
+    )
+    expect(stderr.trim().split('\n').sort()).toEqual([
+      expect.stringMatching(
+        /^left out: .*robot\.json, run 0, message 0: expected `role` to be .* got `"robot"`/,
+      ),
+      expect.stringMatching(/^left out: .*some\.jsonl, run 1, message 0: .*"c9" belongs to no call/),
+      expect.stringMatching(/^left out: .*some\.jsonl, run 2: line 3 is not JSON/),
+    ])
+    expect(code).toBe(1)
+
+    const json = await replay([list, robot, '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      ...{ runs: 2, failedRuns: 0 },
+      leftOut: [{ run: 2 }, { run: 1, message: 0 }, { source: robot }],
+    })
+    const none = await replay([robot])
+    expect(none.stderr).toMatch(/robot\.json, run 0, message 0: expected `role`/)
+    expect(none.code).toBe(2)
+  })
+
+  it('says what was cut, and what is invented', async () => {
+    const long = structuredClone(chat)
+    long.messages[4]!.content = 'It is 7 °C. '.repeat(100)
+    const unfinished = { ...chat, messages: chat.messages.slice(0, 3) }
+    const path = file('notes.json', [long, unfinished, chat])
+    const cut = await replay([path, '--content', '--max-content-bytes', '600', '--json'])
+    expect(cut.stderr).toMatch(
+      /^note: the content of 1 of 3 runs was cut, by [\d.,k]+ bytes: an attribute holds 600\. Give --max-content-bytes for more\.$/m,
+    )
+    expect(cut.stderr).toMatch(
+      /^note: the recordings hold no result of 1 tool call: what is told of it is invented, and marked with hookspan\.replay\.invented\.$/m,
+    )
+    const { results } = JSON.parse(cut.stdout)
+    expect(results.map(({ cutBytes }: { cutBytes: number }) => cutBytes > 0)).toEqual([true, false, false])
+    expect(results.map(({ inventedResults }: { inventedResults: number }) => inventedResults)).toEqual([
+      0, 1, 0,
+    ])
+    expect(cut.code).toBe(0)
+
+    const whole = await replay([file('chat.json', chat), '--content', '--max-content-bytes', '600'])
+    expect(whole.stderr).toBe('')
+  })
+
+  it('keeps two replays apart in the viewer, and refuses a label that it has', {
+    timeout: 120_000,
+  }, async () => {
+    const viewer = await startViewer({ db: ':memory:', port: 0 })
+    try {
+      const path = file('chat.json', chat)
+      const args = [path, '--endpoint', viewer.url, '--json']
+      const runs = async () =>
+        ((await (await fetch(`${viewer.url}/api/runs`)).json()) as { runs: unknown[] }).runs
+      for (const wanted of [1, 2]) {
+        expect((await replay(args)).code).toBe(0)
+        expect(await runs()).toHaveLength(wanted)
+      }
+      expect((await replay([...args, '--label', 'x'])).code).toBe(0)
+      const again = await replay([...args, '--label', 'x'])
+      expect(again.stderr).toMatch(
+        /^hookspan: The hookspan viewer at .* has run "two-turns" with the label "x" already \(trace [0-9a-f]{32}\).* Give another --label, or none\.\n$/,
+      )
+      expect(again.code).toBe(2)
+      expect(await runs()).toHaveLength(3)
+    } finally {
+      await viewer.close()
+    }
+  })
+
+  it('keeps what the user said beside a tool of their own before that tool', {
+    timeout: 120_000,
+  }, async () => {
+    const viewer = await startViewer({ db: ':memory:', port: 0 })
+    try {
+      const path = file('dual.json', {
+        info: { environment_info: { policy: 'Be brief.' } },
+        simulations: [
+          {
+            id: 'dual',
+            messages: [
+              { role: 'assistant', content: 'Please restart it.' },
+              {
+                ...{ role: 'user', content: 'One moment, I restart it.' },
+                tool_calls: [{ id: 'u1', name: 'restart', arguments: {}, requestor: 'user' }],
+              },
+              { role: 'tool', id: 'u1', content: 'restarted', requestor: 'user', error: false },
+              { role: 'user', content: 'It works.' },
+              { role: 'assistant', content: 'Good.' },
+            ],
+          },
+        ],
+      })
+      const { stdout } = await replay([path, '--endpoint', viewer.url, '--content', '--json'])
+      const { traceId } = JSON.parse(stdout).results[0]
+      const answer = await fetch(`${viewer.url}/api/runs/${traceId}/conversation`)
+      const { items } = (await answer.json()) as {
+        items: { kind: string; name?: string; pieces?: { text?: string }[] }[]
+      }
+      expect(
+        items.map(({ kind, name, pieces }) => (kind === 'tool' ? name : JSON.stringify(pieces))),
+      ).toEqual([
+        expect.stringContaining('Be brief.'),
+        expect.stringContaining('Please restart it.'),
+        expect.stringContaining('One moment'),
+        'restart',
+        expect.stringContaining('It works.'),
+        expect.stringContaining('Good.'),
+      ])
+    } finally {
+      await viewer.close()
+    }
   })
 
   it('names a run that is not there, and shows the stack with --debug only', async () => {
@@ -256,7 +372,7 @@ describe('hookspan replay', { timeout: 60_000 }, () => {
       '--endpoint',
       stub.url,
     ])
-    expect(stderr).toBe('')
+    expect(stderr).toMatch(/^note: the content of 1 of 1 run was cut, by [^\n]+\n$/)
     expect(stdout).toMatch(/✓ 1 run replayed in .+: 2 model turns, 1 tool call, 0 failed/)
     expect(Math.max(...stub.bodies.map((body) => body.length))).toBeLessThan(1_000_000)
     expect(stub.bodies.map(String).join('')).toContain('hookspan.content.cut_bytes')

@@ -5,7 +5,10 @@ export function registerReplay(program: Command): void {
   program
     .command('replay')
     .description('run recorded conversations through the real runtime, one trace each')
-    .argument('<file...>', 'OpenAI chat messages, tau-bench or tau2-bench JSON')
+    .argument(
+      '<file...>',
+      'OpenAI chat messages, tau-bench, tau2-bench, SWE-agent, Who&When; exports of LangSmith, Langfuse, Phoenix',
+    )
     .option('--run <id>', 'only this run: its id or its position from 0; may be given again', collect)
     .option(
       '--endpoint <url>',
@@ -17,13 +20,16 @@ export function registerReplay(program: Command): void {
     .option('--recorded-times', 'keep the recorded times instead of those of now')
     .option('--speed <factor>', 'wait as long as the recording did, divided by this', positive)
     .option('--concurrency <runs>', 'runs at once', integerFrom(1), 4)
-    .option('--label <text>', 'make other trace ids than a replay without it')
+    .option('--label <text>', 'make trace ids of this and the recording (default: new ones each time)')
     .option('--model <name>', 'model to name where the recording names none', 'recorded-model')
     .option('--json', 'print a summary as JSON')
     .addHelpText(
       'after',
       `
-A trace's id is made of the file's name and the run's id: the same recording gives the same trace, everywhere.
+Each replay makes traces of its own. With --label a trace's id is made of it, the file's name and the run's id: the same
+everywhere, and refused where the viewer or Jaeger has that trace already.
+
+A conversation that cannot be replayed is left out and told, and the exit code is 1.
 
   $ hookspan replay runs.json --content
   $ hookspan replay runs.json --run task-7 --recorded-times --out trace.otlp.json`,

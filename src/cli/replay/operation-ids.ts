@@ -2,10 +2,8 @@ import { basename, dirname, join } from 'node:path'
 import type { RecordedRun } from './recordings/index.ts'
 
 /**
- * A name for each run that stays the same whenever and wherever it is replayed, made of the file's name and the
- * run's id: a trace's id is derived from it. What would be named alike gets its folder or its position added.
- *
- * @param label Joined to each name, so that the same recording makes other traces.
+ * A name for each run, made of the label, the file's name and the run's id: a trace's id is derived from it, so the same
+ * label gives the same traces whenever and wherever. What would be named alike gets its folder or its position added.
  */
 export function operationIdsOf(runs: readonly RecordedRun[], label?: string): Map<RecordedRun, string> {
   const sources = [...new Set(runs.map((run) => run.source))]

@@ -4,6 +4,7 @@ import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
+import { HOOKSPAN } from '../../tracing/index.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 import type { TraceOutput } from '../export/trace-output.ts'
@@ -26,6 +27,10 @@ export interface RunResult extends Tally {
   readonly run: RecordedRun
   readonly operationId: string
   readonly traceId: string | undefined
+  /** Bytes of content that spans of the run left out, to keep within what an attribute may hold. */
+  readonly cutBytes: number
+  /** Calls whose result the recording does not hold. */
+  readonly inventedResults: number
   /** Why the replay is not what was recorded. */
   readonly error?: unknown
 }
@@ -57,8 +62,12 @@ export async function replayAll(
     const counts = tally.take(operationId)
     const difference = error === undefined ? differenceOf(counts, run) : undefined
     if (difference !== undefined) error = new Error(`The replay differs from the recording: ${difference}.`)
-    const result = { run, operationId, traceId, ...counts, ...defined({ error }) }
-    options.onRun(result, traceId === undefined ? undefined : options.output.finish(traceId))
+    const trace = traceId === undefined ? undefined : options.output.finish(traceId)
+    const result = {
+      ...{ run, operationId, traceId, ...counts, ...defined({ error }) },
+      ...{ cutBytes: cutBytesOf(trace), inventedResults: inventedIn(run) },
+    }
+    options.onRun(result, trace)
     return result
   }
   // Awaited here, or the server would be gone before the first request.
@@ -67,6 +76,23 @@ export async function replayAll(
 
 export function describeFailure({ run, error }: RunResult): string {
   return `${shown(run.source)}, run ${run.index} (${shown(run.id)}): ${visibleText(errorMessage(error))}`
+}
+
+function cutBytesOf(trace: OtlpTraces | undefined): number {
+  const spans = (trace?.resourceSpans ?? []).flatMap(({ scopeSpans }) =>
+    (scopeSpans ?? []).flatMap((scope) => scope.spans ?? []),
+  )
+  return spans
+    .flatMap(({ attributes }) => attributes ?? [])
+    .filter(({ key }) => key === HOOKSPAN.contentCutBytes)
+    .reduce((sum, { value }) => sum + Number(value?.intValue ?? 0), 0)
+}
+
+function inventedIn({ calls, items }: RecordedRun): number {
+  return calls.filter(({ resultItem }) => {
+    const result = resultItem === undefined ? undefined : items[resultItem]
+    return result?.kind !== 'toolResult' || result.invented
+  }).length
 }
 
 /** Works off a list, so many at once, and gives the results in the order of the list. */

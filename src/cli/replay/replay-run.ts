@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { trace } from '@opentelemetry/api'
 import type { OpenAI } from 'openai'
@@ -17,12 +16,14 @@ import { readReply } from '../../wire/formats.ts'
 import type {
   RecordedAssistantTurn,
   RecordedCall,
+  RecordedCodeCalls,
   RecordedItem,
   RecordedRun,
   RecordedSystemMessage,
   RecordedUserMessage,
 } from './recordings/index.ts'
 import { ReplayClock } from './replay-clock.ts'
+import { agentNameOf, attributesOf, firstTime, lastText, reasonOf } from './run-facts.ts'
 import { RUN_HEADER } from './served-turns.ts'
 
 export interface ReplayRunOptions {
@@ -46,6 +47,9 @@ export interface ReplayedRun {
 
 /** The name of the tools that the user operated, as the home of the call. */
 export const USER_TOOLS = 'user'
+
+/** The type of a step in which the agent's code ran tools that no model asked for. */
+const CODE_STEP = 'code'
 
 /**
  * Runs a recorded conversation through the real runtime: model turns through the client, tools with the results
@@ -92,7 +96,10 @@ class RunReplay {
     const traceId = operation.traceparent?.split('-')[1]
     try {
       for (const [position, item] of items.entries()) await this.#item(operation, item, position)
-      await operation.complete({ reason: reasonOf(this.#run), content: lastText(items) })
+      const { error } = this.#run.outcome
+      if (error === undefined)
+        await operation.complete({ reason: reasonOf(this.#run), content: lastText(items) })
+      else await operation.fail(new Error(error))
       return { traceId }
     } catch (error) {
       await operation.fail(error)
@@ -108,7 +115,12 @@ class RunReplay {
       case 'user':
         return this.#userMessage(operation, item, position)
       case 'assistant':
-        await operation.step((step) => this.#turn(step, item), { stepType: 'model' })
+        await operation.step((step) => this.#turn(step, item, position), { stepType: 'model' })
+        return
+      case 'code':
+        // What follows an answer was run in its step.
+        if (this.#answerBefore(position)) return
+        await operation.step((step) => this.#codeCalls(step, item), { stepType: CODE_STEP })
         return
       case 'toolResult':
         // Told together with its call.
@@ -116,34 +128,71 @@ class RunReplay {
     }
   }
 
-  async #turn(step: Step, turn: RecordedAssistantTurn): Promise<void> {
-    const { costUsd } = turn
-    const reply = await step.llmCall<OpenAI.Chat.Completions.ChatCompletion>(
-      {
-        model: this.#model,
-        request: { model: this.#model, messages: [...this.#history] },
-        read: (answer) => {
-          const { response, usage } = readReply(answer)
-          return defined({ response, usage, costUsd })
+  async #turn(step: Step, turn: RecordedAssistantTurn, position: number): Promise<void> {
+    const reply = await this.#reply(step, turn)
+    if (reply !== undefined) {
+      const message = reply.choices[0]?.message
+      if (message === undefined) throw new Error('The served reply holds no message.')
+      this.#history.push(turn.name === undefined ? message : { ...message, name: turn.name })
+      const asked = (message.tool_calls ?? []).flatMap((call) => (call.type === 'function' ? [call] : []))
+      const outcomes = await this.#calls(
+        step,
+        turn.calls,
+        asked.map(({ function: { arguments: text } }) => argumentsOf(text)),
+      )
+      for (const outcome of outcomes) this.#history.push(outcome.toToolMessage())
+    }
+    for (let at = position + 1; at < this.#run.items.length; at++) {
+      const next = this.#run.items[at]
+      if (next?.kind === 'code') await this.#codeCalls(step, next)
+      else if (next?.kind !== 'toolResult') return
+    }
+  }
+
+  /** Undefined where the recording has no answer. */
+  async #reply(
+    step: Step,
+    turn: RecordedAssistantTurn,
+  ): Promise<OpenAI.Chat.Completions.ChatCompletion | undefined> {
+    const { costUsd, error, requestModel: model = this.#model, sent = this.#history } = turn
+    try {
+      return await step.llmCall<OpenAI.Chat.Completions.ChatCompletion>(
+        {
+          model,
+          request: { model, messages: [...sent] },
+          read: (answer) => {
+            const { response, usage } = readReply(answer)
+            return defined({ response, usage, costUsd })
+          },
         },
-      },
-      (request, { signal }) => this.#ask(request, turn, signal),
-    )
-    const message = reply.choices[0]?.message
-    if (message === undefined) throw new Error('The served reply holds no message.')
-    this.#history.push(message)
-    const asked = (message.tool_calls ?? []).flatMap((call) => (call.type === 'function' ? [call] : []))
-    const outcomes = await this.#calls(
+        (request, { signal }) => this.#ask(request, turn, signal),
+      )
+    } catch (thrown) {
+      if (error === undefined) throw thrown
+      return undefined
+    }
+  }
+
+  /** Whether an answer is right before, with nothing between but what code ran and got. */
+  #answerBefore(position: number): boolean {
+    const before = this.#run.items
+      .slice(0, position)
+      .findLast(({ kind }) => kind !== 'code' && kind !== 'toolResult')
+    return before?.kind === 'assistant'
+  }
+
+  async #codeCalls(step: Step, { calls }: RecordedCodeCalls): Promise<void> {
+    await this.#calls(
       step,
-      turn.calls,
-      asked.map(({ function: { arguments: text } }) => argumentsOf(text)),
+      calls,
+      calls.map(({ args }) => args),
     )
-    for (const outcome of outcomes) this.#history.push(outcome.toToolMessage())
   }
 
   async #ask(request: LlmRequest, turn: RecordedAssistantTurn, signal: AbortSignal | undefined) {
     const { client, operationId } = this.#options
     await this.#wait(turn)
+    if (turn.name !== undefined) trace.getActiveSpan()?.setAttribute('hookspan.replay.speaker', turn.name)
     const reply = await client.chat.completions.create(
       request as unknown as OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming,
       // Names of files may hold what a header may not.
@@ -157,9 +206,11 @@ class RunReplay {
     await this.#wait(message)
     this.#clock?.moveTo(message.timestampMs)
     if (message.content !== null || message.calls.length === 0) {
-      this.#history.push({ role: 'user', content: contentOf(message) })
+      const { name } = message
+      this.#history.push({ role: 'user', content: contentOf(message), ...defined({ name }) })
       const isSeen = this.#run.items.some((item, index) => index > position && item.kind === 'assistant')
-      if (!isSeen) this.#noteUnseen(operation, message)
+      // Beside calls of the user's own the next request comes too late: the calls would be told before it.
+      if (!isSeen || message.calls.length > 0) this.#noteSaid(operation, message)
     }
     if (message.calls.length === 0) return
     // The agent's model does not see what the user's hands do; the trace does.
@@ -214,12 +265,14 @@ class RunReplay {
 
   #resultOf(call: RecordedCall): ToolResult {
     const result = call.resultItem === undefined ? undefined : this.#run.items[call.resultItem]
-    if (result?.kind !== 'toolResult') throw new Error('The recording ends before this call has a result.')
+    const isThere = result?.kind === 'toolResult'
+    if (!isThere || result.invented) trace.getActiveSpan()?.setAttribute('hookspan.replay.invented', true)
+    if (!isThere) throw new Error('The recording ends before this call has a result.')
     return new ToolResult({ content: result.content, success: !result.isError })
   }
 
-  /** What no model call was sent would be missing from the trace. */
-  #noteUnseen(operation: Operation, message: RecordedUserMessage): void {
+  /** What no model call was sent would be missing from the trace, or not be in its place. */
+  #noteSaid(operation: Operation, message: RecordedUserMessage): void {
     if (!this.#options.captureContent || message.content === null) return
     const parts = [{ type: 'text', content: message.content }]
     operation.run(() =>
@@ -242,14 +295,6 @@ class RunReplay {
   }
 }
 
-/** When the recording begins, if it has times at all. */
-export function firstTime({ items, outcome }: RecordedRun): number | undefined {
-  const times = items.flatMap((item) => ('timestampMs' in item ? (item.timestampMs ?? []) : []))
-  const first = times[0]
-  if (first === undefined) return undefined
-  return Math.min(first, outcome.startedAtMs ?? first)
-}
-
 function positionOf(call: RecordedCall): number {
   return call.resultItem ?? Number.POSITIVE_INFINITY
 }
@@ -265,27 +310,4 @@ function argumentsOf(text: string): unknown {
   } catch {
     return text
   }
-}
-
-function agentNameOf({ source }: RecordedRun): string {
-  return basename(source).replace(/\.(json|jsonl)$/i, '')
-}
-
-function attributesOf(run: RecordedRun): Record<string, string | number | boolean> {
-  const { reward, terminationReason } = run.outcome
-  return defined({
-    'hookspan.replay.source': basename(run.source),
-    'hookspan.replay.format': run.format,
-    'hookspan.replay.run_id': run.id,
-    'hookspan.replay.reward': reward,
-    'hookspan.replay.termination_reason': terminationReason,
-  })
-}
-
-function reasonOf({ outcome }: RecordedRun): 'done' | 'max_steps' {
-  return outcome.terminationReason === 'max_steps' ? 'max_steps' : 'done'
-}
-
-function lastText(items: readonly RecordedItem[]): string {
-  return items.findLast((item) => item.kind === 'assistant' && item.content !== null)?.content ?? ''
 }

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { errorMessage } from '../../internal/errors.ts'
-import { formatCost, formatCount, formatDuration } from '../../viewer/model/format.ts'
+import { idsOfOperation } from '../../internal/operation-ids.ts'
+import { collectorHas } from '../../tracing/links/collector.ts'
+import { DEFAULT_CONTENT_BYTES } from '../../tracing/options.ts'
+import { formatCost, formatCount, formatDuration, visibleText } from '../../viewer/model/format.ts'
 import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 import { treeText } from '../../viewer/text/tree-text.ts'
 import { openTraceOutput, type TraceOutput } from '../export/trace-output.ts'
@@ -10,9 +14,9 @@ import { rowsOf } from '../render/rows.ts'
 import { shown } from '../render/shown.ts'
 import { plural, type Terminal, terminalOf } from '../render/terminal.ts'
 import { operationIdsOf } from './operation-ids.ts'
-import { type RecordedRun, readRecordings } from './recordings/index.ts'
+import { type RecordedRun, type RecordingError, readRecordings } from './recordings/index.ts'
 import { describeFailure, type RunResult, replayAll } from './replay-all.ts'
-import { firstTime } from './replay-run.ts'
+import { firstTime } from './run-facts.ts'
 import { addTally, emptyTally } from './tally.ts'
 
 export interface ReplayCommandOptions {
@@ -35,10 +39,15 @@ export async function runReplayCommand(
   options: ReplayCommandOptions,
 ): Promise<number> {
   assertPeers('hookspan replay')
-  // Everything is read before anything is sent: half a replay would be worse than none.
+  // Every file is read before anything is sent, so that a wrong one is told at once.
   const all: RecordedRun[] = []
-  for (const file of new Set(files)) all.push(...(await readRecordings(file)))
-  const ids = operationIdsOf(all, options.label)
+  const bad: RecordingError[] = []
+  for (const file of new Set(files)) {
+    all.push(...(await readRecordings(file, { onBad: (error) => bad.push(error) })))
+  }
+  if (all.length === 0 && bad[0] !== undefined) throw bad[0]
+  // Replayed again under the same ids, a run would be merged with itself: one trace with two roots.
+  const ids = operationIdsOf(all, options.label ?? randomUUID())
   const runs = new Map(chosen(all, options.run).map((run) => [run, ids.get(run) as string]))
   const errors = terminalOf(process.stderr)
   if (options.recordedTimes) warnOfMissingTimes([...runs.keys()], errors)
@@ -51,6 +60,7 @@ export async function runReplayCommand(
     captureContent: options.content,
     maxContentBytes: options.maxContentBytes,
   })
+  if (options.label !== undefined) await assertNew(runs, output, options.label)
   const progress = new Progress(errors, runs.size, 'runs')
   let turns = 0
   let ended = 0
@@ -69,18 +79,68 @@ export async function runReplayCommand(
   progress.clear()
   const tookMs = performance.now() - startedAt
   const failed = results.filter(({ error }) => error !== undefined)
-  const summary = { results, failed, tookMs, undelivered, output, onlyTrace }
+  const summary = { results, failed, bad, tookMs, undelivered, output, onlyTrace }
   if (options.json) printJson(summary)
   else printSummary(summary, terminalOf(process.stdout))
   for (const result of failed) {
     errors.line(`${errors.style('red', 'failed:')} ${describeFailure(result)}`)
   }
+  for (const error of bad) {
+    errors.line(`${errors.style('red', 'left out:')} ${visibleText(errorMessage(error))}`)
+  }
+  printNotes(results, options.maxContentBytes, errors)
   if (undelivered !== undefined) {
     errors.line(
       `${errors.style('red', 'not delivered:')} ${undelivered} Run \`hookspan doctor\` for the cause.`,
     )
   }
-  return failed.length > 0 || undelivered !== undefined ? EXIT.failed : EXIT.done
+  return failed.length + bad.length > 0 || undelivered !== undefined ? EXIT.failed : EXIT.done
+}
+
+/** @throws UsageError when the collector has a trace of these ids: spans of one id are one trace. */
+async function assertNew(
+  runs: ReadonlyMap<RecordedRun, string>,
+  { collector, tracing }: TraceOutput,
+  label: string,
+): Promise<void> {
+  if (collector === undefined) return
+  for (const [run, operationId] of runs) {
+    const { traceId } = idsOfOperation(operationId)
+    if ((await collectorHas(collector, traceId)) !== true) continue
+    await tracing.shutdown()
+    throw new UsageError(
+      `The ${collector.kind} at ${collector.tracesUrl} has run "${shown(run.id)}" with the label "${shown(label)}" ` +
+        `already (trace ${traceId}), and a second replay would be merged into it. Give another --label, or none.`,
+    )
+  }
+}
+
+/** What of the recordings is not in the traces, or was not in the recordings. */
+function printNotes(
+  results: readonly RunResult[],
+  maxContentBytes: number | undefined,
+  { style, line }: Terminal,
+): void {
+  const note = (text: string) => line(`${style('yellow', 'note:')} ${text}`)
+  const cut = results.filter(({ cutBytes }) => cutBytes > 0)
+  if (cut.length > 0) {
+    const bytes = cut.reduce((sum, { cutBytes }) => sum + cutBytes, 0)
+    note(
+      `the content of ${cut.length} of ${plural(results.length, 'run')} was cut, by ${formatCount(bytes)} bytes: an attribute ` +
+        `holds ${formatCount(maxContentBytes ?? DEFAULT_CONTENT_BYTES)}. Give --max-content-bytes for more.`,
+    )
+  }
+  const invented = results.reduce((sum, result) => sum + result.inventedResults, 0)
+  if (invented > 0) {
+    note(
+      `the recordings hold no result of ${plural(invented, 'tool call')}: what is told of ${invented === 1 ? 'it' : 'them'} ` +
+        'is invented, and marked with hookspan.replay.invented.',
+    )
+  }
+  for (const { run } of results) {
+    for (const text of run.notes ?? [])
+      note(`${shown(run.source)}, run ${run.index} (${shown(run.id)}): ${text}.`)
+  }
 }
 
 function chosen(runs: readonly RecordedRun[], wanted: readonly string[] | undefined): RecordedRun[] {
@@ -109,6 +169,7 @@ function warnOfMissingTimes(runs: readonly RecordedRun[], { style, line }: Termi
 interface Summary {
   results: readonly RunResult[]
   failed: readonly RunResult[]
+  bad: readonly RecordingError[]
   tookMs: number
   undelivered: string | undefined
   output: TraceOutput
@@ -121,11 +182,12 @@ function sumOf(results: readonly RunResult[]) {
   return sum
 }
 
-function printJson({ results, failed, tookMs, undelivered, output }: Summary): void {
+function printJson({ results, failed, bad, tookMs, undelivered, output }: Summary): void {
   const { stats } = output.tracing
   const summary = {
     runs: results.length,
     failedRuns: failed.length,
+    leftOut: bad.map((error) => ({ ...error.place, error: errorMessage(error) })),
     ...sumOf(results),
     durationMs: Math.round(tookMs),
     spansSent: stats().exported,
@@ -145,7 +207,7 @@ function printJson({ results, failed, tookMs, undelivered, output }: Summary): v
 }
 
 function printSummary(
-  { results, failed, tookMs, output, onlyTrace, undelivered }: Summary,
+  { results, failed, bad, tookMs, output, onlyTrace, undelivered }: Summary,
   terminal: Terminal,
 ): void {
   const { style, line } = terminal
@@ -169,6 +231,7 @@ function printSummary(
   ]
   const state = failed.length === 0 ? style('green', '✓') : style('red', `✗ ${failed.length} of`)
   line(`${state} ${plural(results.length, 'run')} replayed in ${formatDuration(tookMs)}: ${facts.join(', ')}`)
+  if (bad.length > 0) line(style('red', `  ${plural(bad.length, 'conversation')} left out`))
   if (output.filePath !== undefined) line(`  written to ${shown(output.filePath)}`)
   if (output.collector !== undefined && undelivered === undefined) {
     const { kind, tracesUrl, pageOf } = output.collector

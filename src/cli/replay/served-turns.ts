@@ -26,11 +26,13 @@ export class ServedTurns {
 }
 
 function stepOf(turn: RecordedAssistantTurn, id: string): ScriptedStep {
-  const { content, calls, usage, reasoning, finishReason } = turn
+  const { content, calls, usage, reasoning, finishReason, responseModel: model, error } = turn
+  // As a server of OpenAI's says it: whatever it was, the recording has its text only.
+  if (error !== undefined) return { id, error: { status: 500, message: error } }
   return {
     id,
     content,
     toolCalls: calls.map((call) => ({ id: call.id, name: call.name, arguments: call.argumentsText })),
-    ...defined({ usage, reasoning, finishReason }),
+    ...defined({ usage, reasoning, finishReason, model }),
   }
 }

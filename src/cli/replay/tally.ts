@@ -50,6 +50,13 @@ export class TallyPlugin implements Plugin {
         },
       },
       {
+        id: 'tally-model-error',
+        type: 'onLlmCallError',
+        handler: ({ operationId }) => {
+          this.#of(operationId).modelTurns++
+        },
+      },
+      {
         id: 'tally-tool',
         type: 'afterToolCall',
         handler: ({ operationId, apiName, success }) => ofTool(operationId, apiName, success),

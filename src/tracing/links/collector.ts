@@ -78,10 +78,25 @@ export async function isJaeger(url: string): Promise<boolean> {
   return data !== undefined && errors !== undefined
 }
 
+/** Whether the collector has the trace already: undefined where it does not say. */
+export async function collectorHas(
+  { kind, pageOf }: Collector,
+  traceId: string,
+): Promise<boolean | undefined> {
+  const page = pageOf(traceId)
+  if (page === undefined) return undefined
+  if (kind === 'Jaeger') return jaegerHas(page)
+  return isThere(page.replace(/\/run\/([0-9a-f]+)$/, '/api/runs/$1'))
+}
+
 /** Whether Jaeger has the trace: undefined where it does not say. */
 export async function jaegerHas(page: string): Promise<boolean | undefined> {
+  return isThere(page.replace(/\/trace\/([0-9a-f]+)$/, '/api/traces/$1'))
+}
+
+async function isThere(url: string): Promise<boolean | undefined> {
   try {
-    const answer = await ask(page.replace(/\/trace\/([0-9a-f]+)$/, '/api/traces/$1'))
+    const answer = await ask(url)
     await answer.body?.cancel()
     return answer.status === 404 ? false : answer.ok || undefined
   } catch {

@@ -1,5 +1,6 @@
 /** Reading objects of unknown shape without losing what has no meaning here. */
 import { describeValue } from '../../../internal/errors.ts'
+import { isRecord } from '../../../internal/objects.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import type { RecordedOrigin } from './types.ts'
 
@@ -30,10 +31,29 @@ export function optionalNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
+/** The text below these keys, if it is one. */
+export function textAt(value: unknown, ...path: string[]): string | undefined {
+  for (const key of path) value = isRecord(value) ? value[key] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Undefined when the text is not JSON, as models sometimes write. */
+export function parseArguments(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What no message of a recording is made again from. */
+export const NO_ORIGIN: RecordedOrigin = { keys: [], extra: {} }
+
 /** Recorders leave the zone out and mean, as far as one can tell, UTC. Undefined when it is no time. */
 export function toEpochMs(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined
-  const zoned = /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`
+  const iso = text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T')
+  const zoned = /(Z|[+-]\d\d:?\d\d)$/.test(iso) ? iso : `${iso}Z`
   const ms = Date.parse(zoned)
   return Number.isNaN(ms) ? undefined : ms
 }

@@ -5,6 +5,7 @@ export { RecordingError, type RecordingPlace } from './recording-error.ts'
 export type {
   RecordedAssistantTurn,
   RecordedCall,
+  RecordedCodeCalls,
   RecordedItem,
   RecordedOrigin,
   RecordedOutcome,

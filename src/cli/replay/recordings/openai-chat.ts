@@ -1,6 +1,7 @@
 import { describeValue } from '../../../internal/errors.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
-import { expectString, type Fields, originOf, rebuild } from './fields.ts'
+import { expectString, type Fields, originOf, parseArguments, rebuild } from './fields.ts'
+import { type OnBad, parseEach } from './parse-each.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
 import type { RecordedCall, RecordedItem, RecordedRun } from './types.ts'
@@ -9,9 +10,11 @@ import type { RecordedCall, RecordedItem, RecordedRun } from './types.ts'
 export type IsError = (content: string) => boolean
 
 /** Conversations of OpenAI chat messages: `[message, …]`, `{ messages: […] }`, or a list of either. */
-export function parseOpenAIChat(value: unknown, source: string): RecordedRun[] {
+export function parseOpenAIChat(value: unknown, source: string, onBad?: OnBad): RecordedRun[] {
   const list = Array.isArray(value) && value.some(isConversation) ? value : [value]
-  return list.map((conversation, index) => parseConversation(conversation, { source, run: index }))
+  return parseEach(list, onBad, (conversation, index) =>
+    parseConversation(conversation, { source, run: index }),
+  )
 }
 
 export function isConversation(value: unknown): boolean {
@@ -129,7 +132,7 @@ function addAssistant(builder: RunBuilder, message: Fields, place: RecordingPlac
   })
 }
 
-function parseCall(call: unknown, index: number, place: RecordingPlace): Omit<RecordedCall, 'index'> {
+export function parseCall(call: unknown, index: number, place: RecordingPlace): Omit<RecordedCall, 'index'> {
   const what = `tool_calls[${index}]`
   if (!isRecord(call) || !isRecord(call.function)) {
     throw new RecordingError(place, `expected \`${what}\` to be a function call, got ${describeValue(call)}.`)
@@ -143,15 +146,6 @@ function parseCall(call: unknown, index: number, place: RecordingPlace): Omit<Re
   return {
     ...{ id, name, argumentsText, args: parseArguments(argumentsText), madeBy: 'assistant' },
     origin: { keys: outer.keys, extra: { ...outer.extra, function: inner } },
-  }
-}
-
-/** Undefined when the text is not JSON, as models sometimes write. */
-export function parseArguments(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 
@@ -172,7 +166,7 @@ function addToolResult(builder: RunBuilder, message: Fields, place: RecordingPla
 }
 
 /** Text of a message. Parts and a missing text are kept in the origin, since our text says less than they do. */
-function textOf(content: unknown, place: RecordingPlace): { content: string | null; known: Fields } {
+export function textOf(content: unknown, place: RecordingPlace): { content: string | null; known: Fields } {
   if (typeof content === 'string') return { content, known: { content } }
   if (content === null) return { content, known: { content } }
   if (content === undefined) return { content: null, known: {} }
@@ -195,6 +189,8 @@ export function restoreChatMessage(item: RecordedItem): unknown {
       return rebuild(item.origin, { role: item.role, content: item.content })
     case 'user':
       return rebuild(item.origin, { role: 'user', content: item.content })
+    case 'code':
+      throw new TypeError('Chat messages hold no calls of code.')
     case 'assistant':
       return rebuild(item.origin, {
         role: 'assistant',

@@ -1,20 +1,30 @@
 import { describeValue, errorMessage } from '../../../internal/errors.ts'
 import { FileTooLarge, readRegularFile } from '../../../internal/read-regular-file.ts'
 import { detectFormat } from './detect.ts'
+import { parseLangfuse } from './langfuse.ts'
+import { parseLangSmith } from './langsmith.ts'
 import { parseOpenAIChat, restoreChatMessage } from './openai-chat.ts'
+import type { OnBad } from './parse-each.ts'
+import { parsePhoenix } from './phoenix.ts'
 import { RecordingError } from './recording-error.ts'
+import { parseSweAgent } from './swe-agent.ts'
 import { parseTauBench } from './tau-bench.ts'
 import { parseTau2Bench, restoreTau2Message } from './tau2-bench.ts'
 import type { RecordedRun, RecordingFormat } from './types.ts'
+import { parseWhoAndWhen } from './who-and-when.ts'
 
 export interface ReadOptions {
   /** Larger files are refused, in bytes. A file is held in memory as a whole. @default 268_435_456 (256 MiB) */
   maxFileBytes?: number
+  /** Told of a conversation that cannot be replayed; the others are read. @default the first one is thrown */
+  onBad?: OnBad
 }
 
 const KNOWN_FORMATS =
   'OpenAI chat messages (`[message, …]`, `{"messages": […]}`, a list of these, or one a line), ' +
-  'tau-bench (`[{"traj": […]}, …]`) and tau2-bench (`{"simulations": […]}`)'
+  'tau-bench (`[{"traj": […]}, …]`), tau2-bench (`{"simulations": […]}`), SWE-agent (`{"trajectory": […], "history": […]}`), ' +
+  'Who&When (`{"history": […], "mistake_agent": …}`), and exports of LangSmith (runs with a `run_type`), ' +
+  'Langfuse (observations with a `traceId`) and Phoenix (spans with a `context`)'
 
 /**
  * Every run of a file.
@@ -23,7 +33,7 @@ const KNOWN_FORMATS =
  */
 export async function readRecordings(
   path: string,
-  { maxFileBytes = 2 ** 28 }: ReadOptions = {},
+  { maxFileBytes = 2 ** 28, onBad }: ReadOptions = {},
 ): Promise<RecordedRun[]> {
   const place = { source: path }
   let bytes: Buffer
@@ -47,18 +57,26 @@ export async function readRecordings(
       cause: error,
     })
   }
-  return parseRecordings(text, path)
+  return parseRecordings(text, path, onBad)
 }
 
 /**
  * Every run of a text in one of the known formats.
  *
  * @param source Name of the text, for messages.
+ * @param onBad Told of a conversation that cannot be replayed; the others are read. Without it the first one is thrown.
  * @throws RecordingError
  */
-export function parseRecordings(text: string, source: string): RecordedRun[] {
+export function parseRecordings(text: string, source: string, onBad?: OnBad): RecordedRun[] {
   if (text.trim() === '') throw new RecordingError({ source }, 'the file is empty. Record the run again.')
-  const value = parseJson(text, source)
+  let told = 0
+  const tell =
+    onBad &&
+    ((error: RecordingError) => {
+      told++
+      onBad(error)
+    })
+  const value = parseJson(text, source, tell)
   const format = detectFormat(value)
   if (!format) {
     if (Array.isArray(value) && value.length === 0) {
@@ -69,29 +87,38 @@ export function parseRecordings(text: string, source: string): RecordedRun[] {
       `no known format: found ${describeValue(value)}. Known are ${KNOWN_FORMATS}.`,
     )
   }
-  const runs = PARSERS[format](value, source)
-  if (runs.length === 0)
+  const runs = PARSERS[format](value, source, tell)
+  if (runs.length === 0 && told === 0)
     throw new RecordingError({ source }, 'the file holds no runs, so there is nothing to replay.')
   return runs
 }
 
-const PARSERS: Record<RecordingFormat, (value: unknown, source: string) => RecordedRun[]> = {
+const PARSERS: Record<RecordingFormat, (value: unknown, source: string, onBad?: OnBad) => RecordedRun[]> = {
   'openai-chat': parseOpenAIChat,
   'tau-bench': parseTauBench,
   'tau2-bench': parseTau2Bench,
+  'swe-agent': parseSweAgent,
+  'who-and-when': parseWhoAndWhen,
+  langsmith: parseLangSmith,
+  langfuse: parseLangfuse,
+  phoenix: parsePhoenix,
 }
 
-/** The messages of the run as they were recorded, key by key. */
+/**
+ * The messages of the run as they were recorded, key by key.
+ *
+ * @throws TypeError for formats of other things than messages.
+ */
 export function restoreMessages({ format, items }: RecordedRun): unknown[] {
   return items.map(format === 'tau2-bench' ? restoreTau2Message : restoreChatMessage)
 }
 
-function parseJson(text: string, source: string): unknown {
+function parseJson(text: string, source: string, onBad: OnBad | undefined): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
     const lines = text.split('\n').map((line) => line.trim())
-    if (isJsonObjectOrList(lines.find(Boolean) ?? '')) return parseLines(lines, source)
+    if (isJsonObjectOrList(lines.find(Boolean) ?? '')) return parseLines(lines, source, onBad)
     const position = Number(/position (\d+)/.exec(errorMessage(error))?.[1])
     const truncated =
       /end of JSON input|Unterminated/i.test(errorMessage(error)) || position >= text.trimEnd().length
@@ -113,18 +140,20 @@ function isJsonObjectOrList(text: string): boolean {
 }
 
 /** One conversation a line; empty lines are passed over. */
-function parseLines(lines: string[], source: string): unknown[] {
+function parseLines(lines: string[], source: string, onBad: OnBad | undefined): unknown[] {
   const conversations: unknown[] = []
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
     try {
       conversations.push(JSON.parse(line))
-    } catch (error) {
-      throw new RecordingError(
+    } catch (cause) {
+      const error = new RecordingError(
         { source, run: conversations.length },
-        `line ${index + 1} is not JSON: ${errorMessage(error)}. Put one whole conversation on each line.`,
-        { cause: error },
+        `line ${index + 1} is not JSON: ${errorMessage(cause)}. Put one whole conversation on each line.`,
+        { cause },
       )
+      if (onBad === undefined) throw error
+      onBad(error)
     }
   }
   return conversations

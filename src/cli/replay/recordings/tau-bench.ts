@@ -2,6 +2,7 @@ import { describeValue } from '../../../internal/errors.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
 import { type Fields, optionalNumber } from './fields.ts'
 import { parseChatMessages } from './openai-chat.ts'
+import { type OnBad, parseEach } from './parse-each.ts'
 import { RecordingError } from './recording-error.ts'
 import type { RecordedRun } from './types.ts'
 
@@ -10,9 +11,9 @@ export function isTauBenchRun(value: unknown): value is Fields {
 }
 
 /** tau-bench: `[{ task_id, trial, reward, info, traj: [chat message, …] }, …]`. */
-export function parseTauBench(value: unknown, source: string): RecordedRun[] {
+export function parseTauBench(value: unknown, source: string, onBad?: OnBad): RecordedRun[] {
   const runs = Array.isArray(value) ? value : [value]
-  return runs.map((run, index) => {
+  return parseEach(runs, onBad, (run, index) => {
     const place = { source, run: index }
     if (!isTauBenchRun(run) || !Array.isArray(run.traj)) {
       throw new RecordingError(

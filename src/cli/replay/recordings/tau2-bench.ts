@@ -1,14 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describeValue } from '../../../internal/errors.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
-import { expectString, type Fields, optionalNumber, originOf, rebuild, toEpochMs } from './fields.ts'
-import { parseArguments, prompts } from './openai-chat.ts'
+import {
+  expectString,
+  type Fields,
+  optionalNumber,
+  originOf,
+  parseArguments,
+  rebuild,
+  textAt,
+  toEpochMs,
+} from './fields.ts'
+import { prompts } from './openai-chat.ts'
+import { type OnBad, parseEach } from './parse-each.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
 import type { RecordedCall, RecordedItem, RecordedRun, RecordedUsage } from './types.ts'
 
 /** tau2-bench: `{ info: { environment_info: { policy } }, simulations: [{ messages }, …] }`. */
-export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
+export function parseTau2Bench(value: unknown, source: string, onBad?: OnBad): RecordedRun[] {
   if (!isRecord(value) || !Array.isArray(value.simulations)) {
     throw new RecordingError(
       { source },
@@ -17,7 +27,7 @@ export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
   }
   const policy = textAt(value, 'info', 'environment_info', 'policy')
   const model = textAt(value, 'info', 'agent_info', 'llm')
-  return value.simulations.map((simulation, index) => {
+  return parseEach(value.simulations, onBad, (simulation, index) => {
     const place = { source, run: index }
     if (!isRecord(simulation) || !Array.isArray(simulation.messages)) {
       throw new RecordingError(
@@ -40,11 +50,6 @@ export function parseTau2Bench(value: unknown, source: string): RecordedRun[] {
       ...{ items, calls, outcome: outcomeOf(simulation) },
     }
   })
-}
-
-function textAt(value: unknown, ...path: string[]): string | undefined {
-  for (const key of path) value = isRecord(value) ? value[key] : undefined
-  return typeof value === 'string' ? value : undefined
 }
 
 function outcomeOf(simulation: Fields): RecordedRun['outcome'] {
@@ -92,10 +97,13 @@ function addSpoken(
   const usage = usageOf(message.usage)
   const said = defined({ usage, costUsd: optionalNumber(message.cost), ...timeOf(message) })
   const finishReason = textAt(message.raw_data, 'finish_reason')
+  const responseModel = textAt(message.raw_data, 'model')
   const reasoning =
     role === 'assistant' && typeof message.reasoning === 'string' ? message.reasoning : undefined
   builder.add({
-    ...(role === 'user' ? { kind: role } : { kind: role, ...defined({ finishReason, reasoning }) }),
+    ...(role === 'user'
+      ? { kind: role }
+      : { kind: role, ...defined({ finishReason, reasoning, responseModel }) }),
     ...{ content, calls, ...said },
     origin: originOf(message, {
       ...{ role, content, ...defined({ reasoning }) },
@@ -175,7 +183,8 @@ function usageOf(usage: unknown): RecordedUsage | undefined {
 
 /** The message as it was recorded. */
 export function restoreTau2Message(item: RecordedItem): unknown {
-  if (item.kind === 'system') throw new TypeError('tau2-bench has no system messages.')
+  if (item.kind === 'system' || item.kind === 'code')
+    throw new TypeError(`tau2-bench has no ${item.kind} messages.`)
   const { origin, content, timestamp } = item
   if (item.kind === 'toolResult') {
     const { toolCallId: id, madeBy: requestor, isError: error } = item
