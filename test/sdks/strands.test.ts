@@ -30,11 +30,11 @@ const LOOK_THEN_DONE = [
   { content: 'done' },
 ]
 
-function scripted(steps: readonly ScriptedStep[]) {
+function scripted(steps: readonly ScriptedStep[], config: object = {}) {
   const left = [...steps]
   const fetch = scriptedFetch({ respond: () => left.shift() })
   const client = new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 })
-  return { fetch, model: new OpenAIModel({ api: 'responses', modelId: 'gpt-x', client }) }
+  return { fetch, model: new OpenAIModel({ api: 'responses', modelId: 'gpt-x', client, ...config }) }
 }
 
 function look(callback: (args: { q: string }, context: Untyped) => unknown, name = 'look') {
@@ -116,6 +116,44 @@ it('what is no agent of Strands is refused', () => {
   expect(() => observeStrands({} as object, { dispatcher })).toThrow(/NOT_CAPABLE|no middleware/)
   expect(() => observeStrands(agentOn([], []), {} as never)).toThrow(/dispatcher/)
   expect(() => observeStrands(agentOn([], []), { dispatcher, agentname: 'x' } as never)).toThrow(/agentName/)
+})
+
+describe('a tool that the provider of the model runs', async () => {
+  const { AnthropicModel }: Untyped = await import(`${sdk}/models/anthropic`)
+  const { GoogleModel }: Untyped = await import(`${sdk}/models/google`)
+  const ofOpenAI = () =>
+    scripted([{ content: 'done' }], { params: { tools: [{ type: 'web_search' }] } }).model
+  const search = { type: 'web_search_20250305', name: 'web_search' }
+  const ofAnthropic = () => new AnthropicModel({ apiKey: 'k', anthropicTools: [search] })
+  const ofGoogle = () => new GoogleModel({ apiKey: 'k', builtInTools: [{ googleSearch: {} }] })
+
+  it.each([
+    ['OpenAI', ofOpenAI, 'web_search'],
+    ['Anthropic', ofAnthropic, 'web_search'],
+    ['Google', ofGoogle, 'google_search'],
+  ])('is neither mocked nor guarded: %s', async (_name, model, match) => {
+    const mocked = new HookDispatcher()
+    mockTools(mocked, [mock(match).returns('nothing')])
+    const guarded = new HookDispatcher()
+    guarded.use({
+      name: 'guard',
+      gates: [{ id: 'no', point: 'beforeToolCall', match, decide: () => deny('no') }],
+    })
+    for (const dispatcher of [mocked, guarded]) {
+      const agent = observeStrands(agentOn([], [], { model: model() }), { dispatcher })
+      await expect(agent.invoke('go')).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+    }
+  })
+
+  it('is the SDK’s and the provider’s affair where nobody names it', async () => {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({
+      name: 'guard',
+      gates: [{ id: 'no', point: 'beforeToolCall', match: 'look', decide: () => deny('no') }],
+    })
+    const agent = agentOn([], [look(() => 'found')], { model: ofOpenAI() })
+    expect(textOf(await observeStrands(agent, { dispatcher }).invoke('go'))).toBe('done')
+  })
 })
 
 it('agents that are tools are observed with the agent that has them, and left with it', async () => {

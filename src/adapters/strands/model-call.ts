@@ -4,6 +4,7 @@ import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun } from './agent-run.ts'
 import { contextOf, requestOf, standInResult } from './messages.ts'
 import { chunksOf, ModelChunks } from './model-chunks.ts'
+import { providerOf, providerTools } from './provider.ts'
 import type { ModelContext, ModelResult, Stage, StrandsEvent, StrandsModel } from './sdk.ts'
 
 /** A model call begins a step. One that is made again because the last one failed goes on in it. */
@@ -14,6 +15,7 @@ export async function* callModel(
 ): AsyncGenerator<StrandsEvent, { readonly result: ModelResult }> {
   const { run } = agent
   if (run.isStopped) return { result: standInResult(ctx.messages, { content: agent.stopped }) }
+  run.assertInReach(providerTools(ctx.model))
   await agent.beginTurn()
   const request = requestOf(ctx)
   const calls = await run.calls()
@@ -52,20 +54,3 @@ export async function* callModel(
 function nameOf(model: StrandsModel): string {
   return asName(model.modelId) ?? asName(model.getConfig?.().modelId) ?? 'unknown'
 }
-
-/** By the class of the model, or the class that it extends. */
-function providerOf(model: object): string {
-  for (let at = Object.getPrototypeOf(model); at !== null; at = Object.getPrototypeOf(at)) {
-    const name = String(at.constructor?.name)
-    const known = PROVIDERS.find(([word]) => word.test(name))
-    if (known !== undefined) return known[1]
-  }
-  return 'unknown'
-}
-
-const PROVIDERS: readonly (readonly [RegExp, string])[] = [
-  [/openai/i, 'openai'],
-  [/anthropic/i, 'anthropic'],
-  [/google|gemini/i, 'gcp.gemini'],
-  [/bedrock/i, 'aws.bedrock'],
-]

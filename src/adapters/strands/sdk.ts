@@ -40,6 +40,8 @@ export interface StrandsTool {
 
 export interface StrandsModel {
   readonly modelId?: string
+  /** Of OpenAI's: `chat` or `responses`. */
+  readonly api?: unknown
   getConfig?(): Loose
 }
 
