@@ -5,6 +5,8 @@ import type { ContractReply } from 'hookspan/adapter/contract'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { deny } from 'hookspan/gates'
 import { afterEach, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { traced } from '../support/span-tree.ts'
 import { toldLines } from '../support/told-events.ts'
 import { homeOf, scriptedClaude } from './subjects/claude-agent.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -16,22 +18,35 @@ afterEach(() => {
   for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true })
 })
 
+interface Asking {
+  /** What the models of other names say, by the name. */
+  readonly others?: Readonly<Record<string, readonly ContractReply[]>>
+  readonly prompt?: unknown
+  readonly env?: Readonly<Record<string, string>>
+  readonly sdkSpans?: 'omit' | 'nest'
+  readonly onMessage?: (message: Untyped) => void
+}
+
 /** The real Claude Code, whose tools are its own. */
 async function ask(
   dispatcher: HookDispatcher,
   replies: readonly ContractReply[],
   options: object,
-  more: Untyped = {},
+  { others = {}, prompt = 'Do it.', env: more = {}, sdkSpans = 'omit', onMessage }: Asking = {},
 ) {
   const sdk: Untyped = await import(NAME)
-  const server = await scriptedClaude({ contract: replies, ...more })
+  const server = await scriptedClaude({ contract: replies, ...others })
   const { home, env } = homeOf()
   homes.push(home)
-  const query: Untyped = observeClaudeAgent(sdk.query, { dispatcher })
+  const query: Untyped = observeClaudeAgent(sdk.query, { dispatcher, sdkSpans })
   const messages: Untyped[] = []
   try {
-    const all = { env: env(server.baseURL), cwd: home, model: 'contract', settingSources: [], ...options }
-    for await (const message of query({ prompt: 'Do it.', options: all })) messages.push(message)
+    const all = { cwd: home, model: 'contract', settingSources: [], ...options }
+    const run = query({ prompt, options: { env: { ...env(server.baseURL), ...more }, ...all } })
+    for await (const message of run) {
+      messages.push(message)
+      onMessage?.(message)
+    }
   } finally {
     await server.close()
     await dispatcher.drain()
@@ -97,7 +112,7 @@ describe('an agent that Claude Code calls', () => {
       dispatcher,
       replies,
       { tools: ['Agent', 'Bash'], allowedTools: ['Agent'], agents },
-      { expert: [{ content: 'it is 42' }] },
+      { others: { expert: [{ content: 'it is 42' }] } },
     )
     expect(only(told, /CallAgent|onStart|onComplete/)).toEqual(
       expect.arrayContaining([
@@ -108,6 +123,75 @@ describe('an agent that Claude Code calls', () => {
         'onComplete claude',
       ]),
     )
+  })
+})
+
+describe('a compaction', () => {
+  it('is told when it is over, with what is left', async () => {
+    const { dispatcher, told } = toldLines()
+    const summaries: unknown[] = []
+    dispatcher.use({
+      name: 'summary',
+      hooks: [{ id: 's', type: 'afterCompact', handler: ({ summary }) => void summaries.push(summary) }],
+    })
+    const answered = Promise.withResolvers<void>()
+    const said = (content: string) => ({
+      type: 'user',
+      message: { role: 'user', content },
+      parent_tool_use_id: null,
+      session_id: '',
+    })
+    async function* prompt() {
+      yield said('Do it.')
+      await answered.promise
+      yield said('/compact')
+    }
+    const messages = await ask(
+      dispatcher,
+      [{ content: 'done' }, { content: '<summary>It was done.</summary>' }],
+      { tools: [] },
+      { prompt: prompt(), onMessage: ({ type }) => type === 'result' && answered.resolve() },
+    )
+    expect(messages.map(({ subtype }) => subtype)).toContain('compact_boundary')
+    expect(only(told, /Compact/)).toEqual(['beforeCompact claude', 'afterCompact claude'])
+    expect(summaries).toEqual([expect.stringContaining('It was done.')])
+    expect(told.at(-1)).toBe('onComplete claude')
+  })
+})
+
+describe('the spans that Claude Code makes itself', () => {
+  const own = (collector: { names(): string[] }) =>
+    collector.names().filter((name) => name.startsWith('claude_code.'))
+  const telemetry = (url: string) => ({
+    CLAUDE_CODE_ENABLE_TELEMETRY: '1',
+    CLAUDE_CODE_ENHANCED_TELEMETRY_BETA: '1',
+    OTEL_TRACES_EXPORTER: 'otlp',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+  })
+  const look = async (sdkSpans: 'omit' | 'nest') => {
+    const collector = await startCollector()
+    using tracing = traced()
+    const options = { tools: ['Bash'], allowedTools: ['Bash'] }
+    const env = telemetry(collector.url)
+    await ask(tracing.dispatcher, [bash, { content: 'done' }], options, { sdkSpans, env })
+    return { collector, root: tracing.span('invoke_agent claude').spanContext() }
+  }
+
+  it('are left out, where it is told to send them', async () => {
+    const { collector } = await look('omit')
+    expect(own(collector)).toEqual([])
+    await collector.stop()
+  })
+
+  it('lie below the run where they are to be nested', async () => {
+    const { collector, root } = await look('nest')
+    await collector.until(() => own(collector).includes('claude_code.interaction'), 60_000)
+    const interaction = collector.spans.find(({ name }) => name === 'claude_code.interaction')
+    expect(interaction).toMatchObject({ traceId: root.traceId, parentSpanId: root.spanId })
+    const traces = collector.spans.filter(({ name }) => name.startsWith('claude_code.'))
+    expect(new Set(traces.map(({ traceId }) => traceId))).toEqual(new Set([root.traceId]))
+    await collector.stop()
   })
 })
 
@@ -125,6 +209,25 @@ describe('observeClaudeAgent', () => {
       () => observeClaudeAgent(query, { dispatcher: new HookDispatcher() }),
     ]
     for (const attach of wrong) expect(attach).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+  })
+
+  it('is one observation where what is observed is observed from outside again', async () => {
+    const [inner, outer] = [toldLines(), toldLines()]
+    const given: Untyped[] = []
+    const sdk: Untyped = (params: Untyped) => {
+      given.push(params)
+      return idle()
+    }
+    const observed: Untyped = observeClaudeAgent(sdk, { dispatcher: inner.dispatcher })
+    const query: Untyped = observeClaudeAgent((params: Untyped) => observed(params), {
+      dispatcher: outer.dispatcher,
+    })
+    for await (const _ of query({ prompt: 'Hi.', options: {} }));
+    await outer.dispatcher.drain()
+    expect(given).toHaveLength(1)
+    expect(given[0].options.hooks.PreToolUse).toHaveLength(1)
+    expect(only(outer.told, /onStart|onComplete/)).toEqual(['onStart claude', 'onComplete claude'])
+    expect(inner.told).toEqual([])
   })
 
   it('refuses what cannot be held, when the run starts', () => {

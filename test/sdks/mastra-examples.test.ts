@@ -21,7 +21,7 @@ it.each(['claude-agent', 'mastra'])(
   },
 )
 
-it('mastra/ask-a-human prints what its page says', async () => {
-  const output = await runProgram(pathOf('mastra/ask-a-human.ts'))
-  expect(output.trim().split('\n')).toEqual(outputOf('mastra/ask-a-human.ts'))
+it.each(['claude-agent', 'mastra'])('%s/ask-a-human prints what its page says', async (sdk) => {
+  const output = await runProgram(pathOf(`${sdk}/ask-a-human.ts`))
+  expect(output.trim().split('\n')).toEqual(outputOf(`${sdk}/ask-a-human.ts`))
 })

@@ -7,6 +7,7 @@ import { toolPolicy } from 'hookspan/policies'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
+import { traced } from '../support/span-tree.ts'
 import { toldLines } from '../support/told-events.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { elsewhere } from './support/elsewhere.ts'
@@ -202,6 +203,36 @@ describe('what nobody could be asked about', () => {
   it('is refused for network(), and let through where there is no gate', async () => {
     const agent = observeMastra(agentOf([]), { dispatcher: guarded() })
     await expect(agent.network('Look.')).rejects.toMatchObject({ code: 'NOT_CAPABLE' })
+  })
+})
+
+describe('spans', () => {
+  it('are ours, one for each call, where the process has a provider', async () => {
+    using tracing = traced()
+    expect(tracing.makeGlobal()).toBe(true)
+    const tenant = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const execute = async () => {
+      await Promise.resolve()
+      seen.push(tenant.getStore())
+      tracing.tracer.startSpan('database').end()
+      return 'found'
+    }
+    const agent = observeMastra(
+      agentOf([call('look', { q: 'a' }), { content: 'done' }], { tools: { look: looking([], { execute }) } }),
+      { dispatcher: tracing.dispatcher },
+    )
+    await tenant.run('acme', () => agent.generate('Look.'))
+    expect(seen).toEqual(['acme'])
+    expect(tracing.tree().split('\n')).toEqual([
+      'invoke_agent support',
+      '  step 0',
+      '    chat contract',
+      '    execute_tool look',
+      '      database',
+      '  step 1',
+      '    chat contract',
+    ])
   })
 })
 
