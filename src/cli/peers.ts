@@ -2,8 +2,11 @@ import { createRequire } from 'node:module'
 import { warnOfVersion } from '../adapters/peer-range.ts'
 import { HookspanError } from '../internal/errors.ts'
 
-/** What the commands that run agents need beside hookspan itself. */
-const NEEDED = ['openai', '@opentelemetry/api', '@opentelemetry/sdk-node']
+/** OpenTelemetry's SDKs that `startTracing` takes, the one that it takes first before the other. */
+export const SDKS = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace'] as const
+
+/** What the commands that run agents need beside hookspan itself: of each list one. */
+const NEEDED: readonly (readonly [string, ...string[]])[] = [['openai'], ['@opentelemetry/api'], SDKS]
 
 /**
  * Says at once all that is missing, rather than one package after the other, and of what is there in another version than
@@ -13,16 +16,17 @@ const NEEDED = ['openai', '@opentelemetry/api', '@opentelemetry/sdk-node']
  */
 export function assertPeers(command: string): void {
   const { resolve } = createRequire(import.meta.url)
-  const missing = NEEDED.filter((name) => {
+  const isThere = (name: string) => {
     try {
       resolve(name)
-      return false
-    } catch {
       return true
+    } catch {
+      return false
     }
-  })
+  }
+  const missing = NEEDED.filter((names) => !names.some(isThere)).map(([name]) => name)
   if (missing.length === 0) {
-    for (const name of NEEDED) warnOfVersion(name)
+    for (const names of NEEDED) warnOfVersion(names.find(isThere) as string)
     return
   }
   // What npx fetched for this once sees nothing of the folder's packages.

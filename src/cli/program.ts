@@ -17,6 +17,7 @@ import { registerShow } from './commands/show.ts'
 import { registerTail } from './commands/tail.ts'
 import { registerView } from './commands/view.ts'
 import { EXIT, reportFailure } from './failure.ts'
+import { SDKS } from './peers.ts'
 
 /** In the order of the help text. */
 const REGISTER = [
@@ -54,10 +55,9 @@ export function createProgram(): Command {
 
 /** What a report of a fault should say first. */
 function versions(): string {
-  const sdks = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace']
-  const found = sdks
-    .map((name) => [name, findInstalled(name, import.meta.url)?.version])
-    .find(([, version]) => version)
+  const found = SDKS.map((name) => [name, findInstalled(name, import.meta.url)?.version]).find(
+    ([, version]) => version,
+  )
   return `${packageVersion()}\nNode ${process.versions.node}, ${found?.join(' ') ?? 'no OpenTelemetry SDK'}`
 }
 

@@ -269,6 +269,14 @@ describe('hookspan doctor', { timeout: 60_000 }, () => {
           '@opentelemetry/sdk-node\n',
       )
       expect(demo.code).toBe(2)
+      // The smaller SDK will do.
+      symlinkSync(
+        join(root, 'node_modules/@opentelemetry/sdk-trace'),
+        join(folder, 'node_modules/@opentelemetry/sdk-trace'),
+      )
+      const small = await runCli(['doctor'], { command })
+      expect(small.stdout).toMatch(/@opentelemetry\/sdk-trace 3\.\d+\.\d+, @opentelemetry\/api 1/)
+      expect((await runCli(['demo'], { command })).stderr).toMatch(/ Run: npm install openai\n$/)
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -1,7 +1,7 @@
 import { findInstalled as find, type Installed } from '../../adapters/peer-range.ts'
+import { SDKS } from '../peers.ts'
 import type { Finding } from './finding.ts'
 
-const SDK = '@opentelemetry/sdk-node'
 const API = '@opentelemetry/api'
 
 const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
@@ -13,8 +13,9 @@ const OPTIONAL: readonly (readonly [name: string, what: string])[] = [
 /** What is installed, as the package itself would load it. */
 export function checkPackages(): Finding[] {
   const api = find(API, import.meta.url)
-  const sdk = find(SDK, import.meta.url)
-  const missing = [...(api ? [] : [API]), ...(sdk ? [] : [SDK])]
+  const name = SDKS.find((one) => find(one, import.meta.url)) ?? SDKS[0]
+  const sdk = find(name, import.meta.url)
+  const missing = [...(api ? [] : [API]), ...(sdk ? [] : [name])]
   const tracing: Finding =
     missing.length > 0
       ? {
@@ -26,21 +27,21 @@ export function checkPackages(): Finding[] {
       : {
           check: 'tracing-packages',
           state: 'ok',
-          says: `${SDK} ${sdk?.version}, ${API} ${api?.version}`,
+          says: `${name} ${sdk?.version}, ${API} ${api?.version}`,
         }
-  const versions = sdk ? checkApis(api, sdk) : []
+  const versions = sdk ? checkApis(api, sdk, name) : []
   return [tracing, ...versions, ...OPTIONAL.map(checkOptional)]
 }
 
 /** Spans are handed over through the API, so everybody must use the same copy, or at least not an older one. */
-function checkApis(ours: Installed | undefined, sdk: Installed): Finding[] {
+function checkApis(ours: Installed | undefined, sdk: Installed, name: string): Finding[] {
   const theirs = find(API, sdk.manifest)
   if (ours === undefined || theirs === undefined || ours.manifest === theirs.manifest) return []
   return [
     {
       check: 'api-copies',
       state: major(ours) === major(theirs) ? 'note' : 'wrong',
-      says: `two copies of ${API}: ${ours.version} for hookspan, ${theirs.version} for ${SDK}`,
+      says: `two copies of ${API}: ${ours.version} for hookspan, ${theirs.version} for ${name}`,
       mend: `Run: npm install ${API}@${theirs.version} && npm dedupe`,
     },
   ]
