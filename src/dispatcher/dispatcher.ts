@@ -1,4 +1,4 @@
-import type { Approver } from '../gates/index.ts'
+import type { Approver, Gate } from '../gates/index.ts'
 import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
@@ -35,6 +35,9 @@ import {
 import { claimOf } from './run/state-claim.ts'
 import { reportUnmatched } from './run/unmatched.ts'
 
+/** Whether somebody is to decide, or to stand in, in a run that was not started because hookspan itself failed. */
+export let guardsRun: (dispatcher: HookDispatcher, init: OperationInit) => boolean
+
 /**
  * The one place through which every lifecycle event passes.
  *
@@ -61,6 +64,10 @@ export class HookDispatcher {
   readonly #operationHost: OperationHost
   #order = 0
   #abandoned = 0
+
+  static {
+    guardsRun = (dispatcher, init) => dispatcher.#guards(init)
+  }
 
   /** @throws HookspanError `INVALID_OPTION` naming the option and its value. */
   constructor(options: HookDispatcherOptions = {}) {
@@ -254,11 +261,18 @@ export class HookDispatcher {
     reportUnmatched(this.#reporter, run, tools, guards)
   }
 
+  #guards({ gates = [], hooks = [], parent }: OperationInit): boolean {
+    const { gates: plugged, standIns, hooks: global } = this.#plugins
+    const { mockers } = this.#recordHost
+    const all = [...gatesOf(parent), ...gates, ...plugged, ...standIns]
+    const mocks = (hook: AgentHook) => hook.mocks ?? mockers.has(hook as never)
+    return all.length > 0 || [...hooks, ...global.map(({ hook }) => hook)].some(mocks)
+  }
+
   #assertCapable({ adapter, gates = [], parent }: OperationInit): void {
     if (adapter === undefined) return
-    const inherited = (parent as Partial<LiveParent> | undefined)?.live?.gates() ?? []
     const { gates: plugged, standIns } = this.#plugins
-    assertCapable(adapter, [...inherited, ...gates, ...plugged], standIns.length > 0)
+    assertCapable(adapter, [...gatesOf(parent), ...gates, ...plugged], standIns.length > 0)
   }
 
   /**
@@ -366,6 +380,11 @@ export class HookDispatcher {
     this.#busy.delete(record)
     this.#drains.check()
   }
+}
+
+/** Those that a run inherits in the same process. */
+function gatesOf(parent: OperationInit['parent']): readonly Gate[] {
+  return (parent as Partial<LiveParent> | undefined)?.live?.gates() ?? []
 }
 
 /** A refusal, for a runtime that knows mocks only. */

@@ -1,7 +1,8 @@
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { OpenToolCall, ToolCallDecision } from '../../dispatcher/index.ts'
+import type { ToolCallDecision } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { performTool } from './perform-tool.ts'
 import {
@@ -17,7 +18,7 @@ import {
 
 /** A call on its way from its decision to its tool. */
 export interface DecidedCall {
-  readonly call: OpenToolCall<unknown, unknown>
+  readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
   readonly input: unknown
   readonly toolCallId: string

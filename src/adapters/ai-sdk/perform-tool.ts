@@ -1,8 +1,9 @@
-import type { OpenToolCall, ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { isAsyncIterable, type SdkTool, type ToolOptions } from './sdk.ts'
 
 interface Decided {
-  readonly call: OpenToolCall<unknown, unknown>
+  readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
 }
 
@@ -41,7 +42,7 @@ export function given(outcome: ToolOutcome): unknown {
 
 /** A tool that gives results on its way: each is passed on, and the last one counts. */
 async function* relay(
-  call: OpenToolCall<unknown, unknown>,
+  call: SafeToolCall<unknown, unknown>,
   results: AsyncIterable<unknown>,
 ): AsyncGenerator<unknown> {
   let last: unknown

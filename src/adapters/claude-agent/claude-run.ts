@@ -1,14 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import {
-  type CallMaker,
-  currentCalls,
-  type HookDispatcher,
-  type OpenToolCall,
-  type ToolCallDecision,
-} from '../../dispatcher/index.ts'
+import type { HookDispatcher, ToolCallDecision } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { ObservedRun } from '../sdk-run/observed-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { Lane } from './lane.ts'
@@ -18,7 +14,7 @@ const frames = new AsyncLocalStorage<ClaudeRun>()
 
 /** A tool call that Claude Code has announced. */
 export interface AnnouncedCall {
-  readonly call: OpenToolCall<unknown, unknown>
+  readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
   /** A server in this process has it: what comes of it is known there. */
   served?: boolean
@@ -68,7 +64,7 @@ export class ClaudeRun {
   }
 
   /** Beside the turns: what goes on over several of them. */
-  get beside(): CallMaker | undefined {
+  get beside(): SafeCalls | undefined {
     return this.run.run(() => currentCalls())
   }
 

@@ -1,6 +1,6 @@
 import { CallRefused } from '../../dispatcher/calls/suspended.ts'
-import type { OpenToolCall } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type ClaudeRun, namedIn } from './claude-run.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
 import type { SubAgents } from './sub-agents.ts'
@@ -107,7 +107,7 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   return stopping(run, {})
 }
 
-async function refuse(call: OpenToolCall<unknown, unknown>, reason: string): Promise<void> {
+async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {
   const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
   await call.run(() => Promise.reject(new CallRefused(why)))
 }

@@ -1,12 +1,13 @@
-import type { CallMaker, OpenLlmCall } from '../../dispatcher/index.ts'
 import { asList, asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import type { SafeCalls } from '../safe/calls.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
 import type { Message } from './sdk.ts'
 
 /** Where the turns of an agent are told: the run's, or those of an agent that it has called. */
 export interface Turns {
   readonly signal: AbortSignal | undefined
   beginStep(): Promise<void>
-  calls(): Promise<CallMaker>
+  calls(): Promise<SafeCalls>
 }
 
 /** What one agent says and is told, put together out of Claude Code's messages. */
@@ -14,7 +15,7 @@ export class Lane {
   readonly #turns: Turns
   /** As far as it was seen: Claude Code keeps its instructions and what it adds to itself. */
   readonly #conversation: Loose[] = []
-  #llm: OpenLlmCall<unknown> | undefined
+  #llm: SafeModelCall<unknown> | undefined
   #reply: { id: unknown; message: Loose; content: unknown[] } | undefined
   #answered = Promise.withResolvers<void>()
   model: string | undefined
@@ -30,7 +31,7 @@ export class Lane {
     return this.#answered.promise
   }
 
-  get calls(): Promise<CallMaker> {
+  get calls(): Promise<SafeCalls> {
     return this.#turns.calls()
   }
 

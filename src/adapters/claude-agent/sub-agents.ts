@@ -1,15 +1,16 @@
-import type { AgentCall, OpenStep, Operation } from '../../dispatcher/index.ts'
 import { asName, type Loose } from '../../wire/reading.ts'
+import type { SafeAgentCall } from '../safe/held-calls.ts'
+import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { ClaudeRun } from './claude-run.ts'
 import { Lane } from './lane.ts'
 import type { Message } from './sdk.ts'
 
 interface SubAgent {
-  readonly call: AgentCall<unknown>
-  readonly op: Operation
+  readonly call: SafeAgentCall<unknown>
+  readonly op: SafeOperation
   readonly lane: Lane
-  step: OpenStep | undefined
+  step: SafeStep | undefined
 }
 
 /**
@@ -43,7 +44,7 @@ export class SubAgents {
     }
     const adapter = { ...ADAPTER, capabilities: { ...ADAPTER.capabilities, park: false } }
     const { signal } = this.#run.run
-    const op = this.#run.dispatcher.startOperation({
+    const op = startOperation(this.#run.dispatcher, {
       agentName,
       input: instruction,
       parent: decided.parent,

@@ -1,7 +1,7 @@
-import type { CallMaker } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { expected, type Shape } from '../../internal/expect.ts'
 import type { WireFormat } from '../../wire/format.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 import { warnOnce } from '../warn-once.ts'
 import type { ObserveOptions } from './options.ts'
 
@@ -61,7 +61,7 @@ export interface ClientKind {
 }
 
 /** From where the call is made. Asked once the request is about to be made. */
-export type ObservedMaker = (request: LlmRequest) => CallMaker | Promise<CallMaker>
+export type ObservedMaker = (request: LlmRequest) => SafeCalls | Promise<SafeCalls>
 
 /** What kind of model call a request is. */
 export interface ObservedApi {

@@ -1,10 +1,11 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
-import { currentCalls, type Operation } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { currentCalls } from '../safe/calls.ts'
+import { SafeOperation, startOperation } from '../safe/operation.ts'
 import { ObservedOnce } from '../sdk-loop/attached.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { replace, watchPromise } from './api-promise.ts'
@@ -88,8 +89,11 @@ function makerFrom(options: ObserveOptions, { compacts = false }: ObservedApi): 
   const calls = currentCalls()
   if (calls !== undefined) return () => calls
   const { operation, operationOf } = options
-  if (operation !== undefined && !operation.ended) return () => operation
-  if (operationOf !== undefined) return operationOf
+  if (operation !== undefined && !operation.ended) {
+    const given = new SafeOperation(operation)
+    return () => given
+  }
+  if (operationOf !== undefined) return (request) => new SafeOperation(operationOf(request))
   return (request) => endsUnread(operationOfItsOwn(options, request, compacts))
 }
 
@@ -98,14 +102,14 @@ function operationOfItsOwn(
   { dispatcher, agentName }: ObserveOptions,
   request: LlmRequest,
   compacts: boolean,
-): Operation {
+): SafeOperation {
   const input = request.messages ?? request.input ?? request.prompt
   const end = (finish: () => Promise<unknown>) => {
     finish().catch((error: unknown) => warnOfFailure('an observed call could not be ended', error))
   }
   const fail = ({ error }: { readonly error?: unknown }) =>
     end(() => Promise.resolve().then(() => operation.fail(error)))
-  const operation: Operation = dispatcher.startOperation({
+  const operation: SafeOperation = startOperation(dispatcher, {
     ...defined({ agentName, input }),
     hooks: compacts
       ? [

@@ -1,16 +1,12 @@
-import {
-  type CallMaker,
-  type CompactResult,
-  currentCalls,
-  type LlmCallInit,
-  type OpenLlmCall,
-  type Operation,
-} from '../../dispatcher/index.ts'
+import type { CompactResult, LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
+import type { SafeOperation } from '../safe/operation.ts'
 import { warnOnce } from '../warn-once.ts'
 import {
   type ClientKind,
@@ -24,9 +20,9 @@ import { GateReply } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
-const ofOneCall = new WeakMap<CallMaker, () => void>()
+const ofOneCall = new WeakMap<SafeCalls, () => void>()
 
-export function endsUnread(operation: Operation): Operation {
+export function endsUnread(operation: SafeOperation): SafeOperation {
   ofOneCall.set(operation, () => operation.abandon())
   return operation
 }
@@ -45,7 +41,7 @@ export class ObservedCall {
   readonly #api: ObservedApi
   readonly #server: ModelServer
   #maker: ObservedMaker | undefined
-  #call: OpenLlmCall | undefined
+  #call: SafeModelCall | undefined
   #compaction: PromiseWithResolvers<CompactResult> | undefined
   #options: RequestOptions = {}
   #abandon: (() => void) | undefined
@@ -86,7 +82,7 @@ export class ObservedCall {
       ...(this.#stream && { standInChunks: (message) => new GateReply(format, body, message).chunks() }),
       ...(operationName !== undefined && { operationName }),
     }
-    const send = async (calls: CallMaker) => {
+    const send = async (calls: SafeCalls) => {
       this.#assertInReach(calls, body)
       this.#abandon = ofOneCall.get(calls)
       return compacts
@@ -98,11 +94,11 @@ export class ObservedCall {
   }
 
   /** Before anything is sent: a provider asks nobody about the tools that it runs. */
-  #assertInReach(calls: CallMaker, body: LlmRequest): void {
+  #assertInReach(calls: SafeCalls, body: LlmRequest): void {
     try {
       calls.assertInReach(hostedTools(this.#api.format, body))
     } catch (error) {
-      if (ofOneCall.has(calls)) void (calls as Operation).fail(error)
+      if (ofOneCall.has(calls)) void (calls as SafeOperation).fail(error)
       throw error
     }
   }
@@ -112,7 +108,7 @@ export class ObservedCall {
     return this.#stream ? { response: message } : this.#gateReply.body
   }
 
-  #ask(calls: CallMaker, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
+  #ask(calls: SafeCalls, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
     const call = calls.openLlmCall<unknown>(init)
     this.#call = call
     return this.#sent(call, options, request)
@@ -120,7 +116,7 @@ export class ObservedCall {
 
   /** The model is called in the compaction, which ends when its reply is read. */
   #compact(
-    calls: CallMaker,
+    calls: SafeCalls,
     init: LlmCallInit,
     options: RequestOptions,
     request: Send,
@@ -161,7 +157,7 @@ export class ObservedCall {
     })
   }
 
-  async #sent(call: OpenLlmCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
+  async #sent(call: SafeModelCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
     const decided = await call.decided
     if (decided.state === 'answered') {
       this.#stoodIn = true

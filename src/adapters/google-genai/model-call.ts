@@ -1,4 +1,4 @@
-import { type CallMaker, currentCalls, type LlmCallInit } from '../../dispatcher/index.ts'
+import type { LlmCallInit } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
@@ -7,6 +7,7 @@ import { generateContent } from '../../wire/generate-content.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
@@ -19,7 +20,7 @@ export async function askModel(
   ask: Ask,
   how: { readonly streams: boolean; readonly provider: string | undefined },
 ): Promise<unknown> {
-  const calls: CallMaker | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
+  const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
   // Whoever makes a model call by hand has announced it already.
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
   calls.assertInReach(hostedTools(generateContent, params as object as Loose))

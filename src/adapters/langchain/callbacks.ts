@@ -1,12 +1,15 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { HookDispatcher, OpenLlmCall, OpenToolCall, Operation } from '../../dispatcher/index.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
+import { type SafeOperation, startOperation } from '../safe/operation.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { LANGGRAPH_CAPABILITIES } from './capabilities.ts'
 import { isInterrupt, isToolMessage, type LcMessage } from './lang-chain.ts'
 import { plainMessages, readReply } from './messages.ts'
@@ -70,7 +73,7 @@ export function hookspanCallbacks(options: HookspanCallbacksOptions): HookspanCa
 }
 
 interface Root {
-  readonly op: Operation
+  readonly op: SafeOperation
   waits: boolean
   /** Ids of all runs below it. */
   readonly ids: Set<string>
@@ -80,8 +83,8 @@ interface Root {
 class ToldRuns {
   readonly #options: HookspanCallbacksOptions
   readonly #roots = new Map<string, Root>()
-  readonly #models = new Map<string, OpenLlmCall>()
-  readonly #tools = new Map<string, OpenToolCall>()
+  readonly #models = new Map<string, SafeModelCall>()
+  readonly #tools = new Map<string, SafeToolCall>()
 
   constructor(options: HookspanCallbacksOptions) {
     this.#options = options
@@ -97,7 +100,7 @@ class ToldRuns {
 
   #start(name: unknown, input: unknown): Root {
     const { dispatcher, agentName = asName(name) } = this.#options
-    const op = dispatcher.startOperation({ adapter: ADAPTER, ...defined({ agentName, input }) })
+    const op = startOperation(dispatcher, { adapter: ADAPTER, ...defined({ agentName, input }) })
     return { op, waits: false, ids: new Set() }
   }
 

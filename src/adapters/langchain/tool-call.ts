@@ -1,7 +1,8 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { OpenToolCall, ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type AgentRun, type AskedHuman, answersIn } from './agent-run.ts'
 import {
   isBubbleUp,
@@ -15,7 +16,7 @@ import {
   loadMessages,
 } from './lang-chain.ts'
 
-type Call = OpenToolCall<unknown, unknown>
+type Call = SafeToolCall<unknown, unknown>
 
 /** One tool call, in the agent's own chain. */
 export async function callTool(

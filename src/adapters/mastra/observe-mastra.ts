@@ -7,6 +7,7 @@ import { a, expected, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
 import { ADAPTER, UNREACHED } from './capabilities.ts'
 import { MastraRun } from './mastra-run.ts'
@@ -171,7 +172,7 @@ async function outOfReach<T>(
     return call()
   }
   const agentName = asName(agent.name)
-  const op = dispatcher.startOperation({ adapter: UNREACHED, ...defined({ agentName }) })
+  const op = startOperation(dispatcher, { adapter: UNREACHED, ...defined({ agentName }) })
   try {
     const result = await op.run(call)
     await op.complete()

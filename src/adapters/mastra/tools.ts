@@ -1,6 +1,7 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { OpenToolCall, ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { MastraRun } from './mastra-run.ts'
 import type { MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
 
@@ -59,7 +60,7 @@ class Call {
     return this.#suspend(options, asked)
   }
 
-  async #open(input: unknown, { toolCallId }: MastraToolOptions): Promise<OpenToolCall<unknown, unknown>> {
+  async #open(input: unknown, { toolCallId }: MastraToolOptions): Promise<SafeToolCall<unknown, unknown>> {
     const calls = await this.#run.run.calls()
     const { description, parameters, inputSchema = parameters } = this.#tool
     const isAgent = this.#name.startsWith('agent-')
@@ -84,7 +85,7 @@ class Call {
     return options.suspend(payload)
   }
 
-  async #perform(call: OpenToolCall<unknown, unknown>, options: MastraToolOptions): Promise<unknown> {
+  async #perform(call: SafeToolCall<unknown, unknown>, options: MastraToolOptions): Promise<unknown> {
     let given: { readonly value: unknown } | undefined
     let thrown: { readonly error: unknown } | undefined
     let suspended = false

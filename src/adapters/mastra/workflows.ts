@@ -1,5 +1,5 @@
-import { currentCalls } from '../../dispatcher/index.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { currentCalls } from '../safe/calls.ts'
 import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'

@@ -1,7 +1,8 @@
-import type { CallMaker, ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
+import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 
 /** What a server has, and how what stands in for it has to look. */
 export interface Kind {
@@ -54,7 +55,7 @@ class ToolFailure extends Error {}
  * to wait for a human in another process.
  */
 export async function callServer(
-  calls: CallMaker,
+  calls: SafeCalls,
   {
     method,
     identifier,

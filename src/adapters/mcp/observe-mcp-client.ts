@@ -1,10 +1,11 @@
-import { type CallMaker, currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import type { PendingTool } from '../../hooks/index.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { warnOnce } from '../warn-once.ts'
 import { callServer, KINDS, type Method } from './call.ts'
@@ -63,7 +64,7 @@ export function unobserveMcpClient<C extends object>(client: C): C {
 
 /** A call that the server has not answered yet: what it asks meanwhile belongs there. */
 interface InFlight {
-  readonly calls: CallMaker | undefined
+  readonly calls: SafeCalls | undefined
   readonly tool: PendingTool
 }
 
@@ -115,7 +116,7 @@ function watchQuestions(
 ): () => void {
   const during = <R>(
     request: Request,
-    make: (calls: CallMaker, tools: readonly PendingTool[]) => Promise<R>,
+    make: (calls: SafeCalls, tools: readonly PendingTool[]) => Promise<R>,
   ) => {
     const last = inFlight.at(-1)
     const tools = last === undefined ? [] : [last.tool]

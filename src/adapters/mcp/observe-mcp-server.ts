@@ -1,10 +1,12 @@
-import { currentCalls, type HookDispatcher } from '../../dispatcher/index.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { replace } from '../generated-client/api-promise.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { currentCalls } from '../safe/calls.ts'
+import { startOperation } from '../safe/operation.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { callServer, type Method } from './call.ts'
 import { type Around, traced, traceparentOf, watchHandlers } from './protocol.ts'
@@ -67,7 +69,7 @@ function patch(server: object, options: ObserveMcpServerOptions): () => void {
 function serving(method: Method, name: string, dispatcher: HookDispatcher): Around[string] {
   return async (request, extra, handler) => {
     const call = { method, identifier: name, params: request.params ?? {} }
-    const op = dispatcher.startOperation({
+    const op = startOperation(dispatcher, {
       agentName: name,
       ...traceparentOf(request),
       ...defined({ signal: signalOf(extra) }),

@@ -1,5 +1,7 @@
-import { type CallMaker, currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import { SafeOperation, startOperation } from '../safe/operation.ts'
 
 export interface PlaceOptions {
   readonly dispatcher: HookDispatcher
@@ -11,11 +13,11 @@ export interface PlaceOptions {
 export async function within<R>(
   { dispatcher, operation, agentName }: PlaceOptions,
   more: { readonly traceparent?: string; readonly signal?: AbortSignal },
-  make: (calls: CallMaker) => Promise<R>,
+  make: (calls: SafeCalls) => Promise<R>,
 ): Promise<R> {
-  const calls = currentCalls() ?? (operation?.ended === false ? operation : undefined)
+  const calls = currentCalls() ?? (operation?.ended === false ? new SafeOperation(operation) : undefined)
   if (calls !== undefined) return make(calls)
-  const own = dispatcher.startOperation({ ...defined({ agentName }), ...more })
+  const own = startOperation(dispatcher, { ...defined({ agentName }), ...more })
   try {
     const result = await own.run(() => make(own))
     await own.complete()

@@ -1,8 +1,9 @@
-import type { CallMaker, LlmCallInit } from '../../dispatcher/index.ts'
+import type { LlmCallInit } from '../../dispatcher/index.ts'
 import type { HumanAction, LlmResponse, PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 
 const ACTIONS: Readonly<Record<string, HumanAction>> = {
   accept: 'approve',
@@ -12,7 +13,7 @@ const ACTIONS: Readonly<Record<string, HumanAction>> = {
 
 /** A server asks its user something: told as the question to a human that it is. */
 export async function askHuman<R>(
-  calls: CallMaker,
+  calls: SafeCalls,
   params: Loose,
   tools: readonly PendingTool[],
   ask: () => R | PromiseLike<R>,
@@ -31,7 +32,7 @@ export async function askHuman<R>(
 }
 
 /** A server asks its client's model: a model call, on which gates decide. */
-export function askModel(calls: CallMaker, params: Loose, ask: (params: Loose) => unknown): Promise<unknown> {
+export function askModel(calls: SafeCalls, params: Loose, ask: (params: Loose) => unknown): Promise<unknown> {
   const { _meta, ...request } = params
   const [hint] = asList(asObject(params.modelPreferences)?.hints)
   const init: LlmCallInit<unknown> = {

@@ -1,7 +1,7 @@
-import type { OpenLlmCall } from '../../adapter/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
 import { readResponse, requestFromWire, requestToWire, responseOf, responseToWire } from './items.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place } from './place.ts'
@@ -44,7 +44,7 @@ export function observeModel(model: unknown): void {
 }
 
 interface Asked<R> {
-  readonly call: OpenLlmCall<R>
+  readonly call: SafeModelCall<R>
   readonly request: ModelRequest
   readonly wire: LlmRequest
   /** Told what the model has answered. */
@@ -157,7 +157,7 @@ async function* read(told: AsyncIterable<Told>, answered: Asked<never>['answered
 
 /** Each piece of the stream is fetched in the place of the call. */
 async function* within(
-  call: OpenLlmCall<never> | OpenLlmCall<AsyncIterable<Told>>,
+  call: SafeModelCall<never> | SafeModelCall<AsyncIterable<Told>>,
   ask: () => AsyncIterable<Item>,
 ): AsyncGenerator<Item> {
   const events = call.run(() => ask()[Symbol.asyncIterator]())

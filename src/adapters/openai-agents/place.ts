@@ -1,41 +1,44 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { HumanIntervention, OpenStep, OpenToolCall } from '../../adapter/index.ts'
-import { type CallMaker, currentCalls, type HookDispatcher, type Operation } from '../../dispatcher/index.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { asName } from '../../wire/reading.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import type { SafeHuman } from '../safe/held-calls.ts'
+import type { SafeOperation, SafeStep } from '../safe/operation.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { Item } from './sdk.ts'
 
 /** A call that is decided and not run yet. */
 interface HeldToolCall {
   readonly id: string | undefined
   readonly args: string
-  readonly call: OpenToolCall<unknown, unknown>
+  readonly call: SafeToolCall<unknown, unknown>
 }
 
 /** One run of the SDK, and where it is. */
 export class Place {
   readonly dispatcher: HookDispatcher
-  readonly op: Operation
+  readonly op: SafeOperation
   /** What the model is to be told in the place of the SDK's own word on a handoff that was not made, by call id. */
   readonly refusedHandoffs = new Map<string, string>()
   /** Calls that wait for a human because the SDK itself asks for one, with when that was, in epoch milliseconds. */
-  readonly asked: (AskedHuman & { readonly human?: HumanIntervention })[] = []
-  #step: OpenStep | undefined
+  readonly asked: (AskedHuman & { readonly human?: SafeHuman })[] = []
+  #step: SafeStep | undefined
   #answered: readonly Item[] | undefined
   #held: HeldToolCall[] = []
 
-  constructor(dispatcher: HookDispatcher, op: Operation) {
+  constructor(dispatcher: HookDispatcher, op: SafeOperation) {
     this.dispatcher = dispatcher
     this.op = op
   }
 
   /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
-  async turn(): Promise<OpenStep> {
+  async turn(): Promise<SafeStep> {
     if (this.#step !== undefined && this.#answered !== undefined) await this.endStep()
     return this.step()
   }
 
   /** The turn that is under way. Of a resumed run it is the one in which it was parked. */
-  async step(): Promise<OpenStep> {
+  async step(): Promise<SafeStep> {
     this.#step ??= await this.op.openStep()
     return this.#step
   }
@@ -50,12 +53,12 @@ export class Place {
     return asName(this.#answered?.find((item) => item.type === 'function_call' && item.name === name)?.callId)
   }
 
-  hold(id: string | undefined, args: unknown, call: OpenToolCall<unknown, unknown>): void {
+  hold(id: string | undefined, args: unknown, call: SafeToolCall<unknown, unknown>): void {
     this.#held.push({ id, args: text(args), call })
   }
 
   /** The call that was decided before. Two may share an id: then their arguments tell. */
-  take(id: string | undefined, args: unknown): OpenToolCall<unknown, unknown> | undefined {
+  take(id: string | undefined, args: unknown): SafeToolCall<unknown, unknown> | undefined {
     const same = this.#held.filter((held) => held.id === id)
     const found = same.find((held) => held.args === text(args)) ?? same[0]
     if (found !== undefined) this.#held = this.#held.filter((held) => held !== found)
@@ -117,6 +120,6 @@ export function currentFrame(): Frame | undefined {
 }
 
 /** From where the code that runs now makes its calls, inside of a tool or beside the turns. */
-export function callsHere({ place }: Frame): CallMaker {
+export function callsHere({ place }: Frame): SafeCalls {
   return currentCalls() ?? place.op
 }

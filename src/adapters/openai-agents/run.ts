@@ -1,14 +1,12 @@
-import type { AdapterInfo, AgentCall } from '../../adapter/index.ts'
+import type { AdapterInfo } from '../../adapter/index.ts'
 import { CallRefused } from '../../dispatcher/calls/suspended.ts'
-import {
-  currentCalls,
-  type HookDispatcher,
-  type OperationInit,
-  type ParentOperation,
-} from '../../dispatcher/index.ts'
+import type { HookDispatcher, OperationInit, ParentOperation } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObjects } from '../../wire/reading.ts'
+import { currentCalls } from '../safe/calls.ts'
+import type { SafeAgentCall } from '../safe/held-calls.ts'
+import { startOperation } from '../safe/operation.ts'
 import { warnOfFailure } from '../warn-once.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
@@ -64,7 +62,7 @@ export async function observedRun(dispatcher: HookDispatcher, asked: Asked): Pro
   throw new HookspanError('CALL_DENIED', `Agent call denied: ${refused.message}`, { cause: refused })
 }
 
-function refusalOf(decided: Exclude<Awaited<AgentCall<unknown>['decided']>, { state: 'run' }>): CallRefused {
+function refusalOf(decided: Exclude<Awaited<SafeAgentCall['decided']>, { state: 'run' }>): CallRefused {
   if (decided.state === 'skipped') {
     const reason = 'a gate answered in place of the agent, and the Agents SDK takes no answer for a run'
     return new CallRefused({ kind: 'deny', code: 'not_capable', reason, stop: false })
@@ -76,10 +74,10 @@ function refusalOf(decided: Exclude<Awaited<AgentCall<unknown>['decided']>, { st
 class ObservedRun {
   readonly #dispatcher: HookDispatcher
   readonly #asked: Asked
-  readonly #call: AgentCall<unknown> | undefined
+  readonly #call: SafeAgentCall | undefined
   readonly #tool: ToolFrame | undefined
 
-  constructor(dispatcher: HookDispatcher, asked: Asked, call?: AgentCall<unknown>, tool?: ToolFrame) {
+  constructor(dispatcher: HookDispatcher, asked: Asked, call?: SafeAgentCall, tool?: ToolFrame) {
     this.#dispatcher = dispatcher
     this.#asked = asked
     this.#call = call
@@ -95,7 +93,7 @@ class ObservedRun {
         parked === undefined
           ? await this.#init()
           : { resume: parked.operation, input: (input as RunState)._originalInput }
-      const op = this.#dispatcher.startOperation({
+      const op = startOperation(this.#dispatcher, {
         adapter: ADAPTER,
         ...init,
         ...(parent && { parent }),
@@ -211,7 +209,8 @@ class ObservedRun {
     const { op, asked } = place
     if (op.ended) return
     const waitedFor = asked.map(({ human: _open, ...rest }) => rest)
-    putParked(state, { operation: op.park({ waitingFor: 'human' }), asked: waitedFor })
+    const operation = op.park({ waitingFor: 'human' })
+    if (operation !== undefined) putParked(state, { operation, asked: waitedFor })
   }
 
   async #failed(place: Place, thrown: unknown): Promise<void> {

@@ -1,10 +1,10 @@
-import type { OpenToolCall } from '../../adapter/index.ts'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallInit, ToolOutcome } from '../../dispatcher/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
 import { type Registrations, registerAlike } from './registrations.ts'
@@ -141,7 +141,7 @@ function answerOf(outcome: ToolOutcome<unknown>): unknown {
 /** The tool's own function, inside of its call. */
 class Body {
   readonly #place: Place
-  readonly #call: OpenToolCall<unknown, unknown>
+  readonly #call: SafeToolCall<unknown, unknown>
   readonly #invoke: () => Promise<unknown>
   readonly #signal: AbortSignal | undefined
   readonly #frame: ToolFrame = {}
@@ -150,7 +150,7 @@ class Body {
 
   constructor(
     place: Place,
-    call: OpenToolCall<unknown, unknown>,
+    call: SafeToolCall<unknown, unknown>,
     invoke: () => Promise<unknown>,
     signal: AbortSignal | undefined,
   ) {

@@ -1,20 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AdapterInfo } from '../../adapter/index.ts'
-import {
-  type AgentCall,
-  type CallMaker,
-  type CompleteInit,
-  currentCalls,
-  type HookDispatcher,
-  type OpenStep,
-  type Operation,
-  type OperationInit,
-  type ToolCallInit,
-  type ToolOutcome,
-  type ToolRunContext,
+import type {
+  CompleteInit,
+  HookDispatcher,
+  Operation,
+  OperationInit,
+  ToolCallInit,
+  ToolOutcome,
+  ToolRunContext,
 } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import type { SafeAgentCall } from '../safe/held-calls.ts'
+import { SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 
 /** What is told of the agent's loop before it begins. */
 export interface LoopInit extends Pick<OperationInit, 'agentName' | 'input' | 'instructions' | 'tools'> {
@@ -40,19 +39,19 @@ const running = new AsyncLocalStorage<{ readonly loop?: SdkLoop; readonly tool?:
  */
 export class SdkLoop {
   /** Where calls belong that are made in somebody else's run. */
-  readonly #place: CallMaker | undefined
+  readonly #place: SafeCalls | undefined
   /** The run whose turns these are. */
-  readonly #run: Operation | undefined
+  readonly #run: SafeOperation | undefined
   readonly #own: boolean
-  readonly #call: AgentCall<Ended> | undefined
-  #step: Promise<OpenStep> | undefined
+  readonly #call: SafeAgentCall<Ended> | undefined
+  #step: Promise<SafeStep> | undefined
   #answered = false
 
   private constructor(
-    place: CallMaker | undefined,
-    run: Operation | undefined,
+    place: SafeCalls | undefined,
+    run: SafeOperation | undefined,
     own: boolean,
-    call?: AgentCall<Ended>,
+    call?: SafeAgentCall<Ended>,
   ) {
     this.#place = place
     this.#run = run
@@ -66,7 +65,7 @@ export class SdkLoop {
     const calls = currentCalls()
     const { tool } = running.getStore() ?? {}
     const start = (more: OperationInit) =>
-      dispatcher.startOperation({ ...defined({ ...told, signal, adapter }), ...more })
+      startOperation(dispatcher, { ...defined({ ...told, signal, adapter }), ...more })
     if (calls !== undefined && tool !== undefined && adapter !== undefined) {
       const call = calls.openAgentCall<Ended>({ agentName: tool, instruction })
       const decided = await call.decided
@@ -75,7 +74,8 @@ export class SdkLoop {
     }
     if (calls !== undefined) return new SdkLoop(calls, undefined, false)
     if (operation !== undefined && !operation.ended) {
-      return adapter ? new SdkLoop(undefined, operation, false) : new SdkLoop(operation, undefined, false)
+      const given = new SafeOperation(operation)
+      return adapter ? new SdkLoop(undefined, given, false) : new SdkLoop(given, undefined, false)
     }
     const own = start({})
     return new SdkLoop(adapter ? undefined : own, own, true)
@@ -108,18 +108,18 @@ export class SdkLoop {
   }
 
   /** From where a model call is made. */
-  async turn(): Promise<CallMaker> {
+  async turn(): Promise<SafeCalls> {
     if (this.#place !== undefined) return this.#place
     if (this.#step === undefined || this.#answered) {
       this.#answered = false
-      this.#step = this.#next(this.#run as Operation, this.#step)
+      this.#step = this.#next(this.#run as SafeOperation, this.#step)
       // Whoever makes a call hears of it.
       this.#step.catch(() => {})
     }
     return this.#step
   }
 
-  async #next(run: Operation, before: Promise<OpenStep> | undefined): Promise<OpenStep> {
+  async #next(run: SafeOperation, before: Promise<SafeStep> | undefined): Promise<SafeStep> {
     await (await before)?.end()
     run.signal?.throwIfAborted()
     return run.openStep()
@@ -130,7 +130,7 @@ export class SdkLoop {
     init: ToolCallInit<A>,
     body: (args: A, context: ToolRunContext) => R | PromiseLike<R>,
   ): Promise<ToolOutcome<R>> {
-    const calls = (await this.#step) ?? this.#run ?? (this.#place as CallMaker)
+    const calls = (await this.#step) ?? this.#run ?? (this.#place as SafeCalls)
     return calls.toolCall<A, R>(init, (args, context) =>
       running.run({ tool: init.apiName }, () => body(args, context)),
     )
@@ -164,7 +164,7 @@ export class SdkLoop {
 }
 
 function unfit(
-  call: AgentCall<Ended>,
+  call: SafeAgentCall<Ended>,
   decided: { readonly state: string; readonly reason?: string },
 ): HookspanError {
   const why =

@@ -1,13 +1,8 @@
-import {
-  type AgentCall,
-  type CallMaker,
-  currentCalls,
-  type HookDispatcher,
-  type OpenStep,
-  type Operation,
-  type OperationInit,
-  type ParkedOperation,
-  type ToolOutOfReach,
+import type {
+  HookDispatcher,
+  OperationInit,
+  ParkedOperation,
+  ToolOutOfReach,
 } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
@@ -16,6 +11,9 @@ import type { CompletionReason } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
+import type { SafeAgentCall } from '../safe/held-calls.ts'
+import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import { takeRunInit } from './run-with.ts'
 
 /** What an SDK was attached with. */
@@ -45,12 +43,12 @@ export class ObservedRun {
   readonly #host: RunHost
   readonly #init: OperationInit
   /** Where it belongs, when it is no run of its own. */
-  readonly #within: CallMaker | undefined
+  readonly #within: SafeCalls | undefined
   readonly #withinCore: CurrentPlace['core'] | undefined
-  readonly #agentCall: AgentCall<AgentResult> | undefined
-  readonly #ready: Promise<Operation> | undefined
-  #op: Operation | undefined
-  #step: OpenStep | undefined
+  readonly #agentCall: SafeAgentCall<AgentResult> | undefined
+  readonly #ready: Promise<SafeOperation> | undefined
+  #op: SafeOperation | undefined
+  #step: SafeStep | undefined
   #stepNumber: number | undefined
   #resumes: boolean
   #outOfReach: readonly ToolOutOfReach[] = []
@@ -77,10 +75,10 @@ export class ObservedRun {
     this.#parked.promise.catch(() => {})
     const place = given?.parent === undefined && given?.resume === undefined ? currentPlace() : undefined
     if (place === undefined) {
-      this.#op = host.dispatcher.startOperation({ ...this.#init, adapter: host.adapter })
+      this.#op = startOperation(host.dispatcher, { ...this.#init, adapter: host.adapter })
       return
     }
-    const calls = currentCalls() as CallMaker
+    const calls = currentCalls() as SafeCalls
     if (place.site.callKey === undefined || !isAgent) {
       this.#within = calls
       this.#withinCore = place.core
@@ -93,7 +91,7 @@ export class ObservedRun {
     this.#ready.catch(() => {})
   }
 
-  async #startChild(call: AgentCall<AgentResult>, asked: string): Promise<Operation> {
+  async #startChild(call: SafeAgentCall<AgentResult>, asked: string): Promise<SafeOperation> {
     const decided = await call.decided
     if (decided.state !== 'run') {
       const why = 'reason' in decided ? `denied (${decided.code}): ${decided.reason}` : 'answered by a gate'
@@ -102,7 +100,7 @@ export class ObservedRun {
     const { parent, instruction } = decided
     const input = instruction === asked ? this.#init.input : instruction
     const adapter = insideOfATool(this.#host.adapter)
-    this.#op = this.#host.dispatcher.startOperation({ ...this.#init, input, adapter, parent })
+    this.#op = startOperation(this.#host.dispatcher, { ...this.#init, input, adapter, parent })
     this.#op.assertInReach(this.#outOfReach)
     return this.#op
   }
@@ -140,7 +138,7 @@ export class ObservedRun {
     return this.#op === undefined ? fn() : this.#op.run(fn)
   }
 
-  async #operation(): Promise<Operation> {
+  async #operation(): Promise<SafeOperation> {
     const op = this.#op ?? (await this.#ready)
     if (op !== undefined && !(op.ended && this.#ending !== undefined)) return op
     // Somebody reads on in a stream that was left: what comes now is a run of its own.
@@ -148,12 +146,12 @@ export class ObservedRun {
     this.#step = undefined
     this.#resumes = false
     const { resume: _ended, operationId: _taken, parent: _gone, ...init } = this.#init
-    this.#op = this.#host.dispatcher.startOperation({ ...init, adapter: this.#host.adapter })
+    this.#op = startOperation(this.#host.dispatcher, { ...init, adapter: this.#host.adapter })
     return this.#op
   }
 
   /** From where calls are made now. */
-  async calls(): Promise<CallMaker> {
+  async calls(): Promise<SafeCalls> {
     if (this.#within !== undefined) return this.#within
     const op = await this.#operation()
     // The calls that waited when the run was parked go on in their step.
@@ -161,7 +159,7 @@ export class ObservedRun {
     return this.#step ?? op
   }
 
-  async #takeUp(op: Operation): Promise<void> {
+  async #takeUp(op: SafeOperation): Promise<void> {
     this.#resumes = false
     this.#step = await op.openStep()
   }

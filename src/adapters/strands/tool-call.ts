@@ -1,14 +1,15 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { OpenToolCall, ToolOutcome } from '../../dispatcher/index.ts'
+import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
+import type { SafeToolCall } from '../safe/tool-call.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AgentRun, AskedHuman } from './agent-run.ts'
 import { messageClass, resultOf, textOf } from './messages.ts'
 import { isInterrupt, type Stage, type StrandsBlock, type StrandsEvent, type ToolContext } from './sdk.ts'
 
-type Call = OpenToolCall<unknown, unknown>
+type Call = SafeToolCall<unknown, unknown>
 type Result = { readonly result: StrandsBlock }
 
 /** One tool call, around the tool itself: what other middleware made of the arguments is decided on. */

@@ -5,6 +5,7 @@ import { currentPlace } from '../run/current.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
 import { assertInReach, type ToolOutOfReach } from '../run/out-of-reach.ts'
+import { parentOf } from '../run/parent.ts'
 import { admission } from './admission.ts'
 import { AgentCall, type CallAgentInit } from './call-agent.ts'
 import { CompactCall, type CompactInit, type CompactResult } from './compact.ts'
@@ -16,10 +17,17 @@ import { runToolCall } from './tool-call.ts'
 import type { ToolCallInit, ToolFunction } from './tool-call-init.ts'
 import type { ToolOutcome } from './tool-outcome.ts'
 
+/** What a call maker is of: for those of ours that go on where it fails. */
+export let coreOf: (calls: CallMaker) => OperationCore
+
 /** From where calls are made: a step, or the operation itself. Several calls may run at once. */
 export class CallMaker {
   readonly #core: OperationCore
   readonly #site: CallSite
+
+  static {
+    coreOf = (calls) => calls.#core
+  }
 
   constructor(core: OperationCore, site: CallSite) {
     this.#core = core
@@ -140,6 +148,12 @@ export class CallMaker {
   protected opened<C extends OpenedCall>(call: C): C {
     return call
   }
+}
+
+/** The run of these calls as the parent of an agent's that is called in it. */
+export function parentFor(calls: CallMaker): ParentOperation {
+  const core = coreOf(calls)
+  return parentOf(core, core.traced, () => {})
 }
 
 /**

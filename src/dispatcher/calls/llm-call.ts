@@ -235,12 +235,23 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
       this.succeed(this.#replaced ?? reader.read(), isCut ? 'cut' : end.kind)
     }
     try {
-      return watchStream(stream, { onChunk, onEnd })
+      return watchStream(stream, { onChunk: this.#quiet(onChunk), onEnd: this.#quiet(onEnd) })
     } catch (error) {
       // A frozen stream cannot be watched; its reader gets it all the same.
       this.#unreadable(error)
       onEnd({ kind: 'finished' })
       return stream
+    }
+  }
+
+  /** Whoever reads the stream does not hear of what goes wrong in watching it. */
+  #quiet<T>(told: (value: T) => void): (value: T) => void {
+    return (value) => {
+      try {
+        told(value)
+      } catch (error) {
+        this.core.reportFailure('llmCall.stream', error)
+      }
     }
   }
 }

@@ -140,6 +140,11 @@ export class OperationRecord implements QueueOwner {
     return audience === undefined || audience.queues.length > 0 || this.#instrumented
   }
 
+  /** Whether a hook stands in for tools: it says so, or has done so. */
+  get mayMock(): boolean {
+    return this.#audienceOf('beforeToolCall')?.queues.some(({ mocks }) => mocks) ?? false
+  }
+
   /** Counts an event. Gives its place in the operation's sequence. */
   count(type: AnyHookType): number {
     this.active = true

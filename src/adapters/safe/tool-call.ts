@@ -1,0 +1,137 @@
+import { readToolResult } from '../../dispatcher/calls/read-generator.ts'
+import { erroredOutcome, refusedOutcome, resultOutcome } from '../../dispatcher/calls/tool-outcome.ts'
+import type {
+  OpenToolCall,
+  ToolCallDecision,
+  ToolCallInit,
+  ToolFunction,
+  ToolOutcome,
+  ToolRunContext,
+} from '../../dispatcher/index.ts'
+import { FAILED, type Failures, Once } from './failures.ts'
+
+/** What a tool is given that runs unseen. */
+export function unseenContext<A>(failures: Failures, { toolCallId = '' }: ToolCallInit<A>): ToolRunContext {
+  const signal = failures.core?.signal ?? new AbortController().signal
+  return { signal, toolCallId, traceparent: undefined }
+}
+
+/** How a call ends that nobody could decide on, where somebody was to. */
+export function refusedCall<A, R>(
+  failures: Failures,
+  { toolCallId = '' }: ToolCallInit<A>,
+): ToolOutcome<R> | undefined {
+  const guarded = failures.guarded('onStart', 'beforeToolCall', 'afterToolCall')
+  return guarded ? refusedOutcome<R>(FAILED, toolCallId) : undefined
+}
+
+/** How a call ends whose tool ran, and which could not be told. */
+export async function unseenOutcome<A, R>(
+  failures: Failures,
+  { toolCallId = '' }: ToolCallInit<A>,
+  body: () => ReturnType<ToolFunction<A, R>>,
+): Promise<ToolOutcome<R>> {
+  try {
+    const value = readToolResult(body(), () => {}, failures.core?.signal)
+    return resultOutcome<R>('completed', (await value) as R, toolCallId)
+  } catch (error) {
+    return erroredOutcome<R>(error, toolCallId)
+  }
+}
+
+/** {@link OpenToolCall}, whose tool runs as it would without us where we fail and nobody was to decide on it. */
+export class SafeToolCall<A = unknown, R = unknown> {
+  readonly #failures: Failures
+  readonly #init: ToolCallInit<A>
+  readonly #call: OpenToolCall<A, R> | undefined
+  readonly #instead = Promise.withResolvers<ToolOutcome<R>>()
+  #decided: Promise<ToolCallDecision<A, R>> | undefined
+
+  constructor(failures: Failures, init: ToolCallInit<A>, call: OpenToolCall<A, R> | undefined) {
+    this.#failures = failures
+    this.#init = init
+    this.#call = call
+  }
+
+  get decided(): Promise<ToolCallDecision<A, R>> {
+    this.#decided ??= this.#decide()
+    return this.#decided
+  }
+
+  async #decide(): Promise<ToolCallDecision<A, R>> {
+    try {
+      if (this.#call !== undefined) return await this.#call.decided
+    } catch (error) {
+      this.#failures.note(error)
+    }
+    const context = unseenContext(this.#failures, this.#init)
+    return this.#refusal() ?? { state: 'run', args: this.#init.args, context }
+  }
+
+  /** The effective arguments, once the call is decided. */
+  get args(): A {
+    const call = this.#call
+    return (call && this.#failures.quietly(() => call.args)) ?? this.#init.args
+  }
+
+  #refusal(): ToolOutcome<R> | undefined {
+    return refusedCall<A, R>(this.#failures, this.#init)
+  }
+
+  /** How it ends. */
+  get outcome(): Promise<ToolOutcome<R>> {
+    const { promise } = this.#instead
+    return this.#call === undefined ? promise : Promise.race([this.#call.outcome, promise])
+  }
+
+  async run(body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
+    const ran = new Once(body)
+    try {
+      if (this.#call !== undefined) return await this.#call.run(ran.run)
+    } catch (error) {
+      this.#failures.note(error)
+    }
+    // The call itself goes on, with its gates.
+    if (ran.began && this.#call !== undefined) return this.#call.outcome
+    const decided = await this.decided
+    if (decided.state !== 'run') return decided
+    return this.#refusal() ?? this.#unseen(() => ran.run(decided.args, decided.context))
+  }
+
+  #unseen(body: () => ReturnType<ToolFunction<A, R>>): Promise<ToolOutcome<R>> {
+    return unseenOutcome<A, R>(this.#failures, this.#init, body)
+  }
+
+  enter<T>(fn: () => T): T {
+    const call = this.#call
+    return call === undefined ? fn() : this.#failures.around((inner) => call.enter(inner), fn)
+  }
+
+  settle(result: R): Promise<ToolOutcome<R>> {
+    return this.#ended(
+      (call) => call.settle(result),
+      () => this.#unseen(() => result),
+    )
+  }
+
+  fail(error: unknown): Promise<ToolOutcome<R>> {
+    return this.#ended(
+      (call) => call.fail(error),
+      () => this.#unseen(() => Promise.reject(error)),
+    )
+  }
+
+  async #ended(
+    end: (call: OpenToolCall<A, R>) => Promise<ToolOutcome<R>>,
+    unseen: () => Promise<ToolOutcome<R>>,
+  ): Promise<ToolOutcome<R>> {
+    try {
+      if (this.#call !== undefined) return await end(this.#call)
+    } catch (error) {
+      this.#failures.note(error)
+    }
+    const outcome = this.#refusal() ?? (await unseen())
+    this.#instead.resolve(outcome)
+    return outcome
+  }
+}

@@ -1,0 +1,12 @@
+import type { GatePoint } from '../../gates/index.ts'
+import type { OperationCore } from './operation-core.ts'
+
+/**
+ * Whether gates decide at one of these points. Of a tool call, also whether stand-ins or hooks that mock have their say:
+ * where hookspan itself fails there, the tool must not run instead.
+ */
+export function isGuarded(core: OperationCore, points: readonly GatePoint[]): boolean {
+  if (core.stop !== undefined || points.some((point) => core.decidesAt(point))) return true
+  if (!points.includes('beforeToolCall')) return false
+  return core.host.plugins.standIns.length > 0 || core.record.mayMock
+}
