@@ -50,4 +50,12 @@ describe.each(Object.entries(OTEL_SDKS))('OpenTelemetry SDK %s', (_version, pack
       values: [{ stringValue: 'stop' }],
     })
   })
+
+  it('prints spans where the environment says so', async () => {
+    const env = { ...process.env, OTEL_TRACES_EXPORTER: 'console' }
+    const { stdout } = await run(process.execPath, ['traced-run.mjs', collector.url], { cwd: folder, env })
+    for (const name of ['invoke_agent a', 'step', 'chat m', 'execute_tool t', 'execute_tool bad']) {
+      expect(stdout).toContain(`name: '${name}'`)
+    }
+  })
 })
