@@ -19,6 +19,9 @@ const OLDEST = 'test/sdks/oldest/*.test.ts'
 /** Examples on SDKs that only test/sdks has. */
 const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'
 
+/** The commands that read the viewer's store, each a process of its own. */
+const COMMANDS = 'test/viewer/commands*.test.ts'
+
 /** Lets files find SDKs in a folder that has its own. */
 const packagesOf = (folder: string, { dependencies }: { dependencies: object }, files: RegExp): Plugin => ({
   name: folder,
@@ -55,14 +58,14 @@ export default defineConfig({
             'examples/**/*.test.ts',
             'test/{core,spans,adapter,wire,agent,tracing,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
-          exclude: ['**/node_modules/**', SDK_EXAMPLES],
+          exclude: ['**/node_modules/**', SDK_EXAMPLES, COMMANDS],
         },
       },
       {
         extends: true,
         test: {
           name: 'cli',
-          include: ['test/{cli,register}/**/*.test.ts'],
+          include: ['test/{cli,register}/**/*.test.ts', COMMANDS],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
