@@ -3,6 +3,7 @@ import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { expected } from '../../internal/expect.ts'
 import { languageModel } from '../../wire/language-model.ts'
 import type { Loose } from '../../wire/reading.ts'
+import { configuredServer } from '../configured-server.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { ModelStream } from './model-stream.ts'
 import { providerName } from './provider-name.ts'
@@ -86,6 +87,7 @@ class ObservedModel {
     return {
       model: typeof modelId === 'string' && modelId !== '' ? modelId : 'unknown',
       provider: providerName(provider),
+      ...configuredServer(this.#model),
       request: { modelId, ...Object.fromEntries(asked) },
     }
   }

@@ -6,6 +6,7 @@ import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
+import { configuredServer } from '../configured-server.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import { type SafeOperation, startOperation } from '../safe/operation.ts'
@@ -152,7 +153,10 @@ class ToldRuns {
     const model = asName(ls_model_name) ?? asName(known?.name) ?? asName(id) ?? 'unknown'
     const { op } = this.#below(runId, parentRunId, model, undefined)
     const provider = asName(ls_provider) ?? 'unknown'
-    this.#models.set(runId, op.openLlmCall({ model, provider, request: { ...request }, read: readReply }))
+    // The model tells how it was configured, and leaves its keys out.
+    const server = configuredServer(known?.kwargs)
+    const call = op.openLlmCall({ model, provider, ...server, request: { ...request }, read: readReply })
+    this.#models.set(runId, call)
   }
 
   readonly chatStart = (

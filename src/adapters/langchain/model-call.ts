@@ -1,5 +1,6 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { configuredServer } from '../configured-server.ts'
 import type { AgentRun } from './agent-run.ts'
 import {
   isBubbleUp,
@@ -32,6 +33,7 @@ export async function callModel(
     const init = {
       model: nameOf(request.model),
       provider: providerOf(request.model),
+      ...configuredServer(request.model),
       request: asked,
       read: readReply,
       standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
