@@ -1,8 +1,8 @@
 import type { Gate, GatePoint } from '../gates/index.ts'
-import { describeValue, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
+import { assertProgram, type CommandProgram, environmentOf, PROGRAM_FIELDS } from './command-program.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
 import { dialectOf, GATE_PROTOCOLS, type GateProtocol } from './protocols/protocol.ts'
 import { runCommand } from './run-command.ts'
@@ -28,17 +28,7 @@ export interface RemoteGateOptions {
   protocol?: GateProtocol
 }
 
-export interface CommandGateOptions extends RemoteGateOptions {
-  /** A program, started without a shell: a path, or a name that is looked for on the PATH. */
-  command: string
-  args?: readonly string[]
-  /** Added to the environment of the command. */
-  env?: Readonly<Record<string, string>>
-  /** Hands on the whole environment of this process, secrets included, and not only PATH, HOME and locale. @default false */
-  inheritEnv?: boolean
-  /** @default the process's working folder */
-  cwd?: string
-}
+export interface CommandGateOptions extends RemoteGateOptions, CommandProgram {}
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
@@ -56,15 +46,8 @@ export const REMOTE_FIELDS: Fields<RemoteGateOptions> = {
 
 export const COMMAND_GATE: Fields<CommandGateOptions> = {
   ...REMOTE_FIELDS,
-  command: required(a.value),
-  args: a.list,
-  env: a.object,
-  inheritEnv: a.boolean,
-  cwd: a.value,
+  ...PROGRAM_FIELDS,
 }
-
-/** What a program needs to run at all. Everything else may be a secret. */
-const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT']
 
 /**
  * A gate that is a program: it reads the question as JSON on its standard input, writes one decision as JSON to its
@@ -78,29 +61,16 @@ const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SY
  */
 export function commandGate(options: CommandGateOptions): Gate {
   assertFields<CommandGateOptions>(options, COMMAND_GATE, `gate "${options?.id}"`)
-  const { id, point, command, args = [], env = {}, cwd, inheritEnv = false } = options
+  const { id, point, command, args = [], cwd } = options
   const dialect = dialectOf(options.protocol, point, `gate "${id}"`)
   const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
-  assertText(id, 'command', command)
-  if (command === '' || /^\s|\s$/.test(command)) {
-    throw expected(`\`command\` of gate "${id}" to be a program`, command)
-  }
-  for (const arg of args) assertText(id, 'args', arg)
-  for (const [name, value] of Object.entries(env)) {
-    assertText(id, `env.${name}`, value)
-    if (name === '' || name.includes('='))
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `\`env\` of gate "${id}" has the name ${describeValue(name)}.`,
-      )
-  }
-  if (cwd !== undefined) assertText(id, 'cwd', cwd)
+  assertProgram(options, `gate "${id}"`)
   const decide: Gate['decide'] = async (ctx) => {
     const output = await runCommand({
       command,
       args,
       cwd,
-      env: environment(env, inheritEnv, ctx.traceparent),
+      env: environmentOf(options, ctx.traceparent),
       stdin: invocationOf(dialect, id, ctx, maxBytes),
       signal: ctx.signal,
       maxOutputBytes: maxBytes,
@@ -125,23 +95,4 @@ export function sharedOf(options: RemoteGateOptions): Omit<Gate, 'decide'> {
 
 export function firstPoint(point: GatePoint | readonly GatePoint[]): GatePoint {
   return (typeof point === 'string' ? point : point[0]) as GatePoint
-}
-
-function environment(
-  own: Readonly<Record<string, string>>,
-  inherit: boolean,
-  traceparent: string | undefined,
-): Record<string, string> {
-  const passed = inherit ? Object.keys(process.env) : PASSED_ON
-  const env: Record<string, string> = {}
-  for (const name of passed) {
-    const value = process.env[name]
-    if (value !== undefined) env[name] = value
-  }
-  return { ...env, ...defined({ TRACEPARENT: traceparent }), ...own }
-}
-
-function assertText(id: string, name: string, value: unknown): asserts value is string {
-  if (typeof value === 'string' && !value.includes('\0')) return
-  throw expected(`\`${name}\` of gate "${id}" to be a text`, value)
 }

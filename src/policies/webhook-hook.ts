@@ -1,25 +1,17 @@
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { within } from '../internal/async.ts'
-import { errorMessage, errorType } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, TIMEOUT } from '../internal/expect.ts'
 import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
-import { assertEventFields, type EventField } from './event-fields.ts'
 import { pulsebotPost } from './protocols/pulsebot.ts'
+import { assertTold, TOLD_FIELDS, type ToldFields, toldEvent } from './told-event.ts'
 
-interface SharedOptions<T extends AnyHookType> extends WebhookOptions {
+interface SharedOptions<T extends AnyHookType> extends WebhookOptions, ToldFields<T> {
   /** Unique within the operation. */
   id: string
   match?: NonNullable<AgentHook<T>['match']>
-  /**
-   * Names of the event's own fields that are sent, and no others: `['operationId', 'reason', 'totals']`. One that an event
-   * does not have is left out of it; a name that no event has is an error. @default the event itself, prompts and results included
-   */
-  fields?: readonly EventField<T>[]
-  /** What is sent of an event, where names of fields do not say it; not beside `fields`. */
-  select?: (event: HookEvent<T>) => unknown
   /**
    * `pulsebot`: what PulseBot posts after a tool that gave a result, to the endpoint that it asks before; only for
    * `afterToolCall`, and without `select`. @default 'hookspan'
@@ -40,8 +32,7 @@ const SHARED: Fields<SharedOptions<AnyHookType>> = {
   ...WEBHOOK_FIELDS,
   id: a.value,
   match: a.value,
-  fields: a.strings,
-  select: a.function,
+  ...TOLD_FIELDS,
   protocol: a.oneOf('hookspan', 'pulsebot'),
 }
 const FIELDS: Fields<WebhookHookOptions> = { ...SHARED, type: a.value }
@@ -101,11 +92,7 @@ function makeHook<T extends AnyHookType>(
   sender: WebhookSender,
 ): WebhookHook<T> {
   assertChoice(options, type)
-  const { match, fields, select, protocol } = options
-  const shownOf = (event: HookEvent<T>): unknown => {
-    if (select !== undefined) return select(event)
-    return fields === undefined ? plain(event) : pick(plain(event), fields)
-  }
+  const { match, protocol } = options
   const under = new Set<Promise<boolean>>()
   const hook = {
     ...defined({ id, type, match }),
@@ -115,7 +102,7 @@ function makeHook<T extends AnyHookType>(
       const posted =
         protocol === 'pulsebot'
           ? pulsebotPost(event as HookEvent<'afterToolCall'>)
-          : { id: deliveryId, type, event: shownOf(event) }
+          : { id: deliveryId, type, event: toldEvent(event, options) }
       if (posted === undefined) return
       const body = safeStringify(posted)
       const sent = sender.send({ id: deliveryId, body, ...defined({ traceparent }) })
@@ -133,10 +120,6 @@ function makeHook<T extends AnyHookType>(
   return withMethods(hook, { flush }) as unknown as WebhookHook<T>
 }
 
-function pick(event: object, fields: readonly string[]): object {
-  return Object.fromEntries(Object.entries(event).filter(([name]) => fields.includes(name)))
-}
-
 /** @throws HookspanError `INVALID_OPTION`. */
 function assertChoice<T extends AnyHookType>(options: SharedOptions<T>, type: T): void {
   const { id, fields, select, protocol = 'hookspan' } = options
@@ -145,20 +128,10 @@ function assertChoice<T extends AnyHookType>(options: SharedOptions<T>, type: T)
     const what = `\`protocol\` of hook "${id}"`
     throw expected(`${what} to come with \`type\` afterToolCall, and without \`fields\` and \`select\``, type)
   }
-  if (fields !== undefined) assertEventFields(fields, `webhook "${id}"`)
-  if (fields !== undefined && select !== undefined) {
-    throw expected(`one of \`fields\` and \`select\` for webhook "${id}"`, 'both')
-  }
+  assertTold(options, `webhook "${id}"`)
 }
 
 /** It is a header's value, and an operation id may be any text. */
 function headerText(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x7e]+/gu, encodeURIComponent)
-}
-
-/** Errors become what JSON can carry of them. */
-function plain(event: object): object {
-  const { error } = event as { error?: unknown }
-  if (error === undefined) return event
-  return { ...event, error: { name: errorType(error), message: errorMessage(error) } }
 }

@@ -57,6 +57,31 @@ describe('hookspan hooks', () => {
     ])
   })
 
+  it('knows the gate types of a module of the project', () => {
+    const path = folder()
+    writeFileSync(`${path}/c.yaml`, 'gates:\n  - { id: mine, type: officeHours, from: 9 }\n')
+    writeFileSync(
+      `${path}/types.mjs`,
+      `export const gateTypes = { officeHours: { options: ['from'], create: ({ id }) => ({
+        id, point: 'beforeToolCall', decide() {}, check() { throw new Error('closed') },
+      }) } }`,
+    )
+    writeFileSync(`${path}/none.mjs`, 'export const other = 1')
+    const check = (...more: string[]) =>
+      hookspan('hooks', 'check', '--no-user', '-c', `${path}/c.yaml`, ...more)
+    const without = check()
+    expect([without.status, without.stderr]).toEqual([
+      2,
+      expect.stringMatching(/unknown gate type "officeHours"/),
+    ])
+    const known = check('--gate-types', `${path}/types.mjs`)
+    expect([known.status, known.stdout]).toEqual([1, expect.stringMatching(/FAIL\s+mine .*closed/)])
+    const none = check('--gate-types', `${path}/none.mjs`)
+    expect([none.status, none.stderr]).toEqual([2, expect.stringMatching(/none\.mjs exports no gate types/)])
+    const gone = check('--gate-types', `${path}/gone.mjs`)
+    expect([gone.status, gone.stderr]).toEqual([2, expect.stringMatching(/gone\.mjs cannot be loaded/)])
+  })
+
   it('reads a config in TypeScript', () => {
     const path = folder()
     const text =

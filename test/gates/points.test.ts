@@ -1,5 +1,5 @@
 import { type HookEvent, HookspanError } from 'hookspan'
-import { deny, GATE_POINTS, type Gate, mutate, proceed, requireApproval, skip } from 'hookspan/gates'
+import { deny, GATE_POINTS, type Gate, gateAt, mutate, proceed, requireApproval, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { callTool, gate, spy, start } from './support.ts'
 
@@ -241,6 +241,32 @@ describe('the other points', () => {
     expect(completions).toHaveLength(1)
     expect(completions[0]).toMatchObject({ reason: (expected as { reason: string }).reason })
   })
+})
+
+it('decides with the payload of its point, where its type is of one', async () => {
+  const told: unknown[] = []
+  const { op } = start([
+    gateAt('beforeCallAgent', { id: 'agent', decide: ({ payload }) => mutate(payload.toUpperCase()) }),
+    gateAt('beforeCompact', { id: 'compact', decide: ({ payload }) => void told.push(payload) }),
+    gateAt('afterStep', { id: 'step', decide: ({ payload }) => void told.push(payload.content) }),
+    gateAt('beforeComplete', { id: 'end', decide: ({ payload, point }) => void told.push(payload, point) }),
+  ])
+  await op.step(async (step) => {
+    await step.callAgent({ agentName: 'researcher', instruction: 'look' }, (_parent, { instruction }) => {
+      told.push(instruction)
+      return { content: 'found' }
+    })
+    await step.compact({ messageCount: 9, tokenCount: 900 }, () => ({ messagesAfter: 2 }))
+    step.report({ content: 'said' })
+  })
+  await op.complete({ content: 'bye' })
+  expect(told).toEqual([
+    'LOOK',
+    { messageCount: 9, tokenCount: 900 },
+    'said',
+    { reason: 'done', content: 'bye' },
+    'beforeComplete',
+  ])
 })
 
 it('knows nine points, and a gate may decide at several', async () => {

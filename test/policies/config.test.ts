@@ -71,6 +71,23 @@ describe('loadConfig', () => {
     expect(await decide(plugin.gates ?? [], {}, 'shell')).toMatchObject({ state: 'completed' })
   })
 
+  it('lays the realm between the project and the run', async () => {
+    const { entries, files } = await load(
+      { 'hookspan.config.yaml': `gates:\n${GATE}  - { id: p, type: loopGuard }\n` },
+      {
+        realm: { gates: [{ id: 'a', type: 'toolPolicy', deny: ['mail'] }], disable: ['p'] },
+        run: { gates: [{ id: 'p', type: 'loopGuard' }] },
+      },
+    )
+    expect(entries.map(({ id, layer, active }) => [id, layer, active])).toEqual([
+      ['a', 'realm', true],
+      ['p', 'run', true],
+    ])
+    expect(files).toHaveLength(1)
+    const wrong = load({}, { realm: { disable: ['nobody'] } })
+    await expect(wrong).rejects.toThrow(/\(realm\).*there is no entry "nobody" to disable/)
+  })
+
   it('fills variables in where they are named, in the fields that may hold them', async () => {
     const variable = (name: string) => `$${`{${name}}`}`
     const text = `gates:\n  - { id: h, type: http, point: onStart, url: "https://${variable('HOST')}/x", secret: "${variable('KEY')}" }\n  - { id: t, type: redact, in: [toolArguments], replacement: "${variable('HOST')}" }\n`

@@ -5,6 +5,7 @@ import {
   type Gate,
   type GateContext,
   type GatePoint,
+  gateAt,
   mutate,
   proceed,
   requireApproval,
@@ -43,6 +44,23 @@ expectTypeOf(ctx.payload).toBeUnknown()
 expectTypeOf(ctx.totals).toEqualTypeOf<TreeTotals>()
 // @ts-expect-error what a gate is told is its own copy, and stays as it is
 ctx.operationId = 'other'
+
+// The payload has the type of the point.
+gateAt('beforeLlmCall', { id: 'x', decide: ({ payload }) => mutate({ model: payload.model }) })
+gateAt('afterLlmCall', {
+  id: 'x',
+  decide: ({ payload }) => void expectTypeOf(payload.content).toEqualTypeOf<string | undefined>(),
+})
+gateAt('beforeCallAgent', { id: 'x', decide: ({ payload }) => mutate(payload.toUpperCase()) })
+gateAt('beforeComplete', {
+  id: 'x',
+  decide: ({ payload, point }) => (payload.reason === 'done' ? undefined : deny(point)),
+})
+// @ts-expect-error the reply has no messages
+gateAt('afterLlmCall', { id: 'x', decide: ({ payload }) => void payload.messages })
+// @ts-expect-error there is no such point
+gateAt('beforeTool', { id: 'x', decide: () => {} })
+expectTypeOf(gateAt('onStart', { id: 'x', decide: () => {} })).toEqualTypeOf<Gate>()
 
 declare const decision: Decision
 if (decision.decision === 'deny') expectTypeOf(decision.reason).toEqualTypeOf<string | undefined>()

@@ -17,7 +17,7 @@ import {
   webhookChannel,
 } from 'hookspan/approval'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
-import { deny, requireApproval } from 'hookspan/gates'
+import { deny, gateAt, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
@@ -43,6 +43,7 @@ import { observeAgents } from 'hookspan/openai-agents'
 import {
   budget,
   commandGate,
+  commandHooks,
   httpGate,
   loadConfig,
   loopGuard,
@@ -262,6 +263,10 @@ const CALLS: Record<string, Record<string, Call>> = {
   useConfig: {
     ...configCalls((run) => useConfig(dispatcher(), { userFile: false, cwd: '/', run: run as never })),
     UseConfigOptions: (more) => useConfig(dispatcher(), { userFile: false, cwd: '/', ...more }),
+  },
+  gateAt: { GateAt: (more) => gateAt('onStart', { id: 'g', decide() {}, ...more }) },
+  commandHooks: {
+    CommandHooksOptions: (more) => commandHooks({ id: 'c', types: ['onComplete'], command: 'ls', ...more }),
   },
   webhookHook: { WebhookHookOptions: (more) => webhookHook({ id: 'w', type: 'onComplete', url, ...more }) },
   webhookHooks: {

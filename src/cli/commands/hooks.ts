@@ -34,5 +34,6 @@ function withConfigFlags(command: Command): Command {
   return command
     .option('-c, --config <file>', "the project's config file, instead of looking for it")
     .option('--no-user', "leave the user's config file out")
+    .option('--gate-types <module>', 'a module that exports `gateTypes` of your own')
     .option('--json', 'print JSON')
 }

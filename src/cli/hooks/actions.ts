@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { orderGates, runChain } from '../../gates/chain.ts'
 import { decidesAt } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
-import { type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
+import { type GateType, type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 
@@ -14,10 +16,27 @@ export interface ConfigFlags {
   config?: string
   user: boolean
   json?: boolean
+  gateTypes?: string
 }
 
-function load(flags: ConfigFlags): Promise<LoadedConfig> {
-  return loadConfig({ file: flags.config, userFile: flags.user ? undefined : false })
+async function load({ config: file, user, gateTypes }: ConfigFlags): Promise<LoadedConfig> {
+  const types = gateTypes === undefined ? undefined : await gateTypesOf(gateTypes)
+  return loadConfig({ ...defined({ file, gateTypes: types }), ...(user ? {} : { userFile: false }) })
+}
+
+/** @throws UsageError for a module that cannot be loaded, or exports none. */
+async function gateTypesOf(path: string): Promise<Record<string, GateType>> {
+  let module: { gateTypes?: unknown; default?: unknown }
+  try {
+    module = await import(pathToFileURL(resolve(path)).href)
+  } catch (cause) {
+    throw new UsageError(`The module ${shown(path)} cannot be loaded: ${errorMessage(cause)}.`, { cause })
+  }
+  const types = module.gateTypes ?? module.default
+  if (isRecord(types)) return types as Record<string, GateType>
+  throw new UsageError(
+    `The module ${shown(path)} exports no gate types. Export them as \`gateTypes\`: \`{ name: { options, create } }\`.`,
+  )
 }
 
 export async function listHooks(flags: ConfigFlags): Promise<void> {

@@ -2,28 +2,16 @@ import { dirname } from 'node:path'
 import { assertGate } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
-import type { AgentHook, AnyHookType } from '../../hooks/index.ts'
+import type { AgentHook } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
 import { didYouMean } from '../../internal/expect.ts'
-import { WEBHOOK_FIELDS } from '../../internal/http/webhook-sender.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { webhookHook, webhookHooks } from '../webhook-hook.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
+import { HOOK_FIELDS, HOOK_KINDS } from './hook-kinds.ts'
 import { type ConfigPath, type ConfigSource, configError } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 const LAYER_FIELDS = ['$schema', 'version', 'gates', 'hooks', 'disable']
-const WEBHOOK_OPTIONS = [
-  'id',
-  'type',
-  'enabled',
-  'on',
-  'match',
-  'fields',
-  'protocol',
-  ...Object.keys(WEBHOOK_FIELDS),
-]
-
 /** Where `${NAME}` stands for a variable of the environment, and nowhere else. */
 const ENV_FIELDS = ['url', 'secret', 'headers', 'env']
 
@@ -146,12 +134,12 @@ function makeHooks(
       assertHook(fields)
       return { hooks: [fields as unknown as AgentHook] }
     }
-    if (fields.type !== 'webhook')
-      throw fail([...path, 'type'], unknown('hook type', fields.type, ['webhook']))
-    assertFields(fields, WEBHOOK_OPTIONS, path, `hook "${fields.id}"`, fail)
-    const { type: _type, enabled: _enabled, on, ...options } = withEnv(fields, path, context.env, fail)
-    if (Array.isArray(on)) return { hooks: webhookHooks({ ...options, types: on } as never) }
-    return { hooks: [webhookHook({ ...options, type: on as AnyHookType } as never)] }
+    const kind = Object.hasOwn(HOOK_KINDS, fields.type) ? HOOK_KINDS[fields.type] : undefined
+    if (kind === undefined)
+      throw fail([...path, 'type'], unknown('hook type', fields.type, Object.keys(HOOK_KINDS)))
+    assertFields(fields, [...HOOK_FIELDS, ...kind.options], path, `hook "${fields.id}"`, fail)
+    const { type: _type, enabled: _enabled, ...entry } = withEnv(fields, path, context.env, fail)
+    return { hooks: kind.create(entry as never, dirname(source.file)) }
   } catch (error) {
     throw located(error, fail, path)
   }

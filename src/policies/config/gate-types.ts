@@ -15,7 +15,7 @@ import type { GateType } from './types.ts'
 export const SHARED_OPTIONS = ['id', 'type', 'enabled', 'priority', 'shadow']
 
 /** What a file can say of them: no functions. */
-const inFile = (fields: Readonly<Record<string, Shape>>): string[] =>
+export const inFile = (fields: Readonly<Record<string, Shape>>): string[] =>
   Object.keys(fields).filter((name) => fields[name] !== a.function)
 
 type Make = (options: never) => ReturnType<GateType['create']>
@@ -34,13 +34,18 @@ export const GATE_TYPES: Readonly<Record<string, GateType>> = {
   http: ready(httpGate, HTTP_GATE),
   command: {
     options: inFile(COMMAND_GATE),
-    create: ({ command, cwd, ...rest }, { folder }) =>
-      commandGate({
-        ...(rest as object),
-        command: commandPath(command as string, folder),
-        cwd: cwd === undefined ? folder : inside(cwd as string, folder),
-      } as Parameters<typeof commandGate>[0]),
+    create: (entry, { folder }) => commandGate(programIn(entry, folder) as Parameters<typeof commandGate>[0]),
   },
+}
+
+/** The entry of a program, whose paths are those of the config file's folder. */
+export function programIn(entry: object, folder: string): object {
+  const { command, cwd } = entry as { command?: unknown; cwd?: unknown }
+  return {
+    ...entry,
+    command: commandPath(command as string, folder),
+    cwd: cwd === undefined ? folder : inside(cwd as string, folder),
+  }
 }
 
 /** A path is the config file's neighbour, or absolute; a bare name is looked for on the PATH. */

@@ -18,6 +18,8 @@ export interface LoadConfigOptions {
   file?: string
   /** The user's file; false for none. @default hookspan.config.* in the user's config folder */
   userFile?: string | false
+  /** What the tenant, the workspace or whatever this run is in adds or disables: above the project, below the run. */
+  realm?: ConfigLayer
   /** What this run adds or disables. */
   run?: ConfigLayer
   /** Gate types of your own, by the name that `type` gives. They win over the built-in ones. */
@@ -30,6 +32,7 @@ export const LOAD_FIELDS: Fields<LoadConfigOptions> = {
   cwd: a.string,
   file: a.string,
   userFile: shape('a path, or false', (value) => value === false || typeof value === 'string'),
+  realm: a.object,
   run: a.object,
   gateTypes: a.object,
   env: a.object,
@@ -49,8 +52,8 @@ const MAX_FILE_BYTES = 1_048_576
 const MODULES = ['.ts', '.mts', '.js', '.mjs']
 
 /**
- * Loads gates and hooks from `hookspan.config.{ts,js,json,yaml,toml}`: the user's file, the project's, and what the run
- * says, each adding entries, replacing those of the same id, or disabling them.
+ * Loads gates and hooks from `hookspan.config.{ts,js,json,yaml,toml}`: the user's file, the project's, and what the realm
+ * and the run say, each adding entries, replacing those of the same id, or disabling them.
  *
  * @throws HookspanError `INVALID_CONFIG` naming file, line and the nearest valid name. A guard is never left out silently.
  * @example
@@ -68,9 +71,11 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
   if (user !== undefined) sources.push(['user', user])
   const project = await read(projectFile(options))
   if (project !== undefined && project.file !== user?.file) sources.push(['project', project])
-  if (options.run !== undefined) {
-    const file = join(options.cwd ?? process.cwd(), '(run)')
-    sources.push(['run', { file, value: options.run, lineOf: () => undefined }])
+  for (const layer of ['realm', 'run'] as const) {
+    const value = options[layer]
+    if (value === undefined) continue
+    const file = join(options.cwd ?? process.cwd(), `(${layer})`)
+    sources.push([layer, { file, value, lineOf: () => undefined }])
   }
   let entries: LoadedEntry[] = []
   for (const [layer, source] of sources) {
@@ -79,7 +84,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
   }
   const active = entries.filter((entry) => entry.active)
   return {
-    files: sources.filter(([layer]) => layer !== 'run').map(([, { file }]) => file),
+    files: sources.filter(([layer]) => layer === 'user' || layer === 'project').map(([, { file }]) => file),
     entries,
     plugin: {
       name: 'config',

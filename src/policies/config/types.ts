@@ -29,7 +29,7 @@ export interface ConfigLayer {
   readonly disable?: readonly string[]
 }
 
-export type LayerName = 'user' | 'project' | 'run'
+export type LayerName = 'user' | 'project' | 'realm' | 'run'
 
 /** What became of an entry. */
 export interface LoadedEntry {
@@ -42,7 +42,7 @@ export interface LoadedEntry {
   /** False where it is disabled, by itself or by a layer above. */
   readonly active: boolean
   readonly gate?: Gate
-  /** Several where a webhook names several types of events. */
+  /** Several where an entry names several types of events. */
   readonly hooks?: readonly AgentHook[]
 }
 
