@@ -27,8 +27,22 @@ interface JsonRequest {
   }[]
 }
 
+/** What the tracing of OpenAI's Agents SDK sends. */
+interface AgentsRequest {
+  readonly data: readonly {
+    readonly object: string
+    readonly span_data?: { readonly type: string; readonly name?: string }
+  }[]
+}
+
 export function readJson(body: Buffer): SpanShape[] {
-  const { resourceSpans } = JSON.parse(body.toString()) as JsonRequest
+  const request = JSON.parse(body.toString()) as JsonRequest | AgentsRequest
+  if ('data' in request) {
+    return request.data
+      .filter(({ object }) => object === 'trace.span')
+      .map(({ span_data: data }) => ({ name: data?.name ?? data?.type ?? '', attributes: [] }))
+  }
+  const { resourceSpans } = request
   return resourceSpans.flatMap(({ scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map(({ name, attributes }) => ({

@@ -1,5 +1,7 @@
 import type { Suite } from '../harness/types.ts'
+import { adapters } from './adapters.ts'
 import { agentRun } from './agent-run.ts'
+import { attaching } from './attaching.ts'
 import { dispatch } from './dispatch.ts'
 import { gates } from './gates.ts'
 import { heap } from './heap.ts'
@@ -15,6 +17,7 @@ export const suites: readonly Suite[] = [
   dispatch,
   toolCall,
   agentRun,
+  adapters,
   pipeline,
   spool,
   heap,
@@ -23,4 +26,5 @@ export const suites: readonly Suite[] = [
   gates,
   httpGate,
   importing,
+  attaching,
 ]

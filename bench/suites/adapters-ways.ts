@@ -1,0 +1,149 @@
+import { OpenTelemetry } from '@ai-sdk/otel'
+import {
+  BatchTraceProcessor,
+  OpenAITracingExporter,
+  setTraceProcessors,
+  setTracingDisabled,
+} from '@openai/agents'
+import { trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { NodeSDK } from '@opentelemetry/sdk-node'
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace'
+import * as ai from 'ai'
+import { HookDispatcher } from 'hookspan'
+import { observeAISDK } from 'hookspan/ai-sdk'
+import { observeAnthropic } from 'hookspan/anthropic'
+import { proceed } from 'hookspan/gates'
+import { hookspanMiddleware } from 'hookspan/langchain'
+import { mock, mockTools } from 'hookspan/mock'
+import { observeAgents } from 'hookspan/openai-agents'
+import { startTracing } from 'hookspan/tracing'
+import { type Sink, startSink } from '../harness/sink.ts'
+import type { Proof, Workload } from '../harness/types.ts'
+import {
+  agentsAgent,
+  agentsRunner,
+  aiSdkAgent,
+  anthropicAgent,
+  anthropicClient,
+  langchainAgent,
+} from './adapters-agents.ts'
+import { findOrder, sendingWorkload } from './agent-run-loop.ts'
+
+type Run = () => Promise<string>
+
+function bare(run: Run): Workload {
+  return sendingWorkload(run, { flush: async () => {}, prove: async () => ({ spansPerRun: 0 }) })
+}
+
+/** Every span of every run must have come. */
+export async function proofOf(sink: Sink, total: number): Promise<Proof> {
+  const { spans, bytes } = await sink.received()
+  const spansPerRun = spans / total
+  if (spans === 0 || !Number.isInteger(spansPerRun)) throw new Error(`${spans} spans of ${total} runs came.`)
+  return { spansPerRun, sentBytesPerRun: Math.round(bytes / total) }
+}
+
+type Has = 'observe' | 'gate' | 'mock'
+
+async function observed(has: Has, attach: (dispatcher: HookDispatcher) => Run): Promise<Workload> {
+  const sink = await startSink()
+  const tracing = startTracing({ serviceName: 'bench', endpoint: sink.url })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tracing)
+  if (has === 'gate') {
+    const gate = { id: 'orders', point: 'beforeToolCall' as const, decide: () => proceed() }
+    dispatcher.use({ name: 'policy', gates: [gate] })
+  }
+  if (has === 'mock') mockTools(dispatcher, [mock('find_order').calls(findOrder as never)])
+  const flush = async () => {
+    await tracing.forceFlush()
+    const { queued, dropped, lastError } = tracing.stats()
+    if (queued + dropped > 0) throw new Error(`${queued} spans wait, ${dropped} were dropped: ${lastError}`)
+  }
+  return sendingWorkload(attach(dispatcher), { flush, prove: (total) => proofOf(sink, total) })
+}
+
+/** OpenTelemetry's SDK as its documentation sets it up, with a batch processor that sends to a collector. */
+export async function sendingSpans(make: () => Run | Promise<Run>): Promise<Workload> {
+  const sink = await startSink()
+  const exporter = new OTLPTraceExporter({ url: `${sink.url}/v1/traces` })
+  const processor = new BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })
+  const sdk = new NodeSDK({
+    serviceName: 'bench',
+    spanProcessors: [processor],
+    metricReaders: [],
+    logRecordProcessors: [],
+  })
+  sdk.start()
+  const flush = async () => {
+    await processor.forceFlush()
+    await exporter.forceFlush?.()
+  }
+  return sendingWorkload(await make(), { flush, prove: (total) => proofOf(sink, total) })
+}
+
+const OFF = { isEnabled: false }
+
+const aiSdk = (has: Has) =>
+  observed(has, (dispatcher) => aiSdkAgent(observeAISDK(ai, { dispatcher }), { functionId: 'support' }))
+
+function aiSdkOtel(): Promise<Workload> {
+  return sendingSpans(() => {
+    const integrations = [new OpenTelemetry({ tracer: trace.getTracer('bench') as never })]
+    return aiSdkAgent(ai, { functionId: 'support', recordInputs: false, recordOutputs: false, integrations })
+  })
+}
+
+const agents = (has: Has) => {
+  // Their own tracing sends to OpenAI, and is left out as by those who send elsewhere.
+  setTracingDisabled(true)
+  return observed(has, (dispatcher) => agentsAgent(observeAgents(agentsRunner({}), { dispatcher })))
+}
+
+async function agentsOwn(): Promise<Workload> {
+  const sink = await startSink()
+  const exporter = new OpenAITracingExporter({ apiKey: 'none', endpoint: `${sink.url}/v1/traces/ingest` })
+  const processor = new BatchTraceProcessor(exporter, { maxQueueSize: 100_000 })
+  setTraceProcessors([processor])
+  setTracingDisabled(false)
+  return sendingWorkload(agentsAgent(agentsRunner({})), {
+    flush: () => processor.forceFlush(),
+    prove: (total) => proofOf(sink, total),
+  })
+}
+
+const langchain = (has: Has) =>
+  observed(has, (dispatcher) => langchainAgent([hookspanMiddleware({ dispatcher, agentName: 'support' })]))
+
+const anthropic = (has: Has) =>
+  observed(has, (dispatcher) =>
+    anthropicAgent(observeAnthropic(anthropicClient(), { dispatcher, agentName: 'support' })),
+  )
+
+/** The SDK makes spans itself where OpenTelemetry is set up for the process. */
+const anthropicOwn = () => sendingSpans(() => anthropicAgent(anthropicClient()))
+
+const HAS: readonly Has[] = ['observe', 'gate', 'mock']
+
+const threeOf = (sdk: string, way: (has: Has) => Promise<Workload>) =>
+  HAS.map((has) => [`${sdk}/${has}`, () => way(has)] as const)
+
+export const ways: Readonly<Record<string, () => Workload | Promise<Workload>>> = {
+  'ai-sdk/bare': () => bare(aiSdkAgent(ai, OFF)),
+  'ai-sdk/otel': aiSdkOtel,
+  'openai-agents/bare': () => {
+    setTracingDisabled(true)
+    return bare(agentsAgent(agentsRunner({})))
+  },
+  'openai-agents/own-tracing': agentsOwn,
+  'langchain/bare': () => bare(langchainAgent([])),
+  'anthropic/bare': () => bare(anthropicAgent(anthropicClient())),
+  'anthropic/own-tracing': anthropicOwn,
+  ...Object.fromEntries([
+    ...threeOf('ai-sdk', aiSdk),
+    ...threeOf('openai-agents', agents),
+    ...threeOf('langchain', langchain),
+    ...threeOf('anthropic', anthropic),
+  ]),
+}
