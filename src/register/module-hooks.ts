@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { registerHooks } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import Module, { registerHooks } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { PACKAGES } from './packages.ts'
 import { tell } from './tell.ts'
 
@@ -66,6 +66,24 @@ export function watchModules(onLoaded: OnLoaded): void {
       return { ...loaded, source: `${text}\n${line}\n` }
     },
   })
+  watchCompiled((url) => entries.get(url)?.name)
+}
+
+interface Compiler {
+  _compile(this: unknown, content: string, filename: string, ...more: unknown[]): unknown
+}
+
+/** Whoever takes `require()` over (tsx, ts-node, swc) reads files by itself, past `load`: all of them compile here. */
+function watchCompiled(nameOf: (url: string) => string | undefined): void {
+  const prototype = Module.prototype as unknown as Compiler
+  const { _compile } = prototype
+  prototype._compile = function (content, filename, ...more) {
+    const url = pathToFileURL(filename).href
+    const name = nameOf(url)
+    const isNew = name !== undefined && !content.includes(CALL)
+    const source = isNew ? `${content}\n${commonLine(url, replacedOf(name))}\n` : content
+    return _compile.call(this, source, filename, ...more)
+  }
 }
 
 const CALL = `globalThis[Symbol.for(${JSON.stringify(KEY)})]?.`

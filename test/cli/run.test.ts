@@ -163,6 +163,22 @@ describe('hookspan run', () => {
     expect(stderr).toMatch(/attached openai 7\./)
   })
 
+  it('attaches to TypeScript that tsx runs, by import and by require()', async () => {
+    const tsx = at('../../node_modules/.bin/tsx')
+    const shapes = {
+      'typed.ts': ['invoke_agent', '  step 0', '    chat', 'invoke_agent', '  chat'],
+      'typed.cts': ['invoke_agent', '  step 0', '    chat'],
+    }
+    for (const [name, expected] of Object.entries(shapes)) {
+      collector.spans.length = 0
+      const { code, stdout, stderr } = await run('--', tsx, program(name))
+      const said = name === 'typed.ts' ? 'It is on its way.\n' : 'hello\n'
+      expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: said })
+      expect(shape(spansOf())).toEqual(expected)
+      expect(stderr).toMatch(/attached .*ai 7\./)
+    }
+  })
+
   it('attaches to what npm starts, whose own process has nothing to attach', async () => {
     const { code, stdout, stderr } = await runCli(['run', '--', 'npm', 'start', '--silent'], {
       env,
