@@ -44,13 +44,23 @@ describe('the package, installed alone', () => {
     )
   })
 
-  it('holds its schemas and no tests, sources or maps', async () => {
+  it('holds what is listed, its schemas among it, and no tests, sources or maps', async () => {
     const inside = (path: string) => existsSync(join(project.folder, 'node_modules/hookspan', path))
     const files = readdirSync(join(project.folder, 'node_modules/hookspan'), {
       recursive: true,
       encoding: 'utf8',
     })
 
+    expect(readdirSync(join(project.folder, 'node_modules/hookspan')).sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'dist',
+      'docker-compose.jaeger.yml',
+      'package.json',
+      'schemas',
+      'skills',
+    ])
     expect(inside('schemas/events-1.0.schema.json')).toBe(true)
     expect(inside('skills/hookspan/SKILL.md')).toBe(true)
     expect(
