@@ -9,6 +9,7 @@ import { NEWEST_FIRST } from './model/query-keys.ts'
 import { diffRuns, type RunDiff } from './model/run-diff.ts'
 import type { RunNumbers } from './model/run-numbers.ts'
 import type { UseKind, UseSums } from './model/run-uses.ts'
+import type { SetDiff } from './model/set-diff.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
@@ -35,12 +36,14 @@ export interface RunWithRows {
 export interface RunSource {
   /** What is read, for people. */
   readonly from: string
-  /** `sort`: started, run, status, duration, tokens, cost, calls or errors; `-` before it: the greatest first. @default '-started' */
+  /** `sort`: a key of `SORT_KEYS`, such as cost; `-` before it: the greatest first. @default '-started' */
   listRuns(query: string, limit: number, sort?: string): Promise<RunList>
   /** Sums over all runs that the query finds. `undefined` from a viewer that is too old for it. */
   numbers(query: string): Promise<RunNumbers | undefined>
   /** What each tool, model, agent, gate or person did in them. `undefined` likewise. */
   uses(query: string, kind: UseKind): Promise<UseSums | undefined>
+  /** The runs of one query against those of another. `undefined` likewise. */
+  diffSets(a: string, b: string): Promise<SetDiff | undefined>
   /** `undefined` when there is no such run. `traceId` may be the beginning of one. */
   run(traceId: string, sinceSeq?: number): Promise<RunWithRows | undefined>
   span(traceId: string, spanId: string): Promise<SpanRecord | undefined>
@@ -89,6 +92,10 @@ class ViewerSource implements RunSource {
 
   uses(query: string, kind: UseKind): Promise<UseSums | undefined> {
     return this.#get(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
+  }
+
+  diffSets(a: string, b: string): Promise<SetDiff | undefined> {
+    return this.#get(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
   }
 
   async run(traceId: string, sinceSeq = 0): Promise<RunWithRows | undefined> {
@@ -140,6 +147,7 @@ class FileSource implements RunSource {
     this.#store.listRuns(query, { limit, offset: 0, sort })
   numbers = async (query: string) => this.#store.numbers(query)
   uses = async (query: string, kind: UseKind) => this.#store.uses(query, kind)
+  diffSets = async (a: string, b: string) => this.#store.diffSets(a, b)
   run = async (traceId: string, sinceSeq = 0) => this.#store.run(traceId, sinceSeq)
   span = async (traceId: string, spanId: string) => this.#store.span(traceId, spanId)
 

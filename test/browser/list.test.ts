@@ -116,7 +116,7 @@ describe('the list of many runs', () => {
     await page.getByText('did you mean agent:support?').waitFor()
     const offered = () =>
       page
-        .locator('#query-offers option')
+        .locator('.query-offers option')
         .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value))
     await field.fill('cost>0 age')
     await expect.poll(offered).toEqual(['cost>0 agent:'])

@@ -155,6 +155,8 @@ const VIEWS: Record<string, string> = {
   compare: `/compare/${OTHER}/${SAMPLE_TRACE}`,
   'by-tool': '/by/tool',
   'by-gate': '/by/gate',
+  sets: `/sets?a=errors%3E0&b=agent%3Asupport`,
+  'sets-nothing': '/sets?a=zzzz',
 }
 const LOOKS = [
   ['light', 1280, 800],

@@ -43,7 +43,7 @@ const UNIT = 'spanId category label preview durationMs tokens costUsd error mock
 
 it('runs gives the runs, how many there are, what was not searched or understood, the sums, and nothing else', async () => {
   const list = await json('runs', '--url', viewer.url)
-  expect(Object.keys(list)).toEqual(['runs', 'total', 'indexing', 'problems', 'numbers'])
+  expect(Object.keys(list)).toEqual(['runs', 'total', 'indexing', 'problems', 'words', 'numbers'])
   expect(Object.keys(list.runs[0])).toEqual(RUN)
 })
 

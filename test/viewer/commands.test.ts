@@ -125,6 +125,14 @@ describe('hookspan runs', () => {
     )
   })
 
+  it('sets the runs of one query against those of another', async () => {
+    const { stdout, code } = await run('runs', 'LX-1180', '--against', 'agent:support', '--url', viewer.url)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^OF THE RUNS THAT ENDED +A \(2\) +B \(2\) +B LESS A +95 % BETWEEN$/m)
+    expect(stdout).toMatch(/^With errors +100 % +100 % +0 +−\d/m)
+    expect(stdout).toMatch(/^Duration, p50 .+ too few runs$/m)
+  })
+
   it('refuses a limit that is none', async () => {
     const { code, stderr } = await run('runs', '--url', viewer.url, '--limit', 'few')
     expect(code).toBe(2)

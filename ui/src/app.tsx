@@ -9,6 +9,7 @@ import { Button } from './parts.tsx'
 import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
+import { SetsView } from './sets-view.tsx'
 import { UsesView } from './uses-view.tsx'
 
 export function App() {
@@ -59,6 +60,7 @@ function Shell() {
       {route.page === 'runs' && <RunsView route={route} />}
       {route.page === 'run' && <RunView route={route} />}
       {route.page === 'uses' && <UsesView route={route} />}
+      {route.page === 'sets' && <SetsView route={route} />}
       {route.page === 'compare' && <CompareView route={route} />}
       <ApprovalsDialog />
       {help && <Help onClose={() => setHelp(false)} />}
@@ -110,6 +112,7 @@ const KEYS: [string, string][] = [
   ['g', 'Group by conversation'],
   ['r', 'A line for each run'],
   ['b', 'The runs by tool, then 1 to 5: by model, agent, ...'],
+  ['v', 'Compare this search with another'],
   ['d', 'Only differences'],
   ['t', 'Light or dark'],
   ['?', 'This list'],

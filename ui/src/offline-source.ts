@@ -56,6 +56,8 @@ export class OfflineSource implements Source {
     throw new Error('A saved run has no list.')
   }
   uses = this.numbers
+  diffSets = this.numbers
+  snippets = this.numbers
   run = async () => ({ summary: this.#summary, rows: this.#rows, seq: 0 })
   span = async (_traceId: string, spanId: string) => {
     const span = this.#records.get(spanId)

@@ -1,6 +1,6 @@
 /** Where runs are searched: with the keys that there are, and the values that are in sight, offered as one types. */
 import type { RefObject } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useId, useMemo } from 'preact/hooks'
 import { statusWord } from '../../src/viewer/model/format.ts'
 import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
 import type { UseKind } from '../../src/viewer/model/run-uses.ts'
@@ -20,28 +20,31 @@ export function QueryField({
   runs,
   field,
   onQuery,
+  label = 'Search runs',
 }: {
   query: string
   runs: readonly RunSummary[]
   field: RefObject<HTMLInputElement | null>
   onQuery: (query: string) => void
+  label?: string
 }) {
+  const offered = useId()
   const offers = useMemo(() => offersFor(query, runs), [query, runs])
   return (
     <label class="search">
       <Icon name="search" />
-      <span class="sr">Search runs</span>
+      <span class="sr">{label}</span>
       <input
         ref={field}
         type="search"
-        list="query-offers"
+        list={`query-offers${offered}`}
         value={query}
         placeholder="Search anything, or agent:support cost>0.01"
         onInput={(event) => onQuery(event.currentTarget.value)}
         spellcheck={false}
         autocomplete="off"
       />
-      <datalist id="query-offers">
+      <datalist id={`query-offers${offered}`} class="query-offers">
         {offers.map(({ value, says }) => (
           <option key={value} value={value} label={says} />
         ))}

@@ -7,10 +7,26 @@ export type View = 'timeline' | 'tree' | 'conversation' | 'graph' | 'events' | '
 export const VIEWS: readonly View[] = ['timeline', 'tree', 'conversation', 'graph', 'events', 'lint']
 
 export type Route =
-  | { page: 'runs'; query: string; grouped: boolean; sort: string }
-  | { page: 'run'; traceId: string; view: View; spanId: string }
+  | {
+      page: 'runs'
+      query: string
+      grouped: boolean
+      sort: string
+      /** Keys of the columns, with commas between them; empty for the usual ones. */
+      columns: string
+    }
+  | {
+      page: 'run'
+      traceId: string
+      view: View
+      spanId: string
+      /** Searched for in it. */
+      find?: string | undefined
+    }
   | { page: 'compare'; a: string; b: string }
   | { page: 'uses'; kind: UseKind; query: string }
+  /** Two searches. */
+  | { page: 'sets'; a: string; b: string }
 
 const offline = document.getElementById('offline-run') !== null
 export let offlineTraceId = ''
@@ -25,13 +41,19 @@ export function pathOf(route: Route): string {
     if (route.query) params.set('q', route.query)
     if (route.grouped) params.set('group', '1')
     if (route.sort !== NEWEST_FIRST) params.set('sort', route.sort)
+    if (route.columns) params.set('columns', route.columns)
   } else if (route.page === 'run') {
     path = `/run/${route.traceId}`
     if (route.view !== 'timeline') params.set('view', route.view)
     if (route.spanId) params.set('span', route.spanId)
+    if (route.find) params.set('find', route.find)
   } else if (route.page === 'uses') {
     path = `/by/${route.kind}`
     if (route.query) params.set('q', route.query)
+  } else if (route.page === 'sets') {
+    path = '/sets'
+    if (route.a) params.set('a', route.a)
+    if (route.b) params.set('b', route.b)
   } else path = `/compare/${route.a}/${route.b}`
   const search = params.size > 0 ? `?${params}` : ''
   return `${offline ? '#' : ''}${path}${search}`
@@ -45,18 +67,21 @@ function current(): Route {
   const shown = {
     view: VIEWS.includes(view) ? view : ('timeline' as View),
     spanId: /^[0-9a-f]{16}$/.exec(params.get('span') ?? '')?.[0] ?? '',
+    find: params.get('find') ?? '',
   }
   if (offline) return { page: 'run', traceId: offlineTraceId, ...shown }
   if (run) return { page: 'run', traceId: run[1]!, ...shown }
   const compare = /^\/compare\/([0-9a-f]{4,32})\/([0-9a-f]{4,32})$/.exec(path ?? '')
   if (compare) return { page: 'compare', a: compare[1]!, b: compare[2]! }
   const kind = USE_KINDS.find((one) => path === `/by/${one}`)
+  if (path === '/sets') return { page: 'sets', a: params.get('a') ?? '', b: params.get('b') ?? '' }
   if (kind) return { page: 'uses', kind, query: params.get('q') ?? '' }
   return {
     page: 'runs',
     query: params.get('q') ?? '',
     grouped: params.get('group') === '1',
     sort: sortOf(params.get('sort')),
+    columns: (params.get('columns') ?? '').replace(/[^a-z,]/g, ''),
   }
 }
 
@@ -65,8 +90,9 @@ function sortOf(given: string | null): string {
 }
 
 export type UsesRoute = Extract<Route, { page: 'uses' }>
+export type SetsRoute = Extract<Route, { page: 'sets' }>
 export type ListRoute = Extract<Route, { page: 'runs' }>
-let list: ListRoute = { page: 'runs', query: '', grouped: false, sort: NEWEST_FIRST }
+let list: ListRoute = { page: 'runs', query: '', grouped: false, sort: NEWEST_FIRST, columns: '' }
 export const rememberList = (route: ListRoute): void => {
   list = route
 }

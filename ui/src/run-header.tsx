@@ -4,7 +4,7 @@ import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import { useSource } from './hooks.ts'
 import { Badge, Button, StatusMark, Text } from './parts.tsx'
-import { go, listRoute, pathOf, type Route } from './route.ts'
+import { go, listRoute, pathOf, type Route, type View } from './route.ts'
 import { TimeBar } from './time-bar.tsx'
 import { Waiting } from './waiting.tsx'
 import { WhyLine } from './why.tsx'
@@ -27,6 +27,7 @@ export function RunHeader({
   const running = summary.status === 'running' || summary.status === 'waiting'
   const ms = running ? Math.max(summary.durationMs, (nowUs - summary.startUs) / 1000) : summary.durationMs
   const cached = summary.inputTokens > 0 ? summary.cachedTokens / summary.inputTokens : 0
+  const show = (view: View, find: string) => pathOf({ ...route, view, find })
   const remove = async () => {
     if (!confirm('Remove this run from the viewer?')) return
     await source.remove(summary.traceId)
@@ -73,17 +74,49 @@ export function RunHeader({
       </div>
       <WhyLine tree={tree} summary={summary} onOpen={(spanId) => go({ ...route, spanId })} />
       <dl class="facts">
-        <Fact name="Duration">{formatDuration(ms)}</Fact>
-        <Fact name="Tokens in" note={cached > 0 ? `${Math.round(cached * 100)}% cached` : ''}>
+        <Fact name="Duration" says="What it is made of" to={show('timeline', 'is:critical')}>
+          {formatDuration(ms)}
+        </Fact>
+        <Fact
+          name="Tokens in"
+          note={cached > 0 ? `${Math.round(cached * 100)}% cached` : ''}
+          says="By model call"
+          to={summary.inputTokens > 0 ? show('tree', 'is:model') : ''}
+        >
           {formatCount(summary.inputTokens)}
         </Fact>
-        <Fact name="Tokens out">{formatCount(summary.outputTokens)}</Fact>
-        <Fact name="Cost">{formatCost(summary.costUsd)}</Fact>
-        <Fact name="Model calls">{summary.llmCalls}</Fact>
-        <Fact name="Tool calls" note={summary.mockedCalls > 0 ? `${summary.mockedCalls} mocked` : ''}>
+        <Fact
+          name="Tokens out"
+          says="By model call"
+          to={summary.outputTokens > 0 ? show('tree', 'is:model') : ''}
+        >
+          {formatCount(summary.outputTokens)}
+        </Fact>
+        <Fact name="Cost" says="By model call" to={summary.costUsd > 0 ? show('tree', 'is:model') : ''}>
+          {formatCost(summary.costUsd)}
+        </Fact>
+        <Fact
+          name="Model calls"
+          says="Which they are"
+          to={summary.llmCalls > 0 ? show('timeline', 'is:model') : ''}
+        >
+          {summary.llmCalls}
+        </Fact>
+        <Fact
+          name="Tool calls"
+          note={summary.mockedCalls > 0 ? `${summary.mockedCalls} mocked` : ''}
+          says="Which they are"
+          to={summary.toolCalls > 0 ? show('timeline', 'is:tool') : ''}
+          noteTo={show('timeline', 'is:mocked')}
+        >
           {summary.toolCalls}
         </Fact>
-        <Fact name="Errors" kind={summary.errors > 0 ? 'bad' : ''}>
+        <Fact
+          name="Errors"
+          kind={summary.errors > 0 ? 'bad' : ''}
+          says="Which they are"
+          to={summary.errors > 0 ? show('timeline', 'is:error') : ''}
+        >
           {summary.errors}
         </Fact>
         <TimeBar tree={tree} nowUs={nowUs} />
@@ -98,23 +131,44 @@ export function RunHeader({
   )
 }
 
+/** A number, and the way to what it counts. */
 function Fact({
   name,
   note,
   kind,
+  says,
+  to,
+  noteTo,
   children,
 }: {
   name: string
   note?: string
   kind?: string
+  says: string
+  /** Empty where there is nothing to lead to. */
+  to: string
+  noteTo?: string
   children: string | number
 }) {
   return (
     <div class={`fact ${kind ?? ''}`}>
       <dt>{name}</dt>
       <dd>
-        {children}
-        {note && <small>{note}</small>}
+        {to ? (
+          <a href={to} title={says}>
+            {children}
+          </a>
+        ) : (
+          children
+        )}
+        {note &&
+          (noteTo ? (
+            <a class="note" href={noteTo}>
+              {note}
+            </a>
+          ) : (
+            <small>{note}</small>
+          ))}
       </dd>
     </div>
   )

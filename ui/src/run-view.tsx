@@ -52,7 +52,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
     const shown = list.grouped ? groupByConversation(runs).flatMap((group) => group.runs) : runs
     const at = shown.findIndex((one) => one.traceId.startsWith(route.traceId))
     const next = at < 0 ? undefined : shown[at + by]
-    if (next) go({ page: 'run', traceId: next.traceId, view: route.view, spanId: '' })
+    if (next) go({ ...route, traceId: next.traceId, spanId: '' })
   }
 
   if (error && !run)
@@ -115,6 +115,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
               onSelect={select}
               nowUs={nowUs}
               compact={route.view === 'tree'}
+              find={route.find ?? ''}
+              onFind={(find) => go({ ...route, find }, true)}
             />
           )}
           {route.view === 'conversation' && (

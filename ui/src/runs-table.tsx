@@ -1,16 +1,11 @@
 /** The list of runs: a line for each, under its conversation where that was asked for. */
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
-import {
-  formatAgo,
-  formatCost,
-  formatCount,
-  formatDuration,
-  formatWhole,
-} from '../../src/viewer/model/format.ts'
+import { formatCount } from '../../src/viewer/model/format.ts'
+import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
-import { AnswerButton } from './approvals.tsx'
-import { Badge, StatusMark, Text } from './parts.tsx'
+import { Text } from './parts.tsx'
 import { pathOf } from './route.ts'
+import { chosenColumns, type RunColumn } from './run-columns.tsx'
 import { SortHead } from './sort-head.tsx'
 
 interface RunGroup {
@@ -19,51 +14,63 @@ interface RunGroup {
   runs: RunSummary[]
 }
 
+/** Of columns that were resized, in pixels. */
+export type Widths = Readonly<Record<string, number>>
+
 interface Props {
   groups: RunGroup[]
   grouped: boolean
   /** A line each. */
   compact: boolean
+  /** Keys of `RUN_COLUMNS`, as in the address. */
+  columns: string
+  widths: Widths
+  onWidth: (key: string, width: number) => void
   /** A key of `SORT_KEYS`, `-` before it for the greatest first. */
   sort: string
   onSort: (sort: string) => void
   nowUs: number
   selected: string
   requests: readonly WaitingRequest[]
+  /** Words that were searched for in the spans; they are searched for in a run that is opened, too. */
+  words: string
+  snippets: Readonly<Record<string, Snippet>>
   marked: readonly string[]
   onMark: (traceId: string) => void
 }
-
-const COLUMNS: readonly { head: string; class: string; sort?: string; greatestFirst?: boolean }[] = [
-  { head: 'Compare', class: 'c-mark' },
-  { head: 'Run', class: 'c-run', sort: 'run' },
-  { head: 'Status', class: 'c-status', sort: 'status' },
-  { head: 'Duration', class: 'c-num', sort: 'duration', greatestFirst: true },
-  { head: 'Tokens', class: 'c-num', sort: 'tokens', greatestFirst: true },
-  { head: 'Cost', class: 'c-num', sort: 'cost', greatestFirst: true },
-  { head: 'Calls', class: 'c-num c-calls', sort: 'calls', greatestFirst: true },
-  { head: 'Signals', class: 'c-flags', sort: 'errors', greatestFirst: true },
-  { head: 'Started', class: 'c-num c-when', sort: 'started', greatestFirst: true },
-]
 
 export function RunsTable({
   groups,
   grouped,
   compact,
+  columns,
+  widths,
+  onWidth,
   sort,
   onSort,
-  nowUs,
-  selected,
-  requests,
-  marked,
-  onMark,
+  ...rows
 }: Props) {
+  const shown = chosenColumns(columns)
+  const head = { sort, onSort, onWidth }
   return (
     <table class={`runs ${compact ? 'compact' : ''}`}>
       <thead>
         <tr>
-          {COLUMNS.map((column) => (
-            <Head key={column.head} column={column} sort={sort} onSort={onSort} />
+          <th scope="col" class="c-mark">
+            <span class="sr">Compare</span>
+          </th>
+          <SortHead {...head} head="Run" class="c-run" name="run" column="run" width={widths.run} />
+          {shown.map((column) => (
+            <SortHead
+              key={column.key}
+              {...head}
+              head={column.head}
+              class={column.class}
+              name={column.sort ?? column.key}
+              greatestFirst={column.greatestFirst}
+              column={column.key}
+              width={widths[column.key]}
+            />
           ))}
         </tr>
       </thead>
@@ -71,7 +78,7 @@ export function RunsTable({
         <tbody key={group.id}>
           {grouped && (
             <tr class="group">
-              <th colSpan={COLUMNS.length} scope="rowgroup">
+              <th colSpan={shown.length + 2} scope="rowgroup">
                 {group.id ? <Text>{group.id}</Text> : 'No conversation'}
                 <span>
                   {' '}
@@ -86,11 +93,14 @@ export function RunsTable({
             <RunRow
               key={run.traceId}
               run={run}
-              nowUs={nowUs}
-              selected={run.traceId === selected}
-              asked={requests.filter((request) => request.traceId === run.traceId)}
-              marked={marked.includes(run.traceId)}
-              onMark={() => onMark(run.traceId)}
+              columns={shown}
+              nowUs={rows.nowUs}
+              selected={run.traceId === rows.selected}
+              asked={rows.requests.filter((request) => request.traceId === run.traceId)}
+              words={rows.words}
+              snippet={rows.snippets[run.traceId]}
+              marked={rows.marked.includes(run.traceId)}
+              onMark={() => rows.onMark(run.traceId)}
             />
           ))}
         </tbody>
@@ -99,43 +109,28 @@ export function RunsTable({
   )
 }
 
-function Head({
-  column,
-  sort,
-  onSort,
-}: {
-  column: (typeof COLUMNS)[number]
-  sort: string
-  onSort: (sort: string) => void
-}) {
-  if (column.sort !== undefined)
-    return <SortHead {...column} name={column.sort} sort={sort} onSort={onSort} />
-  return (
-    <th scope="col" class={column.class}>
-      <span class="sr">{column.head}</span>
-    </th>
-  )
-}
-
 function RunRow({
   run,
+  columns,
   nowUs,
   selected,
   asked,
+  words,
+  snippet,
   marked,
   onMark,
 }: {
   run: RunSummary
+  columns: readonly RunColumn[]
   nowUs: number
   selected: boolean
   /** What of it can be answered here. */
   asked: WaitingRequest[]
+  words: string
+  snippet: Snippet | undefined
   marked: boolean
   onMark: () => void
 }) {
-  const open = run.status === 'running' || run.status === 'waiting'
-  const ms = open ? Math.max(run.durationMs, (nowUs - run.startUs) / 1000) : run.durationMs
-  const tokens = run.inputTokens + run.outputTokens
   return (
     <tr class={`run ${selected ? 'selected' : ''}`}>
       <td class="c-mark">
@@ -147,7 +142,7 @@ function RunRow({
         />
       </td>
       <td class="c-run">
-        <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })}>
+        <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '', find: words })}>
           <span class="title">
             <Text>{run.title || 'unnamed'}</Text>
           </span>
@@ -156,50 +151,44 @@ function RunRow({
               <Text>{run.service}</Text>
             </span>
           )}
-          <span class="preview">
-            <Text>{run.inputPreview || run.model || ' '}</Text>
-            {run.answerPreview && (
-              <span class="answer" title={run.answerPreview}>
-                <Text>{run.answerPreview}</Text>
-              </span>
-            )}
-          </span>
+          <span class="preview">{snippet ? <Found {...snippet} /> : <Said run={run} />}</span>
         </a>
       </td>
-      <td class="c-status">
-        <StatusMark status={run.status} />
-      </td>
-      <td class="c-num">{formatDuration(ms)}</td>
-      <td class="c-num" title={`${formatWhole(run.inputTokens)} in, ${formatWhole(run.outputTokens)} out`}>
-        {tokens ? formatCount(tokens) : '–'}
-      </td>
-      <td class="c-num">{formatCost(run.costUsd)}</td>
-      <td class="c-num c-calls" title={`${run.llmCalls} model calls, ${run.toolCalls} tool calls`}>
-        {run.llmCalls} + {run.toolCalls}
-      </td>
-      <td class="c-flags">
-        {asked.length > 0 ? (
-          <AnswerButton requests={asked} />
-        ) : run.waiting > 0 ? (
-          <Badge kind="human" title="Approvals waiting">
-            {run.waiting} waiting
-          </Badge>
-        ) : null}
-        {run.errors > 0 && (
-          <Badge kind="error" title="Spans that failed">
-            {run.errors} {run.errors === 1 ? 'error' : 'errors'}
-          </Badge>
-        )}
-        {run.mockedCalls > 0 && (
-          <Badge kind="mocked" title={`${run.mockedCalls} of ${run.toolCalls} tool calls were mocked`}>
-            {Math.round((run.mockedCalls / Math.max(1, run.toolCalls)) * 100)}% mocked
-          </Badge>
-        )}
-      </td>
-      <td class="c-num c-when" title={new Date(run.startUs / 1000).toLocaleString()}>
-        {formatAgo((nowUs - run.startUs) / 1000)}
-      </td>
+      {columns.map((column) => (
+        <td key={column.key} class={column.class} title={column.title?.(run)}>
+          {column.cell(run, { us: nowUs, asked })}
+        </td>
+      ))}
     </tr>
+  )
+}
+
+function Said({ run }: { run: RunSummary }) {
+  return (
+    <>
+      <Text>{run.inputPreview || run.model || ' '}</Text>
+      {run.answerPreview && (
+        <span class="answer" title={run.answerPreview}>
+          <Text>{run.answerPreview}</Text>
+        </span>
+      )}
+    </>
+  )
+}
+
+/** Where the words are, in place of what the run began with. */
+function Found({ name, before, match, after }: Snippet) {
+  return (
+    <>
+      <span class="hint">
+        <Text>{name}</Text>:{' '}
+      </span>
+      <Text>{before}</Text>
+      <mark>
+        <Text>{match}</Text>
+      </mark>
+      <Text>{after}</Text>
+    </>
   )
 }
 

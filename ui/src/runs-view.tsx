@@ -6,11 +6,14 @@ import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { USE_WORDS } from '../../src/viewer/model/use-columns.ts'
 import { useApprovals } from './approvals.tsx'
 import { useFollowed, useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
+import { keep, readKept } from './kept.ts'
+import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
 import { Button, Empty } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, type ListRoute, pathOf, rememberList } from './route.ts'
 import { RunSums } from './run-sums.tsx'
-import { groupByConversation, RunsTable } from './runs-table.tsx'
+import { groupByConversation, RunsTable, type Widths } from './runs-table.tsx'
+import { useSnippets } from './use-snippets.ts'
 
 const PAGE = 200
 /** Sums over all runs are asked for no sooner after the last ones, however often runs change. */
@@ -29,6 +32,8 @@ const CHIPS: [string, string][] = [
 /** Where the list was left: for whoever comes back to it. */
 let place = { path: '', selected: '', scrollTop: 0, limit: PAGE }
 const COMPACT = 'hookspan-compact'
+const WIDTHS = 'hookspan-widths'
+const NO_WIDTHS: Widths = {}
 
 export function RunsView({ route }: { route: ListRoute }) {
   rememberList(route)
@@ -36,7 +41,8 @@ export function RunsView({ route }: { route: ListRoute }) {
   const path = pathOf(route)
   const left = useRef(place.path === path ? place : undefined).current
   const [limit, setLimit] = useState(left?.limit ?? PAGE)
-  const [compact, setCompact] = useState(() => readFlag(COMPACT))
+  const [compact, setCompact] = useState(() => readKept<number>(COMPACT, 0) === 1)
+  const [widths, setWidths] = useState(() => readKept(WIDTHS, NO_WIDTHS))
   const [version, setVersion] = useState(0)
   const [marked, setMarked] = useState<string[]>([])
   const [selected, setSelected] = useState(left?.selected ?? '')
@@ -69,6 +75,7 @@ export function RunsView({ route }: { route: ListRoute }) {
   }
   useLayoutEffect(keepPlace, [path, selected, limit])
   const runs = value?.runs ?? []
+  const snippets = useSnippets(route.query, value)
   const { requests } = useApprovals()
   const nowUs = useNowUs(
     true,
@@ -77,7 +84,11 @@ export function RunsView({ route }: { route: ListRoute }) {
   const search = useCallback((query: string) => go({ ...route, query }, true), [route])
   const toggleCompact = () => {
     setCompact(!compact)
-    keepFlag(COMPACT, !compact)
+    keep(COMPACT, compact ? 0 : 1)
+  }
+  const resize = (next: Widths) => {
+    setWidths(next)
+    keep(WIDTHS, next)
   }
   const narrowTo = (fromUs: number, toUs: number) => {
     const others = route.query.split(/\s+/).filter((term) => term && !/^(after|before|since):/.test(term))
@@ -89,7 +100,7 @@ export function RunsView({ route }: { route: ListRoute }) {
       before.includes(traceId) ? before.filter((id) => id !== traceId) : [...before.slice(-1), traceId],
     )
   const open = (run: RunSummary | undefined) =>
-    run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '' })
+    run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '', find: value?.words ?? '' })
   const compare = () => marked.length === 2 && go({ page: 'compare', a: marked[0]!, b: marked[1]! })
   const groups = useMemo(
     () => (route.grouped ? groupByConversation(runs) : [{ id: '', runs }]),
@@ -126,6 +137,7 @@ export function RunsView({ route }: { route: ListRoute }) {
     c: compare,
     g: () => go({ ...route, grouped: !route.grouped }),
     r: () => toggleCompact(),
+    v: () => go({ page: 'sets', a: route.query, b: route.query }),
     b: () => go({ page: 'uses', kind: 'tool', query: route.query }),
     Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   })
@@ -168,12 +180,21 @@ export function RunsView({ route }: { route: ListRoute }) {
             Compact
           </button>
         </div>
+        <ColumnsMenu route={route} onReset={() => resize(NO_WIDTHS)} />
+        <ViewsMenu route={route} />
         <nav class="chips" aria-label="Sums by">
           {USE_KINDS.map((kind) => (
             <a key={kind} class="chip" href={pathOf({ page: 'uses', kind, query: route.query })}>
               {USE_WORDS[kind].all}
             </a>
           ))}
+          <a
+            class="chip"
+            href={pathOf({ page: 'sets', a: route.query, b: route.query })}
+            title="With another search (v)"
+          >
+            Compare
+          </a>
         </nav>
         <p class="count" role="status">
           {value ? `${formatWhole(value.total)} ${value.total === 1 ? 'run' : 'runs'}` : ' '}
@@ -209,11 +230,16 @@ export function RunsView({ route }: { route: ListRoute }) {
             groups={groups}
             grouped={route.grouped}
             compact={compact}
+            columns={route.columns}
+            widths={widths}
+            onWidth={(key, width) => resize({ ...widths, [key]: width })}
             sort={route.sort}
             onSort={(sort) => go({ ...route, sort }, true)}
             nowUs={nowUs}
             selected={selected}
             requests={requests}
+            words={value?.words ?? ''}
+            snippets={snippets}
             marked={marked}
             onMark={mark}
           />
@@ -247,23 +273,6 @@ function Welcome() {
       <p>An exported run can be dropped onto this page.</p>
     </Empty>
   )
-}
-
-/** A file opened from disk may have no storage; the choice then lasts as long as the page. */
-function readFlag(name: string): boolean {
-  try {
-    return localStorage.getItem(name) === '1'
-  } catch {
-    return false
-  }
-}
-
-function keepFlag(name: string, value: boolean): void {
-  try {
-    localStorage.setItem(name, value ? '1' : '0')
-  } catch {
-    // As said.
-  }
 }
 
 function toggleTerm(query: string, term: string): string {

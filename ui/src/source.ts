@@ -9,6 +9,8 @@ import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
 import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
 import type { UseKind, UseSums } from '../../src/viewer/model/run-uses.ts'
+import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
+import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
 import { OfflineSource } from './offline-source.ts'
@@ -28,6 +30,8 @@ export interface RunPage {
   indexing: number
   /** What of the query was searched for as words, though it looks like a key. */
   problems: string[]
+  /** What of the query is looked for in the spans; absent from a viewer that is older than the page. */
+  words?: string
 }
 
 export interface Found {
@@ -62,6 +66,8 @@ export interface Source {
   numbers(query: string): Promise<RunNumbers>
   /** What each tool, model, agent, gate or person did in them. */
   uses(query: string, kind: UseKind): Promise<UseSums>
+  /** The runs of one query against those of another. */
+  diffSets(a: string, b: string): Promise<SetDiff>
   run(traceId: string, since: number): Promise<RunData>
   span(traceId: string, spanId: string, full?: boolean): Promise<CutSpan>
   conversation(traceId: string): Promise<Conversation>
@@ -69,6 +75,8 @@ export interface Source {
   lint(traceId: string): Promise<LintReport>
   diff(a: string, b: string): Promise<RunDiff>
   search(text: string, traceId: string): Promise<Found>
+  /** By run; those of which the words were found and can be shown. */
+  snippets(query: string, traceIds: readonly string[]): Promise<Record<string, Snippet>>
   remove(traceId: string): Promise<void>
   importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
   /** What waits for an answer; needs the token. */
@@ -119,6 +127,8 @@ class OnlineSource implements Source {
   numbers = (query: string) => this.#get<RunNumbers>(`/api/numbers?q=${encodeURIComponent(query)}`)
   uses = (query: string, kind: UseKind) =>
     this.#get<UseSums>(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
+  diffSets = (a: string, b: string) =>
+    this.#get<SetDiff>(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
   conversation = (traceId: string) => this.#get<Conversation>(`/api/runs/${traceId}/conversation`)
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
   lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)
@@ -138,6 +148,13 @@ class OnlineSource implements Source {
       `/api/search?q=${encodeURIComponent(text)}&run=${traceId}&limit=1000`,
     )
     return { spanIds: reply.hits.map((hit) => hit.spanId), indexing: reply.indexing }
+  }
+
+  async snippets(query: string, traceIds: readonly string[]): Promise<Record<string, Snippet>> {
+    const reply = await this.#get<{ snippets: Record<string, Snippet> }>(
+      `/api/snippets?q=${encodeURIComponent(query)}&runs=${traceIds.join()}`,
+    )
+    return reply.snippets
   }
 
   async remove(traceId: string): Promise<void> {

@@ -22,15 +22,27 @@ interface Props {
   nowUs: number
   /** Without bars: names, previews and numbers. */
   compact: boolean
+  /** What is searched for in the run. */
+  find: string
+  onFind: (find: string) => void
 }
 
-export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, compact }: Props) {
+export function Timeline({
+  tree,
+  summary,
+  totalRows,
+  selected,
+  onSelect,
+  nowUs,
+  compact,
+  find,
+  onFind,
+}: Props) {
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set())
   const [cursor, setCursor] = useState(selected)
   const [critical, setCritical] = useState(false)
-  const [query, setQuery] = useState('')
   const input = useRef<HTMLInputElement>(null)
-  const { found, indexing } = useFound(query, tree, summary.traceId)
+  const { found, indexing } = useFound(find, tree, summary.traceId, nowUs)
   const all = useMemo(() => flatten(tree), [tree])
   const rows = useMemo(
     () => (collapsed.size === 0 ? all : flatten(tree, (node) => collapsed.has(node.row.spanId))),
@@ -144,9 +156,9 @@ export function Timeline({ tree, summary, totalRows, selected, onSelect, nowUs, 
           <input
             ref={input}
             type="search"
-            value={query}
+            value={find}
             placeholder="Search in this run"
-            onInput={(event) => setQuery(event.currentTarget.value)}
+            onInput={(event) => onFind(event.currentTarget.value)}
             onKeyDown={(event) => event.key === 'Enter' && next(event.shiftKey ? -1 : 1)}
             spellcheck={false}
             autocomplete="off"

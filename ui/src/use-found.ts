@@ -1,26 +1,39 @@
 /** Searching in one run. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
+import { withoutNestedCalls } from '../../src/viewer/model/tree-parts.ts'
 import { useSource } from './hooks.ts'
 import type { Found } from './source.ts'
+
+/** What is asked for by kind, as the numbers above the run are. */
+const KINDS: Readonly<Record<string, (node: TreeNode) => boolean>> = {
+  'is:model': ({ row }) => row.category === 'llm' || row.category === 'embedding',
+  'is:tool': ({ row }) => row.category === 'tool',
+  'is:mocked': ({ row }) => row.mocked,
+  'is:error': ({ row }) => row.error,
+}
+/** What the run's duration is made of. */
+const CRITICAL = 'is:critical'
 
 const NOTHING: Found = { spanIds: [], indexing: 0 }
 
 /**
- * Ids of what matches: rows by what they show, and spans by any word in them; and how many spans were not searched
+ * Ids of what matches: rows by what they show, or by `is:` and a kind, and spans by any word in them; and how many spans were not searched
  * yet. Those are searched for again until there are none.
  */
 export function useFound(
   query: string,
   tree: TreeNode,
   traceId: string,
+  nowUs: number,
 ): { found: ReadonlySet<string> | undefined; indexing: number } {
   const source = useSource()
   const [inContent, setInContent] = useState(NOTHING)
   const text = query.trim().toLowerCase()
   useEffect(() => {
     setInContent(NOTHING)
-    if (text.length < 2) return
+    if (text.length < 2 || isKind(text)) return
     let timer: ReturnType<typeof setTimeout>
     let wanted = true
     const ask = async () => {
@@ -37,6 +50,14 @@ export function useFound(
   }, [text, traceId])
   const found = useMemo(() => {
     if (!text) return undefined
+    if (text === CRITICAL) return criticalPath(tree, nowUs)
+    const ofKind = isKind(text) ? KINDS[text]! : undefined
+    if (ofKind)
+      return new Set(
+        withoutNestedCalls(flatten(tree))
+          .filter(ofKind)
+          .map(({ row }) => row.spanId),
+      )
     const shown = flatten(tree).filter(({ row }) =>
       `${row.name} ${row.label} ${row.preview} ${row.outcome} ${row.errorText}`.toLowerCase().includes(text),
     )
@@ -44,3 +65,5 @@ export function useFound(
   }, [text, tree, inContent])
   return { found, indexing: inContent.indexing }
 }
+
+const isKind = (text: string): boolean => text === CRITICAL || Object.hasOwn(KINDS, text)

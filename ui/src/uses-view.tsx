@@ -1,5 +1,5 @@
 /** What each tool, model, agent, gate or person did in all runs of a search; each number leads to its runs. */
-import { useCallback, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { counted, formatWhole } from '../../src/viewer/model/format.ts'
 import { NEWEST_FIRST } from '../../src/viewer/model/query-keys.ts'
 import {
@@ -31,6 +31,12 @@ export function UsesView({ route }: { route: UsesRoute }) {
   useLive((event) => {
     if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
   })
+  const isBehind = value !== undefined && value.pending + value.indexing > 0
+  useEffect(() => {
+    if (!isBehind) return
+    const timer = setTimeout(() => setVersion((before) => before + 1), PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [value])
   const search = useCallback((next: string) => go({ ...route, query: next }, true), [route])
   const show = (next: UseKind) => go({ ...route, kind: next }, true)
   useKeys({
@@ -132,10 +138,8 @@ function UsesTable({
   const sorted = useMemo(() => inOrder(uses, columns, sort), [uses, sort, kind])
   const runsWith = (count: UseCount, use: UseSum, words = '') =>
     pathOf({
-      page: 'runs',
+      ...listRoute(),
       query: [query, useTerm(kind, count, use.name), words].filter(Boolean).join(' '),
-      grouped: false,
-      sort: NEWEST_FIRST,
     })
   return (
     <table class="uses">

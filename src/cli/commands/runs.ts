@@ -5,6 +5,7 @@ import { NEWEST_FIRST, SORT_KEYS } from '../../viewer/model/query-keys.ts'
 import { USE_KINDS, type UseKind } from '../../viewer/model/run-uses.ts'
 import { numbersText } from '../../viewer/text/numbers-text.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
+import { setsText } from '../../viewer/text/sets-text.ts'
 import { usesText } from '../../viewer/text/uses-text.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -32,30 +33,41 @@ export function registerRuns(program: Command): void {
         `${Object.keys(SORT_KEYS).join(', ')}; -cost: the greatest first`,
         NEWEST_FIRST,
       )
+      .option('--against <query>', 'how they differ from the runs of another query, instead of the list')
       .option('--by <kind>', `what they come to by ${USE_KINDS.join(', ')}, instead of the list`),
-  ).action(async (words: string[], flags: SourceFlags & { limit: string; sort: string; by?: string }) => {
-    const query = words.join(' ')
-    const sort = sortOf(flags.sort)
-    if (flags.by !== undefined) return printUses(query, kindOf(flags.by), flags)
-    await withRuns(flags, async (source) => {
-      const list = await source.listRuns(query, limitOf(flags.limit), sort)
-      const numbers = await source.numbers(query)
-      for (const problem of list.problems ?? []) console.error(shown(problem))
-      if (flags.json) printJson({ ...list, numbers })
-      else if (list.runs.length === 0)
-        console.log(words.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
-      else {
-        console.log(
-          runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
-        )
-        if (numbers) console.log(numbersText(numbers))
-        if (list.total > list.runs.length)
-          console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
-      }
-      if (!flags.json && list.indexing > 0)
-        console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
-    })
-  })
+  ).action(
+    async (
+      words: string[],
+      flags: SourceFlags & { limit: string; sort: string; by?: string; against?: string },
+    ) => {
+      const query = words.join(' ')
+      const sort = sortOf(flags.sort)
+      if (flags.by !== undefined && flags.against !== undefined)
+        throw new UsageError('Expected --by or --against, got both.')
+      if (flags.against !== undefined) return printSets(flags.against, query, flags)
+      if (flags.by !== undefined) return printUses(query, kindOf(flags.by), flags)
+      await withRuns(flags, async (source) => {
+        const list = await source.listRuns(query, limitOf(flags.limit), sort)
+        const numbers = await source.numbers(query)
+        for (const problem of list.problems ?? []) console.error(shown(problem))
+        if (flags.json) printJson({ ...list, numbers })
+        else if (list.runs.length === 0)
+          console.log(words.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
+        else {
+          console.log(
+            runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
+          )
+          if (numbers) console.log(numbersText(numbers))
+          if (list.total > list.runs.length)
+            console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
+        }
+        if (!flags.json && list.indexing > 0)
+          console.log(
+            `… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`,
+          )
+      })
+    },
+  )
 }
 
 async function printUses(
@@ -69,6 +81,18 @@ async function printUses(
     if (!sums) throw new Error(`The viewer at ${source.from} is too old for --by. Restart \`hookspan view\`.`)
     if (flags.json) return printJson(sums)
     console.log(usesText(sums, { paint: terminalPaint(), width: terminalWidth(), limit }))
+  })
+}
+
+/** The one that is named after `--against` comes first: it is what was before. */
+async function printSets(a: string, b: string, flags: SourceFlags): Promise<void> {
+  await withRuns(flags, async (source) => {
+    const diff = await source.diffSets(a, b)
+    if (!diff)
+      throw new Error(`The viewer at ${source.from} is too old for --against. Restart \`hookspan view\`.`)
+    for (const problem of diff.problems) console.error(shown(problem))
+    if (flags.json) printJson(diff)
+    else console.log(setsText(diff, terminalPaint()))
   })
 }
 

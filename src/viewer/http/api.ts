@@ -32,6 +32,8 @@ export interface ApiContext {
   onAnswered(): void
 }
 
+/** Runs of which is told at once where words are. */
+const MOST_SNIPPETS = 200
 /** Of one attribute, what a span's panel is sent unless it asks for all. */
 const PANEL_CHARS = 64 * 1024
 
@@ -73,6 +75,13 @@ const ROUTES: Route[] = [
   }),
   get(/^\/api\/uses\/([a-z]+)$/, function* ({ params: [kind], query }, { store }) {
     return { json: yield* store.summingUses(query.get('q') ?? '', kindOf(kind!)) }
+  }),
+  get(/^\/api\/sets$/, function* ({ query }, { store }) {
+    return { json: yield* store.diffingSets(query.get('a') ?? '', query.get('b') ?? '') }
+  }),
+  get(/^\/api\/snippets$/, function* ({ query }, { store }) {
+    const ids = (query.get('runs') ?? '').split(',').slice(0, MOST_SNIPPETS)
+    return { json: { snippets: yield* store.findingSnippets(query.get('q') ?? '', ids) } }
   }),
   get(/^\/api\/search$/, function* ({ query }, { store }) {
     const limit = whole(query.get('limit'), 100, 1000)

@@ -21,7 +21,10 @@ type UseKey = {
   readonly says: string
 }
 
-export type QueryKey = TextKey | NumberKey | TimeKey | UseKey
+/** By an attribute of what sent spans of the run. */
+type ResourceKey = { readonly kind: 'resource'; readonly says: string }
+
+export type QueryKey = TextKey | NumberKey | TimeKey | UseKey | ResourceKey
 
 const text = (of: keyof RunSummary, says: string): TextKey => ({ kind: 'text', of, says })
 const number = (unit: NumberKey['unit'], says: string, ...of: (keyof RunSummary)[]): NumberKey => ({
@@ -57,6 +60,7 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   since: { kind: 'time', bound: 'ago', says: 'started lately; 2h, 3d' },
   after: { kind: 'time', bound: 'from', says: 'started at or after 2026-11-22T10:00' },
   before: { kind: 'time', bound: 'to', says: 'started before 2026-11-22T12:00' },
+  resource: { kind: 'resource', says: 'an attribute of the resource; service.version=1.4' },
   ...Object.fromEntries(useKeys()),
 }
 
@@ -78,5 +82,17 @@ export const SORT_KEYS: Readonly<Record<string, readonly (keyof RunSummary)[]>> 
   cost: ['costUsd'],
   calls: ['llmCalls', 'toolCalls'],
   errors: ['errors'],
+  reason: ['reason'],
+  service: ['service'],
+  model: ['models'],
+  agents: ['agents'],
+  tools: ['tools'],
+  conversation: ['conversationId'],
+  input: ['inputTokens'],
+  output: ['outputTokens'],
+  cached: ['cachedTokens'],
+  mocked: ['mockedCalls'],
+  steps: ['steps'],
+  spans: ['spans'],
 }
 export const NEWEST_FIRST = '-started'

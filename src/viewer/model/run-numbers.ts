@@ -29,6 +29,11 @@ export function failedRuns({ byStatus }: Pick<RunNumbers, 'byStatus'>): number {
   return byStatus.failed + byStatus.interrupted
 }
 
+/** Not running or waiting any more. */
+export function isOver(status: RunStatus): boolean {
+  return status !== 'running' && status !== 'waiting'
+}
+
 /** A share of a whole: "12 %". */
 export function share(part: number, whole: number): string {
   if (whole === 0) return '–'

@@ -26,7 +26,15 @@ const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
   ['with-errors', ['with_errors']],
   ['with errors', ['with_errors']],
 ])
+/** Of each resource that spans of the run came from, once. */
+const OF_RESOURCE = `EXISTS (
+  SELECT 1 FROM origin, json_each(origin.resource, '$.attributes') AS pair
+  WHERE origin.id IN (SELECT chunk.origin FROM chunk WHERE chunk.run = run.id) AND json_extract(pair.value, '$.key') = ?
+    AND coalesce(json_extract(pair.value, '$.value.stringValue'), json_extract(pair.value, '$.value.intValue'),
+      json_extract(pair.value, '$.value.doubleValue')) LIKE ? ESCAPE '\\')`
 const USE_KEY = new RegExp(`^(${USE_KINDS.join('|')})\\.`)
+/** Their values match whole. */
+const WHOLE = new Set(['status', 'reason', 'resource'])
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
@@ -94,6 +102,12 @@ function conditionOf(
       params: [known.use, value.includes('*') ? likePattern(key, value) : value],
     }
   }
+  if (known.kind === 'resource') {
+    const [, name, wanted] = /^([^=]+)=(.+)$/.exec(value) ?? []
+    if (operator !== ':' || name === undefined || wanted === undefined)
+      return `${term}: ${key} wants a name and a value, such as resource:service.version=1.4. It is searched for as words.`
+    return { condition: OF_RESOURCE, params: [name, likePattern(key, wanted)] }
+  }
   if (known.kind === 'text') {
     if (operator !== ':')
       return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
@@ -125,7 +139,7 @@ export function orderOf(sort: string): string {
 /** `*` stands for anything; without one, names match anywhere; states, and names after a key with a dot, match whole. */
 function likePattern(key: string, value: string): string {
   const escaped = value.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
-  return key === 'status' || key === 'reason' || key.includes('.') ? escaped : `%${escaped}%`
+  return WHOLE.has(key) || key.includes('.') ? escaped : `%${escaped}%`
 }
 
 const UNITS: Record<'ms' | 'scaled' | 'usd' | 'plain', (value: string) => number> = {

@@ -4,6 +4,7 @@ import type { InTurns } from '../model/in-turns.ts'
 import { NEWEST_FIRST } from '../model/query-keys.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
+import type { Snippet } from '../model/snippet.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { placeOf } from './chunk.ts'
@@ -12,6 +13,7 @@ import { FoundRuns, type RunSlice } from './found-runs.ts'
 import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
 import { RunCounter } from './run-numbers.ts'
 import { RunUses, type SummingUses, usesInOrder } from './run-uses.ts'
+import { Snippets } from './snippets.ts'
 import type { SpanReader } from './span-reader.ts'
 import { TypedWords } from './typed-words.ts'
 
@@ -37,6 +39,8 @@ export interface RunList {
   indexing: number
   /** What of the query was not understood, and so searched for as words: a sentence each. */
   problems: string[]
+  /** What of the query is searched for in the spans. */
+  words: string
 }
 
 export interface SearchHit {
@@ -59,6 +63,7 @@ export class Reader {
   readonly #runs: FoundRuns
   readonly #uses: RunUses
   readonly #pending: StatementSync
+  readonly #snippets: Snippets
   readonly #withWords: StatementSync
   readonly #findRun: StatementSync
   readonly #waiting: StatementSync
@@ -71,6 +76,7 @@ export class Reader {
     this.#typed = new TypedWords(db)
     this.#runs = new FoundRuns(db)
     this.#uses = new RunUses(db)
+    this.#snippets = new Snippets(db, spans)
     this.#pending = db.prepare('SELECT count(*) AS runs FROM run WHERE dirty = 1')
     this.#withWords = db.prepare(RUNS_WITH_WORDS)
     this.#findRun = db.prepare(
@@ -108,7 +114,7 @@ export class Reader {
   }
 
   listRuns(query: string, page: Page): Omit<RunList, 'indexing'> {
-    const { condition, params, problems } = this.#condition(query)
+    const { condition, params, problems, words } = this.#condition(query)
     const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
       count: number
     }
@@ -116,17 +122,22 @@ export class Reader {
     const rows = this.#db
       .prepare(`SELECT ${SELECTED_COLUMNS} FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`)
       .all(...params, page.limit, page.offset)
-    return { runs: rows.map(summaryOf), total: total.count, problems }
+    return { runs: rows.map(summaryOf), total: total.count, problems, words }
   }
 
   /** Of all runs that a query finds. */
   *numbers(query: string): InTurns<RunNumbers> {
     const counter = new RunCounter()
+    yield* this.figures(query, (runs) => counter.add(runs))
+    return yield* counter.numbers()
+  }
+
+  /** Has `read` read what is summed over all runs that a query finds, some at a time. */
+  *figures(query: string, read: (runs: RunFigures[]) => void): InTurns<void> {
     yield* this.#found(query, ({ condition, params }) => {
       const runs = this.#db.prepare(`SELECT ${SELECTED_FIGURES} FROM run WHERE ${condition}`).all(...params)
-      counter.add(runs as unknown as RunFigures[])
+      read(runs as unknown as RunFigures[])
     })
-    return yield* counter.numbers()
   }
 
   /** Of one kind, over all runs that a query finds. */
@@ -144,14 +155,20 @@ export class Reader {
     yield* this.#runs.inTurns({ where, params, ids: found?.map(({ run }) => run) }, read)
   }
 
-  #condition(query: string): { condition: string; params: (string | number)[]; problems: string[] } {
+  #condition(query: string): {
+    condition: string
+    params: (string | number)[]
+    problems: string[]
+    words: string
+  } {
     const { where, params, text, problems } = parseFilter(query)
     const match = this.#typed.query(text)
     if (match) {
       where.push(`id IN (${RUNS_WITH_WORDS})`)
       params.push(match, match)
     }
-    return { condition: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params, problems }
+    const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''
+    return { condition, params, problems, words: match ? text : '' }
   }
 
   summary(run: RunKey): RunSummary | undefined {
@@ -192,6 +209,18 @@ export class Reader {
       if (span) add(run, span.row)
     }
     return [...hits.values()].slice(0, limit)
+  }
+
+  /** By trace id; of those runs in which the words of a query are found in a span. */
+  *snippets(query: string, runs: readonly RunKey[]): InTurns<Record<string, Snippet>> {
+    const searched = this.#typed.searched(parseFilter(query).text)
+    const found: Record<string, Snippet> = {}
+    if (!searched) return found
+    for (const run of runs) {
+      const snippet = yield* this.#snippets.of(run.id, searched)
+      if (snippet) found[run.traceId] = snippet
+    }
+    return found
   }
 
   #traceIdOf(run: number): string {

@@ -1,12 +1,11 @@
 /** Sums over the runs of a query, from the columns of the list. */
 import type { InTurns } from '../model/in-turns.ts'
-import type { RunNumbers, StartBar } from '../model/run-numbers.ts'
+import { isOver, type RunNumbers, type StartBar } from '../model/run-numbers.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
 import { percentile } from '../model/statistics.ts'
 import type { RunFigures } from './run-columns.ts'
 
 const BARS = 60
-const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'waiting'
 
 /** Of runs that come some at a time, whichever way round. */
 export class RunCounter {
@@ -38,7 +37,7 @@ export class RunCounter {
       this.#byStatus[run.status]++
       this.#startsUs.push(run.startUs)
       this.#statuses.push(run.status)
-      if (!isOpen(run.status)) this.#durationsMs.push(run.durationMs)
+      if (isOver(run.status)) this.#durationsMs.push(run.durationMs)
     }
   }
 

@@ -39,7 +39,8 @@ class Texts {
 
   add(text: string): void {
     if (this.#left <= 0) return
-    this.#texts.push(text.length > this.#left ? text.slice(0, this.#left) : text)
+    const part = text.length > this.#left ? text.slice(0, this.#left) : text
+    this.#texts.push(part.includes('\\') && /^\s*[[{]/.test(part) ? withoutEscapes(part) : part)
     this.#left -= text.length
   }
 
@@ -60,4 +61,11 @@ class Texts {
   joined(): string {
     return this.#texts.join('\n')
   }
+}
+
+/** Of JSON: the word after a line break is not the letter of its escape and the word. */
+function withoutEscapes(json: string): string {
+  return json.replace(/\\(.)/g, (pair, char: string) =>
+    'nrt'.includes(char) ? ' ' : char === '"' ? '"' : pair,
+  )
 }

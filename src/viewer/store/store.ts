@@ -3,6 +3,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
+import { measuresOf, RunSet, type SetDiff } from '../model/set-diff.ts'
+import type { Snippet } from '../model/snippet.ts'
 import type { AskedInRun, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import type { OtlpTraces } from '../otlp/types.ts'
@@ -176,12 +178,37 @@ export class Store {
     return { ...(yield* this.#reader.uses(query, kind)), indexing }
   }
 
+  /** The runs of a query against those of another. */
+  diffSets(a: string, b: string, nowMs?: number): SetDiff {
+    return finish(this.diffingSets(a, b, nowMs))
+  }
+
+  *diffingSets(queryA: string, queryB: string, nowMs: number = Date.now()): InTurns<SetDiff> {
+    const sets: RunSet[] = []
+    let indexing = 0
+    for (const query of [queryA, queryB]) {
+      indexing = Math.max(indexing, (yield* this.#ready(query, nowMs)).indexing)
+      const set = new RunSet()
+      yield* this.#reader.figures(query, (runs) => set.add(runs))
+      sets.push(set)
+    }
+    const [a, b] = sets as [RunSet, RunSet]
+    yield
+    return {
+      a: { runs: a.runs, ended: a.ended },
+      b: { runs: b.runs, ended: b.ended },
+      measures: measuresOf(a, b),
+      indexing,
+      problems: [...new Set([queryA, queryB].flatMap((query) => parseFilter(query).problems))],
+    }
+  }
+
   *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
     const { isSummed, indexing } = yield* this.#ready(query, nowMs)
-    const { runs, total, problems } = this.#reader.listRuns(query, page)
+    const { runs, total, problems, words } = this.#reader.listRuns(query, page)
     // Where nothing can be kept, what is in sight is summed all the same.
     if (!isSummed) yield* this.#sumInSight(runs, nowMs)
-    return { runs, total, indexing, problems }
+    return { runs, total, indexing, problems, words }
   }
 
   run(traceId: string, sinceSeq = 0, nowMs?: number): StoredRunSpans | undefined {
@@ -259,6 +286,12 @@ export class Store {
     const words = this.#reader.words(typed)
     const indexing = words.length > 0 ? yield* this.#reach(words, run, reachMs) : 0
     return { hits: yield* this.#reader.search(typed, limit, run), indexing }
+  }
+
+  /** Where the words of a query are in each of these runs, by trace id; what is not indexed is not found. */
+  *findingSnippets(query: string, traceIds: readonly string[]): InTurns<Record<string, Snippet>> {
+    const runs = traceIds.flatMap((traceId) => this.#reader.findRun(traceId) ?? [])
+    return yield* this.#reader.snippets(query, runs)
   }
 
   /** How many spans wait to be indexed. */

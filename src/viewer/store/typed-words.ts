@@ -4,6 +4,10 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { TOKENIZER } from './schema.ts'
+import type { SearchedWords } from './snippets.ts'
+
+/** The last word may go on. */
+const isOpen = (typed: string): boolean => /[\p{L}\p{M}\p{N}]$/u.test(typed)
 
 export class TypedWords {
   readonly #insert: StatementSync
@@ -23,7 +27,13 @@ export class TypedWords {
   query(typed: string): string {
     const words = this.words(typed)
     if (words.length === 0) return ''
-    return `${words.map((word) => `"${word}"`).join(' AND ')}${/[\p{L}\p{M}\p{N}]$/u.test(typed) ? ' *' : ''}`
+    return `${words.map((word) => `"${word}"`).join(' AND ')}${isOpen(typed) ? ' *' : ''}`
+  }
+
+  /** `undefined` when there is no word in `typed`. */
+  searched(typed: string): SearchedWords | undefined {
+    const match = this.query(typed)
+    return match ? { match, words: this.words(typed), isOpen: isOpen(typed) } : undefined
   }
 
   words(typed: string): string[] {

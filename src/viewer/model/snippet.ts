@@ -1,0 +1,10 @@
+/** Where the words of a query are in a run. */
+export interface Snippet {
+  spanId: string
+  /** Of the span. */
+  name: string
+  before: string
+  /** As it is written there. */
+  match: string
+  after: string
+}

@@ -1,0 +1,63 @@
+/** Every number above a run leads to what it counts. */
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
+import { post } from '../viewer/support.ts'
+import { findFlaws, launch, SHOTS, watch } from './support.ts'
+
+let browser: Browser
+let viewer: Viewer
+beforeAll(async () => {
+  viewer = await startViewer({ db: ':memory:', port: 0 })
+  browser = await launch()
+  await post(viewer, sampleRun())
+})
+afterAll(async () => {
+  await browser?.close()
+  await viewer?.close()
+})
+
+it.each([
+  ['Tool calls', 'is:tool', 'search_bookings'],
+  ['Model calls', 'is:model', 'gpt-4o'],
+  ['Errors', 'is:error', 'fetch_page'],
+])('%s leads to as many rows', async (name, find, text) => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const problems = watch(page)
+  await page.goto(`${viewer.url}/run/${SAMPLE_TRACE}`)
+  const fact = page
+    .locator('.fact', { has: page.getByText(name, { exact: true }) })
+    .locator('dd > a')
+    .first()
+  const count = await fact.innerText()
+  await fact.click()
+  await expect.poll(() => page.locator('.found').innerText()).toBe(`${count} found`)
+  expect(await page.getByRole('searchbox', { name: 'Search in this run' }).inputValue()).toBe(find)
+  const bright = page.locator('.timeline-rows .row:not(.dim)')
+  await expect.poll(() => bright.count()).toBe(Number(count))
+  expect(await bright.first().innerText()).toContain(text)
+  expect(await findFlaws(page)).toEqual([])
+  await page.screenshot({ path: `${SHOTS}header-${find.slice(3)}.png` })
+  expect(problems).toEqual([])
+  await page.close()
+})
+
+it('the mocked ones, the tokens and the duration lead on, too', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  await page.goto(`${viewer.url}/run/${SAMPLE_TRACE}`)
+  await page.getByRole('link', { name: '1 mocked' }).click()
+  await expect.poll(() => page.locator('.found').innerText()).toBe('1 found')
+  const factOf = (name: string) =>
+    page
+      .locator('.fact', { has: page.getByText(name, { exact: true }) })
+      .locator('dd > a')
+      .first()
+  await factOf('Cost').click()
+  await expect.poll(() => page.locator('.found').innerText()).toBe('6 found')
+  expect(await page.getByRole('tab', { selected: true }).innerText()).toContain('Tree')
+  await factOf('Duration').click()
+  await expect.poll(() => page.getByRole('tab', { selected: true }).innerText()).toContain('Timeline')
+  await expect.poll(() => page.locator('.found').innerText()).toMatch(/^\d+ found/)
+  await page.close()
+})

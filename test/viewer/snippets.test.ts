@@ -1,0 +1,87 @@
+/** Where the words of a search are, shown in the list. */
+import type { Viewer } from 'hookspan/viewer'
+import { expect, it } from 'vitest'
+import type { Snippet } from '../../src/viewer/model/snippet.ts'
+import type { RunList } from '../../src/viewer/store/reader.ts'
+import { textAround } from '../../src/viewer/store/snippets.ts'
+import { start } from './start.ts'
+import { getJson, id, otlp, post } from './support.ts'
+
+const trace = (index: number) => (index + 1).toString(16).padStart(32, 'e')
+
+async function send(viewer: Viewer, ...texts: string[]): Promise<void> {
+  const spans = texts.flatMap((text, index) => [
+    { traceId: trace(index), spanId: id(1), name: 'agent' },
+    {
+      traceId: trace(index),
+      spanId: id(2),
+      parentSpanId: id(1),
+      name: 'chat',
+      attributes: { 'gen_ai.output.messages': text },
+    },
+  ])
+  await post(viewer, otlp(spans))
+}
+
+async function snippets(viewer: Viewer, query: string, ...runs: string[]) {
+  const q = encodeURIComponent(query)
+  // The list has what is asked for indexed.
+  await getJson<RunList>(viewer, `/api/runs?q=${q}`)
+  return (await getJson<{ snippets: Record<string, Snippet> }>(viewer, `/api/snippets?q=${q}&runs=${runs}`))
+    .snippets
+}
+
+it('shows the span and what stands around the longest word, of the runs that are asked for', async () => {
+  const viewer = await start()
+  await send(viewer, 'Your parcel is at the depot in Oslo.', 'Nothing of the kind.', 'At the Depot.')
+  expect(await snippets(viewer, 'agent:x depot the', trace(0), trace(1))).toEqual({
+    [trace(0)]: {
+      spanId: id(2),
+      name: 'chat',
+      before: expect.stringMatching(/Your parcel is at the $/),
+      match: 'depot',
+      after: ' in Oslo.',
+    },
+  })
+  expect((await snippets(viewer, 'DEP', trace(2)))[trace(2)]).toMatchObject({ match: 'Depot' })
+  expect(await snippets(viewer, 'cost>0', trace(0))).toEqual({})
+  expect(await snippets(viewer, 'depot', 'f'.repeat(32), 'nonsense')).toEqual({})
+})
+
+it('says with the list what of the query is looked for in the spans', async () => {
+  const viewer = await start()
+  await send(viewer, 'hello')
+  const words = async (query: string) =>
+    (await getJson<RunList>(viewer, `/api/runs?q=${encodeURIComponent(query)}`)).words
+  expect(await words('agent:a hello cost<1 world')).toBe('hello world')
+  expect(await words('agent:a')).toBe('')
+})
+
+it('finds the word after a line break in a message, which JSON escapes', async () => {
+  const viewer = await start()
+  await send(
+    viewer,
+    JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'a "big"\nwalrus' }] }]),
+  )
+  expect((await snippets(viewer, 'walrus', trace(0)))[trace(0)]).toMatchObject({
+    before: expect.stringMatching(/a "big" $/),
+    match: 'walrus',
+  })
+})
+
+it.each([
+  ['Le café est fermé', ['ferme'], false, { before: 'Le café est ', match: 'fermé', after: '' }],
+  ['one two three', ['thr'], true, { before: 'one two ', match: 'three', after: '' }],
+  ['one two three', ['thr'], false, undefined],
+  [
+    `${'x '.repeat(100)}here${' y'.repeat(100)}`,
+    ['here'],
+    false,
+    { match: 'here', before: /^…/, after: /…$/ },
+  ],
+])('of %j finds %j', (text, words, isOpen, expected) => {
+  const found = textAround(text, { words, isOpen })
+  if (!expected) return expect(found).toBeUndefined()
+  for (const [key, value] of Object.entries(expected))
+    expect(found?.[key as 'match']).toEqual(value instanceof RegExp ? expect.stringMatching(value) : value)
+})
