@@ -89,6 +89,8 @@ export interface AfterStepEvent extends EventBase, Decided {
   readonly usage?: TokenUsage
   readonly costUsd?: number
   readonly executionTimeMs?: number
+  /** The run's sums so far, this step included. */
+  readonly totals?: RunTotals
   /** False when the runtime said that this was the last step. */
   readonly shouldContinue?: boolean
   /** Present when the step ended by throwing. */

@@ -71,6 +71,7 @@ class StepRun extends Bracket<StepEnd> {
       ...this.state.summary(),
       ...this.decidedBy,
       executionTimeMs: this.elapsedMs,
+      totals: this.core.totals(),
       ...(failure && { errorMessage: errorMessage(failure.error), errorType: errorType(failure.error) }),
     }))
     return { kind: 'step', ...failure }

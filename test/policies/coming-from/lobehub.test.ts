@@ -287,14 +287,22 @@ it('posts the event in an envelope, or what is selected of it', async () => {
   expect(of('part')).toEqual({ id: expect.any(String), type: 'onComplete', event: { reason: 'done' } })
 })
 
-it('tells the sums of the run to a gate after each step, and the thread of a sub-agent to its hook', async () => {
+it('tells the sums of the run after each step, and the thread of a sub-agent', async () => {
   const sums: number[] = []
+  const told: unknown[] = []
   const threads: unknown[] = []
   const dispatcher = new HookDispatcher({ priceOf: () => 0.25 })
   dispatcher.use({
     name: 'watch',
     gates: [{ id: 'sums', point: 'afterStep', decide: ({ totals }) => void sums.push(totals.costUsd) }],
-    hooks: [{ id: 'thread', type: 'afterCallAgent', handler: ({ threadId }) => void threads.push(threadId) }],
+    hooks: [
+      {
+        id: 'cost',
+        type: 'afterStep',
+        handler: ({ totals }) => void told.push(totals?.costUsd, totals?.steps),
+      },
+      { id: 'thread', type: 'afterCallAgent', handler: ({ threadId }) => void threads.push(threadId) },
+    ],
   })
   const op = dispatcher.startOperation()
   const reply = {
@@ -312,5 +320,6 @@ it('tells the sums of the run to a gate after each step, and the thread of a sub
   await op.complete()
   await dispatcher.drain()
   expect(sums).toEqual([0.25, 0.5])
+  expect(told).toEqual([0.25, 1, 0.5, 2])
   expect(threads).toEqual(['t1'])
 })
