@@ -35,8 +35,11 @@ import {
 import { claimOf } from './run/state-claim.ts'
 import { reportUnmatched } from './run/unmatched.ts'
 
+const guards = new WeakMap<HookDispatcher, (init: OperationInit) => boolean>()
+
 /** Whether somebody is to decide, or to stand in, in a run that was not started because hookspan itself failed. */
-export let guardsRun: (dispatcher: HookDispatcher, init: OperationInit) => boolean
+export const guardsRun = (dispatcher: HookDispatcher, init: OperationInit): boolean =>
+  guards.get(dispatcher)?.(init) ?? true
 
 /**
  * The one place through which every lifecycle event passes.
@@ -65,13 +68,10 @@ export class HookDispatcher {
   #order = 0
   #abandoned = 0
 
-  static {
-    guardsRun = (dispatcher, init) => dispatcher.#guards(init)
-  }
-
   /** @throws HookspanError `INVALID_OPTION` naming the option and its value. */
   constructor(options: HookDispatcherOptions = {}) {
     this.#options = readOptions(options)
+    guards.set(this, (init) => this.#guards(init))
     this.#reporter = new Reporter(this.#options.onHookError)
     this.#sweeper = new IdleSweeper(this.#options.idleTimeoutMs, this.#records, (record) =>
       this.#abandon(record),

@@ -17,16 +17,14 @@ import { runToolCall } from './tool-call.ts'
 import type { ToolCallInit, ToolFunction } from './tool-call-init.ts'
 import type { ToolOutcome } from './tool-outcome.ts'
 
-/** What a call maker is of: for those of ours that go on where it fails. */
-export let coreOf: (calls: CallMaker) => OperationCore
-
 /** From where calls are made: a step, or the operation itself. Several calls may run at once. */
 export class CallMaker {
   readonly #core: OperationCore
   readonly #site: CallSite
 
-  static {
-    coreOf = (calls) => calls.#core
+  /** No static block says it: bundlers would keep the class, and all that it needs, for whoever imports a name beside it. */
+  static coreOf(calls: CallMaker): OperationCore {
+    return calls.#core
   }
 
   constructor(core: OperationCore, site: CallSite) {
@@ -149,6 +147,9 @@ export class CallMaker {
     return call
   }
 }
+
+/** What a call maker is of: for those of ours that go on where it fails. */
+export const coreOf = (calls: CallMaker): OperationCore => CallMaker.coreOf(calls)
 
 /** The run of these calls as the parent of an agent's that is called in it. */
 export function parentFor(calls: CallMaker): ParentOperation {
