@@ -3,7 +3,7 @@ export { type BudgetOptions, budget } from './budget.ts'
 export { type CommandGateOptions, commandGate, type RemoteGateOptions } from './command-gate.ts'
 export { type CommandHooksOptions, commandHooks } from './command-hook.ts'
 export type { CommandProgram } from './command-program.ts'
-export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './config/load.ts'
+export { type LoadConfigOptions, type LoadedConfig, loadConfig, loadConfigSync } from './config/load.ts'
 export {
   type ConfigEntry,
   type ConfigLayer,

@@ -46,6 +46,7 @@ import {
   commandHooks,
   httpGate,
   loadConfig,
+  loadConfigSync,
   loopGuard,
   ReplayGuard,
   redact,
@@ -260,6 +261,16 @@ const CALLS: Record<string, Record<string, Call>> = {
         gateTypes: { x: { options: [], create: () => gate, ...more } },
       }),
   },
+  loadConfigSync: {
+    ...configCalls((run) => loadConfigSync({ userFile: false, cwd: '/', run: run as never })),
+    LoadConfigOptions: (more) => loadConfigSync({ userFile: false, cwd: '/', ...more }),
+    GateType: (more) =>
+      loadConfigSync({
+        userFile: false,
+        cwd: '/',
+        gateTypes: { x: { options: [], create: () => gate, ...more } },
+      }),
+  },
   useConfig: {
     ...configCalls((run) => useConfig(dispatcher(), { userFile: false, cwd: '/', run: run as never })),
     UseConfigOptions: (more) => useConfig(dispatcher(), { userFile: false, cwd: '/', ...more }),
@@ -458,6 +469,7 @@ const EXTRA: Taken[] = [
   { who: 'toHaveAskedHuman', type: 'AskedHumanOptions', keys: ['action', 'approver', 'times'] },
   { who: 'event.mock', type: 'ToolMock', keys: ['content', 'success', 'data', 'error', 'delayMs'] },
   { who: 'loadConfig', type: 'GateType', keys: ['options', 'create'] },
+  { who: 'loadConfigSync', type: 'GateType', keys: ['options', 'create'] },
 ]
 
 const all = optionTypes((type) => among(NOT_OPTIONS, type))

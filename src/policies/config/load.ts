@@ -16,6 +16,8 @@ export interface LoadConfigOptions {
   cwd?: string
   /** The project's file, instead of looking for it. One that is missing is an error. */
   file?: string
+  /** A project without a file is an error, not one without guards. @default false */
+  required?: boolean
   /** The user's file; false for none. @default hookspan.config.* in the user's config folder */
   userFile?: string | false
   /** What the tenant, the workspace or whatever this run is in adds or disables: above the project, below the run. */
@@ -31,6 +33,7 @@ export interface LoadConfigOptions {
 export const LOAD_FIELDS: Fields<LoadConfigOptions> = {
   cwd: a.string,
   file: a.string,
+  required: a.boolean,
   userFile: shape('a path, or false', (value) => value === false || typeof value === 'string'),
   realm: a.object,
   run: a.object,
@@ -61,15 +64,49 @@ const MODULES = ['.ts', '.mts', '.js', '.mjs']
  * dispatcher.use(plugin)
  */
 export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
+  const { user, project } = filesOf(options)
+  return assemble(options, await read(user), await read(project))
+}
+
+/**
+ * As {@link loadConfig}, at once: for programs that cannot wait before their first run, such as CommonJS ones. Reads
+ * json, yaml and toml.
+ *
+ * @throws HookspanError `INVALID_CONFIG`; also for a file that is a module, which has to be waited for.
+ * @example
+ * dispatcher.use(loadConfigSync({ required: true }).plugin)
+ */
+export function loadConfigSync(options: LoadConfigOptions = {}): LoadedConfig {
+  const { user, project } = filesOf(options)
+  return assemble(options, readNow(user), readNow(project))
+}
+
+/** @throws HookspanError `INVALID_OPTION` or `INVALID_CONFIG`. */
+function filesOf(options: LoadConfigOptions): { user: string | undefined; project: string | undefined } {
   assertFields<LoadConfigOptions>(options, LOAD_FIELDS, 'loadConfig')
-  const { gateTypes = {}, env = process.env } = options
+  const { gateTypes = {}, env = process.env, required: must = false, cwd = process.cwd() } = options
   for (const [name, type] of Object.entries(gateTypes)) {
     assertFields<GateType>(type, GATE_TYPE, `gate type "${name}"`)
   }
+  const project = projectFile(options)
+  if (must && project === undefined) {
+    throw new HookspanError(
+      'INVALID_CONFIG',
+      `There is no hookspan.config.* in ${resolve(cwd)}, nor in a folder above it. ` +
+        'Start the program in its project, or give `cwd` or `file`.',
+    )
+  }
+  return { user: options.userFile === false ? undefined : userFile(options, env), project }
+}
+
+function assemble(
+  options: LoadConfigOptions,
+  user: ConfigSource | undefined,
+  project: ConfigSource | undefined,
+): LoadedConfig {
+  const { gateTypes = {}, env = process.env } = options
   const sources: [LayerName, ConfigSource][] = []
-  const user = options.userFile === false ? undefined : await read(userFile(options, env))
   if (user !== undefined) sources.push(['user', user])
-  const project = await read(projectFile(options))
   if (project !== undefined && project.file !== user?.file) sources.push(['project', project])
   for (const layer of ['realm', 'run'] as const) {
     const value = options[layer]
@@ -168,10 +205,8 @@ function assertAlone(file: string): void {
 }
 
 async function read(file: string | undefined): Promise<ConfigSource | undefined> {
-  if (file === undefined) return undefined
-  assertTrusted(file)
-  const text = readRegularFile(file).toString()
-  if (!MODULES.includes(extname(file))) return parseConfig(file, text)
+  if (file === undefined || !isModule(file)) return readNow(file)
+  const text = readTrusted(file)
   try {
     // A new address each time, or a changed file would not be seen again.
     const module = (await import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}`)) as {
@@ -181,6 +216,21 @@ async function read(file: string | undefined): Promise<ConfigSource | undefined>
   } catch (error) {
     throw configError(file, undefined, `the module cannot be loaded: ${errorMessage(error)}.`)
   }
+}
+
+function readNow(file: string | undefined): ConfigSource | undefined {
+  if (file === undefined) return undefined
+  if (isModule(file)) {
+    throw configError(file, undefined, 'a module has to be waited for: use loadConfig(), or a yaml file.')
+  }
+  return parseConfig(file, readTrusted(file))
+}
+
+const isModule = (file: string) => MODULES.includes(extname(file))
+
+function readTrusted(file: string): string {
+  assertTrusted(file)
+  return readRegularFile(file).toString()
 }
 
 /** Who can change the file decides what is allowed: nobody else may, and it is where it seems to be. */
