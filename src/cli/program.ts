@@ -8,6 +8,7 @@ import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerHooks } from './commands/hooks.ts'
+import { registerInit } from './commands/init.ts'
 import { registerJaeger } from './commands/jaeger.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
@@ -22,6 +23,7 @@ import { SDKS } from './peers.ts'
 /** In the order of the help text. */
 const REGISTER = [
   registerDemo,
+  registerInit,
   registerRun,
   registerView,
   registerJaeger,

@@ -1,0 +1,196 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { runInit } from '../../src/cli/init/run-init.ts'
+import { KNOWN_SDKS } from '../../src/cli/known-sdks.ts'
+import { PACKAGES } from '../../src/register/packages.ts'
+import { runCli } from '../support/run-cli.ts'
+
+let root: string
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'hookspan-init-'))
+})
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+let count = 0
+function project(files: Readonly<Record<string, string>>): string {
+  const folder = join(root, String(count++))
+  mkdirSync(folder)
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), text)
+  }
+  return folder
+}
+
+const init = (cwd: string, ...args: string[]) => runCli(['init', ...args], { cwd })
+const OPENAI = '{"name":"shop","dependencies":{"openai":"*"}}'
+const CLIENT = "import OpenAI from 'openai'\nexport const client = new OpenAI()\n"
+
+describe('hookspan init, asked', () => {
+  it('writes after a yes, and nothing after anything else', async () => {
+    const folder = project({ 'package.json': OPENAI, 'a.mjs': CLIENT })
+    // What it prints is looked at below.
+    const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    onTestFinished(() => printed.mockRestore())
+    const asked: string[] = []
+    const answer = (yes: boolean) => async (question: string) => {
+      asked.push(question)
+      return yes
+    }
+    expect(await runInit({}, { cwd: folder, ask: answer(false) })).toBe(1)
+    expect(readdirSync(folder).sort()).toEqual(['a.mjs', 'package.json'])
+    expect(await runInit({}, { cwd: folder, ask: answer(true) })).toBe(0)
+    expect(asked[1]).toBe(
+      'Write a.mjs, hookspan.setup.mjs, hookspan.config.yaml, test/hookspan.test.mjs? [y/N] ',
+    )
+    expect(readFileSync(join(folder, 'a.mjs'), 'utf8')).toContain(
+      'observeOpenAI(new OpenAI(), { dispatcher })',
+    )
+    expect(await runInit({}, { cwd: folder, ask: answer(true) })).toBe(0)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('refuses to write and not to write', async () => {
+    const { code, stderr } = await init(project({ 'package.json': OPENAI }), '--yes', '--dry-run')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--yes and --dry-run exclude each other')])
+  })
+
+  it('names what has to be installed', async () => {
+    const { stdout } = await init(project({ 'package.json': OPENAI, 'a.mjs': CLIENT }), '--yes')
+    expect(stdout).toContain('    npm install hookspan @opentelemetry/sdk-node\n')
+    expect(stdout).toContain('    npm install -D vitest\n')
+  })
+})
+
+describe('hookspan init, where it cannot be certain', () => {
+  it('prints the lines to paste for what it does not edit', async () => {
+    const folder = project({
+      'package.json': '{"name":"shop","dependencies":{"openai":"*","@mastra/core":"*"}}',
+      'src/page.tsx':
+        "import OpenAI from 'openai'\nexport const client = new OpenAI()\nexport default () => <p />\n",
+    })
+    const { code, stdout } = await init(folder, '--yes')
+    expect(code).toBe(0)
+    expect(stdout).toContain('! hookspan/openai in src/page.tsx is for you to write: JSX is not edited.')
+    expect(stdout).toContain('    const client = observeOpenAI(new OpenAI(), { dispatcher })\n')
+    expect(stdout).toContain('! hookspan/mastra is for you to write: no source makes what it attaches to.')
+    expect(readFileSync(join(folder, 'src/page.tsx'), 'utf8')).not.toContain('hookspan')
+  })
+
+  it('attaches nothing to a second dispatcher', async () => {
+    const own = "import { HookDispatcher } from 'hookspan'\nexport const mine = new HookDispatcher()\n"
+    const folder = project({ 'package.json': OPENAI, 'a.mjs': CLIENT, 'mine.mjs': own })
+    const { stdout } = await init(folder, '--yes')
+    expect(stdout).toContain(
+      '! hookspan/openai in a.mjs is for you to write: the project has a dispatcher of its own.',
+    )
+    expect(readFileSync(join(folder, 'a.mjs'), 'utf8')).toBe(CLIENT)
+    expect(readdirSync(folder).filter((name) => name.includes('setup'))).toEqual([])
+  })
+
+  it('writes no test that another runner would fail on', async () => {
+    const folder = project({ 'package.json': '{"scripts":{"test":"node --test"}}' })
+    const { stdout } = await init(folder, '--yes')
+    expect(stdout).toContain('No test is written: the project has node --test')
+    expect(existsSync(join(folder, 'test'))).toBe(false)
+  })
+
+  it.each([
+    ['.js', '{"compilerOptions":{"module":"nodenext"}}'],
+    ['.ts', '{"compilerOptions":{/* run by Node */"module":"nodenext","allowImportingTsExtensions":true,},}'],
+    ['', '{"compilerOptions":{"moduleResolution":"bundler"}}'],
+  ])('imports the setup as %s, as the compiler wants it', async (ending, tsconfig) => {
+    const folder = project({ 'package.json': OPENAI, 'tsconfig.json': tsconfig, 'a.ts': CLIENT })
+    expect((await init(folder, '--yes')).code).toBe(0)
+    expect(readFileSync(join(folder, 'a.ts'), 'utf8')).toContain(`from './hookspan.setup${ending}'`)
+  })
+})
+
+describe('hookspan init, in odd places', () => {
+  const refused = async (folder: string, why: string | RegExp) => {
+    const before = readdirSync(folder)
+    const { code, stdout, stderr } = await init(folder, '--yes')
+    expect(stderr).toMatch(why)
+    expect([code, stdout.includes('Wrote')]).toEqual([2, false])
+    expect(readdirSync(folder)).toEqual(before)
+  }
+
+  it('says where the nearest package.json is', async () => {
+    const folder = project({ 'package.json': OPENAI, 'below/a.mjs': CLIENT })
+    await refused(
+      join(folder, 'below'),
+      `There is no package.json in ${folder}/below. The nearest one is in ${folder}`,
+    )
+    await refused(project({ 'a.mjs': CLIENT }), 'Run `npm init -y` first.')
+  })
+
+  it.each([
+    ['{"name":', /package\.json is not JSON: .*Mend it first/],
+    ['[]', 'package.json holds no object'],
+  ])('refuses a package.json that is broken: %s', async (text, why) => {
+    await refused(project({ 'package.json': text }), why)
+  })
+
+  it.each([
+    ['package.json', '{"workspaces":["packages/*"]}'],
+    ['pnpm-workspace.yaml', 'packages: ["packages/*"]\n'],
+  ])('refuses the root of several packages, and names those with an SDK: %s', async (file, text) => {
+    const folder = project({
+      'package.json': '{}',
+      'packages/agent/package.json': '{"dependencies":{"ai":"7"}}',
+      'packages/site/package.json': '{}',
+      [file]: text,
+    })
+    await refused(
+      folder,
+      /root of several packages: run it in one of them\. .*known: packages\/agent \(ai\)\.$/m,
+    )
+  })
+
+  it('refuses a CommonJS program under a config that has to be waited for', async () => {
+    const files = {
+      'hookspan.config.mjs': 'export default {}',
+      'a.cjs': "const OpenAI = require('openai')\nnew OpenAI()\n",
+    }
+    await refused(project({ 'package.json': OPENAI, ...files }), 'a CommonJS program cannot wait for one')
+  })
+
+  it('writes nothing where one of the files cannot be written', async () => {
+    const folder = project({ 'package.json': OPENAI, 'a.mjs': CLIENT, test: 'a file' })
+    await refused(
+      folder,
+      /test\/hookspan\.test\.mjs cannot be written: .*test is no folder\. Nothing was written/,
+    )
+    expect(readFileSync(join(folder, 'a.mjs'), 'utf8')).toBe(CLIENT)
+  })
+
+  it.skipIf(process.getuid?.() === 0)('refuses a folder that is read-only', async () => {
+    const folder = project({ 'package.json': OPENAI, 'a.mjs': CLIENT })
+    chmodSync(folder, 0o555)
+    await refused(folder, /cannot be written: EACCES.*Nothing was written/)
+    chmodSync(folder, 0o755)
+  })
+})
+
+it('knows each package that `hookspan run` attaches, and a way for it', () => {
+  const known = KNOWN_SDKS.map(([name]) => name as string)
+  const others = ['@openai/agents-core', '@langchain/langgraph', '@github/copilot-sdk']
+  const packages = Object.keys(PACKAGES).map((name) =>
+    name
+      .split('/')
+      .slice(0, name.startsWith('@') ? 2 : 1)
+      .join('/'),
+  )
+  expect(packages.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
+})
