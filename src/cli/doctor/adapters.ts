@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type AdapterCapabilities, CAPABILITIES, type Capability } from '../../adapter/index.ts'
@@ -12,38 +13,75 @@ import { MCP_CAPABILITIES } from '../../adapters/mcp/capabilities.ts'
 import { CAPABILITIES as OPENAI_AGENTS_CAPABILITIES } from '../../adapters/openai-agents/capabilities.ts'
 import { findInstalled, isWithin, testedRange } from '../../adapters/peer-range.ts'
 import { STRANDS_CAPABILITIES } from '../../adapters/strands/capabilities.ts'
+import { dependenciesOf, sourceFiles } from '../init/project.ts'
+import { type AdapterName, KNOWN_SDKS } from '../known-sdks.ts'
 import type { Finding } from './finding.ts'
 
-/** The SDKs that an adapter attaches to. Without capabilities, it is for loops of the user's own, which can do all. */
-const ADAPTERS: readonly (readonly [sdk: string, subpath: string, can?: AdapterCapabilities])[] = [
-  ['openai', 'openai'],
-  ['ai', 'ai-sdk', AI_SDK_CAPABILITIES],
-  ['@openai/agents', 'openai-agents', OPENAI_AGENTS_CAPABILITIES],
-  ['langchain', 'langchain', LANGCHAIN_CAPABILITIES],
-  ['@anthropic-ai/sdk', 'anthropic', ANTHROPIC_CAPABILITIES],
-  ['@google/genai', 'google-genai', GOOGLE_GENAI_CAPABILITIES],
-  ['@anthropic-ai/claude-agent-sdk', 'claude-agent', CLAUDE_AGENT_CAPABILITIES],
-  ['@mastra/core', 'mastra', MASTRA_CAPABILITIES],
-  ['@google/adk', 'google-adk', GOOGLE_ADK_CAPABILITIES],
-  ['@strands-agents/sdk', 'strands', STRANDS_CAPABILITIES],
-  ['@modelcontextprotocol/sdk', 'mcp', MCP_CAPABILITIES],
-  ['@modelcontextprotocol/client', 'mcp', MCP_CAPABILITIES],
-  ['@modelcontextprotocol/server', 'mcp', MCP_CAPABILITIES],
-]
+/** Without capabilities, it is for loops of the user's own, which can do all. */
+const CAN: Readonly<Record<AdapterName, AdapterCapabilities | undefined>> = {
+  openai: undefined,
+  'ai-sdk': AI_SDK_CAPABILITIES,
+  'openai-agents': OPENAI_AGENTS_CAPABILITIES,
+  langchain: LANGCHAIN_CAPABILITIES,
+  anthropic: ANTHROPIC_CAPABILITIES,
+  'google-genai': GOOGLE_GENAI_CAPABILITIES,
+  'claude-agent': CLAUDE_AGENT_CAPABILITIES,
+  mastra: MASTRA_CAPABILITIES,
+  'google-adk': GOOGLE_ADK_CAPABILITIES,
+  strands: STRANDS_CAPABILITIES,
+  mcp: MCP_CAPABILITIES,
+}
 
-/** Of each SDK that a project has: what attaches to it, whether its version was tested, and what is refused there. */
+/**
+ * Of each SDK that a project has: what attaches to it, where that is done, whether its version was tested, and what is
+ * refused there.
+ */
 export function checkAdapters(project: string): Finding[] {
   const from = pathToFileURL(join(project, 'package.json')).href
-  return ADAPTERS.flatMap(([sdk, subpath, can]): Finding[] => {
+  const { wanted, attached } = readSources(project)
+  return KNOWN_SDKS.flatMap(([sdk, adapter]): Finding[] => {
     const installed = findInstalled(sdk, from)
     if (installed === undefined) return []
     const check = `adapter:${sdk}`
-    const says = `${sdk} ${installed.version}: hookspan/${subpath}${can === undefined ? '' : missing(can)}`
+    const can = CAN[adapter]
+    const files = attached.get(adapter) ?? []
+    const where = files.length === 0 ? '' : `, attached in ${files.join(', ')}`
+    const says = `${sdk} ${installed.version}: hookspan/${adapter}${can === undefined ? '' : missing(can)}${where}`
     const range = testedRange(sdk) ?? ''
-    if (isWithin(installed.version, range)) return [{ check, state: 'ok', says }]
-    const mend = `Run: npm install ${sdk}@"${range}"`
-    return [{ check, state: 'note', says: `${says}. It was tested with ${range}`, mend }]
+    if (!isWithin(installed.version, range)) {
+      const mend = `Run: npm install ${sdk}@"${range}"`
+      return [{ check, state: 'note', says: `${says}. It was tested with ${range}`, mend }]
+    }
+    // What another package brought along is none of this one's affair.
+    if (files.length > 0 || !wanted.has(sdk)) return [{ check, state: 'ok', says }]
+    const mend = 'Run: npx hookspan init. Or start the program by: npx hookspan run -- ...'
+    return [{ check, state: 'note', says: `${says}. No source here attaches it`, mend }]
   })
+}
+
+interface Sources {
+  /** What package.json names. */
+  readonly wanted: ReadonlySet<string>
+  /** The sources that load an adapter. */
+  readonly attached: ReadonlyMap<AdapterName, readonly string[]>
+}
+
+function readSources(project: string): Sources {
+  const attached = new Map<AdapterName, string[]>()
+  let wanted: ReadonlySet<string>
+  try {
+    wanted = dependenciesOf(JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')))
+  } catch {
+    return { wanted: new Set(), attached }
+  }
+  for (const file of sourceFiles(project)) {
+    const text = readFileSync(join(project, file), 'utf8')
+    for (const [, name] of text.matchAll(/['"]hookspan\/([\w-]+)['"]/g)) {
+      const adapter = name as AdapterName
+      if (Object.hasOwn(CAN, adapter)) attached.set(adapter, [...new Set(attached.get(adapter)).add(file)])
+    }
+  }
+  return { wanted, attached }
 }
 
 function missing(can: AdapterCapabilities): string {

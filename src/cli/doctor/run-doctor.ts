@@ -3,6 +3,7 @@ import type { Style } from '../../viewer/text/paint.ts'
 import { EXIT } from '../failure.ts'
 import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
 import { checkAdapters } from './adapters.ts'
+import { checkBackend } from './backend.ts'
 import { checkDelivery } from './delivery.ts'
 import { checkEndpoint, checkEnvironment } from './environment.ts'
 import type { Finding } from './finding.ts'
@@ -36,6 +37,7 @@ export async function runDoctor({ endpoint, timeout, json }: DoctorOptions): Pro
   const { findings: place, tracesUrl } = checkEndpoint(endpoint)
   tell(place)
   const canSend = !packages.some(({ check, state }) => check === 'tracing-packages' && state === 'wrong')
+  if (tracesUrl !== undefined) tell(await checkBackend(tracesUrl, timeout))
   if (tracesUrl !== undefined && canSend) tell(await deliver(tracesUrl, timeout))
   const wrong = findings.filter(({ state }) => state === 'wrong').length
   if (json) process.stdout.write(`${JSON.stringify({ ok: wrong === 0, findings }, null, 2)}\n`)
