@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
-import { id, post } from './support.ts'
+import { id, otlp, post } from './support.ts'
 
 const BIN = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
 const OTHER = 'b'.repeat(32)
@@ -76,4 +76,32 @@ it.each([
   ['diff', [SAMPLE_TRACE, OTHER]],
 ])('%s %j reads the same from a viewer and from its file', async (command, args) => {
   expect(await json(command, ...args, '--db', db)).toEqual(await json(command, ...args, '--url', viewer.url))
+})
+
+it('show --conversation says what it cut, and the command that gives it whole', async () => {
+  const long = 'x'.repeat(25_000)
+  const traceId = 'c'.repeat(32)
+  const said = JSON.stringify([{ role: 'assistant', parts: [{ type: 'text', content: long }] }])
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.output.messages': said }
+  await post(viewer, otlp([{ traceId, spanId: id(9), name: 'chat', attributes }]))
+
+  const { cut, conversation } = await json('show', traceId, '--conversation', '--db', db)
+  expect(conversation[0].pieces[0].text).toHaveLength(20_000)
+  const whole = `hookspan show ${traceId} --span ${id(9)} --db ${db}`
+  expect(cut).toEqual([{ spanId: id(9), kind: 'message', cutChars: 5_000, whole }])
+  const span = await json(...whole.split(' ').slice(1))
+  expect(JSON.stringify(span)).toContain(long)
+
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    BIN,
+    'show',
+    traceId,
+    '-c',
+    '--url',
+    viewer.url,
+  ])
+  expect(stdout).toContain(
+    `… 5000 characters are not shown above. Whole: hookspan show ${traceId} --span ${id(9)} --url`,
+  )
+  expect((await json('show', SAMPLE_TRACE, '-c', '--db', db)).cut).toEqual([])
 })

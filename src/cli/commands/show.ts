@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { conversationText, showText, spansForJson } from '../../viewer/text/show-text.ts'
+import { conversationText, cutsOf, showText, spansForJson } from '../../viewer/text/show-text.ts'
 import {
   findRun,
   printJson,
@@ -33,10 +33,16 @@ export function registerShow(program: Command): void {
         printJson({
           run: run.summary,
           spans: spansForJson(run.rows),
-          ...(conversation ? { conversation: conversation.items } : {}),
+          ...(conversation && {
+            conversation: conversation.items,
+            cut: cutsOf(conversation, (spanId) => commandFor(traceId, spanId, flags)),
+          }),
         })
-      else if (conversation) console.log(conversationText(conversation, terminalPaint()))
-      else
+      else if (conversation) {
+        console.log(conversationText(conversation, terminalPaint()))
+        for (const { cutChars, whole } of cutsOf(conversation, (id) => commandFor(traceId, id, flags)))
+          console.log(`… ${cutChars} characters are not shown above. Whole: ${whole}`)
+      } else
         console.log(
           showText(run.summary, run.rows, {
             paint: terminalPaint(),
@@ -46,4 +52,11 @@ export function registerShow(program: Command): void {
         )
     })
   })
+}
+
+/** What shows all of a span, from where this was read. */
+function commandFor(traceId: string, spanId: string, { db, url }: SourceFlags): string {
+  const quoted = (text: string) => (/^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+  const from = url !== undefined ? ` --url ${quoted(url)}` : db !== undefined ? ` --db ${quoted(db)}` : ''
+  return `hookspan show ${traceId} --span ${spanId}${from}`
 }

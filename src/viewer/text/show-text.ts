@@ -144,6 +144,36 @@ function pieceLines(piece: Piece, paint: Paint, indent: string): string[] {
   return lines
 }
 
+/** A text of a conversation that is not all there, and the command that gives it whole. */
+export interface Cut {
+  spanId: string
+  /** In which the text is cut. */
+  kind: ConversationItem['kind']
+  cutChars: number
+  whole: string
+}
+
+/** @param show the command that shows a span of the run whole, for its id. */
+export function cutsOf({ items }: Conversation, show: (spanId: string) => string): Cut[] {
+  let last = ''
+  const visit = (item: ConversationItem): Cut[] => {
+    // What a model asked for and nobody did is in the call of the model.
+    const spanId = item.spanId || last
+    last = spanId
+    const inside = item.kind === 'agent' ? item.items.flatMap(visit) : []
+    const cutChars = piecesOf(item).reduce((sum, piece) => sum + piece.cutChars, 0)
+    return cutChars === 0 ? inside : [{ spanId, kind: item.kind, cutChars, whole: show(spanId) }, ...inside]
+  }
+  return items.flatMap(visit)
+}
+
+function piecesOf(item: ConversationItem): readonly Piece[] {
+  if (item.kind === 'message') return item.pieces
+  if (item.kind === 'compaction') return [item.summary]
+  if (item.kind !== 'tool') return []
+  return item.result === undefined ? [item.args] : [item.args, item.result]
+}
+
 /** Rows in tree order with their depth, for programs. The names are stable. */
 export function spansForJson(rows: readonly SpanRow[]): object[] {
   const root = buildTree(rows)
