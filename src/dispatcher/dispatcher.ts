@@ -30,6 +30,7 @@ import {
   assertOperationId,
   assertOperationInit,
   type LiveParent,
+  newOperationId,
   type OperationInit,
 } from './run/operation-init.ts'
 import { claimOf } from './run/state-claim.ts'
@@ -228,7 +229,7 @@ export class HookDispatcher {
    */
   startOperation(init: OperationInit = {}): Operation {
     assertOperationInit(init)
-    const operationId = init.operationId ?? init.resume?.operationId ?? `op_${crypto.randomUUID()}`
+    const operationId = init.operationId ?? init.resume?.operationId ?? newOperationId()
     assertOperationId(operationId)
     const existing = this.#records.get(operationId)
     if (existing?.managed) {

@@ -13,7 +13,8 @@ import { FAILED, type Failures, Once } from './failures.ts'
 /** What a tool is given that runs unseen. */
 export function unseenContext<A>(failures: Failures, { toolCallId = '' }: ToolCallInit<A>): ToolRunContext {
   const signal = failures.core?.signal ?? new AbortController().signal
-  return { signal, toolCallId, traceparent: undefined }
+  // Of a call that we do not know no other one has the key: nothing that is to be done is taken for done.
+  return { signal, toolCallId, idempotencyKey: crypto.randomUUID(), traceparent: undefined }
 }
 
 /** How a call ends that nobody could decide on, where somebody was to. */

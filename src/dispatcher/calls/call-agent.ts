@@ -66,6 +66,8 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
   /** Of a remote agent. */
   readonly #server: AgentServer
   #instruction: string
+  /** The gates have let it, and its first hook has fired. */
+  #begun = false
   #subOperationId: string | undefined
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
@@ -97,7 +99,8 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     this.#id = agentId
     this.#callKey = callKey
     this.#waited = waited
-    this.#instruction = instruction
+    // What a gate made of it, where that was decided before.
+    this.#instruction = waited?.agent?.instruction ?? instruction
   }
 
   protected override get point() {
@@ -133,6 +136,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const started = (id: string) => {
       this.#subOperationId = id
     }
+    this.#begun = true
     const parent = parentOf(this.core, this.traced, started, this.#callKey)
     return { instruction: this.#instruction, parent }
   }
@@ -145,16 +149,24 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     if (!isParked(result)) return super.settle(result)
     if (this.claim()) {
       this.close({ kind: 'agent', waitingFor: 'human' })
-      const callKey = this.#callKey
-      const agentId = this.#id
-      const apiName = this.#name ?? agentId
-      const agent = { agentId, instruction: this.#instruction, ...(this.#name && { agentName: this.#name }) }
-      const { traceparent, parentTraceparent } = this.traced
-      const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
-      const kind = 'agent'
-      this.core.waiting.push({ toolCallId: callKey, apiName, callKey, callIndex: 0, kind, agent, span })
+      this.core.waiting.push(this.#saved())
     }
     return result
+  }
+
+  /** The agent's own run goes on from what is saved of it. */
+  get savedCall(): WaitingCall | undefined {
+    return this.#begun ? this.#saved() : undefined
+  }
+
+  #saved(): WaitingCall {
+    const callKey = this.#callKey
+    const agentId = this.#id
+    const apiName = this.#name ?? agentId
+    const agent = { agentId, instruction: this.#instruction, ...(this.#name && { agentName: this.#name }) }
+    const { traceparent, parentTraceparent } = this.traced
+    const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
+    return { toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', agent, span }
   }
 
   protected finished(result: R): AgentEnd {

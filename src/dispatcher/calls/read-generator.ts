@@ -29,7 +29,7 @@ async function readGenerator(
   }
 }
 
-function isAsyncGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
+export function isAsyncGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
   // Most tools give a promise; asking it what it is takes ten times as long.
   if (typeof value !== 'object' || value === null || value instanceof Promise) return false
   return Object.prototype.toString.call(value) === '[object AsyncGenerator]'

@@ -155,9 +155,12 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     if (request !== undefined) endParked(core, { traced, stepIndex: site.stepIndex }, request)
   }
 
-  /** Who resumes the run from a state that is saved now does not know what the tool will have done. */
-  get savedCall(): WaitingCall | undefined {
-    if (!this.atWork) return undefined
+  /**
+   * Who resumes the run from a state that is saved now does not know what the tool will have done; a call that has not come
+   * so far is decided again, under the key that it has: what a human is asked about it is the same question.
+   */
+  get savedCall(): WaitingCall {
+    if (!this.atWork) return this.waited ?? this.#saved()
     const { args } = this.call
     const approvedBy = this.approvedBy === undefined ? {} : { approvedBy: this.approvedBy }
     return { ...this.#saved(), running: { args, ...approvedBy }, unknown: true }

@@ -73,8 +73,18 @@ export interface ToolRunContext {
   /** Aborted when the run is aborted. */
   readonly signal: AbortSignal
   readonly toolCallId: string
+  /**
+   * The operation's id and the call's key in it: the same when the call is made again after its process died, and no other
+   * call's. To hand to a service that does nothing twice for one key.
+   */
+  readonly idempotencyKey: string
   /** W3C trace context of the call, to pass on to another process. */
   readonly traceparent: string | undefined
+}
+
+/** Of one call in one operation; see {@link ToolRunContext}. */
+export function idempotencyKeyOf(operationId: string, callKey: string): string {
+  return `${operationId}:${callKey}`
 }
 
 export type ToolFunction<A, R> = (

@@ -12,7 +12,12 @@ import { askPlugged } from './ask-plugged.ts'
 import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended } from './suspended.ts'
 import { ToolCallBracket } from './tool-call-bracket.ts'
-import type { ToolCallInit, ToolFunction, ToolRunContext } from './tool-call-init.ts'
+import {
+  idempotencyKeyOf,
+  type ToolCallInit,
+  type ToolFunction,
+  type ToolRunContext,
+} from './tool-call-init.ts'
 import {
   erroredEnding,
   type MockOrigin,
@@ -210,6 +215,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     const context: ToolRunContext = {
       signal: signal ?? NEVER_ABORTED,
       toolCallId: this.call.toolCallId,
+      idempotencyKey: idempotencyKeyOf(this.core.info.operationId, this.call.callKey as string),
       traceparent: this.traced.traceparent,
     }
     this.atWork = true

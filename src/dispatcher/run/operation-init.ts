@@ -138,6 +138,10 @@ export function invalidCall(name: string, what: string, shape: string, value: un
   return expected(`\`${name}\` of ${what} to be ${shape}`, value, 'INVALID_CALL')
 }
 
+export function newOperationId(): string {
+  return `op_${crypto.randomUUID()}`
+}
+
 /** @throws HookspanError `INVALID_OPTION`. */
 export function assertOperationId(operationId: unknown): void {
   if (!a.name.fits(operationId)) throw expected('`operationId` to be a non-empty string', operationId)
