@@ -1,6 +1,3 @@
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import type {
   ApprovalAnswer,
   ApprovalRequest,
@@ -8,11 +5,10 @@ import type {
   RunClaim,
   SettledExecution,
 } from '../gates/index.ts'
+import { openDurableDatabase } from '../internal/durable-database.ts'
 import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
-import { makeFolder } from '../internal/make-folder.ts'
 import { defined } from '../internal/objects.ts'
-import { makePrivateFile } from '../internal/private-file.ts'
 import { notAnswered } from './memory-store.ts'
 import { SqliteHolder } from './sqlite-holder.ts'
 import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
@@ -49,7 +45,7 @@ interface Row {
  */
 export function sqliteStore(options: { path: string }): ApprovalStore {
   assertFields(options, { path: required(a.name) }, 'sqliteStore')
-  const db = open(options.path)
+  const db = openDurableDatabase(options.path, SCHEMA)
   const holder = new SqliteHolder(options.path)
   const row = (id: string) =>
     db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
@@ -154,20 +150,6 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       db.close()
     },
   }
-}
-
-function open(path: string): DatabaseSync {
-  if (path !== ':memory:') {
-    makeFolder(dirname(path), { mode: 0o700 })
-    makePrivateFile(path)
-  }
-  // Loaded late: programs without approvals need no SQLite.
-  const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
-  const db = new sqlite.DatabaseSync(path)
-  // FULL: an answer that was taken is on the disk, whatever happens to the machine.
-  db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-  db.exec(SCHEMA)
-  return db
 }
 
 function recordOf({ request, status, answer, closed_at, execution }: Row): ApprovalRecord {

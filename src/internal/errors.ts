@@ -39,6 +39,7 @@ export const ERROR_CODES = [
   'INVALID_SIGNATURE',
   'INVALID_STATE',
   'STATE_CLAIMED',
+  'CHECKPOINT_FAILED',
 ] as const
 
 export type HookspanErrorCode = (typeof ERROR_CODES)[number]

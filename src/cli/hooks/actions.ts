@@ -9,6 +9,7 @@ import { defined, isRecord } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { type GateType, type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
 import { UsageError } from '../failure.ts'
+import { columns } from '../render/columns.ts'
 import { shown } from '../render/shown.ts'
 
 /** Flags of all `hookspan hooks` commands. */
@@ -262,18 +263,4 @@ function questionOf(event: unknown): Question | undefined {
   if (payload === undefined) return undefined
   const point = fields.hookType === 'onComplete' ? 'beforeComplete' : (fields.hookType as GatePoint)
   return { ...fields, point, payload: payload(fields) }
-}
-
-function columns(given: readonly (readonly string[])[]): string[] {
-  const rows = given.map((row) => row.map(shown))
-  const widths = rows.reduce<number[]>(
-    (all, row) => row.map((cell, index) => Math.max(all[index] ?? 0, cell.length)),
-    [],
-  )
-  return rows.map((row) =>
-    row
-      .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  )
 }

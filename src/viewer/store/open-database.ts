@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
-import { homedir, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { dataFolder } from '../../internal/data-folder.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
 import { BROUGHT_UP, createSchema, SCHEMA_VERSION } from './schema.ts'
@@ -11,13 +11,6 @@ const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 /** Where traces are kept when nothing else is said: the data folder of the user, by the custom of the system. */
 export function defaultDatabaseFile(env: NodeJS.ProcessEnv = process.env): string {
   return join(dataFolder(env), 'traces.db')
-}
-
-export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
-  if (env.HOOKSPAN_HOME) return env.HOOKSPAN_HOME
-  if (platform() === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'hookspan')
-  if (platform() === 'darwin') return join(homedir(), 'Library', 'Application Support', 'hookspan')
-  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'hookspan')
 }
 
 export interface OpenedDatabase {
