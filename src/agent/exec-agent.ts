@@ -1,4 +1,5 @@
-import { HookDispatcher, type Operation, type PriceOf } from '../dispatcher/index.ts'
+import { HookDispatcher, type Operation, type ParkedOperation, type PriceOf } from '../dispatcher/index.ts'
+import { assertOperationId, newOperationId } from '../dispatcher/run/operation-init.ts'
 import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { errorMessage } from '../internal/errors.ts'
@@ -7,13 +8,17 @@ import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
+import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
+import { RunLog } from './checkpoint/run-log.ts'
+import { storeOf } from './checkpoint/unfinished.ts'
 import { Compactor } from './compaction.ts'
 import { admitInput, takeOutcome } from './effective.ts'
 import { runLoop } from './loop.ts'
 import type { ModelApi } from './model-api.ts'
 import { assertPriced, installedPrices } from './prices.ts'
-import { type LoopState, RUN_STATE_VERSION, type SavedRun } from './run-state.ts'
+import type { LoopState, SavedRun } from './run-state.ts'
 import { runTools } from './run-tools.ts'
+import { saveRun } from './save-run.ts'
 import { Spending } from './spending.ts'
 import { subAgentTool } from './sub-agents.ts'
 import { Toolbox } from './tools.ts'
@@ -34,7 +39,19 @@ const DEFAULT_MAX_RESULT_BYTES = 1_000_000
  */
 export async function execAgent(options: ExecAgentOptions): Promise<AgentRun> {
   assertOptions(options)
-  return runAgent(sharedOf(options), options, {})
+  const shared = sharedOf(options)
+  const store = storeOf(options.checkpoint)
+  if (store === undefined) return runAgent(shared, options, {})
+  const { operationId = newOperationId() } = options
+  assertOperationId(operationId)
+  const log = await RunLog.begin(store, operationId)
+  log.asksHumans = asksHumans(options, shared)
+  return log.hold((checkpoint) => runAgent(shared, { ...options, operationId }, { checkpoint }))
+}
+
+/** Whether there is anybody who could be asked about a call. */
+export function asksHumans(options: ExecAgentOptions, { dispatcher }: Shared): boolean {
+  return (approverOf(options) ?? dispatcher.approver) !== undefined
 }
 
 /** What a run and its sub-agents have in common. */
@@ -60,13 +77,15 @@ export interface RunContext {
   readonly callerSpending?: Spending
   /** The run that this one continues. */
   readonly saved?: SavedRun | undefined
+  /** Where it is saved. */
+  readonly checkpoint?: RunCheckpoint | undefined
 }
 
 /** Runs an agent, from its beginning or from where it was parked. */
 export async function runAgent(
   shared: Shared,
   options: ExecAgentOptions,
-  { callerSpending, saved }: RunContext,
+  { callerSpending, saved, checkpoint }: RunContext,
 ): Promise<AgentRun> {
   const { agent, prompt, messages = [] } = options
   const { dispatcher, client, prices } = shared
@@ -78,10 +97,10 @@ export async function runAgent(
   const spending = new Spending(limits, saved?.spending)
   const children: Record<string, SavedRun> = {}
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
-    subAgentTool(subAgent, async (child, instruction, parent, toolCallId) => {
-      const key = `${child.name}/${toolCallId}`
-      const before = saved?.children[key]
-      const context = { callerSpending: spending, saved: before }
+    subAgentTool(subAgent, async (child, instruction, parent, { toolCallId, idempotencyKey: key }) => {
+      // Those that were parked by an older hookspan have the other name.
+      const before = saved?.children[key] ?? saved?.children[`${child.name}/${toolCallId}`]
+      const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
       const run = await runAgent(shared, { agent: child, prompt: instruction, parent }, context)
       if (run.state !== undefined) children[key] = run.state
       return run
@@ -105,13 +124,20 @@ export async function runAgent(
   }
   const compactor = agent.compaction && new Compactor(agent, agent.compaction, access)
   const op = start(dispatcher, options, spending, toolbox, saved)
+  const toolNames = access.tools.map(({ name }) => name)
+  const save = (operation: ParkedOperation) => {
+    const parts = { state, spending, children, callIds, toolNames, kept: checkpoint !== undefined }
+    return saveRun(operation, options, saved, parts)
+  }
+  checkpoint?.follow(op, save, saved)
+  const inStep = saved?.operation.openStep !== undefined
   const end = await finish(op, api, state, async () => {
     if (saved === undefined) await admitInput(op, api, state, options)
-    return runLoop({ op, access, toolbox, compactor, state })
+    if (saved === undefined) await checkpoint?.save()
+    return runLoop({ op, access, toolbox, compactor, state, checkpoint, inStep })
   })
   const { costUsd } = spending
-  const parked =
-    end.reason === 'waiting' ? park(op, options, saved, { state, spending, children, callIds }) : {}
+  const parked = end.reason === 'waiting' ? park(op, save, checkpoint) : {}
   return {
     operationId: op.operationId,
     status: statusOf(end.reason),
@@ -132,31 +158,13 @@ function begin(conversation: LoopState['messages']): LoopState {
 /** Ends this part of the run, and gives what continues it. */
 function park(
   op: Operation,
-  { agent, gates = [], hooks, userId, conversationId }: ExecAgentOptions,
-  saved: SavedRun | undefined,
-  run: { state: LoopState; spending: Spending; children: Record<string, SavedRun>; callIds: number },
+  save: (operation: ParkedOperation) => SavedRun,
+  checkpoint: RunCheckpoint | undefined,
 ): Pick<AgentRun, 'state' | 'pendingApprovals'> {
   const operation = op.park({ waitingFor: 'human' })
-  const own = (operation.waiting ?? []).flatMap(({ request }) => request ?? [])
-  const nested = Object.values(run.children).flatMap((child) => child.pendingApprovals)
-  const pendingApprovals = [...own, ...nested]
-  const user = userId ?? saved?.userId
-  const conversation = conversationId ?? saved?.conversationId
-  const state: SavedRun = {
-    schema: 'hookspan.run',
-    version: RUN_STATE_VERSION,
-    agentName: agent.name,
-    hookIds: (hooks ?? []).map((hook) => (typeof hook === 'string' ? hook : hook.id)),
-    gateIds: [...gates, ...(agent.gates ?? [])].map(({ id }) => id),
-    operation,
-    loop: run.state,
-    spending: run.spending.save(),
-    children: run.children,
-    callIds: run.callIds,
-    pendingApprovals,
-    ...defined({ userId: user, conversationId: conversation }),
-  }
-  return { pendingApprovals, state: JSON.parse(safeStringify(state)) as SavedRun }
+  checkpoint?.park(operation)
+  const state = save(operation)
+  return { pendingApprovals: state.pendingApprovals, state: JSON.parse(safeStringify(state)) as SavedRun }
 }
 
 function start(

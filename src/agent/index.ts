@@ -1,3 +1,7 @@
+export { type RedisCheckpointsOptions, redisCheckpoints } from './checkpoint/redis-checkpoints.ts'
+export { sqliteCheckpoints } from './checkpoint/sqlite-checkpoints.ts'
+export type { CheckpointClaim, CheckpointStore, CheckpointWrite, KeptRun } from './checkpoint/store.ts'
+export { discardRun, type UnfinishedRun, unfinishedRuns } from './checkpoint/unfinished.ts'
 export { execAgent } from './exec-agent.ts'
 export { type ResumeAgentOptions, resumeAgent } from './resume-agent.ts'
 export type { AgentMessage } from './run-state.ts'

@@ -1,6 +1,7 @@
 import type { Operation, Step } from '../dispatcher/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
+import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
 import type { Compactor } from './compaction.ts'
 import type { AgentMessage, LoopState } from './run-state.ts'
 import type { Toolbox } from './tools.ts'
@@ -13,13 +14,21 @@ export interface LoopParts {
   readonly toolbox: Toolbox
   readonly compactor: Compactor | undefined
   readonly state: LoopState
+  /** Where each turn is written down, when it is. */
+  readonly checkpoint: RunCheckpoint | undefined
+  /** The run goes on in a step that was begun in another process. */
+  readonly inStep: boolean
 }
 
 /** Takes turns until the model asks for no more tools, or something ends the run. */
 export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'waiting'> {
-  const { op, access, compactor, state } = parts
+  const { op, access, compactor, state, checkpoint } = parts
   const { agent, spending } = access
   const { maxSteps = DEFAULT_MAX_STEPS } = agent
+  // The process that had the run died between the end of a turn and that of its step.
+  if (parts.inStep && state.over !== undefined && !op.stopRequested) await op.step(() => {})
+  if (state.over === 'end' && !op.stopRequested) return 'done'
+  state.over = undefined
   for (;;) {
     if (op.signal?.aborted) return 'interrupted'
     if (op.stopRequested) return 'denied'
@@ -30,27 +39,39 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
       if (op.stopRequested) return 'denied'
     }
     const next = await op.step((step) => takeTurn(parts, step))
-    if (next === 'waiting' && !op.stopRequested) return 'waiting'
+    if (next === 'waiting' && !op.stopRequested) {
+      await checkpoint?.save()
+      return 'waiting'
+    }
+    // What the last turn said needs nobody who goes on: it is given to the caller, saved or not.
+    if (next === 'next') await checkpoint?.save()
+    else await checkpoint?.save().catch(() => {})
     if (next === 'end' && !op.stopRequested) return 'done'
+    state.over = undefined
   }
 }
 
 /** One turn: the model speaks, and the tools it asks for run at once; after a park, those that waited. */
-async function takeTurn(
-  { access, toolbox, state }: LoopParts,
-  step: Step,
-): Promise<'next' | 'end' | 'waiting'> {
+async function takeTurn(parts: LoopParts, step: Step): Promise<'next' | 'end' | 'waiting'> {
+  const { access, state, checkpoint } = parts
   if (state.pending.length === 0) {
     const turn = await callModel(access, step, state.context)
     append(state, turn.messages)
     state.content = turn.content
     state.pending = turn.toolCalls
     state.told = []
+    if (turn.toolCalls.length > 0) {
+      // Tools that run at once are saved with it; before anybody else is asked about one, it is kept.
+      const saved = checkpoint?.save()
+      if (checkpoint?.asksHumans) await saved
+      else saved?.catch(() => {})
+    }
   }
   const asked = state.pending
-  const before = state.told
-  const told = await Promise.all(asked.map((call, index) => before[index] ?? toolbox.call(step, call)))
-  state.told = told
+  state.told = asked.map((_, index) => state.told[index] ?? null)
+  await Promise.all(asked.map((_, index) => callTool(parts, step, index)))
+  checkpoint?.assertSaved()
+  const { told } = state
   if (told.includes(null)) return 'waiting'
   append(
     state,
@@ -59,8 +80,21 @@ async function takeTurn(
   state.pending = []
   state.told = []
   state.steps++
+  state.over = asked.length > 0 ? 'next' : 'end'
   step.report({ shouldContinue: asked.length > 0 })
-  return asked.length > 0 ? 'next' : 'end'
+  return state.over
+}
+
+async function callTool({ toolbox, state, checkpoint }: LoopParts, step: Step, index: number): Promise<void> {
+  const call = state.pending[index]
+  if (call === undefined || state.told[index] !== null) return
+  const { told, idempotencyKey } = await toolbox.call(step, call, checkpoint)
+  if (told === null) return
+  // At once: what is saved has the call either as open or with what it gave.
+  state.told = state.told.with(index, told)
+  checkpoint?.told(call, idempotencyKey)
+  // Its step will be saved as a whole, unless others take longer.
+  if (state.told.includes(null)) await checkpoint?.save().catch(() => {})
 }
 
 function append(state: LoopState, messages: readonly AgentMessage[]): void {

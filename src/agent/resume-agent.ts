@@ -1,23 +1,32 @@
 import { runLedgerOf, StateClaim } from '../dispatcher/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields, required } from '../internal/expect.ts'
-import { approverOf, runAgent, sharedOf } from './exec-agent.ts'
-import type { SavedRun } from './run-state.ts'
+import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
+import { RunLog } from './checkpoint/run-log.ts'
+import type { CheckpointStore } from './checkpoint/store.ts'
+import { storeOf } from './checkpoint/unfinished.ts'
+import { approverOf, asksHumans, runAgent, type Shared, sharedOf } from './exec-agent.ts'
+import type { LoopState, SavedRun } from './run-state.ts'
 import { readSavedRun } from './saved-run.ts'
-import type { AgentRun, ExecAgentOptions } from './types.ts'
+import type { Agent, AgentRun, ExecAgentOptions } from './types.ts'
 import { assertOptions, RESUME_FIELDS } from './validate.ts'
 
 export interface ResumeAgentOptions
   extends Omit<ExecAgentOptions, 'prompt' | 'messages' | 'operationId' | 'traceparent' | 'parent'> {
-  /** What `execAgent` gave: the object, or its JSON. */
-  state: SavedRun | string
+  /** What `execAgent` gave: the object, or its JSON. Not for a run with `checkpoint`, which the store has. */
+  state?: SavedRun | string
+  /** With `checkpoint`: the run that is to go on. */
+  operationId?: string
 }
 
-const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a.value) }
+const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: a.value, operationId: a.name }
 
 /**
  * Continues a run that waits for a human, in the same trace, where it was: here or in another process, hours later.
  * Each hook of the run fires once over both. Where a request has still no answer, the run waits again.
+ *
+ * With `checkpoint` and `operationId` it continues a run whose process died, failed or was stopped, from what was saved
+ * last. A tool that was at work then is not run again, and the model is told `execution_unknown`, unless it is
+ * `idempotent`; what came after, as a model call, is made again, and its hooks fire again.
  *
  * The agent, the gates and the approver are code, and are given anew: the same as before. So are the hooks, but for
  * those that the dispatcher knows by name (`dispatcher.namedHooks`): they come back by themselves.
@@ -27,8 +36,8 @@ const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a
  * be gone on from again.
  *
  * @throws HookspanError `INVALID_STATE` for a state of another version or another agent, or when a hook that observed
- * the run, or a gate of its own, is missing; `STATE_CLAIMED` while another process goes on from this state; and what
- * `execAgent` throws.
+ * the run, or a gate of its own, is missing; `STATE_CLAIMED` while another process goes on from this state; `INVALID_STATE`
+ * for a run that the checkpoints do not have, or whose tool is gone; and what `execAgent` throws.
  * @example
  * const run = await execAgent({ agent, prompt, dispatcher })
  * if (run.status === 'waiting_for_human') await save(JSON.stringify(run.state))
@@ -37,11 +46,47 @@ const FIELDS: Fields<ResumeAgentOptions> = { ...RESUME_FIELDS, state: required(a
  */
 export async function resumeAgent(options: ResumeAgentOptions): Promise<AgentRun> {
   assertFields<ResumeAgentOptions>(options, FIELDS, 'resumeAgent')
-  const { state, ...rest } = options
-  return goOn(readSavedRun(state), rest)
+  const { state, operationId, ...rest } = options
+  const store = storeOf(rest.checkpoint)
+  if (store !== undefined) return goOnFromStore(store, options)
+  if (operationId !== undefined) throw noStore(`\`operationId\` ("${operationId}")`)
+  if (state === undefined) throw expected('`state` of resumeAgent to be what `execAgent` gave', state)
+  const saved = readSavedRun(state)
+  if (saved.kept)
+    throw noStore(`a \`state\` of run "${saved.operation.operationId}", which is in checkpoints`)
+  return goOn(saved, rest)
 }
 
-async function goOn(saved: SavedRun, rest: Omit<ResumeAgentOptions, 'state'>): Promise<AgentRun> {
+type Rest = Omit<ResumeAgentOptions, 'state' | 'operationId'>
+
+function noStore(given: string): HookspanError {
+  return new HookspanError(
+    'INVALID_OPTION',
+    `resumeAgent was given ${given}, and no \`checkpoint\`: give the store that \`execAgent\` saved the run in.`,
+  )
+}
+
+/** The store's is never older than a `state` of the same run. */
+async function goOnFromStore(
+  store: CheckpointStore,
+  { state, operationId, ...rest }: ResumeAgentOptions,
+): Promise<AgentRun> {
+  const id = operationId ?? (state === undefined ? undefined : readSavedRun(state).operation.operationId)
+  if (id === undefined) {
+    throw expected('`operationId` of resumeAgent to be the run that is to go on', operationId)
+  }
+  const { log, saved } = await RunLog.resume(store, id)
+  return log.hold((checkpoint) => {
+    const { asked, shared } = prepared(saved, rest)
+    log.asksHumans = asksHumans(asked, shared)
+    // Nobody else has it: the store sees to that.
+    StateClaim.cover(saved.operation)
+    return runAgent(shared, asked, { saved, checkpoint })
+  })
+}
+
+/** @throws HookspanError `INVALID_STATE` for code that is not what the run was begun with. */
+function prepared(saved: SavedRun, rest: Rest): { asked: ExecAgentOptions; shared: Shared } {
   const { agent } = rest
   const hooks = hooksOf(saved, rest)
   const asked: ExecAgentOptions = { ...rest, hooks, messages: saved.loop.messages }
@@ -53,7 +98,12 @@ async function goOn(saved: SavedRun, rest: Omit<ResumeAgentOptions, 'state'>): P
     )
   }
   assertGatesOf(saved, asked)
-  const shared = sharedOf(asked)
+  assertToolsOf(saved, agent)
+  return { asked, shared: sharedOf(asked) }
+}
+
+async function goOn(saved: SavedRun, rest: Rest): Promise<AgentRun> {
+  const { asked, shared } = prepared(saved, rest)
   const ledger = runLedgerOf(approverOf(asked)?.ledger ?? shared.dispatcher.approver?.ledger)
   // The operation claims the state by itself; where others can be told, they are told what came of it.
   if (ledger === undefined) return runAgent(shared, asked, { saved })
@@ -73,6 +123,27 @@ async function goOn(saved: SavedRun, rest: Omit<ResumeAgentOptions, 'state'>): P
   } catch (error) {
     await claim.settle(undefined)
     throw error
+  }
+}
+
+/** A call that is open was made to a tool that the model knew: what would come of it without one, nobody can say. */
+function assertToolsOf({ loop, toolNames = [], children }: SavedRun, agent: Agent): void {
+  const { pending = [], told = [] }: Partial<LoopState> = loop
+  const { name, tools = [], subAgents = [] } = agent
+  const given = new Set([...tools, ...subAgents].map((tool) => tool.name))
+  const gone = pending.find(
+    (call, index) => (told[index] ?? null) === null && toolNames.includes(call.name) && !given.has(call.name),
+  )
+  if (gone !== undefined) {
+    throw new HookspanError(
+      'INVALID_STATE',
+      `The run is in a call of tool "${gone.name}", which agent "${name}" does not have any more. Give it the tool, or ` +
+        'one of that name that says what is to be done now. Nothing was run.',
+    )
+  }
+  for (const child of Object.values(children)) {
+    const subAgent = subAgents.find((one) => one.name === child.agentName)
+    if (subAgent !== undefined) assertToolsOf(child, subAgent)
   }
 }
 

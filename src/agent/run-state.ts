@@ -32,6 +32,8 @@ export interface LoopState {
   told: readonly (string | null)[]
   /** Turns that are complete. */
   steps: number
+  /** The turn is complete, and its step may not be ended: what comes then. */
+  over?: 'next' | 'end' | undefined
 }
 
 /** What was spent before a run was parked; a calling agent's includes it. */
@@ -57,7 +59,11 @@ export interface SavedRun {
   readonly operation: ParkedOperation
   readonly loop: LoopState
   readonly spending: SavedSpending
-  /** Runs of sub-agents that wait, by their name and the id of the call. */
+  /** The tools that the model knew: one that has a call open is needed to go on. */
+  readonly toolNames?: readonly string[]
+  /** Of a run with `checkpoint`: it goes on from the store, where it is never older than here. */
+  readonly kept?: true
+  /** Runs of sub-agents that wait, by the idempotency key of the call. */
   readonly children: Readonly<Record<string, SavedRun>>
   readonly callIds: number
   readonly pendingApprovals: readonly ApprovalRequest[]

@@ -3,7 +3,7 @@ import type { ParentOperation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
-import type { Agent, AgentRun, AgentTool } from './types.ts'
+import type { Agent, AgentRun, AgentTool, ToolContext } from './types.ts'
 
 /** How deep agents may call agents, so that one that calls itself comes to an end. */
 const MAX_DEPTH = 16
@@ -19,7 +19,7 @@ export type RunChild = (
   agent: Agent,
   instruction: string,
   parent: ParentOperation,
-  toolCallId: string,
+  call: Pick<ToolContext, 'toolCallId' | 'idempotencyKey'>,
 ) => Promise<AgentRun>
 
 /** A sub-agent, as a tool: gates, approvals and mocks of tools hold for it, too. */
@@ -30,7 +30,9 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
     description: description ?? `Hands a task to the agent "${name}".`,
     parameters: PARAMETERS,
     source: 'agent',
-    execute: async ({ instruction }, { toolCallId }) => {
+    // Its own calls are each kept from being made twice.
+    idempotent: true,
+    execute: async ({ instruction }, context) => {
       if (typeof instruction !== 'string') {
         throw new Error(`Agent "${name}" needs an \`instruction\`: a text that says what it is to do.`)
       }
@@ -43,7 +45,7 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
           if (parent.agentPath.length >= MAX_DEPTH) {
             throw new Error(`Agents call agents ${MAX_DEPTH} deep: ${parent.agentPath.join(' > ')}.`)
           }
-          run = await runChild(agent, called.instruction, parent, toolCallId)
+          run = await runChild(agent, called.instruction, parent, context)
           return run
         })
         .catch((error: unknown) => {

@@ -1,12 +1,22 @@
+import { isAsyncGenerator } from '../dispatcher/calls/read-generator.ts'
 import type { Step } from '../dispatcher/index.ts'
 import { type Gate, requireApproval } from '../gates/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { asObject, parseArguments } from '../wire/reading.ts'
+import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
 import type { ToolDefinition } from './model-api.ts'
 import type { ModelToolCall } from './run-state.ts'
 import type { AgentTool, JsonSchema } from './types.ts'
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} }
+
+/** What came of a call. */
+export interface CalledTool {
+  /** What the model is told, whatever happened; null when the call waits. */
+  readonly told: string | null
+  /** Where its tool was to run, and the run is kept. */
+  readonly idempotencyKey?: string
+}
 
 /** The tools of one run, sub-agents among them. */
 export class Toolbox {
@@ -29,9 +39,10 @@ export class Toolbox {
     )
   }
 
-  /** Makes a call that the model asked for. Gives what the model is told, whatever happened; null when it waits. */
-  async call(step: Step, call: ModelToolCall): Promise<string | null> {
+  /** Makes a call that the model asked for. */
+  async call(step: Step, call: ModelToolCall, checkpoint?: RunCheckpoint): Promise<CalledTool> {
     const tool = this.#tools.get(call.name)
+    let idempotencyKey: string | undefined
     const outcome = await step.toolCall(
       {
         toolCallId: call.id,
@@ -41,14 +52,19 @@ export class Toolbox {
         args: parseArguments(call.arguments),
         ...(tool?.description !== undefined && { description: tool.description }),
         ...(tool?.parameters !== undefined && { inputSchema: tool.parameters }),
+        ...(tool?.idempotent && { idempotent: true }),
       },
       (args, context) => {
         if (tool === undefined) throw new Error(this.#unknown(call.name))
-        return tool.execute(checkedArguments(call.name, args), context)
+        const checked = checkedArguments(call.name, args)
+        if (checkpoint === undefined) return tool.execute(checked, context)
+        idempotencyKey = context.idempotencyKey
+        return runKept(checkpoint, idempotencyKey, () => tool.execute(checked, context))
       },
     )
-    if (outcome.state === 'waiting') return null
-    return cut(outcome.toToolMessage().content, this.#maxResultBytes)
+    if (outcome.state === 'waiting') return { told: null }
+    const told = cut(outcome.toToolMessage().content, this.#maxResultBytes)
+    return { told, ...(idempotencyKey !== undefined && { idempotencyKey }) }
   }
 
   /**
@@ -82,6 +98,17 @@ export class Toolbox {
     const known = [...this.#tools.keys()].join(', ')
     return `There is no tool ${describeValue(name)}. ${known === '' ? 'There are no tools.' : `Known: ${known}.`}`
   }
+}
+
+/** That the tool is at work is kept before it is. A generator, as the tool may be one: what it yields is passed on. */
+async function* runKept(
+  checkpoint: RunCheckpoint,
+  idempotencyKey: string,
+  run: () => unknown,
+): AsyncGenerator<unknown, unknown> {
+  await checkpoint.begin(idempotencyKey)
+  const value = run()
+  return isAsyncGenerator(value) ? yield* value : await value
 }
 
 function checkedArguments(name: string, args: unknown): Record<string, unknown> {

@@ -2,6 +2,7 @@ import type { HookDispatcher, Operation, ParentOperation, PriceOf } from '../dis
 import type { ApprovalOptions, ApprovalRequest, Approver, Gate } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
 
+import type { CheckpointStore } from './checkpoint/store.ts'
 import type { AgentMessage, SavedRun } from './run-state.ts'
 
 /** A JSON Schema. */
@@ -12,6 +13,11 @@ export interface ToolContext {
   /** Aborted when the run is aborted. */
   readonly signal: AbortSignal
   readonly toolCallId: string
+  /**
+   * The run's id and the call's key in it: the same when the call is made again after its process died, and no other call's.
+   * Hand it to a service that does nothing twice for one key.
+   */
+  readonly idempotencyKey: string
   /** W3C trace context of the call, to pass on to another process. */
   readonly traceparent: string | undefined
 }
@@ -41,6 +47,13 @@ export interface AgentTool<A = Record<string, unknown>> {
   source?: ToolSource
   /** Lets the provider hold the model to the schema. @default false */
   strict?: boolean
+  /**
+   * True when it may be run twice for one call without harm, as one that hands on its `idempotencyKey`: then a call that was
+   * at work when its process died is made again by `resumeAgent`. Else the model is told `execution_unknown`.
+   *
+   * @default false
+   */
+  idempotent?: boolean
 }
 
 /**
@@ -148,6 +161,14 @@ export interface ExecAgentOptions {
   traceparent?: string
   /** Put on the run's span. */
   attributes?: Record<string, string | number | boolean>
+  /**
+   * Saves the run there after every step, and before each tool is run, so that `resumeAgent` goes on with it when its
+   * process dies. `true`: an SQLite file in the data folder of the user (`HOOKSPAN_CHECKPOINTS_DB` names another). What
+   * cannot be saved fails the run before the next tool is run.
+   *
+   * @default false
+   */
+  checkpoint?: boolean | CheckpointStore
 }
 
 /** How a run ended. */

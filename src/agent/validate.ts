@@ -4,6 +4,7 @@ import { assertGates } from '../gates/gate.ts'
 import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
+import type { CheckpointStore } from './checkpoint/store.ts'
 import { assertCompaction } from './compaction.ts'
 import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
@@ -35,6 +36,15 @@ const OPTIONS: Fields<ExecAgentOptions> = {
   conversationId: a.value,
   traceparent: a.value,
   attributes: a.object,
+  checkpoint: shape(
+    'true or false, or a store with claim(), append(), release() and list()',
+    (value) => typeof value === 'boolean' || isStore(value),
+  ),
+}
+
+function isStore(value: unknown): boolean {
+  const store = value as Partial<CheckpointStore> | null
+  return [store?.claim, store?.append, store?.release, store?.list].every((one) => typeof one === 'function')
 }
 
 /** What `resumeAgent` takes, too. */
@@ -83,6 +93,7 @@ const TOOL: Fields<AgentTool> = {
   identifier: a.name,
   source: a.oneOf('local', 'mcp', 'http', 'agent', 'provider'),
   strict: a.boolean,
+  idempotent: a.boolean,
 }
 
 /** @throws HookspanError `INVALID_OPTION` naming the value and the mend. */

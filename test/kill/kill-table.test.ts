@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { AgentRun } from 'hookspan/agent'
 import { type ApprovalRecord, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Effect } from './effects.ts'
 import { expectWhole, type SpanLine } from './trace.ts'
+import { effectsIn, runWatched } from './watched.ts'
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const PHASES = ['ask', 'answer', 'finish'] as const
@@ -18,17 +15,8 @@ const shared = mkdtempSync(`${tmpdir()}/hookspan-kill-`)
 const before = (phase: string) => `${shared}/${phase}`
 afterAll(() => rmSync(shared, { recursive: true, force: true }))
 
-/** Runs a phase in a process of its own. Its id where it was killed. */
-async function run(phase: string, folder: string, env: NodeJS.ProcessEnv = {}): Promise<number | undefined> {
-  const args = ['--no-warnings', '--import', pathOf('./effects.ts'), pathOf('./worker.ts'), phase, folder]
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, NODE_COMPILE_CACHE: `${shared}/code`, FOLDER: folder, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  const [[code, signal], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
-  if (code !== 0 && signal !== 'SIGKILL') throw new Error(`${phase} failed (${code ?? signal}):\n${stderr}`)
-  return signal === 'SIGKILL' ? child.pid : undefined
-}
+const run = async (phase: string, folder: string, env: NodeJS.ProcessEnv = {}) =>
+  (await runWatched(pathOf('./worker.ts'), [phase, folder], { shared, folder, env })).killed
 
 const lines = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
 
@@ -46,7 +34,7 @@ async function pointsOf(): Promise<Point[]> {
     const folder = before(PHASES[index + 1] ?? 'over')
     cpSync(before(phase), folder, { recursive: true })
     await run(phase, folder, { EFFECTS: `${shared}/${phase}.json` })
-    const effects = JSON.parse(readFileSync(`${shared}/${phase}.json`, 'utf8')) as Effect[]
+    const effects = effectsIn(`${shared}/${phase}.json`)
     for (const [nth, { call, name }] of effects.entries()) {
       points.push({ phase, call, title: `${phase} ${nth + 1} of ${effects.length}, ${name}` })
     }

@@ -1,7 +1,7 @@
 import { HookDispatcher, type Operation, ToolResult } from 'hookspan'
 import * as adapter from 'hookspan/adapter'
 import { adapterContract } from 'hookspan/adapter/contract'
-import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
+import { type Agent, execAgent, redisCheckpoints, resumeAgent, sqliteCheckpoints } from 'hookspan/agent'
 import { observeAISDK, runWith } from 'hookspan/ai-sdk'
 import { observeAnthropic } from 'hookspan/anthropic'
 import {
@@ -297,6 +297,7 @@ const CALLS: Record<string, Record<string, Call>> = {
   redisChannel: {
     RedisChannelOptions: (more) => redisChannel({ secret: 'a secret of some length', ...more }),
   },
+  redisCheckpoints: { RedisCheckpointsOptions: (more) => redisCheckpoints(more) },
   redisStore: { RedisStoreOptions: (more) => redisStore(more) },
   approvalRoutes: {
     ApprovalRoutesOptions: (more) =>
@@ -306,6 +307,7 @@ const CALLS: Record<string, Record<string, Call>> = {
     ServeApprovalsOptions: (more) =>
       serveApprovals({ approvals: createApprovals(), token: 'a token of some length', ...more }),
   },
+  sqliteCheckpoints: { '{ path }': (more) => sqliteCheckpoints({ path: ':memory:', ...more }) },
   sqliteStore: { '{ path }': (more) => sqliteStore({ path: ':memory:', ...more }) },
   webhookChannel: {
     [`{ ${WEBHOOK}, name }`]: (more) => webhookChannel({ url, ...more }),
@@ -437,7 +439,7 @@ const NOT_OPTIONS: Record<string, RegExp> = {
   'handed from one part of the package to another': /^(ApprovalRequest|SettledExecution|RecordedToolCall)$/,
   'data of a run, to which runtimes add fields': /Event$|^(Omit|PendingTool|AgentMessage)$/,
   'a service with methods of its own':
-    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|AuditLog|ViewerApprovals|\{ get \})$/,
+    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|CheckpointStore|AuditLog|ViewerApprovals|\{ get \})$/,
   'what the package calls itself': /^(CallSite|Place|GateContext|HookContext|TestModule)$/,
   'told whole, by a check of its own': /^AdapterInfo$/,
   'no object of options': /^NonNullable$/,
@@ -452,7 +454,7 @@ const NOT_ASKED: Record<string, RegExp> = {
   'part of a plugin that the package made': /^(approvalRoutes|serveApprovals)$/,
   'the store of the viewer, for reading': /^(new Store$|Store#)/,
   'what a function of the package gave, called by the package':
-    /^(memoryStore|redisStore|sqliteStore|budget|commandGate|httpGate|loopGuard|redact|requireHuman|toolCache|toolPolicy|AgentCall#|CompactCall#|HumanIntervention#close|webhookHook\(\)\.handler)/,
+    /^(memoryStore|redisStore|sqliteStore|redisCheckpoints|sqliteCheckpoints|budget|commandGate|httpGate|loopGuard|redact|requireHuman|toolCache|toolPolicy|AgentCall#|CompactCall#|HumanIntervention#close|webhookHook\(\)\.handler)/,
   'takes what adapterContract took': /^resumeElsewhere$/,
 }
 

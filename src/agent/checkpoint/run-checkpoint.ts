@@ -1,0 +1,133 @@
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
+import { idempotencyKeyOf } from '../../dispatcher/calls/tool-call-init.ts'
+import type { Operation, ParkedOperation, WaitingCall } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import type { ModelToolCall, SavedRun } from '../run-state.ts'
+import { wayTo } from './record.ts'
+
+/** Who writes down a run with those of its sub-agents. */
+export interface RunKeeper {
+  readonly asksHumans: boolean
+  join(way: string, run: RunCheckpoint): void
+  leave(keys: readonly string[]): void
+  save(): Promise<void>
+  assertSaved(): void
+}
+
+/** Who knows how a run is. */
+interface RunSource {
+  readonly op: Operation
+  readonly save: (operation: ParkedOperation) => SavedRun
+}
+
+/** Where one run, or that of a sub-agent in it, is written down. */
+export class RunCheckpoint {
+  readonly #keeper: RunKeeper
+  readonly #keys: readonly string[]
+  #source: RunSource | undefined
+  #parked: ParkedOperation | undefined
+  /** Calls whose tool was begun and whose result the loop does not have yet, by their idempotency key. */
+  readonly #begun = new Map<string, WaitingCall | undefined>()
+  /** Runs of sub-agents whose result it does not have yet. */
+  readonly #children = new Set<string>()
+
+  constructor(keeper: RunKeeper, keys: readonly string[]) {
+    this.#keeper = keeper
+    this.#keys = keys
+  }
+
+  get asksHumans(): boolean {
+    return this.#keeper.asksHumans
+  }
+
+  /** From now on what is saved includes this run. */
+  follow(op: Operation, save: (operation: ParkedOperation) => SavedRun, resumed?: SavedRun): void {
+    this.#source = { op, save }
+    for (const key of Object.keys(resumed?.children ?? {})) this.#children.add(key)
+    for (const call of resumed?.operation.waiting ?? []) {
+      if (call.unknown) this.#begun.set(idempotencyKeyOf(op.operationId, call.callKey), call)
+    }
+    this.#keeper.join(wayTo(this.#keys), this)
+  }
+
+  /** The run of a sub-agent; `key` is the key of its call. */
+  child(key: string): RunCheckpoint {
+    this.#children.add(key)
+    return new RunCheckpoint(this.#keeper, [...this.#keys, key])
+  }
+
+  expects(key: string | undefined): boolean {
+    return key !== undefined && this.#children.has(key)
+  }
+
+  save(): Promise<void> {
+    return this.#keeper.save()
+  }
+
+  assertSaved(): void {
+    this.#keeper.assertSaved()
+  }
+
+  /**
+   * Before a tool is run: that it is at work is kept first.
+   *
+   * @throws HookspanError `CHECKPOINT_FAILED`; what ended the run meanwhile. Then the tool must not be run.
+   */
+  async begin(idempotencyKey: string): Promise<void> {
+    this.#begun.set(idempotencyKey, undefined)
+    await this.#keeper.save()
+    const { op } = this.#source as RunSource
+    op.signal?.throwIfAborted()
+    if (op.ended) throw new HookspanError('OPERATION_ENDED', `Operation "${op.operationId}" has ended.`)
+    if (op.stopRequested !== undefined)
+      throw new CallRefused({ kind: 'deny', ...op.stopRequested, stop: true })
+  }
+
+  /**
+   * The loop has the result of the call: from now on that is saved. `idempotencyKey` is absent where its tool was not run in
+   * this process.
+   */
+  told(call: ModelToolCall, idempotencyKey = this.#keyOf(call)): void {
+    if (idempotencyKey === undefined) return
+    this.#begun.delete(idempotencyKey)
+    if (this.#children.delete(idempotencyKey)) this.#keeper.leave([...this.#keys, idempotencyKey])
+  }
+
+  #keyOf({ id, name }: ModelToolCall): string | undefined {
+    return [...this.#begun].find(([, call]) => call?.toolCallId === id && call.apiName === name)?.[0]
+  }
+
+  /** The run goes on elsewhere, from here. */
+  park(operation: ParkedOperation): void {
+    this.#parked = operation
+  }
+
+  /** As it is now. Undefined where it has ended: what was written last stays until its caller has the result. */
+  saved(): SavedRun | undefined {
+    const { op, save } = this.#source as RunSource
+    const operation = this.#parked ?? checkpointOf(op)
+    if (operation === undefined) return undefined
+    return save({ ...operation, waiting: this.#calls(op.operationId, operation.waiting ?? []) })
+  }
+
+  /** With those whose tool has returned a moment ago: without its result they would look as if never made. */
+  #calls(operationId: string, open: readonly WaitingCall[]): WaitingCall[] {
+    const calls = new Map(open.map((call) => [idempotencyKeyOf(operationId, call.callKey), call]))
+    for (const [key, last] of this.#begun) {
+      const call = calls.get(key) ?? last
+      if (call === undefined) continue
+      this.#begun.set(key, call)
+      calls.set(key, call)
+    }
+    return [...calls.values()]
+  }
+}
+
+function checkpointOf(op: Operation): ParkedOperation | undefined {
+  try {
+    return op.checkpoint()
+  } catch (error) {
+    if (error instanceof HookspanError && error.code === 'OPERATION_ENDED') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,173 @@
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { SqliteHolder } from '../../approval/sqlite-holder.ts'
+import { dataFolder } from '../../internal/data-folder.ts'
+import { openDurableDatabase } from '../../internal/durable-database.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { a, assertFields, required } from '../../internal/expect.ts'
+import { type CheckpointClaim, type CheckpointStore, notHeld } from './store.ts'
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS hookspan_checkpoint_runs (
+    operation_id TEXT PRIMARY KEY,
+    holder TEXT,
+    token TEXT,
+    saved_at INTEGER,
+    about TEXT,
+    records INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS hookspan_checkpoints (
+    operation_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    PRIMARY KEY (operation_id, number)
+  ) STRICT;`
+
+interface Row {
+  readonly operation_id: string
+  readonly holder: string | null
+  readonly saved_at: number
+  readonly about: string
+}
+
+/** The file of `checkpoint: true`, and of the commands: `HOOKSPAN_CHECKPOINTS_DB`, else in the data folder of the user. */
+export function defaultCheckpointsFile(env: NodeJS.ProcessEnv = process.env): string {
+  return env.HOOKSPAN_CHECKPOINTS_DB || join(dataFolder(env), 'checkpoints.db')
+}
+
+const opened = new Map<string, CheckpointStore>()
+
+/** What `checkpoint: true` stands for: one store for the whole process. */
+export function defaultCheckpoints(): CheckpointStore {
+  const path = defaultCheckpointsFile()
+  let store = opened.get(path)
+  if (store === undefined) {
+    store = sqliteCheckpoints({ path })
+    opened.set(path, store)
+    const { dispose } = store
+    process.once('exit', () => void dispose?.().catch(() => {}))
+  }
+  return store
+}
+
+/**
+ * Keeps runs in a file, for all processes of one machine. What it was given is on the disk. It knows at once when a
+ * process that held a run has died.
+ *
+ * @param options.path the file; its folder is made. Its owner alone may read it.
+ * @throws HookspanError `CHECKPOINT_FAILED` for a file that cannot be opened and written.
+ */
+export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
+  assertFields(options, { path: required(a.name) }, 'sqliteCheckpoints')
+  const { path } = options
+  const db = open(path)
+  const holders = new SqliteHolder(path)
+  const own = () => (path === ':memory:' ? 'memory' : holders.id)
+  /** Let go of while nothing could be written, as on a full disk: whoever asks this store for such a run is given it. */
+  const left = new Set<string>()
+  const isAlive = (holder: string | null) =>
+    holder !== null && (path === ':memory:' || holders.isAlive(holder))
+  return {
+    async claim(operationId): Promise<CheckpointClaim> {
+      const holder = own()
+      const token = crypto.randomUUID()
+      for (;;) {
+        const begun = db
+          .prepare(
+            `INSERT INTO hookspan_checkpoint_runs (operation_id, holder, token) VALUES (?, ?, ?)
+             ON CONFLICT (operation_id) DO NOTHING`,
+          )
+          .run(operationId, holder, token)
+        if (Number(begun.changes) > 0) return { state: 'claimed', token, records: [] }
+        const known = db
+          .prepare('SELECT holder, token FROM hookspan_checkpoint_runs WHERE operation_id = ?')
+          .get(operationId) as { holder: string | null; token: string | null } | undefined
+        if (known === undefined) continue
+        const isLeft = known.token !== null && left.has(known.token)
+        if (!isLeft && isAlive(known.holder)) return { state: 'held' }
+        const taken = db
+          .prepare(
+            `UPDATE hookspan_checkpoint_runs SET holder = ?, token = ?
+             WHERE operation_id = ? AND holder IS ? AND token IS ?`,
+          )
+          .run(holder, token, operationId, known.holder, known.token)
+        if (Number(taken.changes) === 0) continue
+        if (isLeft) left.delete(known.token as string)
+        const rows = db
+          .prepare('SELECT record FROM hookspan_checkpoints WHERE operation_id = ? ORDER BY number')
+          .all(operationId) as { record: string }[]
+        return { state: 'claimed', token, records: rows.map(({ record }) => record) }
+      }
+    },
+    async append(operationId, token, { record, about }) {
+      within(db, () => {
+        const { changes } = db
+          .prepare(
+            `UPDATE hookspan_checkpoint_runs SET saved_at = ?, about = ?, records = records + 1
+             WHERE operation_id = ? AND token = ?`,
+          )
+          .run(Date.now(), about, operationId, token)
+        if (Number(changes) === 0) throw notHeld(operationId)
+        db.prepare(
+          `INSERT INTO hookspan_checkpoints (operation_id, number, record)
+           SELECT operation_id, records, ? FROM hookspan_checkpoint_runs WHERE operation_id = ?`,
+        ).run(record, operationId)
+      })
+    },
+    async release(operationId, token, { finished }) {
+      left.add(token)
+      within(db, () => {
+        const gone = db
+          .prepare(
+            `DELETE FROM hookspan_checkpoint_runs WHERE operation_id = ? AND token = ? AND (? OR records = 0)`,
+          )
+          .run(operationId, token, finished ? 1 : 0)
+        if (Number(gone.changes) > 0) {
+          db.prepare('DELETE FROM hookspan_checkpoints WHERE operation_id = ?').run(operationId)
+        } else {
+          db.prepare(
+            'UPDATE hookspan_checkpoint_runs SET holder = NULL, token = NULL WHERE operation_id = ? AND token = ?',
+          ).run(operationId, token)
+        }
+      })
+      left.delete(token)
+    },
+    async list() {
+      const rows = db
+        .prepare(
+          `SELECT operation_id, holder, saved_at, about FROM hookspan_checkpoint_runs WHERE records > 0
+           ORDER BY saved_at, operation_id`,
+        )
+        .all() as unknown as Row[]
+      return rows.map(({ operation_id: operationId, holder, saved_at: savedAt, about }) => {
+        return { operationId, savedAt, held: isAlive(holder), about }
+      })
+    },
+    async dispose() {
+      holders.release()
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+function open(path: string): DatabaseSync {
+  try {
+    return openDurableDatabase(path, SCHEMA)
+  } catch (error) {
+    const why = `The checkpoints in "${path}" cannot be opened: ${errorMessage(error)}. Name a file that can be written.`
+    throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
+  }
+}
+
+/** All of it, or nothing. */
+function within(db: DatabaseSync, work: () => void): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    work()
+    db.exec('COMMIT')
+  } catch (error) {
+    // A full disk may have rolled it back already.
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+import { isRecord } from '../../internal/objects.ts'
+import { type AboutRun, RunLog } from './run-log.ts'
+import { defaultCheckpoints } from './sqlite-checkpoints.ts'
+import type { CheckpointStore } from './store.ts'
+
+/** A run that has not ended. */
+export interface UnfinishedRun extends Omit<AboutRun, 'state'> {
+  readonly operationId: string
+  /** `died`: the process that had it is gone. `running`: it goes on somewhere. */
+  readonly state: AboutRun['state'] | 'died'
+  /** Epoch milliseconds. */
+  readonly savedAt: number
+}
+
+/** The store that an option means; undefined for none. */
+export function storeOf(checkpoint: boolean | CheckpointStore | undefined): CheckpointStore | undefined {
+  if (typeof checkpoint === 'object') return checkpoint
+  return checkpoint ? defaultCheckpoints() : undefined
+}
+
+/**
+ * The runs of a store that have not ended, the one first that was saved longest ago.
+ *
+ * @throws what the store throws.
+ * @example
+ * for (const { operationId, state } of await unfinishedRuns(store)) {
+ *   if (state === 'died') await resumeAgent({ agent, checkpoint: store, operationId })
+ * }
+ */
+export async function unfinishedRuns(checkpoint: true | CheckpointStore): Promise<UnfinishedRun[]> {
+  const runs = await (storeOf(checkpoint) as CheckpointStore).list()
+  return runs.map(({ operationId, savedAt, held, about: text }) => {
+    const { agentName, steps, state, error, startedAt } = aboutOf(text)
+    return {
+      operationId,
+      agentName: typeof agentName === 'string' ? agentName : '',
+      steps: typeof steps === 'number' ? steps : 0,
+      state: held ? 'running' : state === undefined || state === 'running' ? 'died' : state,
+      startedAt: typeof startedAt === 'number' ? startedAt : savedAt,
+      savedAt,
+      ...(typeof error === 'string' && { error }),
+    }
+  })
+}
+
+function aboutOf(text: string): Partial<AboutRun> {
+  try {
+    const about: unknown = JSON.parse(text)
+    return isRecord(about) ? about : {}
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Forgets a run that is not to be gone on with.
+ *
+ * @throws HookspanError `STATE_CLAIMED` while it goes on, `INVALID_STATE` where the store does not have it.
+ */
+export async function discardRun(checkpoint: true | CheckpointStore, operationId: string): Promise<void> {
+  await RunLog.discard(storeOf(checkpoint) as CheckpointStore, operationId)
+}

@@ -1,0 +1,163 @@
+import {
+  type Agent,
+  type CheckpointStore,
+  execAgent,
+  redisCheckpoints,
+  sqliteCheckpoints,
+} from 'hookspan/agent'
+import { callTools, scriptedModel } from 'hookspan/mock'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { folder, redisUrl } from '../approval/support.ts'
+import { KeptRuns } from './kept-runs.ts'
+
+/** Two of a kind are two processes that share what is kept. */
+type Make = () => { store: CheckpointStore; other: CheckpointStore }
+
+const both = (make: () => CheckpointStore) => {
+  const [store, other] = [make(), make()]
+  onTestFinished(async () => {
+    await store.dispose?.()
+    await other.dispose?.()
+  })
+  return { store, other }
+}
+const STORES: [string, Make][] = [
+  [
+    'sqliteCheckpoints',
+    () => {
+      const path = `${folder()}/deep/checkpoints.db`
+      return both(() => sqliteCheckpoints({ path }))
+    },
+  ],
+  [
+    'sqliteCheckpoints in memory',
+    () => {
+      const store = sqliteCheckpoints({ path: ':memory:' })
+      return { store, other: store }
+    },
+  ],
+  [
+    'the four functions',
+    () => {
+      const store = new KeptRuns()
+      return { store, other: store }
+    },
+  ],
+]
+const url = await redisUrl()
+if (url !== undefined) {
+  STORES.push([
+    'redisCheckpoints',
+    () => {
+      const prefix = `${crypto.randomUUID()}:`
+      return both(() => redisCheckpoints({ url, prefix }))
+    },
+  ])
+}
+
+async function claimed(store: CheckpointStore, operationId: string) {
+  const claim = await store.claim(operationId)
+  if (claim.state === 'held') throw new Error('held')
+  return claim
+}
+
+describe.each(STORES)('%s', (_name, make) => {
+  it('gives a run to one at a time, with its records in their order', async () => {
+    const { store, other } = make()
+    const claims = await Promise.all([store.claim('a'), other.claim('a'), store.claim('a')])
+    const [own] = claims.filter((claim) => claim.state === 'claimed')
+    expect(claims.filter(({ state }) => state === 'held')).toHaveLength(2)
+    expect(own?.records).toEqual([])
+    const { token } = own as { token: string }
+    const texts = ['one', 'two "quoted"', 'three \u2028 ü', '']
+    for (const record of texts) await store.append('a', token, { record, about: `{"n":"${record.length}"}` })
+    expect(await other.claim('a')).toEqual({ state: 'held' })
+    await store.release('a', token, { finished: false })
+    expect((await claimed(other, 'a')).records).toEqual(texts)
+    expect((await claimed(store, 'b')).records).toEqual([])
+  })
+
+  it('takes nothing from who does not hold it any more', async () => {
+    const { store, other } = make()
+    const first = await claimed(store, 'a')
+    await store.append('a', first.token, { record: 'one', about: '{}' })
+    await store.release('a', first.token, { finished: false })
+    const second = await claimed(other, 'a')
+    await expect(store.append('a', first.token, { record: 'two', about: '{}' })).rejects.toThrow()
+    await store.release('a', first.token, { finished: true })
+    await other.append('a', second.token, { record: 'three', about: '{}' })
+    await other.release('a', second.token, { finished: false })
+    expect((await claimed(store, 'a')).records).toEqual(['one', 'three'])
+  })
+
+  it('forgets what has ended, and what was never saved', async () => {
+    const { store, other } = make()
+    const ended = await claimed(store, 'ended')
+    await store.append('ended', ended.token, { record: 'one', about: '{}' })
+    await store.release('ended', ended.token, { finished: true })
+    const empty = await claimed(store, 'empty')
+    await store.release('empty', empty.token, { finished: false })
+    expect(await other.list()).toEqual([])
+    expect((await claimed(other, 'ended')).records).toEqual([])
+  })
+
+  it('lists what is kept, and whether somebody has it', async () => {
+    const { store, other } = make()
+    for (const id of ['a', 'b']) {
+      const { token } = await claimed(store, id)
+      await store.append(id, token, { record: '1', about: '{"old":1}' })
+      await store.append(id, token, { record: '2', about: `{"id":"${id}"}` })
+      if (id === 'a') await store.release(id, token, { finished: false })
+    }
+    const list = await other.list()
+    expect(list.map(({ operationId, held, about }) => ({ operationId, held, about }))).toEqual([
+      { operationId: 'a', held: false, about: '{"id":"a"}' },
+      { operationId: 'b', held: true, about: '{"id":"b"}' },
+    ])
+    expect(list.every(({ savedAt }) => Number.isFinite(savedAt))).toBe(true)
+  })
+})
+
+it.skipIf(url === undefined)(
+  'a lease in Redis runs out, and its holder has lost the run when another took it',
+  async () => {
+    const prefix = `${crypto.randomUUID()}:`
+    const place = { url: url as string, prefix, leaseMs: 1_000 }
+    const store = redisCheckpoints(place)
+    const { token } = await claimed(store, 'a')
+    await store.append('a', token, { record: 'one', about: '{}' })
+    // The connection of a process that dies: nobody says any more that it has the run.
+    await store.dispose?.()
+    const other = redisCheckpoints(place)
+    onTestFinished(() => other.dispose?.())
+    await expect.poll(async () => (await other.claim('a')).state).toBe('claimed')
+    const late = redisCheckpoints(place)
+    onTestFinished(() => late.dispose?.())
+    await expect(late.append('a', token, { record: 'two', about: '{}' })).rejects.toMatchObject({
+      code: 'STATE_CLAIMED',
+    })
+  },
+)
+
+it('a Redis that cannot be reached keeps nobody waiting, and nothing is run', async () => {
+  const store = redisCheckpoints({ url: 'redis://127.0.0.1:1', timeoutMs: 50 })
+  onTestFinished(() => store.dispose?.())
+  const ran: string[] = []
+  const agent: Agent = { name: 'a', model: 'm', tools: [{ name: 't', execute: () => void ran.push('t') }] }
+  const client = scriptedModel([callTools(['t']), 'done'])
+  const run = execAgent({ agent, client, prompt: 'go', checkpoint: store, priceOf: () => 0 })
+  await expect(run).rejects.toMatchObject({
+    code: 'CHECKPOINT_FAILED',
+    message: /did not answer within 50 ms/,
+  })
+  expect(ran).toEqual([])
+})
+
+it.each([
+  [() => sqliteCheckpoints({} as never), /`path`/],
+  [() => sqliteCheckpoints({ path: 'a', file: 'b' } as never), /`file`/],
+  [() => redisCheckpoints({ lease: 1 } as never), /`lease`/],
+  [() => redisCheckpoints({ leaseMs: 10 }), /`leaseMs`/],
+])('refuses wrong options', (make, message) => {
+  expect(make).toThrow(message)
+})
