@@ -2,6 +2,7 @@ import type { Suite } from '../harness/types.ts'
 import { adapters } from './adapters.ts'
 import { agentRun } from './agent-run.ts'
 import { attaching } from './attaching.ts'
+import { checkpoint } from './checkpoint.ts'
 import { dispatch } from './dispatch.ts'
 import { gates } from './gates.ts'
 import { heap } from './heap.ts'
@@ -20,6 +21,7 @@ export const suites: readonly Suite[] = [
   adapters,
   pipeline,
   spool,
+  checkpoint,
   heap,
   mockedCall,
   mockMatch,

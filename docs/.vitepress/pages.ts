@@ -15,7 +15,10 @@ interface Section {
 
 const SECTIONS: readonly Section[] = [
   { text: 'Begin', pages: ['start', 'concepts'] },
-  { text: 'Guides', pages: ['debugging', 'testing-an-agent', 'production', 'mocking', 'your-own-loop'] },
+  {
+    text: 'Guides',
+    pages: ['debugging', 'testing-an-agent', 'production', 'durable-runs', 'mocking', 'your-own-loop'],
+  },
   { text: 'Tracing', pages: ['tracing', 'viewer'] },
   { text: 'Deciding', pages: ['gates-and-approvals', 'policies'] },
   { text: 'Adapters', pages: ['adapters/index'], folder: 'adapters' },

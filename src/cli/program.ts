@@ -12,6 +12,7 @@ import { registerInit } from './commands/init.ts'
 import { registerJaeger } from './commands/jaeger.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
+import { registerResume } from './commands/resume.ts'
 import { registerRun } from './commands/run.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerShow } from './commands/show.ts'
@@ -32,6 +33,7 @@ const REGISTER = [
   registerDiff,
   registerTail,
   registerReplay,
+  registerResume,
   registerMocks,
   registerHooks,
   registerApprovals,

@@ -7,8 +7,10 @@ import { numbersText } from '../../viewer/text/numbers-text.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
 import { setsText } from '../../viewer/text/sets-text.ts'
 import { usesText } from '../../viewer/text/uses-text.ts'
+import type { PlaceFlags } from '../checkpoints/load-config.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
+import { withCheckpointFlags } from './resume.ts'
 import {
   printJson,
   type SourceFlags,
@@ -19,7 +21,7 @@ import {
 } from './run-source-flags.ts'
 
 export function registerRuns(program: Command): void {
-  withSourceFlags(
+  const runs = withSourceFlags(
     program
       .command('runs')
       .description('list runs, newest first, and what they come to')
@@ -34,40 +36,36 @@ export function registerRuns(program: Command): void {
         NEWEST_FIRST,
       )
       .option('--against <query>', 'how they differ from the runs of another query, instead of the list')
-      .option('--by <kind>', `what they come to by ${USE_KINDS.join(', ')}, instead of the list`),
-  ).action(
-    async (
-      words: string[],
-      flags: SourceFlags & { limit: string; sort: string; by?: string; against?: string },
-    ) => {
-      const query = words.join(' ')
-      const sort = sortOf(flags.sort)
-      if (flags.by !== undefined && flags.against !== undefined)
-        throw new UsageError('Expected --by or --against, got both.')
-      if (flags.against !== undefined) return printSets(flags.against, query, flags)
-      if (flags.by !== undefined) return printUses(query, kindOf(flags.by), flags)
-      await withRuns(flags, async (source) => {
-        const list = await source.listRuns(query, limitOf(flags.limit), sort)
-        const numbers = await source.numbers(query)
-        for (const problem of list.problems ?? []) console.error(shown(problem))
-        if (flags.json) printJson({ ...list, numbers })
-        else if (list.runs.length === 0)
-          console.log(words.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
-        else {
-          console.log(
-            runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
-          )
-          if (numbers) console.log(numbersText(numbers))
-          if (list.total > list.runs.length)
-            console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
-        }
-        if (!flags.json && list.indexing > 0)
-          console.log(
-            `… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`,
-          )
-      })
-    },
+      .option('--by <kind>', `what they come to by ${USE_KINDS.join(', ')}, instead of the list`)
+      .option('--unfinished', 'instead: the runs with `checkpoint` that have not ended'),
   )
+  withCheckpointFlags(runs).action(async (words: string[], flags: RunsFlags) => {
+    if (flags.unfinished) return (await import('../checkpoints/actions.ts')).listUnfinished(flags)
+    const query = words.join(' ')
+    const sort = sortOf(flags.sort)
+    if (flags.by !== undefined && flags.against !== undefined)
+      throw new UsageError('Expected --by or --against, got both.')
+    if (flags.against !== undefined) return printSets(flags.against, query, flags)
+    if (flags.by !== undefined) return printUses(query, kindOf(flags.by), flags)
+    await withRuns(flags, async (source) => {
+      const list = await source.listRuns(query, limitOf(flags.limit), sort)
+      const numbers = await source.numbers(query)
+      for (const problem of list.problems ?? []) console.error(shown(problem))
+      if (flags.json) printJson({ ...list, numbers })
+      else if (list.runs.length === 0)
+        console.log(words.length > 0 ? 'No run matches.' : `No runs in ${shown(source.from)} yet.`)
+      else {
+        console.log(
+          runsText(list.runs, { paint: terminalPaint(), width: terminalWidth(), nowMs: Date.now() }),
+        )
+        if (numbers) console.log(numbersText(numbers))
+        if (list.total > list.runs.length)
+          console.log(`… ${list.total - list.runs.length} more; --limit ${list.total} shows all`)
+      }
+      if (!flags.json && list.indexing > 0)
+        console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
+    })
+  })
 }
 
 async function printUses(
@@ -104,6 +102,9 @@ function kindOf(text: string): UseKind {
     `Expected --by to be one of ${USE_KINDS.join(', ')}, got \`${text}\`.${nearest ? ` Did you mean ${nearest}?` : ''}`,
   )
 }
+
+type RunsFlags = SourceFlags &
+  PlaceFlags & { limit: string; sort: string; by?: string; against?: string; unfinished?: boolean }
 
 function sortOf(sort: string): string {
   const key = sort.replace(/^-/, '')
