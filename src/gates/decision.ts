@@ -39,6 +39,7 @@ export const DECISION_SCHEMA_VERSION = '1.0'
  * - `not_json`: somebody is to decide on arguments that JSON cannot carry whole
  * - `execution_unknown`: the process ended while the approved tool ran, and it is not run twice
  * - `not_capable`: the adapter of the SDK that makes the call cannot do what was asked for
+ * - `hookspan_failed`: an adapter failed, where somebody was to decide on the call
  * - `budget_exceeded`, `loop_detected`, `tool_not_allowed`, `argument_denied`: the ready gates
  */
 export type ReasonCode =
@@ -54,6 +55,7 @@ export type ReasonCode =
   | 'execution_unknown'
   | 'not_json'
   | 'not_capable'
+  | 'hookspan_failed'
   | 'budget_exceeded'
   | 'loop_detected'
   | 'tool_not_allowed'
