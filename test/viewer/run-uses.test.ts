@@ -2,7 +2,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { expect, it } from 'vitest'
-import { USE_KINDS, type UseKind, type UseSum, type UseSums } from '../../src/viewer/model/run-uses.ts'
+import {
+  COUNTS_OF,
+  USE_KINDS,
+  type UseKind,
+  type UseSum,
+  type UseSums,
+} from '../../src/viewer/model/run-uses.ts'
 import { USE_COLUMNS, useTerm } from '../../src/viewer/model/use-columns.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
@@ -136,6 +142,7 @@ it('has a query behind every number, which finds the runs that it counts', async
   for (const kind of USE_KINDS) {
     for (const use of (await uses(viewer, kind)).uses) {
       for (const { count } of USE_COLUMNS[kind]) {
+        if (count) expect(COUNTS_OF[kind]).toContain(count)
         const expected = count && use[count] > 0 ? [SAMPLE_TRACE] : []
         if (count) expect(await found(viewer, useTerm(kind, count, use.name))).toEqual(expected)
       }

@@ -31,6 +31,15 @@ export const USE_COUNTS = [
 ] as const
 export type UseCount = (typeof USE_COUNTS)[number]
 
+/** Which of them a kind can have: the others are 0, and need not be summed. */
+export const COUNTS_OF: Readonly<Record<UseKind, readonly UseCount[]>> = {
+  tool: ['calls', 'failed', 'denied', 'mocked'],
+  model: ['calls', 'failed', 'denied', 'mocked', 'inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'],
+  agent: ['calls', 'failed', 'denied'],
+  gate: ['calls', 'failed', 'denied', 'changed', 'skipped', 'asked', 'shadow', 'shadowDenied'],
+  human: ['calls', 'failed', 'denied', 'approved', 'changed', 'asked'],
+}
+
 export interface RunUse extends Record<UseCount, number> {
   kind: UseKind
   name: string

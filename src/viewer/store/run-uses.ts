@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
 import {
+  COUNTS_OF,
   MOST_NAMES,
   noCounts,
   type RunUse,
@@ -20,7 +21,8 @@ export const DECLARED_USES = `
   ${USE_COUNTS.map((count) => `${columnOf(count)} ${count === 'costUsd' ? 'REAL' : 'INTEGER'} NOT NULL`).join(', ')},
   durations BLOB NOT NULL, errors TEXT, PRIMARY KEY (run, kind, name)`
 
-const SUMS = USE_COUNTS.map((count) => `total(${columnOf(count)}) AS ${count}`).join(', ')
+const sumsOf = (kind: UseKind): string =>
+  COUNTS_OF[kind].map((count) => `total(${columnOf(count)}) AS ${count}`).join(', ')
 
 export class RunUses {
   readonly #db: DatabaseSync
@@ -51,7 +53,7 @@ export class RunUses {
   addTo(sums: SummingUses, kind: UseKind, { condition, params }: RunSlice): void {
     const rows = this.#db
       .prepare(
-        `SELECT name, count(*) AS runs, ${SUMS}, CAST(group_concat(durations, '') AS BLOB) AS durations,
+        `SELECT name, count(*) AS runs, ${sumsOf(kind)}, CAST(group_concat(durations, '') AS BLOB) AS durations,
            group_concat(errors, char(10)) AS errors
          FROM run_use WHERE kind = ? AND run IN (SELECT id FROM run WHERE ${condition}) GROUP BY name`,
       )
@@ -60,7 +62,7 @@ export class RunUses {
       const sum: Summing = sums.get(row.name) ?? { ...noCounts(), runs: 0, durations: [], errors: new Map() }
       sums.set(row.name, sum)
       sum.runs += row.runs
-      for (const count of USE_COUNTS) sum[count] += row[count]
+      for (const count of COUNTS_OF[kind]) sum[count] += row[count]
       if (row.durations) sum.durations.push(new Float32Array(row.durations.slice().buffer))
       if (row.errors) addErrors(sum.errors, row.errors)
     }
