@@ -54,8 +54,8 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   }
 
   /** What runs ends by itself, also after its step. */
-  override abandon(error: unknown): void {
-    if (!this.#runs) super.abandon(error)
+  override abandon(why: () => unknown): void {
+    if (!this.#runs) super.abandon(why)
   }
 
   override cut(reason: CompletionReason): void {

@@ -114,8 +114,9 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   }
 
   /** A stream that was handed in ends when it is read, also after its step. */
-  abandon(error: unknown): void {
+  abandon(why: () => unknown): void {
     if (this.#settled) return
+    const error = why()
     this.#call?.fail(error)
     this.#reply.reject(error)
   }

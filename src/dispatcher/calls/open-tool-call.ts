@@ -100,8 +100,9 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     return this.outcome
   }
 
-  abandon(error: unknown): void {
+  abandon(why: () => unknown): void {
     if (this.#begun !== undefined) return
+    const error = why()
     this.#begun = `abandon: ${errorMessage(error)}`
     this.#call.fail(error)
     this.#body.reject(error)

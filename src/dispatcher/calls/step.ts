@@ -104,9 +104,7 @@ export class Step extends CallMaker {
   /** What was opened here and never ended ends as failed. */
   protected abandonCalls(why: () => unknown): void {
     if (this.#opened.length === 0) return
-    // Most steps leave nothing open, and an error costs more than a span.
-    const error = why()
-    for (const call of this.#opened.splice(0)) call.abandon(error)
+    for (const call of this.#opened.splice(0)) call.abandon(why)
   }
 }
 

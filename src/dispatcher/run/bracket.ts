@@ -9,8 +9,8 @@ export type Place = Pick<CallSite, 'traced' | 'stepIndex' | 'callKey'>
 
 /** A call that is decided, run and ended at different moments, by different functions. */
 export interface OpenedCall {
-  /** Ends it at once as failed, unless it has ended. */
-  abandon(error: unknown): void
+  /** Ends it at once as failed, unless it has ended. `why`: asked only then, because an error costs more than a span. */
+  abandon(why: () => unknown): void
 }
 
 /**
@@ -49,7 +49,7 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
   /** False when it has ended already, with its operation or before. Who gets true has to {@link close} it. */
   protected claim(): boolean {
     if (!this.core.untrack(this)) return false
-    this.deciding?.abandon(new DOMException('The call was ended before.', 'AbortError'))
+    this.deciding?.abandon(() => new DOMException('The call was ended before.', 'AbortError'))
     return true
   }
 
@@ -85,8 +85,8 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
   }
 
   /** Whoever opened it has left it open. */
-  abandon(error: unknown): void {
-    this.fail(error)
+  abandon(why: () => unknown): void {
+    if (this.isOpen) this.fail(why())
   }
 
   /** The operation ends first. */

@@ -51,7 +51,7 @@ export interface CallSite {
 export interface OpenActivity {
   cut(reason: CompletionReason): void
   /** What decides on it elsewhere ends before it does. */
-  deciding?: { abandon(error: unknown): void } | undefined
+  deciding?: { abandon(why: () => unknown): void } | undefined
   /** A step, a tool call as it is saved while it is open. */
   readonly savedStep?: SavedStep
   readonly savedCall?: WaitingCall | undefined
