@@ -56,11 +56,21 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,spans,adapter,wire,agent,tracing,types,viewer,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,spans,wire,agent,types,gates,policies,approval,mock,vitest}/**/*.test.ts',
           ],
-          exclude: ['**/node_modules/**', SDK_EXAMPLES, COMMANDS],
+          exclude: ['**/node_modules/**', SDK_EXAMPLES],
         },
       },
+      ...(['tracing', 'adapter', 'viewer'] as const).map((name) => ({
+        extends: true as const,
+        test: {
+          name,
+          include: [`test/${name}/**/*.test.ts`],
+          exclude: ['**/node_modules/**', COMMANDS],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      })),
       {
         extends: true,
         test: {

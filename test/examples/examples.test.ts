@@ -188,7 +188,7 @@ describe('the README', () => {
     expect(targets.length).toBeGreaterThan(10)
     for (const target of targets) {
       const [, path] =
-        /^https:\/\/(?:raw\.githubusercontent\.com\/hookspan\/hookspan\/main|github\.com\/hookspan\/hookspan\/blob\/main)\/(.+)$/.exec(
+        /^https:\/\/(?:raw\.githubusercontent\.com\/hookspan\/hookspan\/main|github\.com\/hookspan\/hookspan\/blob\/main)\/([^#]+)(?:#.+)?$/.exec(
           target,
         ) ?? []
       expect(path, `${target} is relative, or leads elsewhere`).toBeDefined()
