@@ -59,7 +59,7 @@ export function shapesOfSdk(spans: readonly ReadableSpan[]): SpanShape[] {
 /**
  * What events cannot know, beside times and the order in which things happened:
  *
- * - whether `onStart` gates of a called agent had decided when the call of it was cut off
+ * - whether the gates of a called agent's own start or end had decided when the call of it was cut off
  * - what a gate in another process decides when what it decides on was cut off before
  *
  * Plans leave out what else they cannot know: which span a foreign `traceparent` names, that a parent which was sent as
@@ -70,9 +70,10 @@ export function known(shape: SpanShape): SpanShape {
   const { attributes, status, events, children } = shape
   const cutCall = status.failed && 'hookspan.call.key' in attributes
   const cut = attributes['error.type'] === 'AbortError'
+  const ofRun = (point: unknown) => point === 'onStart' || point === 'beforeComplete'
   return {
     ...shape,
-    events: events.filter((event) => !(cutCall && event.attributes['hookspan.gate.point'] === 'onStart')),
+    events: events.filter((event) => !(cutCall && ofRun(event.attributes['hookspan.gate.point']))),
     children: children.filter(({ name }) => !(cut && name.startsWith('gate '))).map(known),
   }
 }
