@@ -7,8 +7,6 @@ import {
 } from '@openai/agents'
 import { trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import { NodeSDK } from '@opentelemetry/sdk-node'
-import { BatchSpanProcessor } from '@opentelemetry/sdk-trace'
 import * as ai from 'ai'
 import { HookDispatcher } from 'hookspan'
 import { observeAISDK } from 'hookspan/ai-sdk'
@@ -29,19 +27,12 @@ import {
   langchainAgent,
 } from './adapters-agents.ts'
 import { findOrder, sendingWorkload } from './agent-run-loop.ts'
+import { flushOf, sentPerRun, startNodeSdk, untraced } from './sending.ts'
 
 type Run = () => Promise<string>
 
-function bare(run: Run): Workload {
-  return sendingWorkload(run, { flush: async () => {}, prove: async () => ({ spansPerRun: 0 }) })
-}
-
-/** Every span of every run must have come. */
-export async function proofOf(sink: Sink, total: number): Promise<Proof> {
-  const { spans, bytes } = await sink.received()
-  const spansPerRun = spans / total
-  if (spans === 0 || !Number.isInteger(spansPerRun)) throw new Error(`${spans} spans of ${total} runs came.`)
-  return { spansPerRun, sentBytesPerRun: Math.round(bytes / total) }
+async function proofOf(sink: Sink, total: number): Promise<Proof> {
+  return sentPerRun(await sink.received(), total)
 }
 
 type Has = 'observe' | 'gate' | 'mock'
@@ -56,30 +47,17 @@ async function observed(has: Has, attach: (dispatcher: HookDispatcher) => Run): 
     dispatcher.use({ name: 'policy', gates: [gate] })
   }
   if (has === 'mock') mockTools(dispatcher, [mock('find_order').calls(findOrder as never)])
-  const flush = async () => {
-    await tracing.forceFlush()
-    const { queued, dropped, lastError } = tracing.stats()
-    if (queued + dropped > 0) throw new Error(`${queued} spans wait, ${dropped} were dropped: ${lastError}`)
-  }
-  return sendingWorkload(attach(dispatcher), { flush, prove: (total) => proofOf(sink, total) })
+  return sendingWorkload(attach(dispatcher), {
+    flush: flushOf(tracing),
+    prove: (total) => proofOf(sink, total),
+  })
 }
 
 /** OpenTelemetry's SDK as its documentation sets it up, with a batch processor that sends to a collector. */
 export async function sendingSpans(make: () => Run | Promise<Run>): Promise<Workload> {
   const sink = await startSink()
   const exporter = new OTLPTraceExporter({ url: `${sink.url}/v1/traces` })
-  const processor = new BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })
-  const sdk = new NodeSDK({
-    serviceName: 'bench',
-    spanProcessors: [processor],
-    metricReaders: [],
-    logRecordProcessors: [],
-  })
-  sdk.start()
-  const flush = async () => {
-    await processor.forceFlush()
-    await exporter.forceFlush?.()
-  }
+  const flush = startNodeSdk(exporter, { maxQueueSize: 100_000 })
   return sendingWorkload(await make(), { flush, prove: (total) => proofOf(sink, total) })
 }
 
@@ -130,15 +108,15 @@ const threeOf = (sdk: string, way: (has: Has) => Promise<Workload>) =>
   HAS.map((has) => [`${sdk}/${has}`, () => way(has)] as const)
 
 export const ways: Readonly<Record<string, () => Workload | Promise<Workload>>> = {
-  'ai-sdk/bare': () => bare(aiSdkAgent(ai, OFF)),
+  'ai-sdk/bare': () => untraced(aiSdkAgent(ai, OFF)),
   'ai-sdk/otel': aiSdkOtel,
   'openai-agents/bare': () => {
     setTracingDisabled(true)
-    return bare(agentsAgent(agentsRunner({})))
+    return untraced(agentsAgent(agentsRunner({})))
   },
   'openai-agents/own-tracing': agentsOwn,
-  'langchain/bare': () => bare(langchainAgent([])),
-  'anthropic/bare': () => bare(anthropicAgent(anthropicClient())),
+  'langchain/bare': () => untraced(langchainAgent([])),
+  'anthropic/bare': () => untraced(anthropicAgent(anthropicClient())),
   'anthropic/own-tracing': anthropicOwn,
   ...Object.fromEntries([
     ...threeOf('ai-sdk', aiSdk),

@@ -1,33 +1,28 @@
 import { trace } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import { NodeSDK } from '@opentelemetry/sdk-node'
-import { BatchSpanProcessor } from '@opentelemetry/sdk-trace'
 import { type StartTracingOptions, startTracing } from 'hookspan/tracing'
 import { type Sink, startSink } from '../harness/sink.ts'
 import type { Proof, Workload } from '../harness/types.ts'
 import { handRun } from './agent-run-hand.ts'
 import { callTool, loop, newClient, sendingWorkload } from './agent-run-loop.ts'
 import { observedRun } from './agent-run-own.ts'
+import { flushOf, sentPerRun, startNodeSdk, untraced } from './sending.ts'
 
 async function bare(): Promise<Workload> {
   const client = newClient()
-  const run = () => loop({ ask: (body) => client.chat.completions.create(body), callTool })
-  return sendingWorkload(run, { flush: async () => {}, prove: async () => ({ spansPerRun: 0 }) })
+  return untraced(() => loop({ ask: (body) => client.chat.completions.create(body), callTool }))
 }
 
 /** What the collector took, which must be every span of every run. */
 export async function proofOf(sink: Sink, total: number): Promise<Proof> {
-  const { spans, bytes, shapes } = await sink.received()
-  const spansPerRun = spans / total
-  if (spans === 0 || !Number.isInteger(spansPerRun)) throw new Error(`${spans} spans of ${total} runs came.`)
+  const received = await sink.received()
   const shape = (prefix: string) => {
-    const span = shapes.find(({ name }) => name.startsWith(prefix))
+    const span = received.shapes.find(({ name }) => name.startsWith(prefix))
     return `${span?.name} ${span?.attributes.toSorted().join(' ')}`
   }
   return {
-    spansPerRun,
-    sentBytesPerRun: Math.round(bytes / total),
+    ...sentPerRun(received, total),
     agentSpan: shape('invoke_agent'),
     stepSpan: shape('step'),
     chatSpan: shape('chat'),
@@ -41,20 +36,7 @@ async function byHand(
   content: boolean,
 ): Promise<Workload> {
   const sink = await startSink()
-  const exporter = new Exporter({ url: `${sink.url}/v1/traces` })
-  const processor = new BatchSpanProcessor({ exporter })
-  const sdk = new NodeSDK({
-    serviceName: 'bench',
-    spanProcessors: [processor],
-    metricReaders: [],
-    logRecordProcessors: [],
-  })
-  sdk.start()
-  const flush = async () => {
-    await processor.forceFlush()
-    // What a full batch had sent before.
-    await exporter.forceFlush?.()
-  }
+  const flush = startNodeSdk(new Exporter({ url: `${sink.url}/v1/traces` }))
   const run = handRun(trace.getTracer('bench'), content, true)
   return sendingWorkload(run, { flush, prove: (total) => proofOf(sink, total) })
 }
@@ -65,12 +47,10 @@ async function observed(
 ): Promise<Workload> {
   const sink = await startSink()
   const tracing = startTracing({ serviceName: 'bench', endpoint: sink.url, captureContent, ...options })
-  const flush = async () => {
-    await tracing.forceFlush()
-    const { queued, dropped, lastError } = tracing.stats()
-    if (queued + dropped > 0) throw new Error(`${queued} spans wait, ${dropped} were dropped: ${lastError}`)
-  }
-  return sendingWorkload(observedRun(tracing), { flush, prove: (total) => proofOf(sink, total) })
+  return sendingWorkload(observedRun(tracing), {
+    flush: flushOf(tracing),
+    prove: (total) => proofOf(sink, total),
+  })
 }
 
 export const ways = {
