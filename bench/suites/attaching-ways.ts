@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-port.ts'
 import { root } from '../harness/environment.ts'
 import { startSink } from '../harness/sink.ts'
 import { median } from '../harness/statistics.ts'
@@ -79,15 +78,6 @@ export function running(viewer: boolean): Measurement {
       rmSync(folder, { recursive: true, force: true })
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 export function registering(): Measurement {

@@ -1,12 +1,12 @@
 /** The systems under test: how each is started, asked and weighed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findJaeger } from '../../scripts/jaeger.ts'
+import { freePort, freePorts } from '../../test/support/free-port.ts'
 import { RARE_WORD } from './stream.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -73,7 +73,7 @@ export async function startHookspan(memory: boolean): Promise<System> {
 export async function startJaeger(): Promise<System | undefined> {
   const found = await findJaeger().catch(() => undefined)
   if (found?.kind !== 'binary') return undefined
-  const [http, grpc, ui, uiGrpc, health] = await Promise.all(Array.from({ length: 5 }, freePort))
+  const [http, grpc, ui, uiGrpc, health] = await freePorts(5)
   const config = {
     service: {
       extensions: ['jaeger_storage', 'jaeger_query', 'healthcheckv2'],
@@ -137,7 +137,7 @@ interface Page {
 export async function startPhoenix(): Promise<System | undefined> {
   const binary = process.env.PHOENIX_BIN ?? join(root, '.cache/phoenix/bin/phoenix')
   if (!existsSync(binary)) return undefined
-  const [port, grpc] = await Promise.all([freePort(), freePort()])
+  const [port, grpc] = await freePorts(2)
   const folder = mkdtempSync(join(tmpdir(), 'bench-phoenix-'))
   const child = spawn(binary, ['serve'], {
     stdio: 'ignore',
@@ -233,16 +233,6 @@ async function ready(url: string, timeoutMs = 30_000): Promise<void> {
     if (Date.now() > until) throw new Error(`${url} did not answer within ${timeoutMs} ms.`)
     await sleep(100)
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-    server.on('error', reject)
-  })
 }
 
 async function stop(child: ChildProcess, folder?: string): Promise<void> {

@@ -1,8 +1,7 @@
-import { HookDispatcher, type HookEvent } from 'hookspan'
+import { HookDispatcher } from 'hookspan'
 import {
   type Agent,
   type AgentRun,
-  type AgentTool,
   discardRun,
   type ExecAgentOptions,
   execAgent,
@@ -11,7 +10,9 @@ import {
 } from 'hookspan/agent'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { describe, expect, it, vi } from 'vitest'
-import { statelessModel, type Turn } from '../support/stateless-model.ts'
+import { shopAgent } from '../support/shop-agent.ts'
+import { statelessModel } from '../support/stateless-model.ts'
+import { eventsOf } from '../support/told-events.ts'
 import { KeptRuns } from './kept-runs.ts'
 
 const ID = 'run-1'
@@ -22,58 +23,11 @@ interface Ran {
   readonly key: string
 }
 
-/** Pays twice, looks once, and has a sub-agent write a note, at once; then pays again; then says what it was told. */
-function shop(ran: Ran[]) {
-  const tool = (name: string, more: Partial<AgentTool> = {}) => ({
-    name,
-    execute: async (_args: unknown, { idempotencyKey: key }: { idempotencyKey: string }) => {
-      ran.push({ name, key })
-      await new Promise((resolve) => setImmediate(resolve))
-      return `${name} done`
-    },
-    ...more,
+const shop = (ran: Ran[]) =>
+  shopAgent(async (name, key) => {
+    ran.push({ name, key })
+    await new Promise((resolve) => setImmediate(resolve))
   })
-  const researcher: Agent = { name: 'researcher', model: 'm', tools: [tool('note')] }
-  const agent: Agent = {
-    name: 'shop',
-    model: 'm',
-    tools: [tool('pay'), tool('look', { idempotent: true })],
-    subAgents: [researcher],
-  }
-  const call = (id: string, name: string, args: unknown = {}) => ({ id, name, args })
-  const client = statelessModel((messages): Turn => {
-    const told = messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))
-    if (messages.some(({ content }) => content === 'write it down')) {
-      return told.length > 0 ? { content: `noted: ${told}` } : { calls: [call('n', 'note')] }
-    }
-    if (told.length === 0) {
-      const research = call('r', 'researcher', { instruction: 'write it down' })
-      return { calls: [call('p1', 'pay'), call('p2', 'pay'), call('l', 'look'), research] }
-    }
-    return told.length === 4 ? { calls: [call('p3', 'pay')] } : { content: told.join('; ') }
-  })
-  return { agent, client, priceOf: () => 0 }
-}
-
-function observed() {
-  const events: HookEvent[] = []
-  const dispatcher = new HookDispatcher()
-  const types = [
-    'onStart',
-    'beforeStep',
-    'afterStep',
-    'beforeToolCall',
-    'afterToolCall',
-    'onComplete',
-  ] as const
-  const hooks = types.map((type) => ({
-    id: type,
-    type,
-    handler: (event: HookEvent) => void events.push(event),
-  }))
-  dispatcher.use({ name: 'see', hooks: hooks as never })
-  return { dispatcher, events }
-}
 
 /** A run that nothing interrupts: its records, and what tools had done when each of them was to be written. */
 async function whole() {
@@ -108,7 +62,8 @@ describe('a run with checkpoints', () => {
       // The process died before the next record, after all that came before that.
       const ran = [...(ranBefore[at] as Ran[])]
       const store = KeptRuns.after(records.slice(0, at), ID)
-      const { dispatcher, events } = observed()
+      const dispatcher = new HookDispatcher()
+      const events = eventsOf(dispatcher)
       const run = await resumeAgent({ ...shop(ran), checkpoint: store, operationId: ID, dispatcher })
       const where = `after record ${at} of ${records.length}`
       expect([where, run.status, run.steps]).toEqual([where, 'done', 3])
@@ -129,7 +84,7 @@ describe('a run with checkpoints', () => {
     }
     // Where a tool was at work, the model was told so; where it was not, the run came out as ever.
     expect([...contents].some((content) => content.includes(died))).toBe(true)
-    expect(contents).toContain('pay done; pay done; look done; noted: note done; pay done')
+    expect(contents).toContain('pay done | pay done | look done | noted: note done | pay done')
   })
 
   it('asks an idempotent tool again with the same key, and says of another that nobody knows', async () => {
@@ -241,7 +196,7 @@ describe('a run with checkpoints', () => {
     expect(String(run.error)).toContain('disk is full')
     store.onAppend = () => {}
     const rest = await resumeAgent({ ...shop(ran), checkpoint: store, operationId: ID })
-    expect(rest.content).toBe('pay done; pay done; look done; noted: note done; pay done')
+    expect(rest.content).toBe('pay done | pay done | look done | noted: note done | pay done')
     expect(ran).toHaveLength(5)
   })
 
@@ -311,7 +266,7 @@ describe('a run with checkpoints', () => {
       const which = times === 0 ? { state } : { operationId: ID }
       run = await resumeAgent({ ...asked, checkpoint: store, ...which })
     }
-    expect(run.content).toBe('pay done; pay done; look done; noted: note done; pay done')
+    expect(run.content).toBe('pay done | pay done | look done | noted: note done | pay done')
     await expect(resumeAgent({ ...asked, checkpoint: store, state })).rejects.toMatchObject({
       code: 'INVALID_STATE',
     })

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { HookDispatcher, type HookEvent, type Operation } from 'hookspan'
 import {
@@ -12,6 +11,7 @@ import {
 import type { ApprovalAnswer, ApprovalOptions, ApprovalRequest } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { afterAll, expect, onTestFinished } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 
 export function folder(): string {
   const path = mkdtempSync(`${tmpdir()}/hookspan-approval-`)
@@ -119,13 +119,4 @@ async function startRedis(): Promise<string | undefined> {
     rmSync(path, { recursive: true, force: true })
   })
   return `redis://127.0.0.1:${port}`
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
 }

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { freePorts } from '../support/free-port.ts'
 
 const CACHE = fileURLToPath(new URL('../../.cache/phoenix', import.meta.url))
 
@@ -35,15 +34,6 @@ function phoenix(): string {
 }
 
 /** Phoenix takes a number and says none: one that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 describe('a real Phoenix, over protobuf', () => {
   let folder: string
   let server: ChildProcess
@@ -58,7 +48,7 @@ describe('a real Phoenix, over protobuf', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hookspan-phoenix-'))
-    const [port, grpcPort] = [await freePort(), await freePort()]
+    const [port, grpcPort] = await freePorts(2)
     url = `http://127.0.0.1:${port}`
     server = spawn(phoenix(), ['serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,13 +3,12 @@
  * it knows that it may be killed.
  */
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { HookDispatcher } from 'hookspan'
 import { type Agent, type AgentRun, execAgent, resumeAgent } from 'hookspan/agent'
 import { auditLog, createApprovals, sqliteStore } from 'hookspan/approval'
-import { operationIdGenerator, traceHooks } from 'hookspan/tracing'
+import { traceHooks } from 'hookspan/tracing'
 import { statelessModel } from '../support/stateless-model.ts'
-import type { SpanLine } from './trace.ts'
+import { tracerTelling } from './told-spans.ts'
 
 const [phase = '', folder = ''] = process.argv.slice(2)
 const at = (name: string) => `${folder}/${name}`
@@ -24,35 +23,9 @@ const approvals = createApprovals({
   mode: 'park',
 })
 
-function note(at: SpanLine['at'], span: ReadableSpan): void {
-  const { traceId, spanId } = span.spanContext()
-  const parentId = span.parentSpanContext?.spanId
-  const line: SpanLine = {
-    at,
-    pid: process.pid,
-    name: span.name,
-    traceId,
-    spanId,
-    ...(parentId && { parentId }),
-  }
-  append('spans.jsonl', JSON.stringify(line))
-}
-
-const provider = new TracerProvider({
-  idGenerator: operationIdGenerator(),
-  spanProcessors: [
-    {
-      onStart: (span) => note('start', span),
-      onEnd: (span) => note('end', span),
-      forceFlush: async () => {},
-      shutdown: async () => {},
-    },
-  ],
-})
-
 const dispatcher = new HookDispatcher()
 dispatcher.use(approvals)
-dispatcher.use(traceHooks({ tracer: provider.getTracer('kill') }))
+dispatcher.use(traceHooks({ tracer: tracerTelling((line) => append('spans.jsonl', JSON.stringify(line))) }))
 const agent: Agent = {
   name: 'support',
   model: 'stateless',

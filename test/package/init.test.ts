@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { startScriptedServer } from 'hookspan/mock'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { programEnv } from '../support/registered.ts'
 import { runCli } from '../support/run-cli.ts'
 import { installPacked, ROOT } from './support.ts'
 
@@ -70,16 +71,7 @@ const init = (cwd: string, ...args: string[]) => runCli(['init', ...args], { com
 
 /** What a program prints, once it is attached. */
 function start(cwd: string, ...args: string[]) {
-  const origin = new URL(model.baseURL).origin
-  const env = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OPENAI_API_KEY: 'none',
-    OPENAI_BASE_URL: model.baseURL,
-    ANTHROPIC_BASE_URL: origin,
-    GOOGLE_GEMINI_BASE_URL: origin,
-    HOOKSPAN_CONFIG_HOME: '/nowhere',
-    NODE_NO_WARNINGS: '1',
-  }
+  const env = { ...programEnv(model.baseURL, collector.url), NODE_NO_WARNINGS: '1' }
   const [command = '', ...rest] = args
   return runCli(rest, { command: join(cwd, command), cwd, env })
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
-import { receivedTree, registered } from '../support/registered.ts'
+import { programEnv, receivedTree, registered } from '../support/registered.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -27,15 +27,7 @@ afterEach(() => collector.stop())
 
 /** A plain program, with nothing of hookspan in it. */
 function program(name: string, cwd?: string) {
-  const origin = new URL(model.baseURL).origin
-  const env = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OPENAI_API_KEY: 'none',
-    OPENAI_BASE_URL: model.baseURL,
-    ANTHROPIC_BASE_URL: origin,
-    GOOGLE_GEMINI_BASE_URL: origin,
-    HOOKSPAN_CONFIG_HOME: '/nowhere',
-  }
+  const env = programEnv(model.baseURL, collector.url)
   return registered(at(`processes/${name}`), { env, ...(cwd && { cwd }) })
 }
 

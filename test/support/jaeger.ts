@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findJaeger, type JaegerSource } from '../../scripts/jaeger.ts'
+import { freePorts } from './free-port.ts'
 import { type JaegerTrace, type LegacyTrace, parseOtlpTrace } from './jaeger-trace.ts'
 
 export type { JaegerSpan, JaegerTrace, LegacyTrace } from './jaeger-trace.ts'
@@ -65,7 +65,7 @@ export async function startJaeger(options: { readyTimeoutMs?: number } = {}): Pr
 
 async function startOnce(source: JaegerSource, readyTimeoutMs: number): Promise<Jaeger> {
   const folder = mkdtempSync(join(tmpdir(), 'hookspan-jaeger-'))
-  const ports = await freePorts()
+  const ports = await portsOf()
   const guard = launch(source, ports, folder)
   let log = ''
   for (const stream of [guard.stdout, guard.stderr]) stream?.on('data', (chunk) => (log += chunk))
@@ -109,18 +109,9 @@ async function startOnce(source: JaegerSource, readyTimeoutMs: number): Promise<
 
 type Ports = Record<'otlpHttp' | 'otlpGrpc' | 'query' | 'queryGrpc' | 'health', number>
 
-async function freePorts(): Promise<Ports> {
-  const names = ['otlpHttp', 'otlpGrpc', 'query', 'queryGrpc', 'health'] as const
-  // All are held at once, or the same one could be given out twice.
-  const held = await Promise.all(
-    names.map(async (name) => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return { name, server, port: (server.address() as { port: number }).port }
-    }),
-  )
-  await Promise.all(held.map(({ server }) => new Promise((resolve) => server.close(resolve))))
-  return Object.fromEntries(held.map(({ name, port }) => [name, port])) as Ports
+async function portsOf(): Promise<Ports> {
+  const [otlpHttp, otlpGrpc, query, queryGrpc, health] = await freePorts(5)
+  return { otlpHttp, otlpGrpc, query, queryGrpc, health } as Ports
 }
 
 function launch(source: JaegerSource, ports: Ports, folder: string): ChildProcess {

@@ -1,23 +1,14 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 import { startViewer } from 'hookspan/viewer'
 import { afterEach, expect, it, vi } from 'vitest'
 import type { RunList } from '../../src/viewer/store/reader.ts'
+import { freePort } from '../support/free-port.ts'
 import { getJson } from './support.ts'
 
 afterEach(() => {
   vi.useRealTimers()
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 it('a viewer that is started after the agent shows its next run while it goes on', async () => {
   const port = await freePort()

@@ -249,3 +249,23 @@ function inline(text: string): ComponentChildren {
     return <Text key={index}>{piece}</Text>
   })
 }
+
+/** Why there is no answer, and what of the question was not understood. */
+export function Notices({
+  error,
+  problems = [],
+}: {
+  error: string | undefined
+  problems?: readonly string[]
+}) {
+  return (
+    <>
+      {error && <p class="notice error">{error}</p>}
+      {problems.length > 0 && (
+        <p class="notice" role="status">
+          {problems.join(' ')}
+        </p>
+      )}
+    </>
+  )
+}

@@ -8,7 +8,7 @@ import { useApprovals } from './approvals.tsx'
 import { useFollowed, useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
 import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
-import { Button, Empty } from './parts.tsx'
+import { Button, Empty, Notices } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, type ListRoute, pathOf, rememberList } from './route.ts'
 import { RunSums } from './run-sums.tsx'
@@ -203,12 +203,7 @@ export function RunsView({ route }: { route: ListRoute }) {
             : ''}
         </p>
       </div>
-      {error && <p class="notice error">{error}</p>}
-      {value && value.problems.length > 0 && (
-        <p class="notice" role="status">
-          {value.problems.join(' ')}
-        </p>
-      )}
+      <Notices error={error} problems={value?.problems} />
       {numbers && numbers.runs > 0 && <RunSums numbers={numbers} onRange={narrowTo} />}
       {value && runs.length === 0 ? (
         route.query ? (

@@ -4,7 +4,7 @@ import { counted, formatWhole } from '../../src/viewer/model/format.ts'
 import { MEASURE_WORDS, type SetMeasure, signed, verdictOf } from '../../src/viewer/model/set-diff.ts'
 import type { Estimate } from '../../src/viewer/model/statistics.ts'
 import { useFollowed, useKeys, useLive, useLoaded, useSource } from './hooks.ts'
-import { Empty } from './parts.tsx'
+import { Empty, Notices } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, listRoute, pathOf, type SetsRoute } from './route.ts'
 
@@ -71,12 +71,7 @@ export function SetsView({ route }: { route: SetsRoute }) {
           </div>
         ))}
       </div>
-      {error && <p class="notice error">{error}</p>}
-      {value && value.problems.length > 0 && (
-        <p class="notice" role="status">
-          {value.problems.join(' ')}
-        </p>
-      )}
+      <Notices error={error} problems={value?.problems} />
       {value && (value.a.ended === 0 || value.b.ended === 0) ? (
         <Empty title="Nothing to compare yet">
           <p>

@@ -11,7 +11,7 @@ import {
 } from '../../src/viewer/model/run-uses.ts'
 import { USE_COLUMNS, USE_WORDS, type UseColumn, useTerm } from '../../src/viewer/model/use-columns.ts'
 import { useFollowed, useKeys, useLive, useSource } from './hooks.ts'
-import { Empty, Text } from './parts.tsx'
+import { Empty, Notices, Text } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, listRoute, pathOf, rememberList, type UsesRoute } from './route.ts'
 import { SortHead } from './sort-head.tsx'
@@ -81,12 +81,7 @@ export function UsesView({ route }: { route: UsesRoute }) {
             : ' '}
         </p>
       </div>
-      {error && <p class="notice error">{error}</p>}
-      {page && page.problems.length > 0 && (
-        <p class="notice" role="status">
-          {page.problems.join(' ')}
-        </p>
-      )}
+      <Notices error={error} problems={page?.problems} />
       {isHere && value.uses.length === 0 && (
         <Empty title={`No ${all.toLowerCase()} in these runs`}>
           <p>
