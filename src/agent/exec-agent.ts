@@ -176,6 +176,7 @@ function start(
 ): Operation {
   const { agent, gates = [], prompt, messages, hooks, signal, parent, operationId } = options
   const approver = approverOf(options)
+  const { disable } = options
   const { userId = saved?.userId, conversationId = saved?.conversationId, traceparent, attributes } = options
   const op: Operation = dispatcher.startOperation({
     agentName: agent.name,
@@ -183,7 +184,7 @@ function start(
     priceOf: spending.priceOf,
     gates: [...gates, ...(agent.gates ?? []), ...toolbox.approvalGates(() => op.operationId)],
     tools: runTools(agent),
-    ...defined({ instructions: agent.instructions }),
+    ...defined({ instructions: agent.instructions, disable }),
     ...(hooks && { hooks: dispatcher.namedHooks.resolve(hooks) }),
     ...(approver && { approver }),
     ...(signal && { signal }),

@@ -142,6 +142,8 @@ export interface ExecAgentOptions {
   hooks?: readonly (AgentHook | string)[]
   /** Decide on this run and, inherited, on its sub-agents, beside the dispatcher's. */
   gates?: readonly Gate[]
+  /** Ids of gates and hooks that the dispatcher has in use, and that take no part in this run and in its sub-agents'. */
+  disable?: readonly string[]
   /** @default one of its own */
   dispatcher?: HookDispatcher
   /** Aborting it ends the run with status `interrupted`, with what is in flight. */

@@ -22,6 +22,7 @@ const OPTIONS: Fields<ExecAgentOptions> = {
   client: a.value,
   hooks: a.list,
   gates: a.value,
+  disable: a.list,
   dispatcher: a.object,
   signal: a.signal,
   parent: a.value,

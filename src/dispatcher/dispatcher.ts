@@ -25,6 +25,7 @@ import type { Plugin } from './plugins/plugin.ts'
 import { PluginSet } from './plugins/plugin-set.ts'
 import { askStandIns } from './plugins/stand-in.ts'
 import { assertCapable } from './run/capabilities.ts'
+import { type Disabled, disabledIn } from './run/disabled.ts'
 import type { OperationHost } from './run/operation-core.ts'
 import {
   assertOperationId,
@@ -240,23 +241,31 @@ export class HookDispatcher {
     }
     const { hooks = [] } = init
     assertHooks(hooks, `operation "${operationId}"`, existing?.hookIds())
-    this.#assertCapable(init)
+    const disabled = disabledIn(init.disable ?? [], callerOf(init.parent)?.disabled, this.#plugins)
+    this.#assertCapable(init, disabled)
     const claim = claimOf(init, this.#plugins.approver)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
-    this.#reportUnmatched(init)
-    return Operation.start(this.#operationHost, record, init, claim, (operation) =>
+    this.#reportUnmatched(init, disabled)
+    return Operation.start(this.#operationHost, record, init, claim, disabled, (operation) =>
       this.#operations.set(record, operation),
     )
   }
 
-  #reportUnmatched({ agentName, tools, gates = [], hooks = [], parent }: OperationInit): void {
+  #reportUnmatched(
+    { agentName, tools, gates = [], hooks = [], parent }: OperationInit,
+    disabled: Disabled,
+  ): void {
     if (tools === undefined) return
+    const inUse = {
+      gates: this.#plugins.gates.filter((gate) => !disabled.gate(gate)),
+      hooks: this.#plugins.hooks.map(({ hook }) => hook).filter((hook) => !disabled.hook(hook)),
+    }
     // What sub-agents inherit is about the tools of the whole tree, and was looked at with its root.
     const root = parent === undefined
     const guards = {
-      gates: root ? [...gates, ...this.#plugins.gates] : gates,
-      hooks: root ? [...hooks, ...this.#plugins.hooks.map(({ hook }) => hook)] : hooks,
+      gates: root ? [...gates, ...inUse.gates] : gates,
+      hooks: root ? [...hooks, ...inUse.hooks] : hooks,
     }
     const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
     reportUnmatched(this.#reporter, run, tools, guards)
@@ -270,10 +279,11 @@ export class HookDispatcher {
     return all.length > 0 || [...hooks, ...global.map(({ hook }) => hook)].some(mocks)
   }
 
-  #assertCapable({ adapter, gates = [], parent }: OperationInit): void {
+  #assertCapable({ adapter, gates = [], parent }: OperationInit, disabled: Disabled): void {
     if (adapter === undefined) return
     const { gates: plugged, standIns } = this.#plugins
-    assertCapable(adapter, [...gatesOf(parent), ...gates, ...plugged], standIns.length > 0)
+    const inUse = plugged.filter((gate) => !disabled.gate(gate))
+    assertCapable(adapter, [...gatesOf(parent), ...gates, ...inUse], standIns.length > 0)
   }
 
   /**
@@ -383,9 +393,14 @@ export class HookDispatcher {
   }
 }
 
-/** Those that a run inherits in the same process. */
+/** What a run inherits in the same process. */
+function callerOf(parent: OperationInit['parent']): LiveParent['live'] | undefined {
+  const caller = parent && 'asParent' in parent ? parent.asParent() : parent
+  return (caller as Partial<LiveParent> | undefined)?.live
+}
+
 function gatesOf(parent: OperationInit['parent']): readonly Gate[] {
-  return (parent as Partial<LiveParent> | undefined)?.live?.gates() ?? []
+  return callerOf(parent)?.gates() ?? []
 }
 
 /** A refusal, for a runtime that knows mocks only. */

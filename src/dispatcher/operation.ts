@@ -14,6 +14,7 @@ import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
 import { runAt } from './run/current.ts'
+import type { Disabled } from './run/disabled.ts'
 import { infoOf } from './run/info.ts'
 import { type CallSite, endedError, OperationCore, type OperationHost } from './run/operation-core.ts'
 import {
@@ -87,6 +88,7 @@ export class Operation extends CallMaker {
     record: OperationRecord,
     init: OperationInit,
     claim: StateClaim | undefined,
+    disabled: Disabled,
     created: (operation: Operation) => void,
   ): Operation {
     const parent = init.parent && 'asParent' in init.parent ? init.parent.asParent() : init.parent
@@ -94,6 +96,7 @@ export class Operation extends CallMaker {
     const info = infoOf(record.operationId, init, parent)
     record.info = info
     record.managed = true
+    record.disable(disabled)
     if (init.clock !== undefined) record.clock = init.clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
@@ -107,6 +110,7 @@ export class Operation extends CallMaker {
         traceparent,
         resumed: init.resume && resumedSpan(init.resume),
         attributes: init.attributes,
+        disabled: disabled.ids.length === 0 ? undefined : disabled.ids,
       }),
       info,
       live?.traced,
@@ -119,6 +123,7 @@ export class Operation extends CallMaker {
       release: joined.release,
       agentPath: [...(parent?.agentPath ?? []), info.agentName ?? info.operationId],
       gates: live?.gates ?? (() => []),
+      disabled,
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
       questions: live?.questions,

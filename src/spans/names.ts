@@ -61,6 +61,7 @@ export const HOOKSPAN = {
   operationReason: 'hookspan.operation.reason',
   operationAbandoned: 'hookspan.operation.abandoned',
   operationResumed: 'hookspan.operation.resumed',
+  operationDisabled: 'hookspan.operation.disabled',
   operationWaitingFor: 'hookspan.operation.waiting_for',
   steps: 'hookspan.operation.steps',
   llmCalls: 'hookspan.operation.llm_calls',

@@ -97,6 +97,7 @@ function operationStart(activity: Of<'operation'>, info: OperationInfo, options:
   set(attributes, OTEL.userId, info.userId)
   set(attributes, HOOKSPAN.operationParentId, info.parentOperationId)
   if (activity.resumed) attributes[HOOKSPAN.operationResumed] = true
+  if (activity.disabled) attributes[HOOKSPAN.operationDisabled] = [...activity.disabled]
   contentWriter(options.content, attributes, info)?.instructions(activity.instructions).input(activity.input)
   const name = info.agentName === undefined ? 'invoke_agent' : `invoke_agent ${info.agentName}`
   return { name, kind: 'internal', attributes }

@@ -71,6 +71,7 @@ const UNPLANNED: readonly string[] = [
   HOOKSPAN.contentCut,
   HOOKSPAN.contentCutBytes,
   HOOKSPAN.operationAbandoned,
+  HOOKSPAN.operationDisabled,
   HOOKSPAN.operationResumed,
   HOOKSPAN.operationWaitingFor,
   HOOKSPAN.spanState,

@@ -10,6 +10,7 @@ import {
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
+import type { Disabled } from '../run/disabled.ts'
 import { HookQueue, type QueueOwner } from './hook-queue.ts'
 import { type MockDecision, MockWait } from './mock-wait.ts'
 import type { Reporter } from './report.ts'
@@ -66,6 +67,7 @@ export class OperationRecord implements QueueOwner {
   traced: { readonly traceparent: string | undefined } | undefined
   clock: () => number = Date.now
   readonly #host: RecordHost
+  #disabled: Disabled | undefined
   readonly #own = new Map<string, HookQueue>()
   readonly #global = new Map<AgentHook, HookQueue>()
   readonly #busy = new Set<HookQueue>()
@@ -115,6 +117,13 @@ export class OperationRecord implements QueueOwner {
   /** Takes the operation's own hooks out; what was dispatched to them before is still delivered. */
   forgetHooks(): void {
     this.#own.clear()
+    this.#audiences = noAudiences()
+  }
+
+  /** What of the plugins is not told of this run. */
+  disable(disabled: Disabled): void {
+    if (disabled.ids.length === 0) return
+    this.#disabled = disabled
     this.#audiences = noAudiences()
   }
 
@@ -306,7 +315,7 @@ export class OperationRecord implements QueueOwner {
     }
     const list = [...this.#own.values()].filter((queue) => queue.hook.type === type)
     for (const { hook, order } of this.#host.plugins.hooks) {
-      if (hook.type !== type) continue
+      if (hook.type !== type || this.#disabled?.hook(hook)) continue
       let queue = this.#global.get(hook)
       if (queue === undefined) {
         queue = this.#queueFor(hook, order)

@@ -39,6 +39,8 @@ export type Activity =
       readonly traceparent?: string
       /** Set when this operation continues one that was parked or saved. */
       readonly resumed?: ResumedSpan
+      /** Ids of the dispatcher's guards and hooks that take no part in it. */
+      readonly disabled?: readonly string[]
       readonly attributes?: Readonly<Record<string, string | number | boolean>>
     }
   | { readonly kind: 'step'; readonly stepIndex: number; readonly stepType?: string }

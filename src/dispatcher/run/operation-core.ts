@@ -18,6 +18,7 @@ import type { PriceOf } from '../options.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
+import type { Disabled } from './disabled.ts'
 import type { OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
@@ -63,6 +64,7 @@ export interface Inherited {
   readonly release: () => void
   readonly agentPath: readonly string[]
   readonly gates: () => readonly Gate[]
+  readonly disabled: Disabled
   readonly approver: Approver | undefined
   readonly tree: RunTree
   readonly questions: OpenQuestions | undefined
@@ -141,6 +143,11 @@ export class OperationCore {
   /** Of the state that it goes on from. */
   get claim(): StateClaim | undefined {
     return this.#inherited.claim
+  }
+
+  /** What of the dispatcher's takes no part. */
+  get disabled(): Disabled {
+    return this.#inherited.disabled
   }
 
   get tree(): RunTree {
@@ -340,7 +347,9 @@ export class OperationCore {
   allGates(): readonly Gate[] {
     const inherited = this.#inherited.gates()
     const own = this.init.gates ?? NO_GATES
-    const plugged = this.host.plugins.gates
+    const { ids, gate: isOff } = this.disabled
+    const inUse = this.host.plugins.gates
+    const plugged = ids.length === 0 ? inUse : inUse.filter((gate) => !isOff(gate))
     if (inherited.length === 0 && own.length === 0) return plugged
     return [...new Set([...inherited, ...own, ...plugged])]
   }

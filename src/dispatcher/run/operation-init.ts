@@ -8,6 +8,7 @@ import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { type AdapterInfo, assertAdapter } from './capabilities.ts'
+import type { Disabled } from './disabled.ts'
 import type { ParkedOperation } from './parked.ts'
 import type { RunTree } from './run-tree.ts'
 import type { RunTool } from './unmatched.ts'
@@ -41,6 +42,7 @@ export interface LiveParent extends ParentOperation {
   readonly live: {
     readonly traced: TracedActivity
     readonly gates: () => readonly Gate[]
+    readonly disabled: Disabled
     readonly approver: Approver | undefined
     readonly tree: RunTree
     readonly questions: OpenQuestions
@@ -71,6 +73,12 @@ export interface OperationInit {
   hooks?: AgentHook[]
   /** Decide on this operation and, inherited, on its sub-agents. */
   gates?: Gate[]
+  /**
+   * Ids of gates and hooks that the dispatcher has in use (`use()`, a config file) and that take no part in this run and in
+   * those that it calls; a config entry of several hooks by the entry's id. On the run's span. Said anew where a run is
+   * resumed: else they are back. Not for a run that another one calls.
+   */
+  disable?: readonly string[]
   /**
    * The tools that the run has, its sub-agents' included, where the runtime knows them: a pattern of a gate or a hook
    * that matches none of them is reported once, as `unmatched`.
@@ -107,6 +115,7 @@ const FIELDS: Fields<OperationInit> = {
   traceparent: a.value,
   hooks: a.value,
   gates: a.value,
+  disable: a.list,
   tools: a.list,
   approver: a.value,
   signal: a.signal,

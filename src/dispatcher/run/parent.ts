@@ -24,6 +24,7 @@ export function parentOf(
   const live: LiveParent['live'] = {
     traced,
     gates: () => core.allGates(),
+    disabled: core.disabled,
     approver,
     tree,
     questions,
