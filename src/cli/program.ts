@@ -10,6 +10,7 @@ import { registerDoctor } from './commands/doctor.ts'
 import { registerHooks } from './commands/hooks.ts'
 import { registerInit } from './commands/init.ts'
 import { registerJaeger } from './commands/jaeger.ts'
+import { registerMcp } from './commands/mcp.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
 import { registerResume } from './commands/resume.ts'
@@ -32,6 +33,7 @@ const REGISTER = [
   registerShow,
   registerDiff,
   registerTail,
+  registerMcp,
   registerReplay,
   registerResume,
   registerMocks,

@@ -5,15 +5,18 @@ import { a, assertFields } from '../internal/expect.ts'
 import { fromColumns, type RowColumns } from './model/columns.ts'
 import { buildConversation } from './model/conversation.ts'
 import type { Conversation } from './model/conversation-items.ts'
+import { finish } from './model/in-turns.ts'
+import { type LintReport, lintRun } from './model/lint.ts'
 import { NEWEST_FIRST } from './model/query-keys.ts'
 import { diffRuns, type RunDiff } from './model/run-diff.ts'
 import type { RunNumbers } from './model/run-numbers.ts'
 import type { UseKind, UseSums } from './model/run-uses.ts'
 import type { SetDiff } from './model/set-diff.ts'
+import type { Snippet } from './model/snippet.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
-import { Store } from './store/store.ts'
+import { type SearchResult, Store } from './store/store.ts'
 
 export interface RunSourceOptions {
   /** Reads this file instead of asking a viewer. */
@@ -37,7 +40,11 @@ export interface RunSource {
   /** What is read, for people. */
   readonly from: string
   /** `sort`: a key of `SORT_KEYS`, such as cost; `-` before it: the greatest first. @default '-started' */
-  listRuns(query: string, limit: number, sort?: string): Promise<RunList>
+  listRuns(query: string, limit: number, sort?: string, offset?: number): Promise<RunList>
+  /** Spans that hold every word, newest first; of one run when `run` is given. */
+  search(words: string, limit: number, run?: string): Promise<SearchResult>
+  /** What stands around the words of a query in these runs, by trace id. */
+  snippets(query: string, traceIds: readonly string[]): Promise<Readonly<Record<string, Snippet>>>
   /** Sums over all runs that the query finds. `undefined` from a viewer that is too old for it. */
   numbers(query: string): Promise<RunNumbers | undefined>
   /** What each tool, model, agent, gate or person did in them. `undefined` likewise. */
@@ -48,6 +55,8 @@ export interface RunSource {
   run(traceId: string, sinceSeq?: number): Promise<RunWithRows | undefined>
   span(traceId: string, spanId: string): Promise<SpanRecord | undefined>
   conversation(traceId: string): Promise<Conversation | undefined>
+  /** What fills the context of its model calls without need. */
+  findings(traceId: string): Promise<LintReport | undefined>
   diff(a: string, b: string): Promise<RunDiff | undefined>
   close(): void
 }
@@ -82,8 +91,22 @@ class ViewerSource implements RunSource {
     this.from = url
   }
 
-  async listRuns(query: string, limit: number, sort = NEWEST_FIRST): Promise<RunList> {
-    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&limit=${limit}&sort=${sort}`))!
+  async listRuns(query: string, limit: number, sort = NEWEST_FIRST, offset = 0): Promise<RunList> {
+    const page = `limit=${limit}&offset=${offset}&sort=${sort}`
+    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&${page}`))!
+  }
+
+  async search(words: string, limit: number, run?: string): Promise<SearchResult> {
+    const inRun = run === undefined ? '' : `&run=${plain(run)}`
+    return (await this.#get<SearchResult>(
+      `/api/search?q=${encodeURIComponent(words)}&limit=${limit}${inRun}`,
+    ))!
+  }
+
+  async snippets(query: string, traceIds: readonly string[]): Promise<Readonly<Record<string, Snippet>>> {
+    const runs = traceIds.map(plain).join(',')
+    const path = `/api/snippets?q=${encodeURIComponent(query)}&runs=${runs}`
+    return (await this.#get<{ snippets: Record<string, Snippet> }>(path))?.snippets ?? {}
   }
 
   numbers(query: string): Promise<RunNumbers | undefined> {
@@ -115,6 +138,10 @@ class ViewerSource implements RunSource {
     return this.#get(`/api/runs/${plain(traceId)}/conversation`)
   }
 
+  findings(traceId: string): Promise<LintReport | undefined> {
+    return this.#get(`/api/runs/${plain(traceId)}/lint`)
+  }
+
   diff(a: string, b: string): Promise<RunDiff | undefined> {
     return this.#get(`/api/diff?a=${plain(a)}&b=${plain(b)}`)
   }
@@ -143,8 +170,11 @@ class FileSource implements RunSource {
     this.#store = new Store({ file })
   }
 
-  listRuns = async (query: string, limit: number, sort = NEWEST_FIRST) =>
-    this.#store.listRuns(query, { limit, offset: 0, sort })
+  listRuns = async (query: string, limit: number, sort = NEWEST_FIRST, offset = 0) =>
+    this.#store.listRuns(query, { limit, offset, sort })
+  search = async (words: string, limit: number, run?: string) => this.#store.search(words, limit, run)
+  snippets = async (query: string, traceIds: readonly string[]) =>
+    finish(this.#store.findingSnippets(query, traceIds))
   numbers = async (query: string) => this.#store.numbers(query)
   uses = async (query: string, kind: UseKind) => this.#store.uses(query, kind)
   diffSets = async (a: string, b: string) => this.#store.diffSets(a, b)
@@ -154,6 +184,11 @@ class FileSource implements RunSource {
   async conversation(traceId: string): Promise<Conversation | undefined> {
     const side = this.#side(traceId)
     return side && buildConversation(side.rows, side.open)
+  }
+
+  async findings(traceId: string): Promise<LintReport | undefined> {
+    const side = this.#side(traceId)
+    return side && lintRun(side.rows, side.open)
   }
 
   async diff(a: string, b: string): Promise<RunDiff | undefined> {

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { type ApprovalRecord, verifyAudit } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
@@ -9,13 +8,9 @@ import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 import { auditAt } from './audit.ts'
-import { openApprovals } from './open-approvals.ts'
+import { type DeskPlace, withDesk } from './desk.ts'
 
-export interface PlaceFlags {
-  db?: string
-  url?: string
-  token?: string
-  audit?: string
+export interface PlaceFlags extends DeskPlace {
   json?: boolean
 }
 
@@ -47,13 +42,6 @@ export function verifyLog(file: string, key: string | undefined): void {
   process.exitCode = 1
 }
 
-/** The two places where requests are: a file of this machine, or a server. */
-interface Desk {
-  list(status: string | undefined): Promise<ApprovalRecord[]>
-  get(id: string): Promise<ApprovalRecord | undefined>
-  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
-}
-
 export function approve(id: string, flags: AnswerFlags): Promise<void> {
   const always = flags.always ? { alwaysAllow: true } : {}
   if (flags.args === undefined) return answer(id, flags, { decision: 'approve', ...always })
@@ -82,46 +70,6 @@ async function answer(id: string, flags: AnswerFlags, given: ApprovalAnswer): Pr
     if (flags.json) console.log(JSON.stringify(answered, null, 2))
     else show(answered)
   })
-}
-
-async function withDesk<T>(flags: PlaceFlags, run: (desk: Desk) => Promise<T>): Promise<T> {
-  if (flags.url !== undefined) return run(remoteDesk(flags.url, flags.token))
-  if (flags.db === undefined) throw new UsageError('Say where the requests are: --db FILE or --url URL.')
-  // Opening it would make an empty one, and an answer would be lost in it.
-  if (!existsSync(flags.db)) throw new UsageError(`There is no file ${flags.db}.`)
-  const approvals = openApprovals(flags.db, flags.audit)
-  try {
-    return await run({
-      list: (status) => approvals.list(status === undefined ? {} : { status: status as 'pending' }),
-      get: (id) => approvals.get(id),
-      respond: (id, given) => approvals.respond(id, given),
-    })
-  } finally {
-    await approvals.close()
-  }
-}
-
-function remoteDesk(url: string, token: string | undefined): Desk {
-  const ask = async (path: string, body?: object): Promise<unknown> => {
-    const response = await fetch(new URL(`/hitl/approvals${path}`, url), {
-      method: body === undefined ? 'GET' : 'POST',
-      redirect: 'error',
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        'content-type': 'application/json',
-      },
-      body: body && JSON.stringify(body),
-    })
-    const answered = (await response.json()) as { message?: string }
-    if (!response.ok) throw new Error(`${response.status}: ${answered.message ?? 'the server refused'}`)
-    return answered
-  }
-  return {
-    list: (status) =>
-      ask(status === undefined ? '' : `?status=${encodeURIComponent(status)}`) as Promise<ApprovalRecord[]>,
-    get: (id) => ask(`/${encodeURIComponent(id)}`) as Promise<ApprovalRecord>,
-    respond: (id, given) => ask(`/${encodeURIComponent(id)}/respond`, given) as Promise<ApprovalRecord>,
-  }
 }
 
 /** A human decides by what is printed here: no text of a model or a gate may write over it, or look like a line of ours. */

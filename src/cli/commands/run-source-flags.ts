@@ -11,19 +11,22 @@ export interface SourceFlags {
 }
 
 export function withSourceFlags(command: Command): Command {
+  return withSource(command).option('--json', 'print JSON')
+}
+
+export function withSource(command: Command): Command {
   return command
     .option('--db <file>', 'read this file instead of asking the running viewer')
     .option('--url <address>', 'ask the viewer at this address')
-    .option('--json', 'print JSON')
 }
 
 /** Opens the runs for as long as `use` runs. The store is loaded only now: other commands do without SQLite. */
-export async function withRuns(flags: SourceFlags, use: (source: RunSource) => Promise<void>): Promise<void> {
+export async function withRuns<T>(flags: SourceFlags, use: (source: RunSource) => Promise<T>): Promise<T> {
   const { openRunSource } = await import('../../viewer/run-source.ts')
   const { db, url } = flags
   const source = await openRunSource(defined({ db, url }))
   try {
-    await use(source)
+    return await use(source)
   } finally {
     source.close()
   }

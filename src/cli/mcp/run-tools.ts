@@ -1,0 +1,347 @@
+/** Tools that read runs. */
+import { conversationBlocks } from '../../viewer/model/conversation-markdown.ts'
+import { statusWord } from '../../viewer/model/format.ts'
+import { outline } from '../../viewer/model/outline.ts'
+import { NEWEST_FIRST, QUERY_KEYS, SORT_KEYS } from '../../viewer/model/query-keys.ts'
+import type { DiffRow } from '../../viewer/model/run-diff.ts'
+import { USE_KINDS, type UseKind } from '../../viewer/model/run-uses.ts'
+import type { RunSummary } from '../../viewer/model/span.ts'
+import { buildTree } from '../../viewer/model/tree.ts'
+import { whyOf } from '../../viewer/model/why.ts'
+import type { RunSource } from '../../viewer/run-source.ts'
+import { findRun } from '../commands/run-source-flags.ts'
+import { UsageError } from '../failure.ts'
+import { linesAnswer, listAnswer, placeOf, shortened, textAnswer } from './answer.ts'
+import { defineTool, flag, type McpTool, needed, oneOf, RUN, text, withRun } from './tool.ts'
+
+const QUERY = text(
+  `Words in any span, and key:value, key>value, key<value, - before one excludes. Keys: ${Object.entries(
+    QUERY_KEYS,
+  )
+    .filter(([key]) => !key.includes('.'))
+    .map(([key, { says }]) => `${key} (${says})`)
+    .join(', ')}. Example: agent:support status:failed since:2h`,
+)
+/** Of a line of a list. */
+const PREVIEW_CHARS = 200
+/** Of a text in a conversation, an attribute or a difference. */
+const TEXT_CHARS = 2_000
+/** Spans that one search finds at most. */
+const MOST_HITS = 1_000
+/** Runs that are read for one page. */
+const MOST_RUNS = 100
+
+const listRuns = defineTool<{ query?: string; sort?: string }>({
+  name: 'list_runs',
+  title: 'List runs',
+  description:
+    'Runs of agents, the newest first, each with its id, status, duration, tokens, cost, what was asked and answered.',
+  args: {
+    query: QUERY,
+    sort: text(`${Object.keys(SORT_KEYS).join(', ')}; - before it for the greatest first.`),
+  },
+  async run({ query = '', sort = NEWEST_FIRST }, { withRuns, asked }) {
+    if (!Object.hasOwn(SORT_KEYS, sort.replace(/^-/, '')))
+      throw new UsageError(
+        `Expected \`sort\` to be one of ${Object.keys(SORT_KEYS).join(', ')}, got \`${sort}\`.`,
+      )
+    const { at, kept } = placeOf(asked)
+    return withRuns(async (source) => {
+      const known = kept === undefined ? query : `${query} before:${kept}`
+      const list = await source.listRuns(known, MOST_RUNS, sort, at)
+      const { total, indexing, problems } = list
+      const upTo = kept ?? (await newestOf(source, query))
+      const head = { total, ...(indexing > 0 && { notSearchedYet: indexing }), ...told({ problems }) }
+      return listAnswer(asked, head, 'runs', { entries: list.runs.map(runLine), at, total, kept: upTo })
+    })
+  },
+})
+
+/** Just after the newest run: those that begin between two pages would move the others on. */
+async function newestOf(source: RunSource, query: string): Promise<string | undefined> {
+  const newest = (await source.listRuns(query, 1)).runs[0]
+  return newest && new Date(Math.floor(newest.startUs / 1000) + 1).toISOString()
+}
+
+const findSpans = defineTool<{ words: string; run?: string }>({
+  name: 'find_spans',
+  title: 'Find spans',
+  description: `Spans that hold every word: prompts, replies, arguments, results, errors. The newest first, ${MOST_HITS} at most.`,
+  args: { words: needed(text('What to look for; the last word may be the beginning of one.')), run: RUN },
+  async run({ words, run }, { withRuns, asked }) {
+    const { at } = placeOf(asked)
+    return withRuns(async (source) => {
+      const traceId = run === undefined ? undefined : (await findRun(source, run)).summary.traceId
+      const { hits, indexing } = await source.search(words, MOST_HITS, traceId)
+      const spans = hits.slice(at, at + MOST_RUNS).map(({ traceId, spanId, name, category, startUs }) => ({
+        run: traceId,
+        span: spanId,
+        name: shortened(name, PREVIEW_CHARS),
+        category,
+        started: timeOf(startUs),
+      }))
+      const found = await source.snippets(words, [...new Set(spans.map((span) => span.run))])
+      const around = Object.entries(found).map(([traceId, { spanId, before, match, after }]) => ({
+        run: traceId,
+        span: spanId,
+        text: `${before}${match}${after}`,
+      }))
+      const head = { total: hits.length, ...(indexing > 0 && { notSearchedYet: indexing }) }
+      const aroundOf = ({ run, span }: (typeof spans)[number]) =>
+        around.find((one) => one.run === run && one.span === span)?.text
+      const entries = spans.map((span) => ({ ...span, ...told({ text: aroundOf(span) }) }))
+      return listAnswer(asked, head, 'spans', { entries, at, total: hits.length })
+    })
+  },
+})
+
+const showRun = defineTool<{ run?: string; view?: string }>({
+  name: 'show_run',
+  title: 'Show a run',
+  description:
+    'One run: its numbers, why it failed, and its spans as a tree; or with view "conversation" what was said, numbered and cut; show_span gives a span whole.',
+  args: {
+    run: RUN,
+    view: oneOf(
+      'tree (default): every span, a line each. conversation: what was said and done.',
+      'tree',
+      'conversation',
+    ),
+  },
+  run: ({ run: given, view = 'tree' }, help) =>
+    withRun(given, help, async ({ summary, rows }, source) => {
+      const root = buildTree(rows)
+      const why = root && whyOf(root, summary)
+      const head = [
+        JSON.stringify({ ...runLine(summary), ...told({ why: why && shortened(why, TEXT_CHARS) }) }),
+        '',
+      ]
+      if (view === 'tree') return linesAnswer(help.asked, head, outline(rows))
+      const { items, hasContent } = (await source.conversation(summary.traceId)) ?? {
+        items: [],
+        hasContent: false,
+      }
+      if (!hasContent)
+        head.push('Messages were not captured; with hookspan, captureContent: true records them.', '')
+      const limits = { textChars: TEXT_CHARS, whole: (span: string) => `show_span ${span}` }
+      return linesAnswer(
+        help.asked,
+        head,
+        conversationBlocks(items, limits).map((block) => `${block}\n`),
+      )
+    }),
+})
+
+const showSpan = defineTool<{ run?: string; span: string; attribute?: string }>({
+  name: 'show_span',
+  title: 'Show a span',
+  description:
+    'One span: name, status, times, attributes and events, long texts cut. With attribute: that one whole, as text, page by page.',
+  args: {
+    run: RUN,
+    span: needed(text('Id of the span, 16 hexadecimal digits.')),
+    attribute: text('Name of one of its attributes, such as gen_ai.input.messages.'),
+  },
+  run: ({ run: given, span: spanId, attribute }, help) =>
+    withRun(given, help, async ({ summary }, source) => {
+      const span = await source.span(summary.traceId, spanId)
+      if (!span)
+        throw new UsageError(
+          `No span "${spanId}" in run ${summary.traceId}. show_run lists its spans with their ids.`,
+        )
+      const { attributes, events, resource, ...facts } = span
+      if (attribute !== undefined) {
+        const value = Object.hasOwn(attributes, attribute) ? attributes[attribute] : undefined
+        if (value === undefined)
+          throw new UsageError(
+            `No attribute "${attribute}" on span ${spanId}. It has ${Object.keys(attributes).join(', ').slice(0, 2_000)}.`,
+          )
+        return textAnswer(help.asked, typeof value === 'string' ? value : JSON.stringify(value, null, 1))
+      }
+      const parts = [
+        ...Object.entries(attributes).map(([key, value]) => ({ attribute: key, value })),
+        ...events.map((event) => ({
+          event: event.name,
+          time: timeOf(event.timeUs),
+          attributes: event.attributes,
+        })),
+        ...Object.entries(resource).map(([key, value]) => ({ resource: key, value })),
+      ]
+      const { at } = placeOf(help.asked)
+      const entries = parts.slice(at).map((part) => shortened(part, TEXT_CHARS))
+      return listAnswer(help.asked, shortened(facts, TEXT_CHARS) as object, 'parts', {
+        entries,
+        at,
+        total: parts.length,
+      })
+    }),
+})
+
+const diffRuns = defineTool<{ a: string; b: string; same?: boolean }>({
+  name: 'diff_runs',
+  title: 'Compare two runs',
+  description:
+    'Two runs aligned by what they did: where they part, and how prompts, replies, arguments and results differ.',
+  args: { a: needed(RUN), b: needed(RUN), same: flag('Also what is the same. Default false.') },
+  run: ({ a, b, same = false }, { withRuns, asked }) =>
+    withRuns(async (source) => {
+      const [runA, runB] = [await findRun(source, a), await findRun(source, b)]
+      const diff = known(await source.diff(runA.summary.traceId, runB.summary.traceId), source.from)
+      const rows = diff.rows
+        .map((row, index) => ({ row, index }))
+        .filter(({ row }) => same || row.kind !== 'same')
+      const { at } = placeOf(asked)
+      const head = {
+        a: runLine(diff.a),
+        b: runLine(diff.b),
+        same: diff.same,
+        changed: diff.changed,
+        onlyInA: diff.removed,
+        onlyInB: diff.added,
+      }
+      const entries = rows.slice(at).map(({ row, index }) => ({ place: index + 1, ...diffLine(row) }))
+      return listAnswer(asked, head, 'rows', { entries, at, total: rows.length })
+    }),
+})
+
+const statistics = defineTool<{ query?: string; by?: string; against?: string }>({
+  name: 'statistics',
+  title: 'Numbers over runs',
+  description:
+    'What the runs of a query come to: statuses, durations, tokens, cost. With by: calls, failures and durations of each tool, model, agent, gate or person. With against: how they differ from the runs of another query, with 95 % intervals.',
+  args: { query: QUERY, by: oneOf('Sum by this.', ...USE_KINDS), against: text('A query: what was before.') },
+  run: ({ query = '', by, against }, { withRuns, asked }) =>
+    withRuns(async (source) => {
+      if (by !== undefined && against !== undefined)
+        throw new UsageError('Expected `by` or `against`, got both.')
+      const { at } = placeOf(asked)
+      if (by !== undefined) {
+        const { uses, names, pending, indexing } = known(await source.uses(query, by as UseKind), source.from)
+        const entries = uses.slice(at).map((use) => shortened(use, PREVIEW_CHARS))
+        return listAnswer(asked, { by, names, pending, indexing }, 'uses', {
+          entries,
+          at,
+          total: uses.length,
+        })
+      }
+      if (against !== undefined) {
+        const { measures, ...head } = known(await source.diffSets(against, query), source.from)
+        return listAnswer(asked, { against, query, ...head }, 'measures', {
+          entries: measures.slice(at),
+          at,
+          total: measures.length,
+        })
+      }
+      const { problems } = await source.listRuns(query, 1)
+      const { starts, ...numbers } = known(await source.numbers(query), source.from)
+      const bars = starts.filter(({ byStatus }) => Object.keys(byStatus).length > 0)
+      const entries = bars.slice(at).map(({ fromUs, toUs, byStatus }) => ({
+        from: timeOf(fromUs),
+        to: timeOf(toUs),
+        byStatus,
+      }))
+      return listAnswer(asked, { ...numbers, ...told({ problems }) }, 'starts', {
+        entries,
+        at,
+        total: bars.length,
+      })
+    }),
+})
+
+const findings = defineTool<{ run?: string }>({
+  name: 'findings',
+  title: 'Findings in a run',
+  description:
+    'What is wrong with a run without asking a model: why it failed, and what fills the context of its model calls without need, each with a span.',
+  args: { run: RUN },
+  run: ({ run: given }, help) =>
+    withRun(given, help, async ({ summary, rows }, source) => {
+      const report = known(await source.findings(summary.traceId), source.from)
+      const root = buildTree(rows)
+      const why = root && whyOf(root, summary)
+      const { findings: all, ...head } = report
+      const { at } = placeOf(help.asked)
+      const entries = all.slice(at).map((one) => shortened(one, TEXT_CHARS))
+      return listAnswer(
+        help.asked,
+        { run: summary.traceId, ...told({ why: why && shortened(why, TEXT_CHARS) }), ...head },
+        'findings',
+        { entries, at, total: all.length },
+      )
+    }),
+})
+
+export const RUN_TOOLS: readonly McpTool[] = [
+  listRuns,
+  findSpans,
+  showRun,
+  showSpan,
+  diffRuns,
+  statistics,
+  findings,
+]
+
+/** Names in the order in which one asks. */
+function runLine(run: RunSummary): object {
+  const { traceId, title, agent, service, status, reason, conversationId, startUs, durationMs } = run
+  const { steps, llmCalls, toolCalls, mockedCalls, errors, waiting, inputTokens, outputTokens } = run
+  const { cachedTokens, costUsd, models, tools } = run
+  const full = {
+    run: traceId,
+    title,
+    agent: agent === title ? undefined : agent,
+    service,
+    conversation: conversationId || undefined,
+    status: statusWord(status),
+    reason: reason || undefined,
+    started: timeOf(startUs),
+    durationMs,
+    steps,
+    llmCalls,
+    toolCalls,
+    mockedCalls: mockedCalls || undefined,
+    errors: errors || undefined,
+    waiting: waiting || undefined,
+    inputTokens,
+    outputTokens,
+    cachedTokens: cachedTokens || undefined,
+    costUsd: costUsd || undefined,
+    models,
+    tools: tools.slice(0, 10),
+    asked: run.inputPreview || undefined,
+    answered: run.answerPreview || undefined,
+  }
+  return shortened(told(full), PREVIEW_CHARS) as object
+}
+
+function diffLine({ kind, a, b, changes }: DiffRow): object {
+  const marks = { same: '  ', added: '+ ', removed: '- ' } as const
+  return shortened(
+    told({
+      kind,
+      a,
+      b,
+      changes: changes.map(({ what, lines }) => ({
+        what,
+        lines: lines.map((line) => marks[line.kind] + line.text).join('\n'),
+      })),
+    }),
+    TEXT_CHARS,
+  ) as object
+}
+
+/** Without what is not there. */
+function told(fields: Readonly<Record<string, unknown>>): object {
+  const isThere = (value: unknown) => value !== undefined && !(Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => isThere(value)))
+}
+
+function timeOf(us: number): string {
+  return us > 0 ? new Date(us / 1000).toISOString() : ''
+}
+
+function known<T>(answer: T | undefined, from: string): T {
+  if (answer === undefined)
+    throw new Error(`The viewer at ${from} is too old for this. Restart \`hookspan view\`.`)
+  return answer
+}
