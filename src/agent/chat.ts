@@ -3,7 +3,8 @@ import { defined } from '../internal/objects.ts'
 import { chat } from '../wire/chat-completions.ts'
 import { asList, asObject, asObjects } from '../wire/reading.ts'
 import { isInstructions, type ModelApi, userMessage } from './model-api.ts'
-import type { AgentMessage } from './run-state.ts'
+import type { AgentMessage, ModelToolCall } from './run-state.ts'
+import { addressOf, type Told, type ToldPart } from './tool-media.ts'
 
 type Create = (body: unknown, options: unknown) => PromiseLike<unknown>
 
@@ -52,9 +53,33 @@ export const chatApi: ModelApi = {
     }
   },
 
-  toolResult: (call, content) => ({ role: 'tool', tool_call_id: call.id, content }) as AgentMessage,
+  toolResults(calls, told) {
+    const results = calls.map((call, index) => {
+      const one = told[index] ?? ''
+      const content = typeof one === 'string' ? one : one.map(placeOf).join('\n')
+      return { role: 'tool', tool_call_id: call.id, content } as AgentMessage
+    })
+    const pictures = calls.flatMap((call, index) => picturesOf(call, told[index] ?? ''))
+    return pictures.length === 0 ? results : [...results, { role: 'user', content: pictures }]
+  },
 
-  startsTurn: (message, before) =>
-    message.role === 'user' ||
-    (message.role !== 'tool' && (before?.role === 'tool' || before?.role === 'user')),
+  startsTurn({ role }, before) {
+    if (role === 'tool') return false
+    // A user who follows a tool may be one that brings its pictures.
+    return role === 'user' ? before?.role !== 'tool' : before?.role === 'tool' || before?.role === 'user'
+  },
+}
+
+/** A tool's message is text alone in this API: pictures follow in one of the user. */
+function placeOf(part: ToldPart): string {
+  return part.type === 'text' ? part.text : `[${part.mimeType}, shown below]`
+}
+
+function picturesOf({ id, name }: ModelToolCall, told: Told): object[] {
+  const pictures = typeof told === 'string' ? [] : told.filter((part) => part.type === 'image')
+  if (pictures.length === 0) return []
+  return [
+    { type: 'text', text: `From the result of ${name} (${id}):` },
+    ...pictures.map((part) => ({ type: 'image_url', image_url: { url: addressOf(part) } })),
+  ]
 }

@@ -188,8 +188,11 @@ function asText(message: AgentMessage): string {
         ? ''
         : safeStringify(content)
   const others = Object.keys(rest).length > 0 ? ` ${safeStringify(rest)}` : ''
-  return `${role ?? type ?? 'message'}: ${text}${others}`
+  return `${role ?? type ?? 'message'}: ${text}${others}`.replace(MEDIA, '[$1]')
 }
+
+/** A picture is no text: told as such it would be as long as a book, to the counter and to the model that summarises. */
+const MEDIA = /data:([\w.+-]+\/[\w.+-]+);base64,[\w+/=]+/g
 
 /** @throws HookspanError `INVALID_OPTION` naming the field and its value. */
 export function assertCompaction(agent: Agent): void {

@@ -75,7 +75,10 @@ async function takeTurn(parts: LoopParts, step: Step): Promise<'next' | 'end' | 
   if (told.includes(null)) return 'waiting'
   append(
     state,
-    asked.map((call, index) => access.api.toolResult(call, told[index] ?? '')),
+    access.api.toolResults(
+      asked,
+      told.map((one) => one ?? ''),
+    ),
   )
   state.pending = []
   state.told = []

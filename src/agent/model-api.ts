@@ -2,6 +2,7 @@ import type { LlmRequest } from '../hooks/index.ts'
 import type { WireFormat } from '../wire/format.ts'
 import type { Loose } from '../wire/reading.ts'
 import type { AgentMessage, ModelToolCall } from './run-state.ts'
+import type { Told } from './tool-media.ts'
 import type { Agent, JsonSchema, OpenAIClient } from './types.ts'
 
 /** A tool as the model is told of it. */
@@ -37,7 +38,8 @@ export interface ModelApi {
    * @throws Error when the reply is none.
    */
   said(reply: unknown, newId: () => string, madeUp: boolean): Said
-  toolResult(call: ModelToolCall, content: string): AgentMessage
+  /** What the calls of one turn came to, in their order: all of it together, as pictures may have to follow. */
+  toolResults(calls: readonly ModelToolCall[], told: readonly Told[]): readonly AgentMessage[]
   /** Whether a conversation may be cut before this message: never between a call and its result. */
   startsTurn(message: AgentMessage, before: AgentMessage | undefined): boolean
 }

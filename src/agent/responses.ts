@@ -4,6 +4,7 @@ import { asObject, asObjects, asText, type Loose } from '../wire/reading.ts'
 import { responses } from '../wire/responses.ts'
 import { type ModelApi, userMessage } from './model-api.ts'
 import type { AgentMessage } from './run-state.ts'
+import { addressOf, type Told } from './tool-media.ts'
 
 type Create = (body: unknown, options: unknown) => PromiseLike<unknown>
 
@@ -36,14 +37,24 @@ export const responsesApi: ModelApi = {
     return { reply: { ...reply, output }, messages: madeUp ? withoutIds(output) : output }
   },
 
-  toolResult: (call, output) => {
-    const type = call.custom ? 'custom_tool_call_output' : 'function_call_output'
-    return { type, call_id: call.id, output } as AgentMessage
-  },
+  toolResults: (calls, told) =>
+    calls.map((call, index) => {
+      const type = call.custom ? 'custom_tool_call_output' : 'function_call_output'
+      return { type, call_id: call.id, output: outputOf(told[index] ?? '') } as AgentMessage
+    }),
 
   startsTurn: (message, before) =>
     message.role === 'user' ||
     (!isResult(message) && before !== undefined && (isResult(before) || before.role === 'user')),
+}
+
+function outputOf(told: Told): unknown {
+  if (typeof told === 'string') return told
+  return told.map((part) =>
+    part.type === 'text'
+      ? { type: 'input_text', text: part.text }
+      : { type: 'input_image', detail: 'auto', image_url: addressOf(part) },
+  )
 }
 
 /** The API looks items up by their ids, thoughts above all, and knows none that it did not make. */

@@ -1,6 +1,7 @@
 import type { ParkedOperation } from '../dispatcher/index.ts'
 import type { ApprovalRequest } from '../gates/index.ts'
 import type { TokenUsage } from '../hooks/index.ts'
+import type { Told } from './tool-media.ts'
 
 /** One message, or item, of a conversation, in the shape of the API that the agent speaks. */
 export interface AgentMessage {
@@ -29,7 +30,7 @@ export interface LoopState {
   /** Calls that the model asked for and that have no result yet. */
   pending: readonly ModelToolCall[]
   /** What those of them that ended have given, in their order; null where a call waits for a human. */
-  told: readonly (string | null)[]
+  told: readonly (Told | null)[]
   /** Turns that are complete. */
   steps: number
   /** The turn is complete, and its step may not be ended: what comes then. */

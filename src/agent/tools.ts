@@ -6,6 +6,7 @@ import { asObject, parseArguments } from '../wire/reading.ts'
 import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
 import type { ToolDefinition } from './model-api.ts'
 import type { ModelToolCall } from './run-state.ts'
+import { type Told, toldOf } from './tool-media.ts'
 import type { AgentTool, JsonSchema } from './types.ts'
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} }
@@ -13,7 +14,7 @@ const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} }
 /** What came of a call. */
 export interface CalledTool {
   /** What the model is told, whatever happened; null when the call waits. */
-  readonly told: string | null
+  readonly told: Told | null
   /** Where its tool was to run, and the run is kept. */
   readonly idempotencyKey?: string
 }
@@ -63,7 +64,7 @@ export class Toolbox {
       },
     )
     if (outcome.state === 'waiting') return { told: null }
-    const told = cut(outcome.toToolMessage().content, this.#maxResultBytes)
+    const told = toldOf(outcome, this.#maxResultBytes)
     return { told, ...(idempotencyKey !== undefined && { idempotencyKey }) }
   }
 
@@ -115,17 +116,4 @@ function checkedArguments(name: string, args: unknown): Record<string, unknown> 
   const object = asObject(args)
   if (object !== undefined) return object
   throw new Error(`The arguments of "${name}" are not a JSON object: ${describeValue(args)}.`)
-}
-
-/** At most so many bytes of UTF-8, saying how much is missing. */
-function cut(text: string, maxBytes: number): string {
-  // A character takes at most 3 bytes per UTF-16 unit.
-  if (text.length * 3 <= maxBytes) return text
-  const bytes = Buffer.byteLength(text)
-  if (bytes <= maxBytes) return text
-  const head = Buffer.from(text.slice(0, maxBytes))
-    .subarray(0, maxBytes)
-    .toString()
-    .replace(/\uFFFD$/, '')
-  return `${head}\n[cut off: ${bytes} bytes in all, the first ${maxBytes} are shown]`
 }

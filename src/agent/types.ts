@@ -33,8 +33,9 @@ export interface AgentTool<A = Record<string, unknown>> {
   /** JSON Schema of the arguments, an object. @default no arguments */
   parameters?: JsonSchema
   /**
-   * Does the work. What it returns is told to the model: text as it is, anything else as JSON; what it throws, too,
-   * as an error. An async generator's yields are progress, its return value is the result.
+   * Does the work. What it returns is told to the model: text as it is, pictures of a result in the shape of MCP's
+   * (`{ content: [{ type: 'image', data, mimeType }, ...] }`) as pictures, anything else as JSON; what it throws, too, as an
+   * error. An async generator's yields are progress, its return value is the result.
    */
   execute(args: A, context: ToolContext): unknown
   /** Whether a human is asked first. A predicate that throws denies the call. @default false */

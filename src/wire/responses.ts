@@ -114,6 +114,13 @@ function hostedIn({ type, server_label, allowed_tools, execution, environment }:
   return (named.length === 0 ? ['*'] : named).map((name) => ({ name, identifier }))
 }
 
+/** Text, or pieces as those of a message are. */
+function outputOf(output: unknown, read: PartReader): unknown {
+  return Array.isArray(output) && asObjects(output).every(({ type }) => /^input_/.test(String(type)))
+    ? partsOf(output, read)
+    : output
+}
+
 /** An item: a message, or one that is none. */
 function convert(item: Loose, read: PartReader): ChatMessage {
   const { type = 'message', role } = item
@@ -127,7 +134,7 @@ function convert(item: Loose, read: PartReader): ChatMessage {
     return { role: 'assistant', parts: [toolCallPart(id, item.name, args)] }
   }
   if (/_output$/.test(asText(type) ?? '')) {
-    return { role: 'tool', parts: [toolResultPart(id, item.output ?? item.tools)] }
+    return { role: 'tool', parts: [toolResultPart(id, outputOf(item.output, read) ?? item.tools)] }
   }
   const run = providerCall(item)
   if (run !== undefined) return { role: 'assistant', parts: providerParts(run) }
