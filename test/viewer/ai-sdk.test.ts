@@ -92,8 +92,10 @@ it('shows a live run of the AI SDK: its agent, its calls, its tokens and what wa
           : item.kind,
     ),
   ).toEqual([
+    'step',
     'user: What is the weather in Oslo?',
     'weather {"city":"Oslo"} {"city":"Oslo","tempC":4}',
+    'step',
     'assistant: It is 4 degrees in Oslo.',
   ])
 })

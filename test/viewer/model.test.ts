@@ -93,21 +93,31 @@ describe('the conversation', () => {
     const { items } = buildConversation(rows, open)
     expect(
       items.map((item) =>
-        item.kind === 'message' ? item.role : item.kind === 'tool' ? item.name : item.kind,
+        item.kind === 'message'
+          ? item.role
+          : item.kind === 'tool'
+            ? item.name
+            : item.kind === 'step'
+              ? `step ${item.step}`
+              : item.kind,
       ),
     ).toEqual([
+      'step 0',
       'system',
       'user',
       'assistant',
       'search_bookings',
+      'step 1',
       'assistant',
       'researcher',
       'drop_table',
       'agent',
       'compaction',
+      'step 2',
       'user',
       'cancel_booking',
       'human',
+      'step 3',
       'assistant',
     ])
     expect(items.find((item) => item.kind === 'compaction')).toMatchObject({

@@ -106,6 +106,8 @@ const KEYS: [string, string][] = [
   ['n N', 'Next and previous match'],
   ['p', 'Critical path'],
   ['1 to 6', 'Views of a run'],
+  [':', 'Go to a step of the conversation; j and k: the next and the previous call'],
+  ['m', 'Texts of the conversation as they were written, or as Markdown'],
   ['a', 'Answer what waits for a person'],
   ['x', 'Pick a run to compare'],
   ['c', 'Compare the two picked'],

@@ -1,30 +1,55 @@
-/** The run as the chat it was. */
+/** The run as the chat it was. Only what is in sight exists, so ten thousand messages scroll as ten do. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type {
   AgentItem,
-  CompactionItem,
+  Conversation,
   ConversationItem,
-  HumanItem,
-  MessageItem,
-  ToolItem,
+  StepItem,
 } from '../../src/viewer/model/conversation-items.ts'
-import { formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
-import type { Piece } from '../../src/viewer/model/message-pieces.ts'
-import { useLoaded, useSource } from './hooks.ts'
+import { formatCount } from '../../src/viewer/model/format.ts'
+import { ContextGrowth } from './context-growth.tsx'
+import { CompactionBlock, HumanLine, MessageBlock, StepLine, ToolCard } from './conversation-items.tsx'
+import { useFollowed, useKeys, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
-import { Badge, Empty, LongText, Text, Value } from './parts.tsx'
-import { gateKind } from './row-name.tsx'
+import { keep, readKept } from './kept.ts'
+import { Badge, Empty, Text } from './parts.tsx'
+import { useTallList } from './use-tall-list.ts'
+import { AsWritten } from './value.tsx'
 
 interface Props {
   traceId: string
   version: number
+  /** Whether more may come. */
+  live: boolean
   selected: string
   onSelect: (spanId: string) => void
 }
 
-export function ConversationView({ traceId, version, selected, onSelect }: Props) {
+/** Drawn before the rest of a long one is there. */
+const FIRST_ITEMS = 40
+/** Between two readings of a conversation that goes on. */
+const PAUSE_MS = 400
+
+export function ConversationView({ traceId, version, live, selected, onSelect }: Props) {
   const source = useSource()
-  const { value, error } = useLoaded(() => source.conversation(traceId), [traceId, version])
-  if (error) return <p class="notice error">{error}</p>
+  const [first, setFirst] = useState<Conversation>()
+  const { value: whole, error } = useFollowed(
+    async () => {
+      if (first === undefined || !first.isPart) {
+        const beginning = await source.conversation(traceId, FIRST_ITEMS)
+        if (!beginning.isPart) return beginning
+        setFirst(beginning)
+        // The rest when this is painted.
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+      }
+      return source.conversation(traceId)
+    },
+    [traceId],
+    version,
+    PAUSE_MS,
+  )
+  const value = whole ?? first
+  if (error && !value) return <p class="notice error">{error}</p>
   if (!value) return null
   if (value.items.length === 0)
     return (
@@ -32,62 +57,227 @@ export function ConversationView({ traceId, version, selected, onSelect }: Props
         <p>No model was called and no tool was used in this run.</p>
       </Empty>
     )
+  return <Chat conversation={value} live={live} selected={selected} onSelect={onSelect} />
+}
+
+interface Line {
+  id: string
+  depth: number
+  item: ConversationItem
+}
+
+/** Items one below the other, what a sub-agent said below it. */
+function linesOf(items: readonly ConversationItem[], shut: ReadonlySet<string>): Line[] {
+  const lines: Line[] = []
+  const add = (list: readonly ConversationItem[], path: string, depth: number) => {
+    for (const [index, item] of list.entries()) {
+      // What its step's own line says already.
+      if (item.kind === 'bare') continue
+      const id = `${path}${index}`
+      lines.push({ id, depth, item })
+      if (item.kind === 'agent' && !shut.has(id)) add(item.items, `${id}.`, depth + 1)
+    }
+  }
+  add(items, '', 0)
+  return lines
+}
+
+function Chat({
+  conversation,
+  live,
+  selected,
+  onSelect,
+}: { conversation: Conversation } & Pick<Props, 'live' | 'selected' | 'onSelect'>) {
+  const [shut, setShut] = useState<ReadonlySet<string>>(new Set())
+  const [asWritten, setAsWritten] = useState(() => readKept('hookspan-as-written', false))
+  const lines = useMemo(() => linesOf(conversation.items, shut), [conversation, shut])
+  const ids = useMemo(() => lines.map(({ id }) => id), [lines])
+  const list = useTallList(ids, (index) => guessHeight(lines[index]!.item), live && selected === '')
+  const steps = useMemo(() => stepsOf(lines), [lines])
+  const items = useMemo(() => steps.map(({ item }) => item), [steps])
+  const at = Math.max(
+    0,
+    steps.findLastIndex(({ line }) => line <= list.at),
+  )
+  const goTo = (step: number) => {
+    const found = steps[Math.max(0, Math.min(steps.length - 1, step))]
+    if (found) list.reveal(found.line)
+  }
+  const show = (written: boolean) => {
+    keep('hookspan-as-written', written)
+    setAsWritten(written)
+  }
+  useKeys({
+    j: () => goTo(at + 1),
+    k: () => goTo(at - 1),
+    m: () => show(!asWritten),
+  })
+  // A span that is open already is what one came for.
+  const opened = useRef(false)
+  useEffect(() => {
+    if (opened.current || !selected) return
+    const index = lines.findIndex(({ item }) => item.spanId === selected)
+    if (index < 0) return
+    opened.current = true
+    list.reveal(index)
+  }, [lines])
+  const toggle = (id: string) =>
+    setShut((before) =>
+      before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
+    )
   return (
-    <div class="conversation" tabIndex={0} role="region" aria-label="Conversation">
-      <h2 class="sr">Conversation</h2>
-      {!value.hasContent && (
-        <p class="notice">
-          Messages were not captured, so only what happened is shown. With hookspan,{' '}
-          <code>captureContent: true</code> records them.
-        </p>
-      )}
-      <Items items={value.items} selected={selected} onSelect={onSelect} />
+    <div class="chat">
+      <div class="chat-tools">
+        {steps.length > 0 && (
+          <StepJump steps={items} at={at} isPart={conversation.isPart === true} onGo={goTo} />
+        )}
+        <ContextGrowth steps={items} at={at} onPick={goTo} />
+        <button
+          type="button"
+          class={`chip ${asWritten ? 'on' : ''}`}
+          aria-pressed={asWritten}
+          title="Texts as they were written, not as Markdown (m)"
+          onClick={() => show(!asWritten)}
+        >
+          As written
+        </button>
+      </div>
+      <div
+        class="conversation"
+        ref={list.scroller}
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+        onScroll={list.onScroll}
+      >
+        <h2 class="sr">Conversation</h2>
+        {!conversation.hasContent && (
+          <p class="notice">
+            Messages were not captured, so only what happened is shown. With hookspan,{' '}
+            <code>captureContent: true</code> records them.
+          </p>
+        )}
+        <AsWritten.Provider value={asWritten}>
+          <div style={{ height: `${list.above}px` }} />
+          <ol class="items" ref={list.list}>
+            {lines.slice(list.from, list.to).map(({ id, depth, item }, index) => (
+              <li
+                key={id}
+                data-id={id}
+                data-index={list.from + index}
+                aria-setsize={lines.length}
+                aria-posinset={list.from + index + 1}
+                class={`item item-${item.kind} ${item.spanId !== '' && item.spanId === selected ? 'selected' : ''}`}
+                style={{ '--depth': Math.min(depth, 12) }}
+              >
+                {item.kind === 'agent' ? (
+                  <AgentHead item={item} open={!shut.has(id)} onToggle={() => toggle(id)} />
+                ) : (
+                  <Item item={item} onSelect={onSelect} />
+                )}
+              </li>
+            ))}
+          </ol>
+          <div style={{ height: `${list.below}px` }} />
+        </AsWritten.Provider>
+        {conversation.isPart && <p class="hint pad">Reading the rest …</p>}
+      </div>
     </div>
   )
 }
 
-type Select = Pick<Props, 'selected' | 'onSelect'>
+function stepsOf(lines: readonly Line[]): { item: StepItem; line: number }[] {
+  return lines.flatMap(({ item }, line) => (item.kind === 'step' ? [{ item, line }] : []))
+}
 
-function Items({ items, ...select }: { items: ConversationItem[] } & Select) {
+/** `:7` and Enter go to step 7; Enter again to the next one of that number. */
+function StepJump({
+  steps,
+  at,
+  isPart,
+  onGo,
+}: {
+  steps: readonly StepItem[]
+  at: number
+  /** More steps are on their way. */
+  isPart: boolean
+  onGo: (at: number) => void
+}) {
+  const input = useRef<HTMLInputElement>(null)
+  const [typed, setTyped] = useState('')
+  const [missed, setMissed] = useState('')
+  useKeys({
+    ':': (event) => {
+      event.preventDefault()
+      input.current?.focus()
+      input.current?.select()
+    },
+  })
+  const jump = () => {
+    const wanted = typed.trim().replace(/^:/, '')
+    if (wanted === '') return
+    const after = steps.findIndex(({ step }, index) => index > at && step === wanted)
+    const found = after >= 0 ? after : steps.findIndex(({ step }) => step === wanted)
+    setMissed(found < 0 ? wanted : '')
+    if (found >= 0) onGo(found)
+  }
+  // What was asked for before it was there.
+  useEffect(() => {
+    if (missed !== '') jump()
+  }, [isPart])
   return (
-    <ol class="items">
-      {items.map((item, index) => (
-        <li
-          key={index}
-          class={`item item-${item.kind} ${item.spanId !== '' && item.spanId === select.selected ? 'selected' : ''}`}
-        >
-          <Item item={item} {...select} />
-        </li>
-      ))}
-    </ol>
+    <div class="step-jump">
+      <label>
+        <span class="sr">Go to step</span>
+        <kbd>:</kbd>
+        <input
+          ref={input}
+          value={typed}
+          placeholder={steps[at]?.step}
+          inputMode="decimal"
+          size={5}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') jump()
+            if (event.key === 'Escape') event.currentTarget.blur()
+          }}
+          autocomplete="off"
+        />
+      </label>
+      <span class="hint" role="status">
+        {missed
+          ? isPart
+            ? `reading up to step ${missed} …`
+            : `no step ${missed}`
+          : `step ${steps[at]?.step}, call ${formatCount(at + 1)} of ${formatCount(steps.length)}`}
+      </span>
+    </div>
   )
 }
 
-function Item({ item, ...select }: { item: ConversationItem } & Select) {
+function Item({
+  item,
+  onSelect,
+}: {
+  item: Exclude<ConversationItem, AgentItem>
+  onSelect: Props['onSelect']
+}) {
   switch (item.kind) {
     case 'message':
-      return <MessageBlock item={item} onSelect={select.onSelect} />
+      return <MessageBlock item={item} onSelect={onSelect} />
     case 'tool':
-      return <ToolCard item={item} onSelect={select.onSelect} />
+      return <ToolCard item={item} onSelect={onSelect} />
     case 'human':
-      return <HumanLine item={item} onSelect={select.onSelect} />
+      return <HumanLine item={item} onSelect={onSelect} />
     case 'compaction':
-      return <CompactionBlock item={item} onSelect={select.onSelect} />
-    case 'agent':
-      return <AgentBlock item={item} {...select} />
+      return <CompactionBlock item={item} onSelect={onSelect} />
+    case 'step':
+      return <StepLine item={item} onSelect={onSelect} />
     case 'bare':
-      return (
-        <button type="button" class="line" onClick={() => select.onSelect(item.spanId)}>
-          <Icon name="llm" />
-          <Text>{item.model || 'model call'}</Text>
-          <span class="hint">
-            {formatCount(item.inputTokens)} → {formatCount(item.outputTokens)} tokens
-          </span>
-        </button>
-      )
+      return null
     case 'error':
       return (
-        <button type="button" class="line bad" onClick={() => select.onSelect(item.spanId)}>
+        <button type="button" class="line bad" onClick={() => onSelect(item.spanId)}>
           <Icon name="error" />
           <Text>{item.text}</Text>
         </button>
@@ -95,198 +285,34 @@ function Item({ item, ...select }: { item: ConversationItem } & Select) {
   }
 }
 
-const ROLE_NAMES: Record<string, string> = {
-  system: 'System',
-  developer: 'System',
-  user: 'User',
-  human: 'User',
-  assistant: 'Assistant',
-  model: 'Assistant',
-  ai: 'Assistant',
-}
-
-function MessageBlock({ item, onSelect }: { item: MessageItem; onSelect: Props['onSelect'] }) {
-  const role = Object.hasOwn(ROLE_NAMES, item.role) ? ROLE_NAMES[item.role]! : item.role
+function AgentHead({ item, open, onToggle }: { item: AgentItem; open: boolean; onToggle: () => void }) {
   return (
-    <article class={`bubble role-${role.toLowerCase().replace(/[^a-z]/g, '')}`}>
-      <header>
-        <h3>
-          <Text>{role}</Text>
-        </h3>
-        {item.model && (
-          <span class="hint">
-            <Text>{item.model}</Text>
-          </span>
-        )}
-        {item.outputTokens ? (
-          <span class="hint">
-            {formatCount(item.inputTokens ?? 0)} → {formatCount(item.outputTokens)}
-          </span>
-        ) : null}
-        {item.cachedTokens && item.inputTokens ? (
-          <Badge kind="cache">{Math.round((item.cachedTokens / item.inputTokens) * 100)}% cached</Badge>
-        ) : null}
-        {item.durationMs ? <span class="hint">{formatDuration(item.durationMs)}</span> : null}
-        <button type="button" class="to-span" onClick={() => onSelect(item.spanId)}>
-          Span
-        </button>
-      </header>
-      {item.pieces.map((piece, index) => (
-        <PieceBlock key={index} piece={piece} />
-      ))}
-    </article>
-  )
-}
-
-function PieceBlock({ piece }: { piece: Piece }) {
-  if (piece.type === 'reasoning')
-    return (
-      <details class="reasoning">
-        <summary>Reasoning</summary>
-        <LongText text={piece.text} cutChars={piece.cutChars} />
-      </details>
-    )
-  if (piece.type === 'data')
-    return piece.cutChars > 0 ? (
-      <LongText text={piece.text} cutChars={piece.cutChars} mono />
-    ) : (
-      <Value value={piece.text} />
-    )
-  if (piece.type === 'media')
-    return (
-      <p class="media">
-        <Text>{piece.text}</Text>
-      </p>
-    )
-  return <LongText text={piece.text} cutChars={piece.cutChars} />
-}
-
-function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: Props['onSelect'] }) {
-  return (
-    <article class={`tool-card ${item.error ? 'bad' : ''}`}>
-      <header>
-        <Icon name="tool" />
-        <h3>
-          <Text>{item.name || 'tool'}</Text>
-        </h3>
-        {item.mocked && <Badge kind="mocked">mocked</Badge>}
-        {item.outcome && item.outcome !== 'completed' && item.outcome !== 'mocked' && (
-          <Badge kind={item.outcome === 'errored' ? 'error' : 'denied'}>{item.outcome}</Badge>
-        )}
-        {item.gates
-          .filter((gate) => gate.decision !== 'proceed')
-          .map((gate, index) => (
-            <Badge key={index} kind={gateKind(gate)}>
-              <Text>{`${gate.id}: ${gate.decision.replace('_', ' ')}`}</Text>
-            </Badge>
-          ))}
-        {item.state === 'running' && <Badge kind="running">running</Badge>}
-        {item.state === 'requested' && <Badge>asked for, no span</Badge>}
-        {item.durationMs > 0 && <span class="hint">{formatDuration(item.durationMs)}</span>}
-        {item.spanId && (
-          <button type="button" class="to-span" onClick={() => onSelect(item.spanId)}>
-            Span
-          </button>
-        )}
-      </header>
-      <div class="io">
-        {item.args.text && (
-          <div>
-            <h4>Arguments</h4>
-            <PieceBlock piece={item.args} />
-          </div>
-        )}
-        {item.error ? (
-          <div class="bad">
-            <h4>Error</h4>
-            <LongText text={item.error} mono />
-          </div>
-        ) : (
-          item.result && (
-            <div>
-              <h4>Result</h4>
-              <PieceBlock piece={item.result} />
-            </div>
-          )
-        )}
-      </div>
-    </article>
-  )
-}
-
-function HumanLine({ item, onSelect }: { item: HumanItem; onSelect: Props['onSelect'] }) {
-  const said = item.action
-    ? `${item.action}${item.approver ? ` by ${item.approver}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}`
-    : item.state === 'running'
-      ? 'waiting for an answer'
-      : 'no answer recorded'
-  return (
-    <button type="button" class="line human" onClick={() => onSelect(item.spanId)}>
-      <Icon name="human" />
-      Approval
-      <Badge kind="human">
-        <Text>{said}</Text>
-      </Badge>
+    <button type="button" class="agent-head" aria-expanded={open} onClick={onToggle}>
+      <Icon name="chevron" />
+      <Icon name="agent" />
+      <Text>{item.label}</Text>
+      {item.state === 'running' && <Badge kind="running">running</Badge>}
+      {item.error && (
+        <Badge kind="error">
+          <Text>{item.error}</Text>
+        </Badge>
+      )}
+      {!open && <span class="hint">{item.items.length} folded</span>}
     </button>
   )
 }
 
-function CompactionBlock({ item, onSelect }: { item: CompactionItem; onSelect: Props['onSelect'] }) {
-  return (
-    <article class="compaction">
-      <button type="button" class="line" onClick={() => onSelect(item.spanId)}>
-        <Icon name="compact" />
-        {item.error ? 'Compaction failed' : 'Context compacted'}
-        {item.tokensBefore !== undefined && <Badge kind="compact">{formatCompaction(item)}</Badge>}
-        {item.messagesBefore !== undefined && item.messagesAfter !== undefined && (
-          <span class="hint">
-            {item.messagesBefore} → {item.messagesAfter} messages
-          </span>
-        )}
-        {item.error && (
-          <Badge kind="error">
-            <Text>{item.error}</Text>
-          </Badge>
-        )}
-      </button>
-      {item.summary.text && (
-        <div class="summary">
-          <h4>Summary that replaced them</h4>
-          <LongText text={item.summary.text} cutChars={item.summary.cutChars} />
-        </div>
-      )}
-      {item.dropped.length > 0 && (
-        <details>
-          <summary>
-            {item.dropped.length === 1 ? '1 message' : `${item.dropped.length} messages`} went
-          </summary>
-          <ul class="dropped">
-            {item.dropped.map((text, index) => (
-              <li key={index}>
-                <Text>{text}</Text>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </article>
-  )
-}
-
-function AgentBlock({ item, ...select }: { item: AgentItem } & Select) {
-  return (
-    <details class="agent-block" open>
-      <summary>
-        <Icon name="agent" />
-        <Text>{item.label}</Text>
-        {item.state === 'running' && <Badge kind="running">running</Badge>}
-        {item.error && (
-          <Badge kind="error">
-            <Text>{item.error}</Text>
-          </Badge>
-        )}
-      </summary>
-      <Items items={item.items} {...select} />
-    </details>
-  )
+/** About as high as it will be, in pixels. */
+function guessHeight(item: ConversationItem): number {
+  const lines = (text: string) => Math.ceil(Math.min(text.length, 1200) / 95)
+  switch (item.kind) {
+    case 'message':
+      return 62 + item.pieces.reduce((sum, { text }) => sum + lines(text) * 19, 0)
+    case 'tool':
+      return 100 + Math.max(lines(item.args.text), lines(item.result?.text ?? item.error)) * 19
+    case 'compaction':
+      return 90 + lines(item.summary.text) * 19
+    default:
+      return 40
+  }
 }

@@ -4,6 +4,7 @@ import { digestSpan } from '../../src/viewer/model/digest.ts'
 import { eventLog } from '../../src/viewer/model/event-log.ts'
 import { lintRun } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
+import { seenBy } from '../../src/viewer/model/seen.ts'
 import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
 import { rowOf } from '../../src/viewer/model/span-row.ts'
 import { summarise } from '../../src/viewer/model/summary.ts'
@@ -63,6 +64,11 @@ export class OfflineSource implements Source {
     const span = this.#records.get(spanId)
     if (!span) throw new Error('No such span in this file.')
     return { span, cut: {} }
+  }
+  seen = async (_traceId: string, spanId: string, all = false) => {
+    const seen = seenBy({ rows: this.#rows, open: this.#open, spanId, all })
+    if (!seen) throw new Error('No such span in this file.')
+    return seen
   }
   conversation = async () => buildConversation(this.#rows, this.#open)
   events = async () => eventLog(this.#rows, this.#records.values())

@@ -121,8 +121,10 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
           )}
           {route.view === 'conversation' && (
             <ConversationView
+              key={run.summary.traceId}
               traceId={run.summary.traceId}
               version={version}
+              live={open}
               selected={route.spanId}
               onSelect={select}
             />

@@ -2,7 +2,8 @@
 import { type ComponentChildren, Fragment } from 'preact'
 import { formatWhole, visibleText } from '../../src/viewer/model/format.ts'
 import type { AttributeValue } from '../../src/viewer/model/span.ts'
-import { Text, Value } from './parts.tsx'
+import { Text } from './parts.tsx'
+import { Value } from './value.tsx'
 
 export function Section({
   title,

@@ -9,6 +9,7 @@ import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
 import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
 import type { UseKind, UseSums } from '../../src/viewer/model/run-uses.ts'
+import type { Seen } from '../../src/viewer/model/seen.ts'
 import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
@@ -70,7 +71,10 @@ export interface Source {
   diffSets(a: string, b: string): Promise<SetDiff>
   run(traceId: string, since: number): Promise<RunData>
   span(traceId: string, spanId: string, full?: boolean): Promise<CutSpan>
-  conversation(traceId: string): Promise<Conversation>
+  /** What a call of a model was sent; the content of what the call before had only with `all`. */
+  seen(traceId: string, spanId: string, all?: boolean): Promise<Seen>
+  /** With `first`: about so many items of its beginning. */
+  conversation(traceId: string, first?: number): Promise<Conversation>
   events(traceId: string): Promise<LogEntry[]>
   lint(traceId: string): Promise<LintReport>
   diff(a: string, b: string): Promise<RunDiff>
@@ -129,7 +133,10 @@ class OnlineSource implements Source {
     this.#get<UseSums>(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   diffSets = (a: string, b: string) =>
     this.#get<SetDiff>(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
-  conversation = (traceId: string) => this.#get<Conversation>(`/api/runs/${traceId}/conversation`)
+  conversation = (traceId: string, first = 0) =>
+    this.#get<Conversation>(`/api/runs/${traceId}/conversation${first > 0 ? `?first=${first}` : ''}`)
+  seen = (traceId: string, spanId: string, all = false) =>
+    this.#get<Seen>(`/api/runs/${traceId}/spans/${spanId}/seen${all ? '?all=1' : ''}`)
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
   lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)
   diff = (a: string, b: string) => this.#get<RunDiff>(`/api/diff?a=${a}&b=${b}`)

@@ -2,21 +2,26 @@
 import { readText } from '../../src/viewer/model/attributes.ts'
 import { formatCompaction, formatDuration } from '../../src/viewer/model/format.ts'
 import type { SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
-import { ModelContent, ToolContent } from './call-content.tsx'
+import { ModelContent, SaidContent, ToolContent } from './call-content.tsx'
 import { Icon } from './icons.tsx'
-import { Badge, LongText, Text } from './parts.tsx'
+import { Badge, Text } from './parts.tsx'
 import { pathOf } from './route.ts'
 import { gateKind } from './row-name.tsx'
 import { Section, Table } from './section.tsx'
+import { LongText } from './value.tsx'
 
 export function SpanDetails({
   span,
   row,
   cut,
+  version,
+  onSelect,
 }: {
   span: SpanRecord
   row: SpanRow | undefined
   cut: Record<string, number>
+  version: number
+  onSelect: (spanId: string) => void
 }) {
   const category = row?.category
   return (
@@ -54,9 +59,9 @@ export function SpanDetails({
           </ul>
         </Section>
       )}
-      {category === 'llm' && <ModelContent span={span} />}
+      {category === 'llm' && <ModelContent span={span} version={version} onSelect={onSelect} />}
       {category === 'tool' && <ToolContent span={span} />}
-      {category === 'agent' && <ModelContent span={span} />}
+      {category === 'agent' && <SaidContent span={span} />}
       {category === 'compact' && row?.compaction && (
         <Section title="Compaction">
           <p>

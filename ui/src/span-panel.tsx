@@ -1,16 +1,20 @@
 /** Everything about one span. */
-import { useMemo, useState } from 'preact/hooks'
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { formatBytes, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import { mockRule } from '../../src/viewer/model/mock-rule.ts'
 import type { SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
 import { endOf } from '../../src/viewer/model/timing.ts'
 import { flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
-import { Button, CopyButton, LongText, Text } from './parts.tsx'
+import { Button, CopyButton, Text } from './parts.tsx'
 import { pathOf } from './route.ts'
 import { RowName } from './row-name.tsx'
 import { SpanDetails } from './span-details.tsx'
+import { LongText } from './value.tsx'
+
+/** So much of what is cut at first is read without being asked for. */
+const WHOLE_CHARS = 2_000_000
 
 interface Props {
   traceId: string
@@ -25,10 +29,16 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
   const source = useSource()
   const row = useMemo(() => flatten(tree).find((node) => node.row.spanId === spanId)?.row, [tree, spanId])
   const ended = row?.endUs ?? 0
+  const [all, setAll] = useState(false)
   const { value, error } = useLoaded(
-    () => source.span(traceId, spanId),
-    [traceId, spanId, ended, ended === 0 ? version : 0],
+    () => source.span(traceId, spanId, all),
+    [traceId, spanId, all, ended, ended === 0 ? version : 0],
   )
+  const longChars = Object.values(value?.cut ?? {}).reduce((sum, chars) => sum + chars, 0)
+  // Cut JSON is no JSON: what is not too much is read whole.
+  useEffect(() => {
+    if (longChars > 0 && longChars <= WHOLE_CHARS) setAll(true)
+  }, [longChars])
   const [raw, setRaw] = useState(false)
   const whole = async () => JSON.stringify((await source.span(traceId, spanId, true)).span, null, 2)
   // What is shown may be cut; what is copied is not.
@@ -71,8 +81,26 @@ export function SpanPanel({ traceId, spanId, tree, nowUs, version, onSelect }: P
       </header>
       <div class="panel-body" tabIndex={0} role="region" aria-label="Span details">
         {error && <p class="notice error">{error}</p>}
+        {longChars > WHOLE_CHARS && (
+          <p class="notice">
+            Long values are cut here.{' '}
+            <button type="button" class="more" onClick={() => setAll(true)}>
+              Read all {formatBytes(longChars)}
+            </button>
+          </p>
+        )}
         {value &&
-          (raw ? <Raw span={value.span} /> : <SpanDetails span={value.span} row={row} cut={value.cut} />)}
+          (raw ? (
+            <Raw span={value.span} />
+          ) : (
+            <SpanDetails
+              span={value.span}
+              row={row}
+              cut={value.cut}
+              version={ended === 0 ? version : 0}
+              onSelect={onSelect}
+            />
+          ))}
       </div>
     </aside>
   )

@@ -9,6 +9,7 @@ import { linting } from '../model/lint.ts'
 import { NEWEST_FIRST, SORT_KEYS } from '../model/query-keys.ts'
 import { diffing } from '../model/run-diff.ts'
 import { USE_KINDS, type UseKind } from '../model/run-uses.ts'
+import { seenBy } from '../model/seen.ts'
 import { receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
@@ -99,9 +100,18 @@ const ROUTES: Route[] = [
     if (!span) return undefined
     return { json: asked.query.get('full') === '1' ? { span, cut: {} } : cutSpan(span, PANEL_CHARS) }
   }),
-  get(/^\/api\/runs\/([0-9a-f]+)\/conversation$/, function* ({ params: [id] }, { store }) {
+  get(/^\/api\/runs\/([0-9a-f]+)\/spans\/([0-9a-f]{16})\/seen$/, function* (asked, { store }) {
+    const [id, spanId] = asked.params
     const run = yield* store.reading(id!)
-    return run && { json: yield* conversing(run.rows, run.open) }
+    const all = asked.query.get('all') === '1'
+    const seen = run && seenBy({ rows: run.rows, open: run.open, spanId: spanId!, all })
+    return seen && { json: seen }
+  }),
+  get(/^\/api\/runs\/([0-9a-f]+)\/conversation$/, function* ({ params: [id], query }, { store }) {
+    const run = yield* store.reading(id!)
+    // Where it says none, all of it.
+    const first = whole(query.get('first'), 0, 10_000) || undefined
+    return run && { json: yield* conversing(run.rows, run.open, first) }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/lint$/, function* ({ params: [id] }, { store }) {
     const run = yield* store.reading(id!)

@@ -57,6 +57,25 @@ export interface AgentItem {
   items: ConversationItem[]
 }
 
+/** A call of a model, before what was new to it and what it said. */
+export interface StepItem {
+  kind: 'step'
+  /** As the run's own steps are numbered, else counted from 1; below a sub-agent with where it was called: `3.1`. */
+  step: string
+  spanId: string
+  model: string
+  /** What it was sent, how much of that the call before was not, and how much of that one's it no longer had. */
+  messages: number
+  added: number
+  gone: number
+  /** Characters of what it was sent, by role; what tools gave back by `tool NAME`, what was offered as `tools`. */
+  chars: Record<string, number>
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  durationMs: number
+}
+
 /** A model call whose content was not captured. */
 export interface BareItem {
   kind: 'bare'
@@ -78,6 +97,7 @@ export type ConversationItem =
   | HumanItem
   | CompactionItem
   | AgentItem
+  | StepItem
   | BareItem
   | ErrorItem
 
@@ -85,4 +105,6 @@ export interface Conversation {
   items: ConversationItem[]
   /** False when no call carried its messages, mostly because capturing content was not asked for. */
   hasContent: boolean
+  /** Only the beginning is there. */
+  isPart?: boolean
 }

@@ -64,6 +64,9 @@ function blocksOfItem(item: ConversationItem, limits: MarkdownLimits, path: read
         ...of(plain(`agent ${item.label}${item.error ? `: ${item.error}` : ''}`)),
         ...blocksOf(item.items, limits, [...path, plain(item.label)]),
       ]
+    // The number of the call alone: what was new to it and what it said follows.
+    case 'step':
+      return []
     case 'bare':
       return of(
         plain(

@@ -3,17 +3,25 @@
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
 import { readNumber, readText } from './attributes.ts'
-import { type ModelCall, modelCall, toolCallFacts, userMessages } from './call-content.ts'
+import {
+  type ModelCall,
+  modelCall,
+  type ToolDefinition,
+  toolCallFacts,
+  userMessages,
+} from './call-content.ts'
+import { Bag, charsByRole } from './context-size.ts'
 import type {
   AgentItem,
   CompactionItem,
   Conversation,
   ConversationItem,
   MessageItem,
+  StepItem,
   ToolItem,
 } from './conversation-items.ts'
 import { finish, type InTurns } from './in-turns.ts'
-import { dataPiece, fingerprint, firstWords, piece, pieceOf } from './message-pieces.ts'
+import { dataPiece, fingerprint, firstWords, type Piece, piece, pieceOf } from './message-pieces.ts'
 import { type Message, type MessagePart, parse } from './messages.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
@@ -27,38 +35,51 @@ type Open = (spanId: string) => SpanRecord | undefined
 const MAX_AGENT_DEPTH = 24
 /** Turns of how many agents may be in one another's way: of a thousand siblings, one carries on from a recent one. */
 const REMEMBERED_AGENTS = 50
+const MAX_IMAGE_CHARS = 8_000_000
 
 export function buildConversation(rows: readonly SpanRow[], open: Open): Conversation {
   return finish(conversing(rows, open))
 }
 
-/** `buildConversation`, giving way to others now and then. */
-export function* conversing(rows: readonly SpanRow[], open: Open): InTurns<Conversation> {
+/** `buildConversation`, giving way to others now and then. With `atLeast`, it stops when so many items are there. */
+export function* conversing(
+  rows: readonly SpanRow[],
+  open: Open,
+  atLeast = Number.POSITIVE_INFINITY,
+): InTurns<Conversation> {
   const root = yield* growingTree(rows)
   if (!root) return { items: [], hasContent: false }
-  const shared: Shared = { open, calls: new Map(), firstCalls: firstCallsIn(root), hasContent: false }
+  const firstCalls = firstCallsIn(root)
+  const shared: Shared = { open, calls: new Map(), firstCalls, hasContent: false, items: 0, imageChars: 0 }
   const top = new Scope(shared, 0)
   top.hear(root.row)
   const heard = new Set([top])
   // Not recursive: what calls what can be twenty thousand deep.
-  const stack: { node: TreeNode; scope: Scope }[] = []
-  const enter = (node: TreeNode, scope: Scope) => {
+  const stack: { node: TreeNode; scope: Scope; step: string }[] = []
+  const enter = (node: TreeNode, scope: Scope, step: string) => {
     for (let index = node.children.length - 1; index >= 0; index--)
-      stack.push({ node: node.children[index]!, scope })
+      stack.push({ node: node.children[index]!, scope, step })
   }
   // The run's own agent is the run: the page shows it as such.
-  stack.push({ node: root, scope: top })
+  stack.push({ node: root, scope: top, step: '' })
   for (let next = stack.pop(); next; next = stack.pop()) {
     yield
-    next.scope.tellUntil(next.node.row.startUs)
-    const inner = next.node === root && root.row.category !== 'llm' ? top : next.scope.visit(next.node)
+    if (shared.items >= atLeast) return { items: top.items, hasContent: shared.hasContent, isPart: true }
+    const { node, scope } = next
+    scope.tellUntil(node.row.startUs)
+    const inner = node === root && root.row.category !== 'llm' ? top : scope.visit(node, next.step)
     if (!inner) continue
-    if (next.node !== root) inner.hear(next.node.row)
+    if (node !== root) inner.hear(node.row)
     heard.add(inner)
-    enter(next.node, inner)
+    enter(node, inner, inner === scope ? stepOf(node.row) || next.step : '')
   }
   for (const scope of heard) scope.tellUntil(Number.POSITIVE_INFINITY)
   return { items: top.items, hasContent: shared.hasContent }
+}
+
+/** The number of a step that has one. */
+function stepOf(row: SpanRow): string {
+  return row.category === 'step' ? (/^step (\d+)$/.exec(row.label || row.name)?.[1] ?? '') : ''
 }
 
 interface Shared {
@@ -67,6 +88,9 @@ interface Shared {
   calls: Map<string, ModelCall | undefined>
   firstCalls: ReadonlyMap<TreeNode, TreeNode>
   hasContent: boolean
+  /** How many there are so far, in all of it. */
+  items: number
+  imageChars: number
 }
 
 /** One agent's own conversation. */
@@ -74,6 +98,11 @@ class Scope {
   readonly items: ConversationItem[] = []
   readonly #shared: Shared
   readonly #depth: number
+  /** Where it was called: `3.` in step 3. */
+  readonly #path: string
+  /** Model calls so far that are in no step with a number, and the step of the last one. */
+  #calls = 0
+  #step = ''
   readonly #shown = new Map<string, number>()
   readonly #cards = new ToolCards()
   /** Fingerprints of what the last model call was sent, and the messages themselves. */
@@ -84,9 +113,15 @@ class Scope {
   /** What the user said and no model was sent, until its turn; the earliest first. */
   #unseen: { timeUs: number; message: Message; row: SpanRow }[] = []
 
-  constructor(shared: Shared, depth: number) {
+  constructor(shared: Shared, depth: number, path = '') {
     this.#shared = shared
     this.#depth = depth
+    this.#path = path
+  }
+
+  #add(item: ConversationItem): void {
+    this.#shared.items++
+    this.items.push(item)
   }
 
   /** Notes what the user said to the agent of this span beside the calls of its model. */
@@ -108,18 +143,18 @@ class Scope {
   }
 
   /** Tells what the node is; gives the conversation that what is in it belongs to, if it is to be told at all. */
-  visit(node: TreeNode): Scope | undefined {
+  visit(node: TreeNode, step: string): Scope | undefined {
     switch (node.row.category) {
       case 'agent':
-        return this.#agent(node)
+        return this.#agent(node, step)
       case 'llm':
-        this.#modelCall(node)
+        this.#modelCall(node, step)
         return undefined
       case 'tool':
         this.#tool(node.row)
         return this
       case 'human':
-        this.items.push({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
+        this.#add({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
         return undefined
       case 'compact':
         this.#compaction(node.row)
@@ -133,7 +168,7 @@ class Scope {
    * A sub-agent has its own conversation. Graph frameworks wrap every turn of one agent in a span of its own:
    * a turn whose first call carries on from what was said before is read on, not begun anew.
    */
-  #agent(node: TreeNode): Scope {
+  #agent(node: TreeNode, step: string): Scope {
     const call = this.#shared.firstCalls.get(node)
     const begins = call ? (this.#read(call.row.spanId)?.input ?? []) : []
     const carried = new Set(begins.map(fingerprint))
@@ -141,7 +176,9 @@ class Scope {
     if (carriedOn) return carriedOn
     const { row } = node
     const isDeep = this.#depth === MAX_AGENT_DEPTH
-    const scope = isDeep ? this : new Scope(this.#shared, this.#depth + 1)
+    const calledIn = step === '' ? this.#step : `${this.#path}${step}`
+    const path = calledIn === '' ? '' : `${calledIn}.`
+    const scope = isDeep ? this : new Scope(this.#shared, this.#depth + 1, path)
     const item: AgentItem = {
       kind: 'agent',
       label: row.label || row.name,
@@ -153,7 +190,7 @@ class Scope {
     // Where the model called the sub-agent as a tool, that call is answered by this span.
     const card = this.#cards.calledAs(row.label)
     if (card) Object.assign(card, { spanId: row.spanId, state: row.state, durationMs: durationMs(row) })
-    this.items.push(item)
+    this.#add(item)
     if (!isDeep) this.#agents = [...this.#agents.slice(1 - REMEMBERED_AGENTS), scope]
     return scope
   }
@@ -173,10 +210,13 @@ class Scope {
     return this.#lastPrints.every((print) => prints.has(print))
   }
 
-  #modelCall({ row }: TreeNode): void {
-    const { input, output } = this.#read(row.spanId) ?? { input: [], output: [] }
+  #modelCall({ row }: TreeNode, step: string): void {
+    const { input, output, tools } = this.#read(row.spanId) ?? { input: [], output: [], tools: [] }
+    const prints = input.map(fingerprint)
+    this.#step = `${this.#path}${step || ++this.#calls}`
+    this.#add(this.#stepItem(row, input, prints, tools))
     if (input.length + output.length === 0) {
-      this.items.push({
+      this.#add({
         kind: 'bare',
         spanId: row.spanId,
         model: row.label,
@@ -185,7 +225,6 @@ class Scope {
       })
     } else {
       this.#shared.hasContent = true
-      const prints = input.map(fingerprint)
       this.#noteDropped(prints)
       this.#showNew(input, prints, row)
       this.#lastInput = input
@@ -193,7 +232,26 @@ class Scope {
       for (const message of output) this.#show(message, fingerprint(message), row, true)
     }
     if (row.error)
-      this.items.push({ kind: 'error', spanId: row.spanId, text: row.errorText || 'The model call failed.' })
+      this.#add({ kind: 'error', spanId: row.spanId, text: row.errorText || 'The model call failed.' })
+  }
+
+  #stepItem(row: SpanRow, input: Message[], prints: readonly string[], tools: ToolDefinition[]): StepItem {
+    const before = new Bag(this.#lastPrints)
+    const known = prints.filter((print) => before.take(print)).length
+    return {
+      kind: 'step',
+      step: this.#step,
+      spanId: row.spanId,
+      model: row.label,
+      messages: input.length,
+      added: input.length - known,
+      gone: this.#lastPrints.length - known,
+      chars: charsByRole(input, tools),
+      inputTokens: row.inputTokens,
+      outputTokens: row.outputTokens,
+      cachedTokens: row.cachedTokens,
+      durationMs: durationMs(row),
+    }
   }
 
   #showNew(input: Message[], prints: readonly string[], row: SpanRow): void {
@@ -209,6 +267,7 @@ class Scope {
   #show(message: Message, print: string, row: SpanRow, said: boolean): void {
     this.#shown.set(print, (this.#shown.get(print) ?? 0) + 1)
     const pieces = message.parts.flatMap(pieceOf)
+    for (const shown of pieces) this.#limitImage(shown)
     if (pieces.length > 0 && message.role !== 'tool') {
       const item: MessageItem = { kind: 'message', role: message.role, pieces, spanId: row.spanId }
       if (said) {
@@ -218,12 +277,18 @@ class Scope {
         item.cachedTokens = row.cachedTokens
         item.durationMs = durationMs(row)
       }
-      this.items.push(item)
+      this.#add(item)
     }
     for (const part of message.parts) {
       if (part.type === 'tool_call') this.#card(part.id, part.name, part.arguments)
       else if (part.type === 'tool_result') this.#result(part)
     }
+  }
+
+  /** So many pictures that they hold up the page are told in words. */
+  #limitImage(shown: Piece): void {
+    this.#shared.imageChars += shown.src?.length ?? 0
+    if (this.#shared.imageChars > MAX_IMAGE_CHARS) delete shown.src
   }
 
   #card(callId: string, name: string, args: AttributeValue): ToolItem {
@@ -242,7 +307,7 @@ class Scope {
       spanId: '',
     }
     this.#cards.add(card)
-    this.items.push(card)
+    this.#add(card)
     return card
   }
 
@@ -282,7 +347,7 @@ class Scope {
       dropped: [],
     }
     if (!item.error) this.#compactions.push(item)
-    this.items.push(item)
+    this.#add(item)
   }
 
   /** What a compaction took away is what the call after it no longer carries. */

@@ -10,6 +10,8 @@ export interface Piece {
   text: string
   /** How much was left out. */
   cutChars: number
+  /** Of media: the picture, as a data URI. */
+  src?: string
 }
 
 /** Equal for what is the same message, even when its ids or empty parts differ between output and later input. */
@@ -42,12 +44,17 @@ export function pieceOf(part: MessagePart): Piece[] {
     case 'compaction':
       return [piece('compaction', part.text)]
     case 'media':
-      return [piece('media', `${part.modality}${part.reference ? ` ${part.reference.slice(0, 200)}` : ''}`)]
+      return [mediaPiece(part)]
     case 'unknown':
       return [dataPiece(part.value)]
     default:
       return []
   }
+}
+
+function mediaPiece({ modality, reference, src }: Extract<MessagePart, { type: 'media' }>): Piece {
+  const told = piece('media', `${modality}${reference ? ` ${reference.slice(0, 200)}` : ''}`)
+  return src === undefined ? told : { ...told, src }
 }
 
 export function dataPiece(value: AttributeValue): Piece {

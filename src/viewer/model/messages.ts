@@ -1,4 +1,5 @@
 /** A message in one shape, read from any of the shapes it is recorded in. */
+import { imageOf } from './images.ts'
 import { parseJson } from './json-text.ts'
 import type { AttributeValue } from './span.ts'
 
@@ -7,7 +8,12 @@ export type MessagePart =
   | { type: 'reasoning'; text: string }
   | { type: 'tool_call'; id: string; name: string; arguments: AttributeValue }
   | { type: 'tool_result'; id: string; result: AttributeValue }
-  | { type: 'media'; modality: string; reference: string }
+  | {
+      type: 'media'
+      modality: string
+      reference: string /** The picture itself, as a data URI. */
+      src?: string
+    }
   | { type: 'compaction'; text: string }
   | { type: 'unknown'; value: AttributeValue }
 
@@ -99,16 +105,23 @@ function partOf(part: AttributeValue): MessagePart {
     case 'file':
     case 'image':
     case 'image_url':
-      return {
-        type: 'media',
-        modality: textOf(part.modality ?? part.type),
-        reference: textOf(part.uri ?? part.file_id ?? part.mime_type),
-      }
+    case 'input_image':
+    case 'media':
+      return mediaOf(part)
     default:
-      return typeof part.text === 'string'
-        ? { type: 'text', text: part.text }
-        : { type: 'unknown', value: part }
+      if (typeof part.text === 'string') return { type: 'text', text: part.text }
+      return part.inlineData === undefined && part.inline_data === undefined
+        ? { type: 'unknown', value: part }
+        : mediaOf({ type: 'image', ...part })
   }
+}
+
+function mediaOf(part: Json): MessagePart {
+  const modality = textOf(part.modality ?? part.type)
+  const image = imageOf(part)
+  if (image) return { type: 'media', modality, reference: image.words, src: image.src }
+  const at = isObject(part.image_url) ? part.image_url.url : part.image_url
+  return { type: 'media', modality, reference: textOf(part.uri ?? at ?? part.file_id ?? part.mime_type) }
 }
 
 function resultId(part: Json): string {

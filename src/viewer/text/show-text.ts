@@ -124,6 +124,8 @@ function linesOf(item: ConversationItem, paint: Paint, indent: string): string[]
         `${indent}${paint.style('magenta', `◆ ${paint.safe(item.label, 60)}`)}`,
         ...itemLines(item.items, paint, `${indent}  `),
       ]
+    case 'step':
+      return [`${indent}${paint.style('dim', `── ${item.step} ──`)}`]
     case 'bare':
       return [
         `${indent}${paint.style('blue', `▸ ${paint.safe(item.model || 'model call', 60)}`)} ${formatCount(item.inputTokens)} → ${formatCount(item.outputTokens)} tokens`,
