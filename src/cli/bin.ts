@@ -14,8 +14,14 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error
 })
 // Loaded only now: an old Node could not even read it.
-import('./program.ts').then(async ({ main }) => {
-  process.exitCode = await main(process.argv.slice(2))
+void start(process.argv.slice(2)).then((code) => {
+  process.exitCode = code
 })
+
+async function start(args: string[]): Promise<number> {
+  const plain = args[0] === 'run' ? (await import('./run/plain-run.ts')).plainRun(args) : undefined
+  const { main } = plain === undefined ? await import('./program.ts') : { main: plain }
+  return main(args)
+}
 
 export {}

@@ -1,10 +1,11 @@
 /** The local viewer: OTLP receiver, store and page behind one port. */
 
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { packageVersion } from '../internal/package-version.ts'
+import type { HeldPort } from './held-port.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
@@ -103,6 +104,22 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 export async function startViewer(options: ViewerOptions = {}): Promise<Viewer> {
   assertFields<ViewerOptions>(options, FIELDS, 'startViewer')
   const host = options.host ?? '127.0.0.1'
+  return start(options, host, (server) => listen(server, options.port ?? 4318, host))
+}
+
+/** Starts the viewer behind a port that is held for it. */
+export function startViewerBehind(
+  held: HeldPort,
+  options: Omit<ViewerOptions, 'port' | 'host'>,
+): Promise<Viewer> {
+  return start(options, held.host, async (server) => held.handOver(server))
+}
+
+async function start(
+  options: ViewerOptions,
+  host: string,
+  listens: (server: Server) => Promise<void>,
+): Promise<Viewer> {
   const file = options.db ?? defaultDatabaseFile()
   const store = new Store({
     file,
@@ -110,14 +127,31 @@ export async function startViewer(options: ViewerOptions = {}): Promise<Viewer> 
     maxBytes: options.maxBytes ?? (file === ':memory:' ? GIB : 4 * GIB),
   })
   try {
-    return await listen(options, host, store)
+    return await serve(options, host, store, listens)
   } catch (error) {
     store.close()
     throw error
   }
 }
 
-async function listen(options: ViewerOptions, host: string, store: Store): Promise<Viewer> {
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    throw new Error(`Cannot listen on ${host}:${port}. ${await describePortOwner(host, port)}`, {
+      cause: error,
+    })
+  })
+}
+
+async function serve(
+  options: ViewerOptions,
+  host: string,
+  store: Store,
+  listens: (server: Server) => Promise<void>,
+): Promise<Viewer> {
   const token = randomBytes(24).toString('base64url')
   const live = new Live()
   const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
@@ -147,16 +181,7 @@ async function listen(options: ViewerOptions, host: string, store: Store): Promi
   }
   const server = createServer((request, response) => void handleRequest(request, response, context))
   server.requestTimeout = 60_000
-  const port = options.port ?? 4318
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  }).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error
-    throw new Error(`Cannot listen on ${host}:${port}. ${await describePortOwner(host, port)}`, {
-      cause: error,
-    })
-  })
+  await listens(server)
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   url = `http://${name === '0.0.0.0' || name === '[::]' ? '127.0.0.1' : name}:${address.port}`

@@ -39,6 +39,15 @@ function registered(name: string, more: { args?: string[]; cwd?: string } = {}) 
   return registeredIn(name.startsWith('/') ? name : program(name), { env, ...more })
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 const spansOf = () => receivedTree(collector.spans)
 
 const RUN = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']
@@ -191,10 +200,7 @@ describe('hookspan run', () => {
   })
 
   it('starts a viewer where nothing listens, and leads to the run', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as { port: number }
-    server.close()
+    const port = await freePort()
     const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
 
@@ -209,6 +215,50 @@ describe('hookspan run', () => {
     const shown = await runCli(['show', '--db', db, traceId ?? 'none'])
     expect(shown.stdout).toContain('chat.cjs')
     expect(shown.stdout).toContain('Where is order 7?')
+  })
+
+  it('answers a program that sends before the viewer has been loaded', async () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` }
+    const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
+    const sends = `const { get } = require('node:http')
+      get(process.env.OTEL_EXPORTER_OTLP_ENDPOINT + '/v1/hookspan', (answer) => {
+        answer.on('data', (body) => console.log(JSON.parse(body).name))
+      })`
+
+    const given = ['run', '--db', db, '--', process.execPath, '-e', sends]
+
+    expect(await runCli(given, { env: { ...env, ...endpoint } })).toMatchObject({
+      code: 0,
+      stdout: 'hookspan-viewer\n',
+    })
+  })
+
+  it('runs the program where no viewer can be started, which waits for nobody', async () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` }
+    const sends = `fetch(process.env.OTEL_EXPORTER_OTLP_ENDPOINT).catch(() => console.log('nobody'))`
+
+    const given = ['run', '--db', '/dev/null/runs.db', '--', process.execPath, '-e', sends]
+    const { code, stdout, stderr } = await runCli(given, { env: { ...env, ...endpoint } })
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'nobody\n' })
+    expect(stderr).toContain('no viewer could be started (')
+  })
+
+  // Before `run`, --debug leads to the parser of all commands.
+  it.each([
+    [['--', process.execPath, '-p', 'process.argv.slice(1)', '--', '--keep', '--', 'x']],
+    [[process.execPath, '-p', 'process.argv.slice(1)', '--', '--db', 'y']],
+    [['--', '--db']],
+    [['--']],
+    [['--db']],
+    [['--db', '', '--', 'node']],
+    [['--nonsense', '--', 'node']],
+    [['--help']],
+    [[]],
+  ])('reads what is given as the other commands do: %s', async (given) => {
+    const [plain, parsed] = await Promise.all([run(...given), runCli(['--debug', 'run', ...given], { env })])
+
+    expect(plain).toEqual(parsed)
   })
 
   it('says that nothing was attached', async () => {

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { ROOT } from './support.ts'
 
 /** Is waited for by `node --import`: no guard of a config file may be missing when the program starts. */
-const PRELOADED = join('register', 'start.js')
+const PRELOADED = join('register', 'index.js')
 
 it('ships no module with a top-level await: `require` could not load it', async () => {
   const modules = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' }).filter(

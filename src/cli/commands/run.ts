@@ -1,9 +1,5 @@
 import type { Command } from 'commander'
-
-interface RunFlags {
-  keep?: boolean
-  db?: string
-}
+import type { RunFlags } from '../run/run-program.ts'
 
 export function registerRun(program: Command): void {
   program

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { defined } from '../../internal/objects.ts'
 import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -13,6 +12,11 @@ const OTHERS = ['bun', 'bunx', 'deno', 'python', 'python3']
 
 const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
 
+export interface RunFlags {
+  keep?: boolean
+  db?: string
+}
+
 /**
  * Runs a program with `hookspan/register` in each Node process of it. Its input, output, exit code and signals are as
  * without us; what we say goes to stderr.
@@ -22,10 +26,9 @@ const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
 export async function runProgram(
   command: string,
   args: readonly string[],
-  options: { keep?: boolean; db?: string },
+  options: RunFlags,
 ): Promise<number> {
   const viewer = await findViewer(options.db)
-  tell(viewer.says)
   if (OTHERS.includes(basename(command).replace(/\.exe$/, ''))) {
     tell(`${basename(command)} takes no NODE_OPTIONS: nothing of it is attached.`)
   }
@@ -33,13 +36,17 @@ export async function runProgram(
   const report = join(folder, 'attached')
   try {
     const child = spawn(command, args, { stdio: 'inherit', env: environment(viewer, report) })
-    const { code, signal } = await ended(child, command)
-    tellEnd(viewer, report)
+    const end = ended(child, command)
+    const { now, later } = await viewer.start()
+    tell(now)
+    const { code, signal } = await end
+    tellEnd(later, report)
     if (options.keep && viewer.isOurs) await untilInterrupted()
     await viewer.close()
     if (signal !== null) return await endBy(signal)
     return code
   } finally {
+    await viewer.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -51,11 +58,11 @@ function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
     ...process.env,
     NODE_OPTIONS: [NODE_OPTIONS, `--import=${register}`].filter(Boolean).join(' '),
     HOOKSPAN_RUN_REPORT: report,
-    ...defined({ HOOKSPAN_RUN_VIEWER: viewer.link }),
+    ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
     // What is said stays on this machine.
     ...(viewer.isOurs &&
       capture === undefined && { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }),
-    ...defined({ OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
+    ...(viewer.endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
   }
 }
 
@@ -82,13 +89,13 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
   })
 }
 
-function tellEnd(viewer: ViewerInUse, report: string): void {
+function tellEnd(where: string, report: string): void {
   const attached = existsSync(report) ? new Set(readFileSync(report, 'utf8').trim().split('\n')) : new Set()
   if (attached.size === 0) {
     tell('nothing was attached: the program loaded no SDK that hookspan knows, or has it bundled inside.')
     return
   }
-  tell(`attached ${[...attached].join(', ')}. ${viewer.saysLater}`)
+  tell(`attached ${[...attached].join(', ')}. ${where}`)
 }
 
 function untilInterrupted(): Promise<void> {

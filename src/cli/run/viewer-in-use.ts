@@ -1,44 +1,57 @@
-import { errorMessage } from '../../internal/errors.ts'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { createConnection } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type HeldPort, holdPort } from '../../viewer/held-port.ts'
+import type { Viewer } from '../../viewer/index.ts'
 
 const DEFAULT = 'http://127.0.0.1:4318'
+const HOST = '127.0.0.1'
+const PATIENCE_MS = 1_000
 
 /** Where the spans of a program go. */
 export interface ViewerInUse {
-  /** What is said before the program starts, and when it has ended. */
-  readonly says: string
-  readonly saysLater: string
   /** Set where a viewer of ours takes the spans. */
   readonly link?: string
   /** Set where the program has to be told. */
   readonly endpoint?: string
   /** Started here. */
   readonly isOurs: boolean
+  /** Called when the program has been started, which need not wait for it. */
+  start(): Promise<Said>
   close(): Promise<void>
 }
 
-const nothing = async () => {}
+/** What is said now, and when the program has ended. */
+interface Said {
+  readonly now: string
+  readonly later: string
+}
 
-/** The one that listens already, or one that is started. */
+const saying = (now: string, later: string) => ({
+  start: async () => ({ now, later }),
+  close: async () => {},
+})
+
+/** The one that listens already, or one that is to be started. */
 export async function findViewer(db: string | undefined): Promise<ViewerInUse> {
   const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT
   const url = endpoint ?? DEFAULT
   const answer = await ask(url)
   if (answer === 'viewer') {
     const link = url.replace(/\/+$/, '')
-    return {
-      says: `runs are shown at ${link}`,
-      saysLater: `Look at ${link}`,
-      link,
-      isOurs: false,
-      close: nothing,
-    }
+    return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, isOurs: false }
   }
   const port = portHere(url)
   if (answer === 'other' || port === undefined) {
-    const says = `spans are sent to ${url}${answer === 'other' ? '' : ', where nobody answers now'}`
-    return { says, saysLater: `Spans were sent to ${url}`, isOurs: false, close: nothing }
+    const now = `spans are sent to ${url}${answer === 'other' ? '' : ', where nobody answers now'}`
+    return { ...saying(now, `Spans were sent to ${url}`), isOurs: false }
   }
-  return start(port, db)
+  try {
+    return behind(await holdPort(port, HOST), db)
+  } catch (error) {
+    return { ...saying(notStarted(error), ''), isOurs: false }
+  }
 }
 
 /** Where a viewer could be that the program would find: a port of this machine, over plain HTTP. */
@@ -50,33 +63,63 @@ function portHere(url: string): number | undefined {
   return here ? Number(port || 80) : undefined
 }
 
-async function start(port: number, db: string | undefined): Promise<ViewerInUse> {
-  try {
-    const { defaultDatabaseFile, startViewer } = await import('../../viewer/index.ts')
-    const file = db ?? defaultDatabaseFile()
-    const viewer = await startViewer({ port, db: file })
-    const { link, otlpEndpoint } = viewer
-    const again = db === undefined ? 'npx hookspan view' : `npx hookspan view --db ${file}`
-    return {
-      says: `runs are shown at ${link}`,
-      saysLater: `Look at it with: ${again}`,
-      link: otlpEndpoint,
-      endpoint: otlpEndpoint,
-      isOurs: true,
-      close: () => viewer.close(),
-    }
-  } catch (error) {
-    const says = `no viewer could be started (${errorMessage(error)}); the program runs all the same`
-    return { says, saysLater: '', isOurs: false, close: nothing }
+/** A viewer of ours. Its port is held from now on; it is loaded beside the program that it is to show. */
+function behind(held: HeldPort, db: string | undefined): ViewerInUse {
+  const endpoint = `http://${HOST}:${held.port}`
+  let viewer: Viewer | undefined
+  return {
+    link: endpoint,
+    endpoint,
+    isOurs: true,
+    async start() {
+      try {
+        const { startViewerBehind } = await import('../../viewer/server.ts')
+        viewer = await startViewerBehind(held, db === undefined ? {} : { db })
+        const again = db === undefined ? 'npx hookspan view' : `npx hookspan view --db ${db}`
+        return { now: `runs are shown at ${viewer.link}`, later: `Look at it with: ${again}` }
+      } catch (error) {
+        held.release()
+        return { now: notStarted(error), later: '' }
+      }
+    },
+    async close() {
+      await viewer?.close()
+      held.release()
+    },
   }
+}
+
+function notStarted(error: unknown): string {
+  const why = error instanceof Error ? error.message : String(error)
+  return `no viewer could be started (${why}); the program runs all the same`
 }
 
 async function ask(url: string): Promise<'viewer' | 'other' | 'nobody'> {
   try {
-    const answer = await fetch(new URL('/v1/hookspan', url), { signal: AbortSignal.timeout(1_000) })
-    const { name } = (await answer.json().catch(() => ({}))) as { name?: unknown }
-    return name === 'hookspan-viewer' ? 'viewer' : 'other'
-  } catch {
-    return 'nobody'
+    const { protocol, hostname, port } = new URL(url)
+    // Most often nobody is there, which can be known without a client for HTTP.
+    if (protocol === 'http:') await connect(hostname.replace(/^\[|\]$/g, ''), Number(port || 80))
+    const answer = JSON.parse(await read(new URL('/v1/hookspan', url)))
+    return (answer as { name?: unknown } | null)?.name === 'hookspan-viewer' ? 'viewer' : 'other'
+  } catch (error) {
+    return error instanceof SyntaxError ? 'other' : 'nobody'
   }
+}
+
+async function connect(host: string, port: number): Promise<void> {
+  const socket = createConnection({ host, port, timeout: PATIENCE_MS })
+  socket.once('timeout', () => socket.destroy(new Error('no answer')))
+  try {
+    await once(socket, 'connect')
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Not by `fetch`: to load that takes longer than all else that happens before a program starts. */
+async function read(url: URL): Promise<string> {
+  const { get } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
+  const request = get(url, { agent: false, signal: AbortSignal.timeout(PATIENCE_MS) })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return text(response)
 }

@@ -1,0 +1,45 @@
+/** A port that is held before the viewer behind it is there: who connects meanwhile is not refused, but waits. */
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+
+export interface HeldPort {
+  readonly port: number
+  readonly host: string
+  /** From now on this one answers, those first who wait. */
+  handOver(server: Server): void
+  /** Nobody will answer. Does nothing where somebody does. */
+  release(): void
+}
+
+/** @throws when the port cannot be had. */
+export async function holdPort(port: number, host: string): Promise<HeldPort> {
+  const waiting = new Set<Socket>()
+  // Nothing is read here: what was sent is the other one's to read.
+  const holder = createServer({ pauseOnConnect: true }, (socket) => {
+    waiting.add(socket)
+    socket.once('error', () => waiting.delete(socket))
+    socket.once('close', () => waiting.delete(socket))
+  })
+  holder.listen(port, host)
+  await once(holder, 'listening')
+  let isOver = false
+  return {
+    port,
+    host,
+    handOver(server) {
+      isOver = true
+      server.listen(holder)
+      for (const socket of waiting) {
+        server.emit('connection', socket)
+        socket.resume()
+      }
+      waiting.clear()
+    },
+    release() {
+      if (isOver) return
+      isOver = true
+      holder.close()
+      for (const socket of waiting) socket.destroy()
+    },
+  }
+}
