@@ -172,6 +172,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'durable',
+          include: ['test/durable/**/*.test.ts'],
+          exclude: ['**/node_modules/**'],
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+          globalSetup: 'test/durable/support/engines.ts',
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'jaeger',
           include: ['test/jaeger/**/*.test.ts'],
           testTimeout: 300_000,

@@ -23,6 +23,7 @@ const ARROWS: Record<string, readonly string[]> = {
   approval: CORE,
   agent: TOP,
   adapters: [...TOP, 'adapter'],
+  durable: [...CORE, 'agent'],
   vitest: [...CORE, 'spans', 'mock'],
   'vitest-reporter': ['mock', 'vitest'],
   viewer: ['approval', 'wire'],
@@ -188,7 +189,7 @@ describe('the sources', () => {
   })
 
   it('re-export by name in the index.ts of every public folder, and do nothing else there', () => {
-    for (const path of files.filter((name) => /^((adapters?\/)?[^/]+\/)?index\.ts$/.test(name))) {
+    for (const path of files.filter((name) => /^((adapters?\/|durable\/)?[^/]+\/)?index\.ts$/.test(name))) {
       const rest = text(path)
         .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
         .replace(/export (?:type )?\{[^}]*\} from '[^']+'/g, '')
@@ -200,8 +201,11 @@ describe('the sources', () => {
   it('have a public name for each folder that has an index.ts, and no other', () => {
     const folders = files.filter((path) => path.endsWith('/index.ts')).map((path) => dirname(path))
     const isPublic = (folder: string) =>
-      !/^(internal|hooks|dispatcher|cli)(\/|$)/.test(folder) && !/^(?!adapters?\/)[^/]+\//.test(folder)
-    const expected = folders.filter(isPublic).map((folder) => `./${folder.replace(/^adapters\//, '')}`)
+      !/^(internal|hooks|dispatcher|cli)(\/|$)/.test(folder) &&
+      !/^(?!adapters?\/|durable\/)[^/]+\//.test(folder)
+    const expected = folders
+      .filter(isPublic)
+      .map((folder) => `./${folder.replace(/^(adapters|durable)\//, '')}`)
     const names = Object.keys(manifest.exports).filter((name) => !/^\.$|schemas|package\.json/.test(name))
 
     expect(names.sort()).toEqual(expected.sort())

@@ -25,7 +25,7 @@ function installedIn(folder: string): [name: string, version: string][] {
 }
 
 const TESTED = [
-  ...['', 'test/sdks/', 'test/sdks/oldest/'].flatMap(installedIn),
+  ...['', 'test/sdks/', 'test/sdks/oldest/', 'test/durable/'].flatMap(installedIn),
   ...Object.values(OTEL_SDKS)
     .flat()
     .map((one) => [one.slice(0, one.lastIndexOf('@')), one.slice(one.lastIndexOf('@') + 1)] as const),

@@ -17,7 +17,15 @@ const SECTIONS: readonly Section[] = [
   { text: 'Begin', pages: ['start', 'concepts'] },
   {
     text: 'Guides',
-    pages: ['debugging', 'testing-an-agent', 'production', 'durable-runs', 'mocking', 'your-own-loop'],
+    pages: [
+      'debugging',
+      'testing-an-agent',
+      'production',
+      'durable-runs',
+      'durable-engines',
+      'mocking',
+      'your-own-loop',
+    ],
   },
   { text: 'Tracing', pages: ['tracing', 'viewer'] },
   { text: 'Deciding', pages: ['gates-and-approvals', 'policies'] },
@@ -76,7 +84,7 @@ export function apiPages(): { path: string; name: string }[] {
 
 /** `api/adapters/openai` is imported as `hookspan/openai`. */
 export function importedAs(path: string): string {
-  const module = path.replace(/^api\//, '').replace(/^adapters\//, '')
+  const module = path.replace(/^api\//, '').replace(/^(adapters|durable)\//, '')
   return module === 'index' ? 'hookspan' : `hookspan/${module}`
 }
 

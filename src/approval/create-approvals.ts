@@ -138,6 +138,11 @@ class ApprovalDesk implements Approvals {
       withdraw: async (id) => {
         await this.#sideWork.track(this.#closed(id, 'cancelled', Date.now()))
       },
+      closed: async (id) => {
+        const record = await this.store.get(id)
+        // What the store has lost is asked anew.
+        return record === undefined || !isOpen(record, Date.now())
+      },
       ledger: {
         claim: (id) =>
           this.#logged(async (append) => {

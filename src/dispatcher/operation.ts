@@ -135,7 +135,7 @@ export class Operation extends CallMaker {
     let callIndex = 0
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
-    claim?.pending?.catch(() => operation.#leave())
+    claim?.pending?.catch(() => operation.leave())
     live?.started(info.operationId)
     if (init.resume === undefined) core.tell('onStart', () => startOf(init))
     return operation
@@ -326,6 +326,7 @@ export class Operation extends CallMaker {
   checkpoint(): ParkedOperation {
     const core = this.#core
     if (core.ended || core.phase.ending) throw endedError(this.operationId)
+    core.kept = true
     const saved = parkedOf(core, 'checkpoint')
     void core.claim?.alsoHold(saved)
     return saved
@@ -344,8 +345,12 @@ export class Operation extends CallMaker {
     return input
   }
 
-  /** Another process goes on with the run, or it is not known whether this one may: nothing of it is told or ended here. */
-  #leave(): void {
+  /**
+   * Another process goes on with the run, or it is not known whether this one may: hooks are told nothing more of it here. What is
+   * open of it ends as interrupted in its trace; the run's own span is left to who goes on. What is begun in it from now on
+   * throws `OPERATION_ENDED`.
+   */
+  leave(): void {
     const core = this.#core
     if (core.ended || core.phase.ending) return
     core.questions.park()
@@ -359,7 +364,7 @@ export class Operation extends CallMaker {
 
   #end(reason: CompletionReason, end: { error?: unknown; abandoned?: boolean; content?: string }): void {
     const core = this.#core
-    if (core.claim?.pending !== undefined) return this.#leave()
+    if (core.claim?.pending !== undefined) return this.leave()
     if (!core.phase.beginEnd()) return
     openWaiting(core, this.#site)
     core.closeAll(reason)

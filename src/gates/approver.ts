@@ -109,6 +109,11 @@ export interface Approver {
    * again of one that is closed, it does nothing.
    */
   withdraw?(requestId: string): void | Promise<void>
+  /**
+   * Whether asking about the request again gives an answer or an end at once: somebody answered, or its time is over. Changes
+   * nothing. Whoever wakes parked runs asks it.
+   */
+  closed?(requestId: string): Promise<boolean>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
 }
@@ -117,6 +122,7 @@ const APPROVER: Fields<Approver> = {
   requestApproval: required(a.function),
   lookup: a.function,
   withdraw: a.function,
+  closed: a.function,
   ledger: a.object,
 }
 const LEDGER: Fields<ExecutionLedger> = {

@@ -15,6 +15,6 @@ export function idsOfOperation(operationId: string): OperationIds {
 }
 
 /** All zeros is the one value the W3C format forbids. */
-function nonZero(id: string): string {
+export function nonZero(id: string): string {
   return /^0+$/.test(id) ? `${id.slice(0, -1)}1` : id
 }

@@ -15,7 +15,7 @@ import type { SpanStarter } from './light/light-tracer.ts'
 import type { ResolvedTraceOptions } from './options.ts'
 import { hrTime, SpanClock } from './span-clock.ts'
 import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
-import { idsOfOperation, RootSpans, withIds } from './trace-ids.ts'
+import { idsOfOperation, RootSpans, spanIdOf, withIds } from './trace-ids.ts'
 import { parseTraceparent } from './traceparent.ts'
 
 interface Started {
@@ -63,8 +63,14 @@ export class SpanInstrument implements Instrument {
       this.#resume(activity, name, options) ??
       (above === undefined
         ? this.#startRoot(activity, info, name, options)
-        : { span: this.#tracer.startSpan(name, options, above.context), parentContext: above.context })
+        : { span: this.#startBelow(activity, name, options, above.context), parentContext: above.context })
     return new SpanScope(this.#shared, activity, info, span, parentContext, clock)
+  }
+
+  #startBelow(activity: Activity, name: string, options: SpanOptions, parentContext: Context): Span {
+    const spanKey = 'spanKey' in activity ? activity.spanKey : undefined
+    const start = () => this.#tracer.startSpan(name, options, parentContext)
+    return spanKey === undefined ? start() : withIds({ spanId: spanIdOf(spanKey) }, start)
   }
 
   /** A run that goes on is the span that it was: of the same id, beginning and parent. */

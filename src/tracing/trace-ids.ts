@@ -1,4 +1,5 @@
-import type { OperationIds } from '../internal/operation-ids.ts'
+import { hash } from 'node:crypto'
+import { nonZero, type OperationIds } from '../internal/operation-ids.ts'
 
 export { idsOfOperation } from '../internal/operation-ids.ts'
 
@@ -19,6 +20,11 @@ export function withIds<T>(ids: Partial<OperationIds>, fn: () => T): T {
   } finally {
     next = undefined
   }
+}
+
+/** The span id that follows from a text, the same in every process. */
+export function spanIdOf(spanKey: string): string {
+  return nonZero(hash('sha256', `hookspan:span:${spanKey}`, 'hex').slice(0, 16))
 }
 
 const SLOTS = 0x10000

@@ -26,6 +26,7 @@ declare global {
   const tracer: import('@opentelemetry/api').Tracer
   const exporter: Readers
   const server: Readers
+  const restate: Readers
   const agent: Readers
   const prompt: string
   const client: Readers

@@ -85,7 +85,11 @@ function entryFiles(): string[] {
     const places =
       name === '.'
         ? ['src/index.ts']
-        : [`src/${name.slice(2)}/index.ts`, `src/adapters/${name.slice(2)}/index.ts`]
+        : [
+            `src/${name.slice(2)}/index.ts`,
+            `src/adapters/${name.slice(2)}/index.ts`,
+            `src/durable/${name.slice(2)}/index.ts`,
+          ]
     const found = places.find((place) => ts.sys.fileExists(`${root}${place}`))
     if (found === undefined) throw new Error(`No source for the subpath ${name}.`)
     return `${root}${found}`

@@ -58,6 +58,7 @@ import {
   webhookHook,
   webhookHooks,
 } from 'hookspan/policies'
+import { durableAgent } from 'hookspan/restate'
 import { observeStrands } from 'hookspan/strands'
 import { startTracing, traceHooks } from 'hookspan/tracing'
 import { openRunSource, startViewer } from 'hookspan/viewer'
@@ -205,6 +206,10 @@ const CALLS: Record<string, Record<string, Call>> = {
   },
   execAgent: { ...agentCalls(exec), ExecAgentOptions: exec },
   resumeAgent: { ...agentCalls(resume), ResumeAgentOptions: resume },
+  durableAgent: {
+    ...agentCalls((options) => durableAgent({ name: 'd', client, ...options } as never)),
+    RestateAgentOptions: (more) => durableAgent({ name: 'd', agent: agent(), client, ...more }),
+  },
   observeAgents: { ObserveAgentsOptions: (more) => observeAgents({}, { dispatcher: dispatcher(), ...more }) },
   observeAISDK: { ObserveAISDKOptions: (more) => observeAISDK({}, { dispatcher: dispatcher(), ...more }) },
   wrapTools: { WrapToolsOptions: (more) => adapter.wrapTools({}, { dispatcher: dispatcher(), ...more }) },

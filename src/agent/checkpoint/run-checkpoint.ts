@@ -97,6 +97,11 @@ export class RunCheckpoint {
     return [...this.#begun].find(([, call]) => call?.toolCallId === id && call.apiName === name)?.[0]
   }
 
+  /** Another process goes on with the run, from what was saved last. */
+  leave(): void {
+    this.#source?.op.leave()
+  }
+
   /** The run goes on elsewhere, from here. */
   park(operation: ParkedOperation): void {
     this.#parked = operation

@@ -14,7 +14,7 @@ import {
 import { RunCheckpoint, type RunKeeper } from './run-checkpoint.ts'
 import { contentOf, documentsOf, savedRunOf } from './run-content.ts'
 import { RunDocument } from './run-document.ts'
-import type { CheckpointStore } from './store.ts'
+import { type CheckpointClaim, type CheckpointStore, notHeld } from './store.ts'
 
 /** What lists show of a run. */
 export interface AboutRun {
@@ -45,13 +45,20 @@ export class RunLog implements RunKeeper {
   #next: Promise<void> | undefined
   #failure: HookspanError | undefined
 
-  private constructor(store: CheckpointStore, operationId: string, token: string, texts: readonly string[]) {
+  private constructor(store: CheckpointStore, operationId: string, claim: Claimed) {
     this.operationId = operationId
     this.#store = store
-    this.#token = token
-    const records = readRecords(texts)
+    this.#token = claim.token
+    const records = readRecords(claim.records)
     this.#documents = documentsOf(records)
     this.#records = records.length
+    claim.lost?.addEventListener('abort', () => this.#leave(), { once: true })
+  }
+
+  /** Another process has the run. */
+  #leave(): void {
+    this.#failure ??= this.#failed(notHeld(this.operationId))
+    for (const run of this.#live.values()) run.leave()
   }
 
   /**
@@ -61,8 +68,9 @@ export class RunLog implements RunKeeper {
    * this id that has not ended; `CHECKPOINT_FAILED`.
    */
   static async begin(store: CheckpointStore, operationId: string): Promise<RunLog> {
-    const { token, records } = await claimed(store, operationId)
-    if (records.length === 0) return new RunLog(store, operationId, token, records)
+    const claim = await claimed(store, operationId)
+    const { token, records } = claim
+    if (records.length === 0) return new RunLog(store, operationId, claim)
     await store.release(operationId, token, { finished: false })
     throw new HookspanError(
       'INVALID_STATE',
@@ -81,10 +89,11 @@ export class RunLog implements RunKeeper {
     store: CheckpointStore,
     operationId: string,
   ): Promise<{ readonly log: RunLog; readonly saved: SavedRun }> {
-    const { token, records } = await claimed(store, operationId)
+    const claim = await claimed(store, operationId)
+    const { token, records } = claim
     try {
       if (records.length === 0) throw notKept(operationId)
-      const log = new RunLog(store, operationId, token, records)
+      const log = new RunLog(store, operationId, claim)
       return { log, saved: savedRunOf(log.#documents) }
     } catch (error) {
       await store.release(operationId, token, { finished: false })
@@ -101,6 +110,9 @@ export class RunLog implements RunKeeper {
 
   join(way: string, run: RunCheckpoint): void {
     this.#live.set(way, run)
+    // Lost before it began.
+    if (this.#failure?.cause instanceof HookspanError && this.#failure.cause.code === 'STATE_CLAIMED')
+      run.leave()
   }
 
   /** With the runs below it, which it may have left open. */
@@ -174,14 +186,18 @@ export class RunLog implements RunKeeper {
       await this.#store.append(this.operationId, this.#token, write)
       this.#records++
     } catch (error) {
-      this.#failure = new HookspanError(
-        'CHECKPOINT_FAILED',
-        `Run "${this.operationId}" could not be saved: ${errorMessage(error)}. Nothing that depends on it is begun, and it ` +
-          'can be gone on with from what was saved last. Mend the store, then resume the run.',
-        { cause: error },
-      )
+      this.#failure ??= this.#failed(error)
       throw this.#failure
     }
+  }
+
+  #failed(error: unknown): HookspanError {
+    return new HookspanError(
+      'CHECKPOINT_FAILED',
+      `Run "${this.operationId}" could not be saved: ${errorMessage(error)}. Nothing that depends on it is begun, and it ` +
+        'can be gone on with from what was saved last. Mend the store, then resume the run.',
+      { cause: error },
+    )
   }
 
   /** The run has left this process: what has ended is forgotten, what may go on is kept. Never rejects. */
@@ -213,7 +229,9 @@ export class RunLog implements RunKeeper {
   }
 }
 
-async function claimed(store: CheckpointStore, operationId: string) {
+type Claimed = Extract<CheckpointClaim, { state: 'claimed' }>
+
+async function claimed(store: CheckpointStore, operationId: string): Promise<Claimed> {
   const claim = await store.claim(operationId).catch((error: unknown) => {
     const why = `The checkpoints of run "${operationId}" cannot be read: ${errorMessage(error)}. Nothing was run.`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })

@@ -27,7 +27,13 @@ export interface CheckpointStore {
 export type CheckpointClaim =
   /** Somebody who lives has it. */
   | { readonly state: 'held' }
-  | { readonly state: 'claimed'; readonly token: string; readonly records: readonly string[] }
+  | {
+      readonly state: 'claimed'
+      readonly token: string
+      readonly records: readonly string[]
+      /** Aborted when another process goes on with the run: from then on nothing of it is done or told here. */
+      readonly lost?: AbortSignal
+    }
 
 export interface CheckpointWrite {
   readonly record: string

@@ -22,12 +22,18 @@ export const STEP_KEYS = keysOf<StepInit>({ stepType: true, stepIndex: true })
 class StepRun extends Bracket<StepEnd> {
   readonly state: StepState
   readonly #typed: { stepType?: string }
+  /** Epoch milliseconds. */
+  readonly #startedAt: number
 
   constructor(core: OperationCore, site: CallSite, init: StepInit, suspended: SavedStep | undefined) {
     const stepIndex = suspended?.stepIndex ?? init.stepIndex ?? core.nextStepIndex
     const stepType = suspended?.stepType ?? init.stepType
     const typed = stepType === undefined ? {} : { stepType }
-    super(core, site, { kind: 'step', stepIndex, ...typed })
+    const spanKey = core.spanKey(`step ${stepIndex}`)
+    const activity = { kind: 'step' as const, stepIndex, ...typed }
+    const startedAt = suspended?.startedAt ?? core.timestamp
+    super(core, site, spanKey === undefined ? activity : { ...activity, spanKey }, startedAt)
+    this.#startedAt = startedAt ?? core.record.clock()
     core.nextStepIndex = Math.max(core.nextStepIndex, stepIndex + 1)
     this.#typed = typed
     this.state = new StepState(this.traced, stepIndex, stepType, suspended)
@@ -41,7 +47,7 @@ class StepRun extends Bracket<StepEnd> {
   }
 
   get savedStep(): SavedStep {
-    return this.state.save()
+    return { ...this.state.save(), startedAt: this.#startedAt }
   }
 
   /** It ends, unless a call in it waits for a human in another process. */

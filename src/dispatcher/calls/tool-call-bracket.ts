@@ -52,7 +52,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
       ...(init.description !== undefined && { description: init.description }),
     }
     if (waited === undefined && !core.ended) core.countToolCall()
-    super(core, site, activityOf(call))
+    const spanKey = core.spanKey(callKey)
+    super(core, site, spanKey === undefined ? activityOf(call) : { ...activityOf(call), spanKey })
     this.waited = waited
     this.#asked = { request: waited?.request }
     this.#settled = [...(waited?.settled ?? [])]
@@ -174,7 +175,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
 }
 
 /** Written out: spreading the call would cost as much as opening the span. */
-function activityOf(call: ToolCallContext): Activity {
+function activityOf(call: ToolCallContext): Extract<Activity, { kind: 'tool' }> {
   const { identifier, source, apiName, args, toolCallId, callIndex, callKey = '', description } = call
   const kind = 'tool'
   if (description === undefined) {

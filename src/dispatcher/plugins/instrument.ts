@@ -43,7 +43,13 @@ export type Activity =
       readonly disabled?: readonly string[]
       readonly attributes?: Readonly<Record<string, string | number | boolean>>
     }
-  | { readonly kind: 'step'; readonly stepIndex: number; readonly stepType?: string }
+  | {
+      readonly kind: 'step'
+      readonly stepIndex: number
+      readonly stepType?: string
+      /** Of a run that is saved on its way: what its span's id is made of. */
+      readonly spanKey?: string
+    }
   | {
       readonly kind: 'llm'
       readonly callKey: string
@@ -65,6 +71,7 @@ export type Activity =
       readonly toolCallId: string
       readonly callIndex: number
       readonly description?: string
+      readonly spanKey?: string
     }
   | {
       readonly kind: 'human'

@@ -93,6 +93,10 @@ export class OperationCore {
   #nextCall = 0
   #nextQuestion = 0
   nextStepIndex = 0
+  /** Saved on its way: see {@link spanKey}. */
+  kept = false
+  /** How often it was parked before. */
+  parks: number | undefined
   steps = 0
   llmCalls = 0
   toolCalls = 0
@@ -124,7 +128,7 @@ export class OperationCore {
   }
 
   /** Takes up the counts of a parked operation. */
-  #restore({ totals, sequence, stepIndex, callCount = 0, waiting = [] }: ParkedOperation): void {
+  #restore({ totals, sequence, stepIndex, callCount = 0, waiting = [], kept, parks }: ParkedOperation): void {
     this.record.sequence = sequence
     this.nextStepIndex = stepIndex
     this.steps = totals.steps
@@ -132,6 +136,8 @@ export class OperationCore {
     this.toolCalls = totals.toolCalls
     this.usage = { inputTokens: totals.inputTokens, outputTokens: totals.outputTokens }
     this.costUsd = totals.costUsd
+    this.kept = kept === true
+    this.parks = parks
     this.#nextCall = callCount
     this.#resumable.push(...waiting)
   }
@@ -162,6 +168,14 @@ export class OperationCore {
   get runKey(): string {
     this.#runKey ??= crypto.randomUUID()
     return this.#runKey
+  }
+
+  /**
+   * What the id of a step's or a tool call's span is made of, the same in each process that goes on with it: one that dies
+   * exports what lies below a span that only the next process ends.
+   */
+  spanKey(of: string): string | undefined {
+    return this.kept ? JSON.stringify([this.runKey, this.parks ?? 0, this.info.operationId, of]) : undefined
   }
 
   /** Who is asked when a gate wants an approval. */

@@ -34,6 +34,8 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
       costUsd,
     }),
     runKey: core.runKey,
+    ...(core.kept && { kept: true as const }),
+    ...defined({ parks: waitingFor === 'checkpoint' ? core.parks : (core.parks ?? 0) + 1 }),
     callCount: core.callCount,
     waiting: core.unfinishedCalls,
     questions: core.questions.ids,

@@ -47,6 +47,10 @@ export interface ParkedOperation {
   readonly startedAt?: number
   /** W3C trace context that the run's own span lies below. */
   readonly parentTraceparent?: string
+  /** The run is saved on its way: a process that dies leaves spans open, which are ended where it goes on. */
+  readonly kept?: true
+  /** How often it was parked: what goes on after a park is another part of its step, with a span of its own. */
+  readonly parks?: number
 }
 
 /** A tool call, or the call of an agent, that waits for a human. */
@@ -81,6 +85,8 @@ export interface SavedStep {
   readonly stepIndex: number
   readonly stepType?: string
   readonly callCount: number
+  /** Epoch milliseconds; absent where the step's part has ended with its own span. */
+  readonly startedAt?: number
   readonly last?: LlmNote
   readonly usage?: TokenUsage
   readonly costUsd?: number

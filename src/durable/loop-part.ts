@@ -1,0 +1,178 @@
+import {
+  type HookDispatcher,
+  type LlmCallInit,
+  type LlmFunction,
+  type OpenStep,
+  type Operation,
+  type OperationInit,
+  type ParkedOperation,
+  StateClaim,
+} from '../dispatcher/index.ts'
+import type { RunTotals } from '../hooks/index.ts'
+import { MAX_TIMER_MS } from '../internal/async.ts'
+import { HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
+import { safeStringify } from '../internal/json.ts'
+import { type DecidedCalls, type DurableToolCall, OpenCalls, type RanCall } from './loop-tools.ts'
+
+export type LoopPartOptions = Pick<
+  OperationInit,
+  'agentName' | 'disable' | 'gates' | 'hooks' | 'approver' | 'priceOf'
+> & {
+  readonly dispatcher?: HookDispatcher
+}
+
+interface Live {
+  readonly op: Operation
+  step: OpenStep | undefined
+  calls: OpenCalls
+}
+
+type StoppedBy = 'cancel' | 'maxDurationMs'
+
+export interface EndedLoop {
+  readonly reason: 'done' | 'error' | 'interrupted' | 'denied'
+  readonly totals: RunTotals
+  readonly endedBy?: StoppedBy
+}
+
+/** What this process has of a run: its operation, which goes on from what is kept. */
+export class LoopPart {
+  readonly #options: LoopPartOptions & { readonly dispatcher: HookDispatcher }
+  readonly #operationId: string
+  readonly #stop = new AbortController()
+  #input: unknown
+  #live: Live | undefined
+  #parked: ParkedOperation | undefined
+  #deadline: NodeJS.Timeout | undefined
+  left = false
+  stoppedBy: StoppedBy | undefined
+
+  constructor(options: LoopPartOptions & { readonly dispatcher: HookDispatcher }, operationId: string) {
+    this.#options = options
+    this.#operationId = operationId
+  }
+
+  /** Takes the run up where it is; nothing is to be done where this process has it. */
+  async goOn(saved: ParkedOperation | undefined, endsAt: number | undefined): Promise<void> {
+    if (this.left) throw new Error('Another attempt goes on with the run.')
+    if (endsAt !== undefined && this.#deadline === undefined) this.#endAt(endsAt)
+    if (this.#live !== undefined || saved === undefined) return
+    // The engine lets one process have the run.
+    StateClaim.cover(saved)
+    this.#live = this.#start({ resume: saved })
+  }
+
+  #endAt(endsAt: number): void {
+    const leftMs = endsAt - Date.now()
+    if (leftMs <= 0) this.stop('maxDurationMs')
+    else if (leftMs <= MAX_TIMER_MS)
+      this.#deadline = setTimeout(() => this.stop('maxDurationMs'), leftMs).unref()
+  }
+
+  /** What is at work is aborted, and the run is to end. */
+  stop(by: StoppedBy): void {
+    this.stoppedBy ??= by
+    this.#stop.abort(
+      new DOMException(
+        by === 'cancel' ? 'The run was cancelled.' : 'The run has taken too long.',
+        'AbortError',
+      ),
+    )
+  }
+
+  #start(how: Pick<OperationInit, 'resume' | 'input' | 'operationId'>): Live {
+    const { dispatcher, ...shared } = this.#options
+    this.#parked = undefined
+    const op = dispatcher.startOperation({ ...shared, ...how, signal: this.#stop.signal })
+    return { op, step: undefined, calls: new OpenCalls() }
+  }
+
+  async begin(input: unknown): Promise<void> {
+    this.#input = input
+    if (this.#live !== undefined) return
+    this.#live = this.#start({ operationId: this.#operationId, input: this.#input })
+    this.#live.op.checkpoint()
+    await this.#live.op.admit()
+  }
+
+  async #step(): Promise<OpenStep> {
+    const live = this.#live as Live
+    this.#stop.signal.throwIfAborted()
+    live.step ??= await live.op.openStep()
+    return live.step
+  }
+
+  async llmCall<R>(init: LlmCallInit<R>, fn: LlmFunction<R>): Promise<R> {
+    return (await this.#step()).llmCall(init, fn)
+  }
+
+  async decide(calls: readonly DurableToolCall[], which: readonly number[]): Promise<DecidedCalls> {
+    return (this.#live as Live).calls.decide(await this.#step(), calls, which)
+  }
+
+  async nextOf(calls: readonly DurableToolCall[], which: readonly number[]): Promise<RanCall> {
+    return (this.#live as Live).calls.next(await this.#step(), calls, which)
+  }
+
+  /** Until a human has answered, perhaps in another process. */
+  async park(): Promise<void> {
+    const { op, step } = this.#live as Live
+    await step?.end()
+    this.#parked = op.park({ waitingFor: 'human' })
+    this.#live = undefined
+  }
+
+  async endStep(): Promise<void> {
+    const live = this.#live as Live
+    const step = await this.#step()
+    live.step = undefined
+    await step.end()
+  }
+
+  /** @returns how the run ended, after the `beforeComplete` gates. */
+  async end(
+    failure: { message: string; code?: string } | undefined,
+    cancelled: StoppedBy | undefined,
+    value: unknown,
+  ): Promise<EndedLoop> {
+    clearTimeout(this.#deadline)
+    const op = this.#live?.op
+    if (op === undefined) throw new HookspanError('INVALID_STATE', 'The run has not begun.')
+    const totals = op.totals
+    this.#parked = op.checkpoint()
+    const endedBy = cancelled ?? this.stoppedBy
+    if (endedBy !== undefined) {
+      await op.complete({ reason: 'interrupted' })
+      return { reason: 'interrupted', totals, endedBy }
+    }
+    if (failure !== undefined && op.stopRequested === undefined) {
+      const { code, message } = failure
+      await op.fail(
+        code === undefined ? new Error(message) : new HookspanError(code as HookspanErrorCode, message),
+      )
+      return { reason: 'error', totals }
+    }
+    const content =
+      value === undefined ? {} : { content: typeof value === 'string' ? value : safeStringify(value) }
+    const { reason } = await op.complete(content)
+    return { reason: reason === 'denied' ? 'denied' : 'done', totals }
+  }
+
+  /** There is something to be kept. */
+  get begun(): boolean {
+    return this.#live !== undefined || this.#parked !== undefined
+  }
+
+  /** How the run stands. */
+  saved(): ParkedOperation {
+    return this.#parked ?? (this.#live as Live).op.checkpoint()
+  }
+
+  leave(): void {
+    this.left = true
+    clearTimeout(this.#deadline)
+    this.#live?.op.leave()
+    this.#stop.abort(new DOMException('Another process goes on with the run.', 'AbortError'))
+    this.#live = undefined
+  }
+}

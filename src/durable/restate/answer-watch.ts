@@ -1,0 +1,50 @@
+import type { Approver } from '../../gates/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
+
+/**
+ * Tells Restate of answers that came by any channel, as long as this process lives. A suspended run is in no process; one whose
+ * watcher died, too, finds its answer when it looks for it the next time.
+ */
+export class AnswerWatch {
+  readonly #approver: Approver
+  readonly #tell: (key: string, requestId: string) => Promise<void>
+  readonly #everyMs: number
+  /** The run that waits for it, by request. */
+  readonly #waiting = new Map<string, string>()
+  #watching = false
+  #warned = false
+
+  constructor(approver: Approver, everyMs: number, tell: (key: string, requestId: string) => Promise<void>) {
+    this.#approver = approver
+    this.#everyMs = everyMs
+    this.#tell = tell
+  }
+
+  add(key: string, requestIds: readonly string[]): void {
+    for (const id of requestIds) this.#waiting.set(id, key)
+    if (this.#watching || this.#waiting.size === 0) return
+    this.#watching = true
+    this.#later()
+  }
+
+  #later(): void {
+    setTimeout(() => void this.#look(), this.#everyMs).unref()
+  }
+
+  async #look(): Promise<void> {
+    for (const [id, key] of [...this.#waiting]) {
+      try {
+        if (!(await this.#approver.closed?.(id))) continue
+        await this.#tell(key, id)
+        this.#waiting.delete(id)
+      } catch (error) {
+        // Told again at the next look; the run looks by itself, too.
+        if (!this.#warned)
+          console.warn(`hookspan: Restate could not be told of an answer: ${errorMessage(error)}`)
+        this.#warned = true
+      }
+    }
+    this.#watching = this.#waiting.size > 0
+    if (this.#watching) this.#later()
+  }
+}

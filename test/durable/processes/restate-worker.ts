@@ -1,0 +1,47 @@
+/** `restate-worker.ts FOLDER PORT INGRESS NAME [WHAT]`: serves the agent of the scenario. Nothing in it knows that it may be killed. */
+import { durableAgent } from 'hookspan/restate'
+import type { Untyped } from '../../sdks/support/sdks.ts'
+import { scenario, shop, shopLoop, shopModel } from '../support/scenario.ts'
+
+const restate: Untyped = await import('@restatedev/restate-sdk' as string)
+
+const [folder = '', port = '', ingress = '', name = '', what = 'agent'] = process.argv.slice(2)
+const scene = scenario(folder)
+const { MAX_DURATION_MS, MAX_COST_USD } = process.env
+const limits = {
+  ...(MAX_DURATION_MS !== undefined && { maxDurationMs: Number(MAX_DURATION_MS) }),
+}
+const shared = {
+  name,
+  dispatcher: scene.dispatcher,
+  priceOf: () => 0.001,
+  ...(ingress !== '-' && { ingress }),
+  pollMs: 50,
+  ...limits,
+}
+const agent =
+  what === 'loop'
+    ? durableAgent({ ...shared, agent: shopLoop(scene) })
+    : durableAgent({
+        ...shared,
+        agent: { ...shop(scene), ...(MAX_COST_USD !== undefined && { maxCostUsd: Number(MAX_COST_USD) }) },
+        client: shopModel(scene.say),
+      })
+await restate.serve({
+  services: [agent],
+  port: Number(port),
+  defaultServiceOptions: {
+    hooks: [
+      () => ({
+        interceptor: {
+          run: async (segment: string, next: () => Promise<void>) => {
+            scene.say({ mark: `journal ${segment}` })
+            await next()
+            scene.say({ mark: `journaled ${segment}` })
+          },
+        },
+      }),
+    ],
+  },
+})
+scene.say({ mark: 'up' })

@@ -1,0 +1,128 @@
+/** Runs on a real Restate: what an agent is there, and what its limits and its human's answers are. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectHeld } from './support/held.ts'
+import { RestateScene } from './support/restate-scene.ts'
+import { RestateServer } from './support/restate-server.ts'
+import type { EventLine } from './support/scenario.ts'
+import { until } from './support/wait.ts'
+
+const folder = mkdtempSync(`${tmpdir()}/hookspan-restate-`)
+let server: RestateServer
+beforeAll(async () => {
+  server = await RestateServer.start(folder)
+})
+afterAll(async () => {
+  await server.kill()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const waits = (line: object) => 'hookType' in line && line.hookType === 'beforeHumanIntervention'
+const ends = (lines: readonly object[]) =>
+  lines.filter((line): line is EventLine => 'hookType' in line && line.hookType === 'onComplete')
+
+describe.each(['agent', 'loop'])('a durable %s', (what) => {
+  it('goes on after its process and Restate were killed while a human was asked, in one trace, each hook once', async () => {
+    const scene = await RestateScene.open(server, what)
+    await scene.start()
+    await scene.begin('run-1')
+    await scene.said(waits)
+    await scene.worker.kill()
+    await server.kill()
+    await scene.answer()
+    await server.start()
+    await scene.start()
+    const { reason, content, value } = await scene.output<{
+      reason: string
+      content?: string
+      value?: string
+    }>('run-1')
+    expect(reason).toBe('done')
+    const told = content ?? value ?? ''
+    expect(told.replace('noted: ', '')).toBe('pay done | write done | note done | delete done')
+    // It was killed where nothing was at work: nothing is told again.
+    expectHeld(expect, { lines: scene.lines, operationId: 'run-1', told, kills: 0 })
+    await scene.close()
+  })
+
+  it('ends as interrupted when it is cancelled while nobody runs it', async () => {
+    const scene = await RestateScene.open(server, what)
+    await scene.start()
+    const id = await scene.begin('run-2')
+    await scene.said(waits)
+    await scene.worker.kill()
+    const answer = await fetch(`${server.admin}/invocations/${id}/cancel`, { method: 'PATCH' })
+    expect(answer.status).toBe(202)
+    await scene.start()
+    expect(await scene.output('run-2')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+    expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-2')).toHaveLength(1)
+    expect((await scene.asked()).map(({ status }) => status)).toEqual(['cancelled'])
+    await scene.close()
+  })
+
+  it('ends as interrupted when it is cancelled while a tool is at work', async () => {
+    const scene = await RestateScene.open(server, what)
+    await scene.start({ TOOL_MS: '30000' })
+    const id = await scene.begin('run-3')
+    await scene.said((line) => 'tool' in line && line.tool === 'write')
+    await fetch(`${server.admin}/invocations/${id}/cancel`, { method: 'PATCH' })
+    expect(await scene.output('run-3')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+    expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-3')).toHaveLength(1)
+    await scene.close()
+  })
+
+  it('ends when its time is over, which goes on while nobody runs it', async () => {
+    const scene = await RestateScene.open(server, what)
+    const limit = { MAX_DURATION_MS: '4000' }
+    await scene.start(limit)
+    await scene.begin('run-4')
+    await scene.said(waits)
+    await scene.worker.kill()
+    await server.kill()
+    await new Promise((resolve) => setTimeout(resolve, 4_000))
+    await server.start()
+    await scene.start(limit)
+    expect(await scene.output('run-4')).toMatchObject({ reason: 'interrupted', endedBy: 'maxDurationMs' })
+    await scene.close()
+  })
+
+  it('finds the answer that nobody told Restate of', async () => {
+    const scene = await RestateScene.open(server, what)
+    await scene.start()
+    await scene.begin('run-5')
+    await scene.said(waits)
+    await scene.worker.kill()
+    await scene.answer('reject')
+    await scene.start()
+    const { content, value } = await scene.output<{ content?: string; value?: string }>('run-5')
+    expect(content ?? value).toMatch(/rejected/)
+    await scene.close()
+  })
+})
+
+it('counts what a run has cost over the processes it had', async () => {
+  const scene = await RestateScene.open(server)
+  // Four model calls come before the question, with those of the sub-agent.
+  await scene.start({ MAX_COST_USD: '0.0035' })
+  await scene.begin('run-6')
+  await scene.said(waits)
+  await scene.worker.kill()
+  await scene.answer()
+  await scene.start({ MAX_COST_USD: '0.0035' })
+  expect(await scene.output('run-6')).toMatchObject({ reason: 'cost_limit', costUsd: 0.004 })
+  await scene.close()
+})
+
+it('refuses input that no attempt could run, and says why', async () => {
+  const scene = await RestateScene.open(server)
+  await scene.start()
+  await scene.begin('run-7', { promt: 'go' })
+  const refused = await until('the refusal', async () => {
+    const answer = await fetch(`${server.ingress}/restate/workflow/${scene.service}/run-7/output`)
+    return answer.status === 470 || answer.status === 404 ? undefined : answer.text()
+  })
+  expect(refused).toMatch(/promt.*prompt/)
+  expect(scene.lines.filter((line) => 'hookType' in line)).toEqual([])
+  await scene.close()
+})

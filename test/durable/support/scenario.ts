@@ -1,0 +1,203 @@
+/**
+ * The agent that durable runs are tested with, and how a process of it tells what it does: each line is on the disk before the
+ * next thing is done, so that whoever kills the process loses none.
+ */
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
+import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
+import type { Agent, AgentTool } from 'hookspan/agent'
+import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
+import { type Gate, requireApproval } from 'hookspan/gates'
+import type { DurableLoop } from 'hookspan/restate'
+import { operationIdGenerator, traceHooks } from 'hookspan/tracing'
+import { statelessModel } from '../../support/stateless-model.ts'
+
+export interface SpanLine {
+  readonly span: 'start' | 'end'
+  readonly pid: number
+  readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentId?: string
+}
+
+export interface EventLine {
+  readonly hookType: string
+  readonly operationId: string
+  readonly sequence: number
+  readonly toolCallId?: string
+  readonly stepIndex?: number
+  readonly pid: number
+}
+
+export interface ToolLine {
+  readonly tool: string
+  readonly phase: 'begin' | 'end'
+  readonly key: string
+  readonly pid: number
+}
+
+export interface MarkLine {
+  readonly mark: string
+  readonly pid: number
+}
+
+export type Line = SpanLine | EventLine | ToolLine | MarkLine
+
+export function scenario(folder: string) {
+  let said = 0
+  const say = (line: object) => {
+    appendFileSync(`${folder}/told.jsonl`, `${JSON.stringify({ ...line, pid: process.pid })}\n`)
+    // Between this and whatever comes next.
+    if (String(++said) === process.env.KILL_AFTER) process.kill(process.pid, 'SIGKILL')
+  }
+  const note = (at: SpanLine['span'], span: ReadableSpan) => {
+    const { traceId, spanId } = span.spanContext()
+    const parentId = span.parentSpanContext?.spanId
+    say({ span: at, name: span.name, traceId, spanId, ...(parentId && { parentId }) })
+  }
+  const provider = new TracerProvider({
+    idGenerator: operationIdGenerator(),
+    spanProcessors: [
+      {
+        onStart: (span) => note('start', span),
+        onEnd: (span) => note('end', span),
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      },
+    ],
+  })
+  const store = told(sqliteStore({ path: `${folder}/approvals.db` }), say)
+  const approvals = createApprovals({ store, mode: 'park' })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(approvals)
+  dispatcher.use(traceHooks({ tracer: provider.getTracer('durable') }))
+  const hooks = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
+    id: type,
+    type,
+    handler: (event: HookEvent) => {
+      const { hookType, operationId, sequence, stepIndex } = event
+      const { toolCallId } = event as { toolCallId?: string }
+      say({ hookType, operationId, sequence, toolCallId, stepIndex })
+    },
+  }))
+  dispatcher.use({ name: 'see', hooks: hooks as never })
+  return { folder, say, store, approvals, dispatcher, provider }
+}
+
+export type Scenario = ReturnType<typeof scenario>
+
+/** Says what it has done. */
+function told(store: ApprovalStore, say: (line: object) => void): ApprovalStore {
+  const changing = ['add', 'answer', 'close', 'claim', 'settle'] as const
+  const watched = changing.map((name) => [
+    name,
+    async (...args: never[]) => {
+      const given = await (store[name] as (...args: never[]) => Promise<unknown>)(...args)
+      say({ mark: `store ${name}` })
+      return given
+    },
+  ])
+  return { ...store, ...Object.fromEntries(watched) }
+}
+
+/** Takes `TOOL_MS`, so that there is something to be killed in. */
+const toolMs = Number(process.env.TOOL_MS ?? 0)
+
+export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
+  const tool = (name: string, more: Partial<AgentTool> = {}): AgentTool => ({
+    name,
+    execute: async (_args, { idempotencyKey }) => {
+      say({ tool: name, phase: 'begin', key: idempotencyKey })
+      if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
+      say({ tool: name, phase: 'end', key: idempotencyKey })
+      return `${name} done`
+    },
+    ...more,
+  })
+  /** What a service that knows keys has booked. */
+  const pay = tool('pay', {
+    idempotent: true,
+    execute: async (_args, { idempotencyKey }) => {
+      say({ tool: 'pay', phase: 'begin', key: idempotencyKey })
+      const receipt = `${folder}/${encodeURIComponent(idempotencyKey)}.receipt`
+      if (!existsSync(receipt)) {
+        writeFileSync(receipt, idempotencyKey)
+        say({ mark: `booked ${idempotencyKey}` })
+      }
+      if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
+      say({ tool: 'pay', phase: 'end', key: idempotencyKey })
+      return 'pay done'
+    },
+  })
+  return { pay, tool }
+}
+
+/** Pays, writes and lets another agent research at once; then deletes, for which a human is asked; then says what came of it. */
+export function shop(scene: Scenario): Agent {
+  const { pay, tool } = toolsOf(scene)
+  return {
+    name: 'shop',
+    model: 'stateless',
+    tools: [pay, tool('write'), tool('delete', { needsApproval: true })],
+    subAgents: [{ name: 'researcher', model: 'stateless', tools: [tool('note')] }],
+  }
+}
+
+const call = (id: string, name: string, args: unknown = {}) => ({ id, name, args })
+
+export const shopModel = (say: (line: object) => void = () => {}) =>
+  statelessModel((messages) => {
+    say({ mark: 'model' })
+    const told = messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))
+    if (messages.some(({ content }) => content === 'write it down')) {
+      return told.length > 0 ? { content: `noted: ${told}` } : { calls: [call('n', 'note')] }
+    }
+    if (told.length === 0) {
+      const research = call('r', 'researcher', { instruction: 'write it down' })
+      return { calls: [call('p', 'pay'), call('w', 'write'), research] }
+    }
+    return told.length === 3 ? { calls: [call('d', 'delete')] } : { content: told.join(' | ') }
+  })
+
+/** The same run as a loop of one's own: the research is a tool. */
+export function shopLoop(scene: Scenario): DurableLoop<{ prompt: string }> {
+  const { pay, tool } = toolsOf(scene)
+  const tools = new Map([pay, tool('write'), tool('note'), tool('delete')].map((one) => [one.name, one]))
+  const asks: Gate = {
+    id: 'ask',
+    point: 'beforeToolCall',
+    decide: ({ apiName }) => (apiName === 'delete' ? requireApproval() : undefined),
+  }
+  scene.dispatcher.use({ name: 'asks', gates: [asks] })
+  const plan = [['pay', 'write', 'note'], ['delete'], []]
+  return async (run, { prompt }) => {
+    const told: string[] = []
+    for (;;) {
+      const over = await run.step(async (step) => {
+        const { next } = await step.llmCall(
+          { model: 'planner', request: { messages: [{ role: 'user', content: prompt }] } },
+          async () => {
+            scene.say({ mark: 'model' })
+            return { next: plan[told.length === 0 ? 0 : told.length === 3 ? 1 : 2] ?? [] }
+          },
+        )
+        const outcomes = await step.toolCalls(
+          next.map((apiName) => {
+            const { execute, idempotent = false } = tools.get(apiName) as AgentTool
+            return {
+              apiName,
+              toolCallId: apiName,
+              args: {},
+              idempotent,
+              run: (args, context) => execute(args as never, context),
+            }
+          }),
+        )
+        told.push(...outcomes.map(({ content }) => content))
+        return next.length === 0
+      })
+      if (over) return told.join(' | ')
+    }
+  }
+}
