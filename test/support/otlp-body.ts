@@ -1,5 +1,5 @@
-import { REQUEST } from '../../src/viewer/otlp/decode-protobuf.ts'
-import { ProtobufReader } from '../../src/viewer/otlp/protobuf-reader.ts'
+import { REQUEST } from '../../src/internal/otlp/messages.ts'
+import { ProtobufReader } from '../../src/internal/otlp/protobuf-reader.ts'
 
 interface Group {
   readonly resources: readonly {

@@ -25,6 +25,7 @@ import {
   type Tracing,
 } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readRecords, type StoredRecord } from '../../src/tracing/export/spool/read-records.ts'
 import { startCollector } from '../support/collector.ts'
 import { startOtlpStub } from '../support/otlp-stub.ts'
 
@@ -223,16 +224,24 @@ describe('spoolDir', () => {
   it('sets aside a record that the disk changed, and delivers its neighbours', async () => {
     const left = await leaveBehind('a', 'b')
     const path = join(left, '1.spans')
-    const lines = readFileSync(path, 'utf8').split('\n')
-    const bad = lines.findIndex((line) => line.startsWith('e ') && line.includes('execute_tool t'))
-    lines[bad] = (lines[bad] as string).replace('"spanId"', 'spanId"')
-    writeFileSync(path, `${lines.join('\n')}e 0 {"traceId":"cut o`)
+    const bytes = readFileSync(path)
+    const [bad] = [...readRecords(path)].filter(
+      (record) => record.kind === 'e' && record.bytes.includes('execute_tool t'),
+    )
+    if (bad === undefined) throw new Error('no such record')
+    bad.bytes[0] = 0xff
+    bytes.set(bad.bytes, bad.end - bad.bytes.length)
+    // And the beginning of one, which its writer could not end.
+    writeFileSync(path, Buffer.concat([bytes, bytes.subarray(0, 20)]))
     const { tracing } = start()
     await collector.until(() => collector.spans.length === 6)
     expect(collector.spans.filter(({ attributes }) => attributes['hookspan.span.state'])).toHaveLength(1)
     expect(tracing.stats().spool?.setAside).toBe(1)
     const [record] = readFileSync(join(folder, 'set-aside.ndjson'), 'utf8').trim().split('\n')
-    expect(JSON.parse(record as string)).toMatchObject({ why: 'unreadable', record: lines[bad] })
+    expect(JSON.parse(record as string)).toMatchObject({
+      why: 'unreadable',
+      record: bad.bytes.toString('base64'),
+    })
     await tracing.shutdown()
     expect(readdirSync(folder)).toEqual(['set-aside.ndjson'])
   })
@@ -240,9 +249,14 @@ describe('spoolDir', () => {
   it('delivers spans whose resource the disk changed', async () => {
     const left = await leaveBehind('a')
     const path = join(left, '1.spans')
-    writeFileSync(path, readFileSync(path, 'utf8').replace('h 0 {"resourceSpans"', 'h 0 "resourceSpans"'))
-    start()
+    const bytes = readFileSync(path)
+    const [head] = readRecords(path)
+    expect(head?.kind).toBe('h')
+    bytes[(head as StoredRecord).end - (head as StoredRecord).bytes.length] = 0xff
+    writeFileSync(path, bytes)
+    const { tracing } = start()
     await collector.until(() => collector.spans.length === 3)
+    expect(tracing.stats().spool?.setAside).toBe(1)
   })
 
   it.each([400, 413])(
@@ -327,10 +341,10 @@ describe('spoolDir', () => {
       maxSpoolBytes: 1_048_576,
       queue: { maxQueueSpans: 10 },
     })
-    for (let i = 0; i < 500; i++) await runAgent(dispatcher, `r${i}`)
+    for (let i = 0; i < 1_500; i++) await runAgent(dispatcher, `r${i}`)
     const { dropped, queued } = tracing.stats()
     expect(dropped).toBeGreaterThan(100)
-    expect(dropped + queued).toBe(1_500)
+    expect(dropped + queued).toBe(4_500)
     expect(bytesOnDisk()).toBeLessThanOrEqual(1_048_576)
     expect(troubles.filter((text) => text.includes('maxSpoolBytes'))).toEqual([
       expect.stringMatching(/oldest spans are dropped/),
@@ -343,16 +357,16 @@ describe('spoolDir', () => {
     await collector.until(() => collector.spans.length >= kept, 20_000)
     const ended = collector.spans.filter(({ attributes }) => !attributes['hookspan.span.state'])
     expect(ended).toHaveLength(kept)
-    expect(roots().at(-1)).toBe('invoke_agent r499')
+    expect(roots().at(-1)).toBe('invoke_agent r1499')
   })
 
   it('drops what others left before its own', async () => {
     await leaveBehind(...Array.from({ length: 100 }, (_, i) => `old-${i}`))
     const { tracing, dispatcher } = start({ endpoint: 'http://127.0.0.1:9', maxSpoolBytes: 1_048_576 })
-    for (let i = 0; i < 250; i++) await runAgent(dispatcher, `new-${i}`)
+    for (let i = 0; i < 600; i++) await runAgent(dispatcher, `new-${i}`)
     const { dropped, queued } = tracing.stats()
     expect(dropped).toBe(300)
-    expect(queued).toBe(750)
+    expect(queued).toBe(1_800)
   })
 
   it('keeps what a span was that never ended', async () => {
@@ -363,12 +377,9 @@ describe('spoolDir', () => {
     await tracing?.forceFlush({ timeoutMs: 20_000 })
     const [own] = readdirSync(folder)
     const segments = readdirSync(join(folder, own as string)).filter((name) => name.endsWith('.spans'))
-    const lines = segments.flatMap((name) =>
-      readFileSync(join(folder, own as string, name), 'utf8').split('\n'),
-    )
-    expect(lines.filter((line) => line.startsWith('s ') && line.includes('invoke_agent long'))).not.toEqual(
-      [],
-    )
+    const records = segments.flatMap((name) => [...readRecords(join(folder, own as string, name))])
+    const told = records.filter(({ kind, bytes }) => kind === 's' && bytes.includes('invoke_agent long'))
+    expect(told).not.toEqual([])
     expect(bytesOnDisk()).toBeLessThan(400_000)
     await op.complete()
   })

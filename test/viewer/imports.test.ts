@@ -32,9 +32,12 @@ it('the viewer imports Node, itself, the shared helpers and what answers and req
 it('what the page shares with the server needs no Node', () => {
   const shared = [
     ...importsOf('viewer/model'),
-    ...importsOf('viewer/otlp').filter(({ file }) => /plain|log-event|types/.test(file)),
+    ...importsOf('viewer/otlp').filter(({ file }) => /plain|log-event/.test(file)),
+    ...importsOf('internal/otlp').filter(({ file }) => file.endsWith('types.ts')),
   ]
   expect(
-    shared.filter(({ target }) => !/^viewer\/(model|otlp\/(plain|log-event|types))/.test(target)),
+    shared.filter(
+      ({ target }) => !/^(viewer\/(model|otlp\/(plain|log-event))|internal\/otlp\/types\.ts$)/.test(target),
+    ),
   ).toEqual([])
 })

@@ -1,4 +1,6 @@
 /** The run inside of a saved page: everything is read out of its spans here. */
+
+import type { OtlpTraces } from '../../src/internal/otlp/types.ts'
 import { buildConversation } from '../../src/viewer/model/conversation.ts'
 import { digestSpan } from '../../src/viewer/model/digest.ts'
 import { eventLog } from '../../src/viewer/model/event-log.ts'
@@ -9,7 +11,6 @@ import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/spa
 import { rowOf } from '../../src/viewer/model/span-row.ts'
 import { summarise } from '../../src/viewer/model/summary.ts'
 import { listOf, plainSpan } from '../../src/viewer/otlp/plain.ts'
-import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
 import type { Source } from './source.ts'
 
 export class OfflineSource implements Source {

@@ -1,4 +1,6 @@
 /** Where the page gets its data: the viewer it was served by, or the run inside its own file. One shape for both. */
+
+import type { OtlpTraces } from '../../src/internal/otlp/types.ts'
 import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
 import type { ApprovalContext } from '../../src/viewer/model/approval-context.ts'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
@@ -13,7 +15,6 @@ import type { Seen } from '../../src/viewer/model/seen.ts'
 import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
-import type { OtlpTraces } from '../../src/viewer/otlp/types.ts'
 import { OfflineSource } from './offline-source.ts'
 
 export interface RunData {

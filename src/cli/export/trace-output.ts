@@ -1,7 +1,7 @@
+import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { jsonRequest } from '../../tracing/export/otlp-json.ts'
 import { type SpanExporter, startTracing, type Tracing } from '../../tracing/index.ts'
 import { type Collector, findCollector } from '../../tracing/links/collector.ts'
-import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 import { OtlpFile } from './otlp-file.ts'
 import { SpanKeeper } from './span-keeper.ts'
 

@@ -1,8 +1,8 @@
+import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { digestSpan } from '../../viewer/model/digest.ts'
 import type { SpanRow } from '../../viewer/model/span.ts'
 import { emptyRow } from '../../viewer/model/tree.ts'
 import { listOf, plainSpan } from '../../viewer/otlp/plain.ts'
-import type { OtlpTraces } from '../../viewer/otlp/types.ts'
 
 /** Every span of an OTLP request as a row of a tree. */
 export function rowsOf(traces: OtlpTraces): SpanRow[] {

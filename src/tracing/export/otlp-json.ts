@@ -1,9 +1,6 @@
 import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
 import type { ReadableSpan } from './types.ts'
 
-/** What comes after the spans of `headOf`. */
-export const TAIL = ']}]}]}'
-
 interface Scope {
   readonly name: string
   readonly version?: string
@@ -30,51 +27,21 @@ interface Link {
   readonly droppedAttributesCount?: number
 }
 
-/** A span that is JSON already, as it was written or in UTF-8, and the head of its request. */
-export interface SpanText {
-  readonly head: string
-  readonly json: string | Uint8Array
-}
-
-export function spanText(span: ReadableSpan): SpanText {
-  return { head: headOf(span), json: spanJson(span) }
-}
-
 /** One OTLP/JSON request with all of the spans. */
 export function jsonRequest(spans: readonly ReadableSpan[]): Buffer {
-  return joinRequest(spans.map(spanText))
-}
-
-/** The same of spans that are JSON already. */
-export function joinRequest(spans: readonly SpanText[]): Buffer {
-  const groups = new Map<string, Uint8Array[]>()
-  for (const { head, json } of spans) {
-    const bytes = typeof json === 'string' ? Buffer.from(json) : json
-    const group = groups.get(head)
-    if (group === undefined) groups.set(head, [bytes])
-    else group.push(COMMA, bytes)
-  }
-  const parts: Uint8Array[] = [Buffer.from(OPENING)]
-  for (const [head, jsons] of groups) {
-    if (parts.length > 1) parts.push(COMMA)
-    parts.push(Buffer.from(head.slice(OPENING.length)), ...jsons, END_OF_RESOURCE)
-  }
-  parts.push(Buffer.from(CLOSING))
-  return Buffer.concat(parts)
+  const groups = Map.groupBy(spans, headOf)
+  const resources = [...groups].map(([head, group]) => head + group.map(spanJson).join(',') + END_OF_RESOURCE)
+  return Buffer.from(`${OPENING}${resources.join(',')}${CLOSING}`)
 }
 
 const OPENING = '{"resourceSpans":['
 const CLOSING = ']}'
-const END_OF_RESOURCE = Buffer.from(TAIL.slice(0, -CLOSING.length))
-const COMMA = Buffer.from(',')
+const END_OF_RESOURCE = ']}]}'
 
 const heads = new WeakMap<object, WeakMap<object, string>>()
 
-/**
- * What a request of one span has before the span: its resource and scope. The same for all spans that share them, so a
- * span on its own is `headOf(span) + spanJson(span) + TAIL`.
- */
-export function headOf(span: ReadableSpan): string {
+/** What a request has before the spans that share a resource and scope. */
+function headOf(span: ReadableSpan): string {
   const scope = span.instrumentationScope as Scope
   const byScope = heads.get(span.resource) ?? new WeakMap<object, string>()
   heads.set(span.resource, byScope)
@@ -92,18 +59,14 @@ function writeHead(resource: Resource, scope: Scope): string {
   const scopeJson = `{"name":${text(name)}${version ? `,"version":${text(version)}` : ''}${
     attributes ? `,"attributes":${attributesJson(attributes)}` : ''
   }${droppedAttributesCount ? `,"droppedAttributesCount":${droppedAttributesCount}` : ''}}`
-  return `${OPENING}{"resource":{"attributes":${attributesJson(resource.attributes ?? {})}}${schemaOf(resource)},"scopeSpans":[{"scope":${scopeJson}${schemaOf(scope)},"spans":[`
+  return `{"resource":{"attributes":${attributesJson(resource.attributes ?? {})}}${schemaOf(resource)},"scopeSpans":[{"scope":${scopeJson}${schemaOf(scope)},"spans":[`
 }
 
 function schemaOf({ schemaUrl }: { readonly schemaUrl?: string }): string {
   return schemaUrl ? `,"schemaUrl":${text(schemaUrl)}` : ''
 }
 
-/** What a span has of its own. */
-export type SpanFields = Omit<ReadableSpan, 'duration' | 'ended' | 'resource' | 'instrumentationScope'>
-
-/** A span as an element of OTLP/JSON's `spans`. Has no line break in it. */
-export function spanJson(span: SpanFields): string {
+function spanJson(span: ReadableSpan): string {
   const context = span.spanContext()
   const { parentSpanContext: parent, status, events, links } = span
   let json = `{"traceId":"${context.traceId}","spanId":"${context.spanId}"`

@@ -3,7 +3,7 @@ import { writeAttributes, writeCount, writeText } from './protobuf-attributes.ts
 import { ProtobufWriter, sizeOfVarint, tagOf } from './protobuf-writer.ts'
 import type { ReadableSpan } from './types.ts'
 
-interface Scope {
+export interface Scope {
   readonly name: string
   readonly version?: string
   readonly schemaUrl?: string
@@ -11,7 +11,7 @@ interface Scope {
   readonly droppedAttributesCount?: number
 }
 
-interface Resource {
+export interface Resource {
   readonly attributes?: Attributes
   readonly schemaUrl?: string
 }
@@ -30,13 +30,17 @@ interface Link {
 }
 
 // Field numbers of opentelemetry/proto/{trace,resource,common}/v1 and of the collector's request.
-const REQUEST = { resourceSpans: tagOf(1, 'length') }
-const RESOURCE_SPANS = {
+export const REQUEST = { resourceSpans: tagOf(1, 'length') }
+export const RESOURCE_SPANS = {
   resource: tagOf(1, 'length'),
   scopeSpans: tagOf(2, 'length'),
   schemaUrl: tagOf(3, 'length'),
 }
-const SCOPE_SPANS = { scope: tagOf(1, 'length'), spans: tagOf(2, 'length'), schemaUrl: tagOf(3, 'length') }
+export const SCOPE_SPANS = {
+  scope: tagOf(1, 'length'),
+  spans: tagOf(2, 'length'),
+  schemaUrl: tagOf(3, 'length'),
+}
 const RESOURCE = { attributes: tagOf(1, 'length'), droppedAttributesCount: tagOf(2, 'varint') }
 const SCOPE = {
   name: tagOf(1, 'length'),
@@ -44,7 +48,7 @@ const SCOPE = {
   attributes: tagOf(3, 'length'),
   droppedAttributesCount: tagOf(4, 'varint'),
 }
-const SPAN = {
+export const SPAN = {
   traceId: tagOf(1, 'length'),
   spanId: tagOf(2, 'length'),
   traceState: tagOf(3, 'length'),
@@ -155,7 +159,7 @@ function scopeSpans(scope: Scope, spans: readonly ReadableSpan[]): ScopeSpans {
 }
 
 /** With its tag and its length. */
-function sizeOfField({ size }: { readonly size: number }): number {
+export function sizeOfField({ size }: { readonly size: number }): number {
   return 1 + sizeOfVarint(size) + size
 }
 
@@ -163,7 +167,7 @@ function sumOf(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-function resourceField({ attributes }: Resource): Uint8Array {
+export function resourceField({ attributes }: Resource): Uint8Array {
   const writer = new ProtobufWriter()
   writer.byte(RESOURCE_SPANS.resource)
   const start = writer.open()
@@ -173,7 +177,7 @@ function resourceField({ attributes }: Resource): Uint8Array {
   return writer.written(0, writer.at)
 }
 
-function scopeField({ name, version, attributes, droppedAttributesCount }: Scope): Uint8Array {
+export function scopeField({ name, version, attributes, droppedAttributesCount }: Scope): Uint8Array {
   const writer = new ProtobufWriter()
   writer.byte(SCOPE_SPANS.scope)
   const start = writer.open()
@@ -185,7 +189,7 @@ function scopeField({ name, version, attributes, droppedAttributesCount }: Scope
   return writer.written(0, writer.at)
 }
 
-function schemaField(tag: number, { schemaUrl }: { readonly schemaUrl?: string }): Uint8Array {
+export function schemaField(tag: number, { schemaUrl }: { readonly schemaUrl?: string }): Uint8Array {
   const writer = new ProtobufWriter()
   if (schemaUrl) writeText(writer, tag, schemaUrl)
   return writer.written(0, writer.at)
@@ -194,7 +198,8 @@ function schemaField(tag: number, { schemaUrl }: { readonly schemaUrl?: string }
 /** Most spans are between 128 bytes and 16 KiB long. */
 const SPAN_LENGTH_BYTES = 2
 
-function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
+/** With the tag that it has in `ScopeSpans`, and its length. */
+export function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
   writer.byte(SCOPE_SPANS.spans)
   const start = writer.open(SPAN_LENGTH_BYTES)
   const { traceId, spanId, traceFlags, traceState } = span.spanContext()

@@ -2,14 +2,14 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { readAnswer, readError } from './otlp-answer.ts'
 import { type OtlpEncoder, otlpEncoder } from './otlp-encoder.ts'
-import { joinRequest } from './otlp-json.ts'
 import { otlpClient } from './otlp-post.ts'
 import type { OtlpTarget } from './otlp-target.ts'
-import { type Parcel, type SpanSender, spanOf, textOf, written } from './parcel.ts'
+import { bytesOf, type Parcel, type SpanSender, spanOf, written } from './parcel.ts'
+import { joinSpans } from './span-bytes.ts'
 
 const compress = promisify(gzip)
 
-/** The body of a request with these spans: what is text already goes as it is. */
+/** The body of a request with these spans: what is written already goes as it is. */
 export function requestWriter(target: OtlpTarget): {
   readonly headers: Readonly<Record<string, string>>
   write(parcels: readonly Parcel[]): Uint8Array
@@ -19,10 +19,13 @@ export function requestWriter(target: OtlpTarget): {
     'content-type': encoder.contentType,
     ...(target.gzip && { 'content-encoding': 'gzip' }),
   }
-  if (target.protocol === 'http/json') {
-    return { headers, write: (parcels) => joinRequest(parcels.map(textOf)) }
+  const isWritten = (parcels: readonly Parcel[]) =>
+    target.protocol === 'http/protobuf' && parcels[0]?.bytes !== undefined
+  return {
+    headers,
+    write: (parcels) =>
+      isWritten(parcels) ? joinSpans(parcels.map(bytesOf)) : encoder.encodeRequest(parcels.map(spanOf)),
   }
-  return { headers, write: (parcels) => encoder.encodeRequest(parcels.map(spanOf)) }
 }
 
 /** Posts spans over OTLP/HTTP. */

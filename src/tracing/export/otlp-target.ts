@@ -26,11 +26,10 @@ export interface OtlpTargetOptions {
   readonly headers?: Record<string, string> | undefined
   readonly protocol?: OtlpProtocol | undefined
   readonly timeoutMs?: number | undefined
-  /** Where neither the option nor the environment says so. @default 'http/protobuf' */
-  readonly usualProtocol?: OtlpProtocol
 }
 
 const PROTOCOLS: readonly OtlpProtocol[] = ['http/json', 'http/protobuf']
+const USUAL_PROTOCOL: OtlpProtocol = 'http/protobuf'
 const DEFAULT_TIMEOUT_MS = 5_000
 
 /**
@@ -43,10 +42,7 @@ export function otlpTarget(options: OtlpTargetOptions, onNote: (message: string)
   return {
     url: tracesUrlOf(options.endpoint),
     headers: headersOf(options.headers),
-    protocol:
-      options.protocol === undefined
-        ? protocolByEnv(options.usualProtocol ?? 'http/protobuf', onNote)
-        : checkedProtocol(options.protocol),
+    protocol: options.protocol === undefined ? protocolByEnv(onNote) : checkedProtocol(options.protocol),
     gzip: gzipByEnv(onNote),
     tls: tlsByEnv(),
     timeoutMs: options.timeoutMs ?? timeoutByEnv(onNote) ?? DEFAULT_TIMEOUT_MS,
@@ -67,16 +63,16 @@ function checkedProtocol(value: OtlpProtocol): OtlpProtocol {
   throw invalid(`Expected \`protocol\` to be "http/json" or "http/protobuf", got ${describeValue(value)}`)
 }
 
-function protocolByEnv(usual: OtlpProtocol, onNote: (message: string) => void): OtlpProtocol {
+function protocolByEnv(onNote: (message: string) => void): OtlpProtocol {
   const told = variable('PROTOCOL')
-  if (told === undefined) return usual
+  if (told === undefined) return USUAL_PROTOCOL
   const known = PROTOCOLS.find((protocol) => protocol === told.value)
   if (known === undefined) {
     onNote(
-      `${told.name} is ${describeValue(told.value)}; spans are sent as ${usual}: hookspan knows http/json and http/protobuf.`,
+      `${told.name} is ${describeValue(told.value)}; spans are sent as ${USUAL_PROTOCOL}: hookspan knows http/json and http/protobuf.`,
     )
   }
-  return known ?? usual
+  return known ?? USUAL_PROTOCOL
 }
 
 function gzipByEnv(onNote: (message: string) => void): boolean {

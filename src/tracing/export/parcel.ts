@@ -1,7 +1,6 @@
 import { errorMessage } from '../../internal/errors.ts'
-import type { SpanText } from './otlp-json.ts'
-import { spanText } from './otlp-json.ts'
-import { spanOfText } from './span-of-text.ts'
+import { type SpanBytes, spanBytes } from './span-bytes.ts'
+import { spanOfBytes } from './span-of-bytes.ts'
 import type { ReadableSpan } from './types.ts'
 
 /** Where a record is in the spool, in bytes of one of its files. Records are delivered in the order of their places. */
@@ -17,23 +16,23 @@ export interface RequestLimits {
   readonly chars: number
 }
 
-/** A span on its way to the collector: as the SDK made it, as the text that the spool wrote, or both. */
+/** A span on its way to the collector: as the SDK made it, as the bytes that the spool wrote, or both. */
 export interface Parcel {
   readonly span?: ReadableSpan
-  readonly text?: SpanText
-  /** About how many characters are sent. */
+  readonly bytes?: SpanBytes
+  /** About how many bytes are sent. */
   readonly size: number
   /** Where it is on disk. Without it, memory has the only copy. */
   place?: Place
 }
 
-export function textOf({ text, span }: Parcel): SpanText {
-  return text ?? spanText(span as ReadableSpan)
+export function bytesOf({ bytes, span }: Parcel): SpanBytes {
+  return bytes ?? spanBytes(span as ReadableSpan)
 }
 
-/** @throws SyntaxError for a text that is no JSON: the disk changed it. */
-export function spanOf({ text, span }: Parcel): ReadableSpan {
-  return span ?? spanOfText(text as SpanText)
+/** @throws RangeError for bytes that are not those of a span: the disk changed them. */
+export function spanOf({ bytes, span }: Parcel): ReadableSpan {
+  return span ?? spanOfBytes(bytes as SpanBytes)
 }
 
 /** About how much text a span carries; exact sizes would cost a serialization. */

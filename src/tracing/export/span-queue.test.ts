@@ -6,7 +6,7 @@ import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Fault, type FaultyDisk, faultyDisk } from '../../../test/support/faulty-disk.ts'
-import { type Answer, type Parcel, type SpanSender, textOf } from './parcel.ts'
+import { type Answer, type Parcel, type SpanSender, spanOf } from './parcel.ts'
 import { SpanQueue } from './span-queue.ts'
 import { Leftovers } from './spool/leftovers.ts'
 import { SetAside } from './spool/set-aside.ts'
@@ -72,11 +72,8 @@ interface Told {
 }
 
 function told(parcel: Parcel): Told {
-  const { name, attributes } = JSON.parse(textOf(parcel).json.toString()) as {
-    name: string
-    attributes: { key: string }[]
-  }
-  return { name, isInterrupted: attributes.some(({ key }) => key === 'hookspan.span.state') }
+  const { name, attributes } = spanOf(parcel)
+  return { name, isInterrupted: 'hookspan.span.state' in attributes }
 }
 
 /** A queue, a disk, a collector, and what is true of them. */

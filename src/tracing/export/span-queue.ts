@@ -1,6 +1,6 @@
 import { Delivery, type ParcelSource } from './delivery.ts'
-import { joinRequest, type SpanText } from './otlp-json.ts'
-import { type Parcel, type SpanSender, sizeOf, textOf } from './parcel.ts'
+import { jsonRequest } from './otlp-json.ts'
+import { type Parcel, type SpanSender, sizeOf, spanOf } from './parcel.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { Leftovers } from './spool/leftovers.ts'
 import type { SetAside } from './spool/set-aside.ts'
@@ -47,7 +47,7 @@ export interface SpanQueueInit {
   readonly settings: Omit<QueueSettings, 'requestTimeoutMs'>
   readonly disk?: Disk | undefined
   readonly sinks?: readonly SpanSink[]
-  /** The sender wants the spans themselves, so that it pays to keep them beside their text. */
+  /** The sender wants the spans themselves, so that it pays to keep them beside their bytes. */
   readonly keepsSpans: boolean
 }
 
@@ -283,7 +283,7 @@ export class SpanQueue implements SpanProcessor {
 
   #setAside(parcel: Parcel, why: string): boolean {
     if (this.#disk === undefined) return false
-    guard(() => this.#disk?.setAside.add(why, joinRequest([textOf(parcel)]).toString()))
+    guard(() => this.#disk?.setAside.add(why, jsonRequest([spanOf(parcel)]).toString()))
     return true
   }
 
@@ -301,9 +301,9 @@ export class SpanQueue implements SpanProcessor {
   }
 }
 
-/** The text is on disk, where the sender does not need it. */
-function withSpan({ text, size, place }: Parcel, span: ReadableSpan): Parcel {
-  return place === undefined ? { span, text: text as SpanText, size } : { span, size, place }
+/** The bytes are on disk, where the sender does not need them. */
+function withSpan({ bytes, size, place }: Parcel, span: ReadableSpan): Parcel {
+  return place === undefined ? { span, ...(bytes && { bytes }), size } : { span, size, place }
 }
 
 function isSampled(span: ReadableSpan): boolean {

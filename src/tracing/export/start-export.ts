@@ -28,10 +28,9 @@ export interface ExportOptions {
   headers?: Record<string, string>
   /**
    * How spans are written. Some collectors take only one of the two. Protobuf is a third shorter and takes a fraction
-   * of the time to write; `spoolDir` keeps spans as JSON, which goes out as it is.
+   * of the time to write.
    *
-   * @default OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL, else `http/protobuf`, with `spoolDir`
-   * `http/json`
+   * @default OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL, else `http/protobuf`
    */
   protocol?: OtlpProtocol
   /**
@@ -97,8 +96,7 @@ export function startExport(options: ExportOptions): SpanExport {
   const timeoutMs = checkedTimeout(options.queue?.requestTimeoutMs)
   // With an exporter of one's own, what the environment says of OTLP is nobody's concern.
   const onNote = exporter === undefined ? onTrouble : () => {}
-  const usualProtocol = options.spoolDir === undefined ? 'http/protobuf' : 'http/json'
-  const target = otlpTarget({ endpoint, headers, protocol, usualProtocol, timeoutMs }, onNote)
+  const target = otlpTarget({ endpoint, headers, protocol, timeoutMs }, onNote)
   const { requestTimeoutMs: _, ...queueOptions } = options.queue ?? {}
   const settings = queueSettings(queueOptions, onTrouble)
   const maxBytes = checkedBytes(options.maxSpoolBytes)
@@ -113,7 +111,7 @@ export function startExport(options: ExportOptions): SpanExport {
     settings,
     disk,
     sinks: exporter === undefined ? [new ViewerLink(sender, target.url)] : [],
-    keepsSpans: exporter !== undefined || target.protocol !== 'http/json',
+    keepsSpans: exporter !== undefined || target.protocol === 'http/json',
   })
   const tellLost = () => {
     if (queue.lost === 0) return

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
-import type { OtlpTraces } from '../otlp/types.ts'
 import { HttpError } from './body.ts'
 import { inert } from './inert.ts'
 import { writingJson } from './json-pieces.ts'

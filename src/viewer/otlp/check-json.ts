@@ -1,7 +1,7 @@
 import { describeValue } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
-import type { Field, Message } from './decode-protobuf.ts'
-import { MAX_DEPTH, tooDeep } from './limits.ts'
+import type { Field, Message } from '../../internal/otlp/messages.ts'
+import { MAX_DEPTH, tooDeep } from '../../internal/otlp/protobuf-reader.ts'
 
 /**
  * Whether OTLP/JSON holds objects, lists and plain values where the message has them, so that whoever reads it later

@@ -1,7 +1,7 @@
 /** What a request brings, ready to store. */
 import { errorMessage } from '../../internal/errors.ts'
+import type { OtlpLogRecord, OtlpResource, OtlpScope } from '../../internal/otlp/types.ts'
 import { MAX_ITEMS, TooMany } from './limits.ts'
-import type { OtlpLogRecord, OtlpResource, OtlpScope } from './types.ts'
 
 export interface Origin {
   /** Equal for equal resource and scope, to store each once. */

@@ -6,8 +6,6 @@ export const MAX_ITEMS = 100_000
 export const MAX_ITEM_BYTES = 24 * 1024 * 1024
 /** Fields of one span's messages, all told. */
 export const MAX_FIELDS = 250_000
-/** Messages within one another; protobuf's own readers take no more either. */
-export const MAX_DEPTH = 100
 
 /** Nothing of the request is taken: whoever is told so may send it in parts. */
 export class TooMany extends Error {
@@ -16,10 +14,6 @@ export class TooMany extends Error {
   constructor() {
     super(`More than ${MAX_ITEMS} spans or log records in one request; send smaller batches.`)
   }
-}
-
-export function tooDeep(): RangeError {
-  return new RangeError(`Nested too deeply: more than ${MAX_DEPTH} messages within one another.`)
 }
 
 export function assertSize(size: number): void {

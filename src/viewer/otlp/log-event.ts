@@ -1,4 +1,4 @@
-import type { OtlpEvent, OtlpLogRecord } from './types.ts'
+import type { OtlpEvent, OtlpLogRecord } from '../../internal/otlp/types.ts'
 
 /** A log record that belongs to a span, as one of the span's events. */
 export function logAsOtlpEvent(record: OtlpLogRecord): OtlpEvent {

@@ -1,6 +1,5 @@
 /** OTLP's tagged values into plain ones, which is what everything but the exporter works with. Shared with the page. */
-import type { Attributes, AttributeValue, SpanEvent, SpanRecord } from '../model/span.ts'
-import { logAsOtlpEvent } from './log-event.ts'
+
 import type {
   OtlpAnyValue,
   OtlpEvent,
@@ -9,7 +8,9 @@ import type {
   OtlpResource,
   OtlpScope,
   OtlpSpan,
-} from './types.ts'
+} from '../../internal/otlp/types.ts'
+import type { Attributes, AttributeValue, SpanEvent, SpanRecord } from '../model/span.ts'
+import { logAsOtlpEvent } from './log-event.ts'
 
 const MAX_DEPTH = 64
 

@@ -1,7 +1,5 @@
 /** Of a packed span, what lists and rows show; the rest stays packed until someone opens the span. */
-import { GATE_EVENT, READ_FOR_ROWS } from '../model/attributes.ts'
-import { digestSpan, type SpanDigest } from '../model/digest.ts'
-import type { Attributes, SpanEvent } from '../model/span.ts'
+
 import {
   ANY_VALUE,
   decodeAnyValue,
@@ -10,11 +8,14 @@ import {
   EVENT,
   KEY_VALUE,
   SPAN,
-} from './decode-protobuf.ts'
+} from '../../internal/otlp/messages.ts'
+import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
+import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
+import { GATE_EVENT, READ_FOR_ROWS } from '../model/attributes.ts'
+import { digestSpan, type SpanDigest } from '../model/digest.ts'
+import type { Attributes, SpanEvent } from '../model/span.ts'
 import { isSpanId } from './ids.ts'
 import { listOf, nanosToUs, plainEvent, plainValue, statusNumber } from './plain.ts'
-import { ProtobufReader } from './protobuf-reader.ts'
-import type { OtlpAnyValue, OtlpSpan } from './types.ts'
 
 /** Of a long value, what is enough for a preview. */
 const PREVIEW_BYTES = 1024

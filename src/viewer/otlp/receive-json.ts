@@ -1,8 +1,10 @@
 /** An OTLP/JSON request into packed spans, grouped by trace, or into log records. Each is parsed by itself. */
+
+import { LOG_RECORD, type Message, RESOURCE, SCOPE, SPAN } from '../../internal/otlp/messages.ts'
+import type { OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { JsonCursor, type JsonExtent } from '../model/json-text.ts'
 import { checkJson } from './check-json.ts'
-import { LOG_RECORD, type Message, RESOURCE, SCOPE, SPAN } from './decode-protobuf.ts'
 import { badSpanId, badTraceId, isSpanId, isTraceId, jsonId } from './ids.ts'
 import {
   admit,
@@ -16,7 +18,6 @@ import {
 } from './incoming.ts'
 import { assertSize } from './limits.ts'
 import { nanosToUs } from './plain.ts'
-import type { OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from './types.ts'
 
 /** What one scope brings: where it, its resource and each of its items are. */
 interface Scope {

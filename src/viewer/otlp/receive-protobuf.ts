@@ -1,5 +1,5 @@
 /** A protobuf request into packed spans, grouped by trace. The bytes are kept as they came. */
-import type { InTurns } from '../model/in-turns.ts'
+
 import {
   decodeLogRecord,
   decodeResource,
@@ -11,7 +11,10 @@ import {
   RESOURCE_ITEMS,
   SCOPE,
   SCOPE_ITEMS,
-} from './decode-protobuf.ts'
+} from '../../internal/otlp/messages.ts'
+import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
+import type { OtlpResource, OtlpScope } from '../../internal/otlp/types.ts'
+import type { InTurns } from '../model/in-turns.ts'
 import {
   admit,
   type IncomingLog,
@@ -21,10 +24,8 @@ import {
   type Received,
   reject,
 } from './incoming.ts'
-import { ProtobufReader } from './protobuf-reader.ts'
 import { addLog } from './receive-json.ts'
 import { SpanCheck } from './span-check.ts'
-import type { OtlpResource, OtlpScope } from './types.ts'
 
 /** Spans between two turns: a span costs less than to ask whose turn it is. */
 const YIELD_AFTER = 64

@@ -2,10 +2,11 @@
  * Walks a protobuf span once, without building anything: whether it can be decoded later, its trace and its start.
  * What passes here never throws in `decodeSpan`: both go by the same table.
  */
-import { type Message, SPAN } from './decode-protobuf.ts'
+
+import { type Message, SPAN } from '../../internal/otlp/messages.ts'
+import { fixed64UsAt, MAX_DEPTH, tooDeep } from '../../internal/otlp/protobuf-reader.ts'
 import { badSpanId, badTraceId } from './ids.ts'
-import { assertSize, MAX_DEPTH, MAX_FIELDS, tooDeep } from './limits.ts'
-import { fixed64UsAt } from './protobuf-reader.ts'
+import { assertSize, MAX_FIELDS } from './limits.ts'
 
 export class SpanCheck {
   readonly #bytes: Buffer

@@ -1,11 +1,11 @@
 /** Spans as the store keeps them: those of one request and one run together, packed as they came. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 
-import { decodeSpan } from '../otlp/decode-protobuf.ts'
+import { decodeSpan } from '../../internal/otlp/messages.ts'
+import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
+import type { OtlpSpan } from '../../internal/otlp/types.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
-import { ProtobufReader } from '../otlp/protobuf-reader.ts'
 import { readJsonSpan, readSpan, type SpanFacts } from '../otlp/read-span.ts'
-import type { OtlpSpan } from '../otlp/types.ts'
 
 /** Protobuf, or the text of an array of OTLP/JSON spans; or either of them compressed. */
 export type ChunkBody = Uint8Array | string

@@ -1,7 +1,7 @@
+import type { OtlpSpan, OtlpTraces } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { logAsOtlpEvent } from '../otlp/log-event.ts'
 import { listOf } from '../otlp/plain.ts'
-import type { OtlpSpan, OtlpTraces } from '../otlp/types.ts'
 import type { SpanReader } from './span-reader.ts'
 
 /** A run as OTLP/JSON, exactly as it was sent; logs that belong to spans travel as their events. */

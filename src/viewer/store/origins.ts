@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { OtlpResource, OtlpScope } from '../../internal/otlp/types.ts'
 import { readText } from '../model/attributes.ts'
 import type { Attributes } from '../model/span.ts'
 import { plainAttributes } from '../otlp/plain.ts'
-import type { OtlpResource, OtlpScope } from '../otlp/types.ts'
 
 export interface OriginFacts {
   resource: Attributes

@@ -1,6 +1,7 @@
 /** Every word a person may search by. */
+
+import type { OtlpAnyValue, OtlpKeyValue, OtlpLogRecord, OtlpSpan } from '../../internal/otlp/types.ts'
 import { listOf } from '../otlp/plain.ts'
-import type { OtlpAnyValue, OtlpKeyValue, OtlpLogRecord, OtlpSpan } from '../otlp/types.ts'
 
 /** Of one span, at most this many characters can be found by searching; the rest is shown, not searched. */
 const INDEXED_CHARS = 256 * 1024

@@ -1,9 +1,9 @@
 /** Reads the spans of runs out of the chunks they came in. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import type { SpanRecord, SpanRow } from '../model/span.ts'
 import { logAsEvent, plainSpan } from '../otlp/plain.ts'
-import type { OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from '../otlp/types.ts'
 import { type Chunk, type ChunkBody, openChunk } from './chunk.ts'
 import { mayStillEnd } from './liveness.ts'
 import { Origins } from './origins.ts'

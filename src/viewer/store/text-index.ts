@@ -3,9 +3,9 @@
  * searches meanwhile has those indexed first that may be what is looked for.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { OtlpLogRecord } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
-import type { OtlpLogRecord } from '../otlp/types.ts'
 import { type ChunkBody, chunkBytes, documentOf, openChunk, unless } from './chunk.ts'
 import { mayHold } from './may-hold.ts'
 import { logText, spanText } from './searchable-text.ts'

@@ -1,25 +1,27 @@
 import { existsSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { TAIL } from '../otlp-json.ts'
 import type { Parcel, Place, RequestLimits } from '../parcel.ts'
+import { headOf } from '../span-bytes.ts'
+import { readHead, readSpanBytes } from '../span-of-bytes.ts'
+import type { ReadableSpan } from '../types.ts'
 import { ACKED, AckedFile, readAcked } from './acked-file.ts'
 import type { FolderLock } from './folder-lock.ts'
-import { type Line, readLines } from './read-lines.ts'
-import { interruptedText, readRecord, startedSpanId } from './records.ts'
+import { readRecords, type StoredRecord } from './read-records.ts'
+import { interruptedBytes } from './records.ts'
 import { segmentPath, segmentsIn } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 
 interface Started {
   readonly segment: number
   readonly head: string
-  readonly text: string
+  readonly bytes: Uint8Array
 }
 
-/** The first byte of a span that ended. */
-const ENDED = 'e'.charCodeAt(0)
 /** For records whose head is unreadable: the span is worth more than the name of its service. */
-const NO_HEAD =
-  '{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"unknown_service"}}]},"scopeSpans":[{"scope":{"name":"hookspan"},"spans":['
+const NO_HEAD = headOf({
+  resource: { attributes: { 'service.name': 'unknown_service' } },
+  instrumentationScope: { name: 'hookspan' },
+} as unknown as ReadableSpan)
 
 /**
  * What a dead process left in its folder, read in a stream: first the spans that ended and were not delivered, then the
@@ -86,9 +88,7 @@ export class Leftover {
     const path = segmentPath(this.#lock.folder, number)
     const { size: bytes } = statSync(path)
     let spans = 0
-    for (const { bytes: line, end } of readLines(path)) {
-      if (line[0] === ENDED && !this.#isAcked(number, end)) spans++
-    }
+    for (const { kind, end } of readRecords(path)) if (kind === 'e' && !this.#isAcked(number, end)) spans++
     this.#given = this.#given.filter(({ place }) => place?.segment !== number)
     this.#segments.shift()
     unlinkSync(path)
@@ -120,58 +120,57 @@ export class Leftover {
 
   *#read(): Generator<Parcel> {
     for (const number of [...this.#segments]) yield* this.#readSegment(number)
-    for (const { head, text } of this.#open.values()) {
-      const interrupted = interruptedText(head, text)
-      yield { text: interrupted, size: interrupted.json.length }
+    for (const { head, bytes: started } of this.#open.values()) {
+      const bytes = interruptedBytes(started)
+      yield { bytes: { head, bytes }, size: bytes.length }
     }
   }
 
   *#readSegment(number: number): Generator<Parcel> {
     let start = 0
-    for (const { bytes, end } of this.#linesOf(number)) {
-      const place = { segment: number, start, end }
-      start = end
+    for (const record of this.#recordsOf(number)) {
+      const place = { segment: number, start, end: record.end }
+      start = record.end
       try {
-        const parcel = this.#readLine(bytes, place)
+        const parcel = this.#parcelOf(record, place)
         if (parcel !== undefined) yield parcel
       } catch {
-        this.#setAside.add('unreadable', bytes.toString())
+        this.#setAside.addUnreadable(record.bytes)
       }
     }
   }
 
   /** One file that cannot be read does not hold up the others. */
-  *#linesOf(number: number): Generator<Line> {
+  *#recordsOf(number: number): Generator<StoredRecord> {
     try {
-      yield* readLines(segmentPath(this.#lock.folder, number))
+      yield* readRecords(segmentPath(this.#lock.folder, number))
     } catch (error) {
       this.#unreadable ??= error
     }
   }
 
-  /** @throws for a line that is no record of ours. */
-  #readLine(line: Buffer, place: Place): Parcel | undefined {
-    const record = readRecord(line)
-    if (record === undefined) throw new Error('no record')
-    const text = record.body.toString()
-    if (record.kind === 'h') {
-      JSON.parse(text + TAIL)
-      this.#heads.set(record.head, text)
+  /** @throws for what is no record of ours. */
+  #parcelOf({ kind, head: number = 0, bytes }: StoredRecord, place: Place): Parcel | undefined {
+    if (kind === undefined) throw new Error('no record')
+    if (kind === 'h') {
+      const head = bytes.toString('latin1')
+      readHead(head)
+      this.#heads.set(number, head)
       return undefined
     }
-    const head = this.#heads.get(record.head) ?? NO_HEAD
-    if (record.kind === 's') {
-      this.#open.set(startedSpanId(text), { segment: place.segment, head, text })
+    if (kind === 'p') {
+      this.#open.delete(bytes.toString('latin1'))
       return undefined
     }
-    if (record.kind === 'p') {
-      this.#open.delete(text)
+    const head = this.#heads.get(number) ?? NO_HEAD
+    const { spanId } = readSpanBytes(bytes)
+    if (kind === 's') {
+      this.#open.set(spanId, { segment: place.segment, head, bytes })
       return undefined
     }
-    const { spanId } = JSON.parse(text) as { spanId: string }
     this.#open.delete(spanId)
     if (this.#isAcked(place.segment, place.end)) return undefined
-    return { text: { head, json: record.body }, size: record.body.byteLength, place }
+    return { bytes: { head, bytes }, size: bytes.length, place }
   }
 
   #isAcked(segment: number, end: number): boolean {

@@ -2,7 +2,7 @@ import type { ReadableSpan } from '../types.ts'
 
 export interface OpenSpan {
   readonly head: string
-  readonly text: string
+  readonly bytes: Uint8Array
   /** Where on disk it is told of; undefined while the disk takes nothing. */
   segment: number | undefined
 }
@@ -13,11 +13,11 @@ const MAX_OPEN = 100_000
 /** The spans that have started and not ended, as they are told of on disk. */
 export class OpenSpans {
   readonly #spans = new Map<string, OpenSpan>()
-  #chars = 0
+  #bytes = 0
 
   /** About how much disk they need. */
-  get chars(): number {
-    return this.#chars
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** Whether no more are remembered. */
@@ -26,7 +26,7 @@ export class OpenSpans {
   }
 
   add(spanId: string, open: OpenSpan): void {
-    this.#chars += open.text.length
+    this.#bytes += open.bytes.length
     this.#spans.set(spanId, open)
   }
 
@@ -36,7 +36,7 @@ export class OpenSpans {
     const open = this.#spans.get(spanId)
     if (open === undefined) return undefined
     this.#spans.delete(spanId)
-    this.#chars -= open.text.length
+    this.#bytes -= open.bytes.length
     return open
   }
 

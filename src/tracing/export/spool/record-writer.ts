@@ -21,16 +21,15 @@ export class RecordWriter {
   }
 
   /** @throws what the system says; nothing of the record is kept then. */
-  append(log: SegmentLog, kind: RecordKind, head: string, text: string | Uint8Array): Place {
+  append(log: SegmentLog, kind: RecordKind, head: string, body: Uint8Array): Place {
     const segment = log.current()
     if (segment !== this.#segment) {
       this.#segment = segment
       this.#there.clear()
     }
     const number = this.#numberOf(head)
-    const lead = `${kind} ${number} `
-    if (this.#there.has(number)) return log.append(lead, text)
-    const place = log.append(`h ${number} ${head}\n${lead}`, text)
+    if (this.#there.has(number)) return log.append(kind, number, body)
+    const place = log.append(kind, number, body, Buffer.from(head, 'latin1'))
     this.#there.add(number)
     return place
   }

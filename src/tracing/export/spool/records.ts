@@ -1,115 +1,100 @@
-import type { Attributes, SpanContext } from '@opentelemetry/api'
-import { createTraceState } from '@opentelemetry/api'
+import { ProtobufReader } from '../../../internal/otlp/protobuf-reader.ts'
 import { HOOKSPAN } from '../../../spans/names.ts'
-import { type SpanText, spanJson } from '../otlp-json.ts'
-import type { ReadableSpan } from '../types.ts'
+import { SCOPE_SPANS, SPAN } from '../otlp-protobuf.ts'
+import { writeAttributes } from '../protobuf-attributes.ts'
+import { ProtobufWriter } from '../protobuf-writer.ts'
 
 /**
- * What a line of the spool is: the head that later lines name by its number, a span that started, one that
- * ended, or one that was handed over to another process.
- *
- *   h 0 {"resourceSpans":[{"resource":…,"scopeSpans":[{"scope":…,"spans":[
- *   s 0 ["<trace id>","<span id>",…]
- *   e 0 {"traceId":…}
- *   p 0 <span id>
+ * What a record of the spool is: the head that later records name by its number, a span that started, one that ended, or
+ * the id of one that was handed over to another process. Spans stand as in a protobuf request, so that what is sent is
+ * what was written.
  */
 export type RecordKind = 'h' | 's' | 'e' | 'p'
 
-export interface SpoolRecord {
+/** Before each record: a mark, its kind, a check of the rest, the number of its head and the length of its body. */
+export const FRAME_BYTES = 12
+const MARK = 0xb5
+const KINDS: readonly RecordKind[] = ['h', 's', 'e', 'p']
+const CODES = new Map(KINDS.map((kind) => [kind, kind.charCodeAt(0)]))
+
+export interface Frame {
   readonly kind: RecordKind
   readonly head: number
-  readonly body: Buffer
+  readonly length: number
 }
 
-const SPACE = 32
-const KINDS: readonly (RecordKind | undefined)[] = ['h', 's', 'e', 'p']
-
-/** Undefined for a line that is none of ours. */
-export function readRecord(line: Buffer): SpoolRecord | undefined {
-  const at = line.indexOf(SPACE, 2)
-  const kind = KINDS[KINDS.indexOf(line.toString('latin1', 0, 1) as RecordKind)]
-  if (at < 3 || line[1] !== SPACE || kind === undefined) return undefined
-  const head = Number(line.toString('latin1', 2, at))
-  return Number.isInteger(head) ? { kind, head, body: line.subarray(at + 1) } : undefined
+export function putFrame(
+  bytes: Uint8Array,
+  at: number,
+  kind: RecordKind,
+  head: number,
+  length: number,
+): void {
+  const code = CODES.get(kind) as number
+  const check = checkOf(code, head, length)
+  bytes[at] = MARK
+  bytes[at + 1] = code
+  bytes[at + 2] = check
+  bytes[at + 3] = check >>> 8
+  put32(bytes, at + 4, head)
+  put32(bytes, at + 8, length)
 }
 
-type Started = readonly [
-  traceId: string,
-  spanId: string,
-  parentSpanId: string,
-  traceFlags: number,
-  parentIsRemote: boolean,
-  traceState: string,
-  name: string,
-  kind: number,
-  seconds: number,
-  nanoseconds: number,
-  attributes: Attributes,
-]
-
-/** A span as it started, in short: most are never read again. */
-export function startedText(span: ReadableSpan): string {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
-  const { parentSpanContext: parent } = span
-  const [seconds, nanoseconds] = span.startTime
-  const started: Started = [
-    traceId,
-    spanId,
-    parent?.spanId ?? '',
-    traceFlags,
-    parent?.isRemote ?? false,
-    traceState?.serialize() ?? '',
-    span.name,
-    span.kind,
-    seconds,
-    nanoseconds,
-    span.attributes,
-  ]
-  return JSON.stringify(started)
+/** Undefined where none begins: the disk changed it. */
+export function frameAt(bytes: Buffer, at: number): Frame | undefined {
+  if (bytes[at] !== MARK) return undefined
+  const code = bytes[at + 1] as number
+  const kind = KINDS.find((one) => CODES.get(one) === code)
+  const head = bytes.readUInt32LE(at + 4)
+  const length = bytes.readUInt32LE(at + 8)
+  if (kind === undefined || bytes.readUInt16LE(at + 2) !== checkOf(code, head, length)) return undefined
+  return { kind, head, length }
 }
 
-/** @throws SyntaxError for a text that is no JSON. */
-export function startedSpanId(text: string): string {
-  return (JSON.parse(text) as Started)[1]
+/** Where a record may begin, at or after that byte. -1 for nowhere. */
+export function nextMark(bytes: Buffer, from: number): number {
+  return bytes.indexOf(MARK, from)
 }
 
-/** A span whose process died before it ended, told as interrupted. */
-export function interruptedText(head: string, started: string): SpanText {
-  const [
-    traceId,
-    spanId,
-    parentSpanId,
-    traceFlags,
-    isRemote,
-    state,
-    name,
-    kind,
-    seconds,
-    nanoseconds,
-    attributes,
-  ] = JSON.parse(started) as Started
-  const context: SpanContext = {
-    traceId,
-    spanId,
-    traceFlags,
-    ...(state !== '' && { traceState: createTraceState(state) }),
+/** 16 bits that a changed byte changes. */
+function checkOf(code: number, head: number, length: number): number {
+  const mixed =
+    Math.imul(Math.imul(code ^ 0x9e37, 0x85ebca6b) ^ head, 0xc2b2ae35) ^ Math.imul(length, 0x27d4eb2f)
+  return (mixed ^ (mixed >>> 16)) & 0xffff
+}
+
+function put32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value
+  bytes[at + 1] = value >>> 8
+  bytes[at + 2] = value >>> 16
+  bytes[at + 3] = value >>> 24
+}
+
+/**
+ * A span whose process died before it ended, told as interrupted: it ended when it started, for all that is known.
+ *
+ * @throws RangeError for what is no span.
+ */
+export function interruptedBytes(started: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(started.buffer, started.byteOffset, started.byteLength)
+  const outer = new ProtobufReader(bytes)
+  outer.tag()
+  const span = outer.message()
+  const writer = new ProtobufWriter(started.length + 64)
+  writer.byte(SCOPE_SPANS.spans)
+  const start = writer.open()
+  while (!span.done) {
+    const from = span.pos
+    const tag = span.tag()
+    span.skip(tag)
+    if (tag === SPAN.endTime) continue
+    writer.raw(bytes.subarray(from, span.pos))
+    if (tag === SPAN.startTime) {
+      writer.byte(SPAN.endTime)
+      writer.raw(bytes.subarray(from + 1, span.pos))
+    }
   }
-  const json = spanJson({
-    name,
-    kind,
-    spanContext: () => context,
-    ...(parentSpanId !== '' && {
-      parentSpanContext: { traceId, spanId: parentSpanId, traceFlags, isRemote },
-    }),
-    startTime: [seconds, nanoseconds],
-    endTime: [seconds, nanoseconds],
-    status: { code: 0 },
-    attributes: { ...attributes, [HOOKSPAN.spanState]: 'interrupted' },
-    links: [],
-    events: [],
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
-  })
-  return { head, json }
+  writeAttributes(writer, SPAN.attributes, { [HOOKSPAN.spanState]: 'interrupted' })
+  writer.close(start)
+  return writer.written(0, writer.at)
 }

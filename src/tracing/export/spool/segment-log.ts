@@ -1,6 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readdirSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Place } from '../parcel.ts'
+import { FRAME_BYTES, putFrame, type RecordKind } from './records.ts'
 
 export interface Segment {
   readonly number: number
@@ -15,9 +16,7 @@ export interface Segment {
 }
 
 const NAME = /^(\d+)\.spans$/
-const NEWLINE = 10
-const SCRATCH_BYTES = 192 * 1024
-const SHORT_LEAD = 12
+const SCRATCH_BYTES = 64 * 1024
 
 export function segmentPath(folder: string, number: number): string {
   return join(folder, `${number}.spans`)
@@ -31,7 +30,7 @@ export function segmentsIn(folder: string): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Text appended to a row of files, of which the oldest go first. Not safe against the loss of power: nothing is synced. */
+/** Records appended to a row of files, of which the oldest go first. Not safe against the loss of power: nothing is synced. */
 export class SegmentLog {
   readonly #folder: string
   readonly #maxBytes: number
@@ -74,23 +73,23 @@ export class SegmentLog {
     return segment
   }
 
-  /** A line, to be called right after `current()`. @throws what the system says; nothing of the line is kept then. */
-  append(lead: string, body: string | Uint8Array): Place {
+  /**
+   * A record, to be called right after `current()`. `before`: the body of its head, where the file does not have it yet.
+   *
+   * @throws what the system says; nothing of the record is kept then.
+   */
+  append(kind: RecordKind, head: number, body: Uint8Array, before?: Uint8Array): Place {
     const segment = this.#segments.at(-1) as Segment
     const fd = this.#fd as number
-    // No unit of a string needs more than three bytes of UTF-8.
-    const needed = (lead.length + body.length) * 3 + 1
-    const line = needed <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(needed)
-    const bodyAt = putLead(line, lead)
-    const bodyEnd =
-      bodyAt + (typeof body === 'string' ? line.write(body, bodyAt) : putBytes(line, bodyAt, body))
-    line[bodyEnd] = NEWLINE
-    const length = bodyEnd + 1
-    if (writeSync(fd, line, 0, length) < length) {
+    const length = (before ? FRAME_BYTES + before.length : 0) + FRAME_BYTES + body.length
+    const bytes = length <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(length)
+    const at = before === undefined ? 0 : putRecord(bytes, 0, 'h', head, before)
+    putRecord(bytes, at, kind, head, body)
+    if (writeSync(fd, bytes, 0, length) < length) {
       this.#takeBack(fd, segment)
       throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
     }
-    const start = segment.bytes
+    const start = segment.bytes + at
     segment.bytes += length
     return { segment: segment.number, start, end: segment.bytes }
   }
@@ -119,20 +118,15 @@ export class SegmentLog {
     try {
       ftruncateSync(fd, bytes)
     } catch {
-      // The half line stays at the end of its file, where a reader passes over it.
+      // The half record stays at the end of its file, where a reader passes over it.
       this.rotate()
     }
   }
 }
 
-/** Without a head it is a few signs of ASCII, which a loop writes faster than the call does. */
-function putLead(line: Buffer, lead: string): number {
-  if (lead.length > SHORT_LEAD) return line.write(lead)
-  for (let i = 0; i < lead.length; i++) line[i] = lead.charCodeAt(i)
-  return lead.length
-}
-
-function putBytes(line: Buffer, at: number, body: Uint8Array): number {
-  line.set(body, at)
-  return body.byteLength
+/** Where the next one begins. */
+function putRecord(bytes: Uint8Array, at: number, kind: RecordKind, head: number, body: Uint8Array): number {
+  putFrame(bytes, at, kind, head, body.length)
+  bytes.set(body, at + FRAME_BYTES)
+  return at + FRAME_BYTES + body.length
 }

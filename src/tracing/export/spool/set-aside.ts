@@ -6,7 +6,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 
 /**
  * Where records go that can be delivered to nobody: unreadable, or refused by the collector for good. One JSON object a
- * line: when, why, and the record. A human may look there, and delete it.
+ * line: when, why, and the record, as the JSON of its request. A human may look there, and delete it.
  */
 export class SetAside {
   readonly path: string
@@ -19,6 +19,11 @@ export class SetAside {
   /** Since the start of this process. */
   get count(): number {
     return this.#count
+  }
+
+  /** What is no record of ours, in base64. */
+  addUnreadable(bytes: Buffer): void {
+    this.add('unreadable', bytes.toString('base64'))
   }
 
   add(why: string, record: string): void {

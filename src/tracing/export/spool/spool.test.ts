@@ -1,12 +1,13 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Span } from '@opentelemetry/api'
 import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type FaultyDisk, faultyDisk } from '../../../../test/support/faulty-disk.ts'
-import type { Parcel } from '../parcel.ts'
+import { type Parcel, spanOf } from '../parcel.ts'
 import { Leftovers } from './leftovers.ts'
+import { readRecords } from './read-records.ts'
 import { SetAside } from './set-aside.ts'
 import { Spool } from './spool.ts'
 
@@ -21,10 +22,9 @@ interface Told {
   readonly isInterrupted: boolean
 }
 
-function told({ text }: Parcel): Told {
-  const json = String(text?.json ?? '')
-  const { name, attributes } = JSON.parse(json) as { name: string; attributes: { key: string }[] }
-  return { name, isInterrupted: attributes.some(({ key }) => key === 'hookspan.span.state') }
+function told(parcel: Parcel): Told {
+  const { name, attributes } = spanOf(parcel)
+  return { name, isInterrupted: 'hookspan.span.state' in attributes }
 }
 
 describe('a spool', () => {
@@ -84,10 +84,12 @@ describe('a spool', () => {
     return parcels.map(told)
   }
 
-  const linesOnDisk = () =>
+  const segments = () =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.spans'))
-      .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n').slice(0, -1))
+      .map((name) => join(folder, name))
+
+  const recordsOnDisk = () => segments().flatMap((path) => [...readRecords(path)])
 
   it.each(['ENOSPC', 'EIO', 'half'] as const)(
     'gives the span that ended, not the open ones that are told of when writes fail no longer (%s)',
@@ -115,7 +117,7 @@ describe('a spool', () => {
 
   it('gives the span that ended when its end reaches the limit, and open ones are told of anew', () => {
     const open = Array.from({ length: 20 }, (_, i) => start(`open ${i}`))
-    const spans = Array.from({ length: 600 }, (_, i) => start(`ended ${i}`))
+    const spans = Array.from({ length: 1_200 }, (_, i) => start(`ended ${i}`))
     for (const span of spans) {
       const parcel = end(span)
       expect(told(parcel).name).toBe(span.name)
@@ -127,7 +129,7 @@ describe('a spool', () => {
     expect(there.filter(({ isInterrupted }) => isInterrupted).map(({ name }) => name)).toEqual(
       open.map(({ name }) => name),
     )
-    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(600)
+    expect(there.filter(({ isInterrupted }) => !isInterrupted).length + spool.dropped).toBe(1_200)
   })
 
   it('has no more open spans on disk than there are, however much they are told anew', () => {
@@ -149,17 +151,17 @@ describe('a spool', () => {
     expect([spool.dropped, spool.unreadCount]).toEqual([gone, parcels.length - gone])
   })
 
-  it('keeps no half line of a write that came short', () => {
+  it('keeps no half record of a write that came short', () => {
     disk.fault = (call) => (call === 'writeSync' ? 'half' : undefined)
     expect(end(start('a')).place).toBeUndefined()
     disk.fault = () => undefined
     passPause()
     const place = end(start('b')).place
-    expect(linesOnDisk().map((line) => line.slice(0, 2))).toEqual(['h ', 's ', 'e '])
-    expect(place?.end).toBe(linesOnDisk().reduce((sum, line) => sum + line.length + 1, 0))
+    expect(recordsOnDisk().map(({ kind }) => kind)).toEqual(['h', 's', 'e'])
+    expect(place?.end).toBe(statSync(segments()[0] as string).size)
   })
 
-  it('goes on in another file when a half line cannot be taken back', () => {
+  it('goes on in another file when a half record cannot be taken back', () => {
     const kept = end(start('kept'))
     disk.fault = (call) => (call === 'writeSync' ? 'half' : call === 'ftruncateSync' ? 'EIO' : undefined)
     const lost = end(start('lost'))
@@ -241,6 +243,27 @@ describe('a spool', () => {
     for (let i = 0; i < 100; i++) end(start('fine'))
     expect(troubles.slice(1)).toEqual(['Spans are written to `spoolDir` again.'])
     expect(end(open).place).toBeDefined()
+  })
+
+  it('loses no more than the one span to a byte that the disk changed, wherever it is', () => {
+    const names = Array.from({ length: 6 }, (_, i) => `span ${i}`)
+    for (const name of names) end(start(name))
+    const [path = ''] = segments()
+    const whole = readFileSync(path)
+    for (let at = 0; at < whole.length; at++) {
+      const changed = Buffer.from(whole)
+      changed[at] = (changed[at] as number) ^ 0x55
+      writeFileSync(path, changed)
+      const ended = ifItDied()
+        .filter(({ isInterrupted }) => !isInterrupted)
+        .map(({ name }) => name)
+      expect([at, new Set(ended).size]).toEqual([at, ended.length])
+      expect([at, names.filter((name) => ended.includes(name)).length >= names.length - 1]).toEqual([
+        at,
+        true,
+      ])
+    }
+    expect(troubles).toEqual([])
   })
 
   it('tells nothing as over that is tried again, and fails again', () => {

@@ -1,12 +1,12 @@
 import { describeValue, errorMessage, HookspanError } from '../../../internal/errors.ts'
-import { headOf, type SpanText, spanText } from '../otlp-json.ts'
-import { type Parcel, type Place, type RequestLimits, textOf } from '../parcel.ts'
+import { bytesOf, type Parcel, type Place, type RequestLimits } from '../parcel.ts'
+import { headOf, type SpanBytes, spanBytes } from '../span-bytes.ts'
 import type { ReadableSpan } from '../types.ts'
 import { DiskPause } from './disk-pause.ts'
 import { OpenSpans } from './open-spans.ts'
 import { OwnFolder } from './own-folder.ts'
 import { RecordWriter } from './record-writer.ts'
-import { type RecordKind, startedText } from './records.ts'
+import type { RecordKind } from './records.ts'
 import type { Segment, SegmentLog } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 import { UnreadSpans } from './unread-spans.ts'
@@ -41,8 +41,8 @@ export class Spool {
   readonly #open = new OpenSpans()
   /** Spans that are over while the disk tells of them as open and takes nothing, and their heads. */
   readonly #unwrittenHandovers = new Map<string, string>()
-  /** The span of a text that is in memory alone, though the disk tells of its start. */
-  readonly #startedOnDisk = new WeakMap<SpanText, string>()
+  /** The span of bytes that are in memory alone, though the disk tells of its start. */
+  readonly #startedOnDisk = new WeakMap<SpanBytes, string>()
   readonly #records = new RecordWriter()
   readonly #unread: UnreadSpans
   #dropped = 0
@@ -101,10 +101,9 @@ export class Spool {
 
   started(span: ReadableSpan): void {
     if (this.#closed || this.#open.isFull) return
-    const head = headOf(span)
-    const text = startedText(span)
-    const segment = this.#write('s', head, text)?.segment
-    this.#open.add(span.spanContext().spanId, { head, text, segment })
+    const { head, bytes } = spanBytes(span)
+    const segment = this.#write('s', head, bytes)?.segment
+    this.#open.add(span.spanContext().spanId, { head, bytes, segment })
   }
 
   /** Another process ends it: it does not end with this one. */
@@ -114,30 +113,30 @@ export class Spool {
   }
 
   #endsElsewhere(spanId: string, head: string): void {
-    if (this.#write('p', head, spanId) === undefined) this.#unwrittenHandovers.set(spanId, head)
+    if (this.#write('p', head, idBytes(spanId)) === undefined) this.#unwrittenHandovers.set(spanId, head)
   }
 
   /** The span as it is sent. Without a place when the disk takes nothing. */
   ended(span: ReadableSpan): Parcel {
-    const text = spanText(span)
+    const bytes = spanBytes(span)
     // First: what makes room for its end must not tell of its start again.
     const open = this.#open.remove(span)
-    const place = this.#writeEnded(text)
+    const place = this.#writeEnded(bytes)
     if (place === undefined && open?.segment !== undefined) {
-      this.#startedOnDisk.set(text, span.spanContext().spanId)
+      this.#startedOnDisk.set(bytes, span.spanContext().spanId)
     }
-    return { text, size: text.json.length, ...(place && { place }) }
+    return { bytes, size: bytes.bytes.length, ...(place && { place }) }
   }
 
   /** Writes an ended span that has no place yet. False when the disk takes nothing. */
   keep(parcel: Parcel): boolean {
-    const place = this.#writeEnded(textOf(parcel))
+    const place = this.#writeEnded(bytesOf(parcel))
     if (place !== undefined) parcel.place = place
     return place !== undefined
   }
 
-  #writeEnded({ head, json }: SpanText): Place | undefined {
-    const place = this.#write('e', head, json)
+  #writeEnded({ head, bytes }: SpanBytes): Place | undefined {
+    const place = this.#write('e', head, bytes)
     const segment = place && this.#own?.log.segment(place.segment)
     if (segment !== undefined) segment.ended++
     return place
@@ -169,10 +168,10 @@ export class Spool {
   settled(parcels: readonly Parcel[]): void {
     const own = this.#own
     let last: Place | undefined
-    for (const { place, text } of parcels) {
+    for (const { place, bytes } of parcels) {
       if (place === undefined) {
-        const spanId = text && this.#startedOnDisk.get(text)
-        if (spanId !== undefined) this.#endsElsewhere(spanId, (text as SpanText).head)
+        const spanId = bytes && this.#startedOnDisk.get(bytes)
+        if (spanId !== undefined) this.#endsElsewhere(spanId, (bytes as SpanBytes).head)
         continue
       }
       last = place
@@ -185,7 +184,7 @@ export class Spool {
     } catch (error) {
       this.#pause(error)
     }
-    this.#reclaim(SLACK_BYTES + 4 * this.#open.chars)
+    this.#reclaim(SLACK_BYTES + 2 * this.#open.bytes)
   }
 
   /** Ends. What is not delivered stays for whoever looks next. */
@@ -201,18 +200,18 @@ export class Spool {
   }
 
   /** Nothing is written between the record and the return, so that what is told of its place is of this record. */
-  #write(kind: RecordKind, head: string, text: string | Uint8Array, again = false): Place | undefined {
+  #write(kind: RecordKind, head: string, body: Uint8Array, again = false): Place | undefined {
     if (!this.isWritable) return undefined
     try {
       this.#own ??= OwnFolder.make(this.#options.folder, this.#segmentBytes)
       if (this.#records.isAtNewSegment(this.#own.log)) this.#keepWithinLimit(this.#own.log)
       if (this.#pausing.isOn) this.#catchUp(this.#own.log)
-      const place = this.#records.append(this.#own.log, kind, head, text)
+      const place = this.#records.append(this.#own.log, kind, head, body)
       if (this.#pausing.took(place.end - place.start)) this.#tell('Spans are written to `spoolDir` again.')
       return place
     } catch (error) {
       // What is delivered already may be what fills the disk.
-      if (!again && this.#reclaim(0)) return this.#write(kind, head, text, true)
+      if (!again && this.#reclaim(0)) return this.#write(kind, head, body, true)
       this.#pause(error)
       return undefined
     }
@@ -221,7 +220,7 @@ export class Spool {
   /** What is told of open spans in no segment after that one is told again. @throws what the system says. */
   #recordOpen(log: SegmentLog, notAfter: number): void {
     for (const open of this.#open.notAfter(notAfter)) {
-      open.segment = this.#records.append(log, 's', open.head, open.text).segment
+      open.segment = this.#records.append(log, 's', open.head, open.bytes).segment
     }
   }
 
@@ -299,7 +298,7 @@ export class Spool {
     // Of those too that only a file told of that is removed.
     this.#recordOpen(log, log.current().number - log.segments.length)
     for (const [spanId, head] of this.#unwrittenHandovers) {
-      this.#records.append(log, 'p', head, spanId)
+      this.#records.append(log, 'p', head, idBytes(spanId))
       this.#unwrittenHandovers.delete(spanId)
     }
   }
@@ -311,6 +310,10 @@ export class Spool {
       // What was written is written.
     }
   }
+}
+
+function idBytes(spanId: string): Uint8Array {
+  return Buffer.from(spanId, 'latin1')
 }
 
 function isSettled({ ended, settled }: Segment): boolean {

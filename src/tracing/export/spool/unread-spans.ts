@@ -1,7 +1,6 @@
 import { errorMessage } from '../../../internal/errors.ts'
 import type { Parcel, Place, RequestLimits } from '../parcel.ts'
-import { readLines } from './read-lines.ts'
-import { readRecord } from './records.ts'
+import { readRecords } from './read-records.ts'
 import type { Segment } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 
@@ -81,21 +80,18 @@ export class UnreadSpans {
     const { setAside, onTrouble } = this.#options
     let start = from
     try {
-      for (const { bytes, end } of readLines(segment.path, from, segment.bytes)) {
+      for (const { kind, head: number, bytes, end } of readRecords(segment.path, from, segment.bytes)) {
         const place = { segment: segment.number, start, end }
         start = end
         this.#failures = 0
-        const record = readRecord(bytes)
-        const head = record && this.#options.head(record.head)
-        if (record?.kind !== 'e' || head === undefined) {
-          if (record === undefined) setAside.add('unreadable', bytes.toString())
-          continue
-        }
+        if (kind === undefined) setAside.addUnreadable(bytes)
+        const head = number === undefined ? undefined : this.#options.head(number)
+        if (kind !== 'e' || head === undefined) continue
         segment.unread--
         this.#count--
         // What comes after the last one is in memory, too.
         this.#from = this.#count > 0 ? { segment: segment.number, start: end, end } : undefined
-        yield { text: { head, json: record.body }, size: record.body.byteLength, place }
+        yield { bytes: { head, bytes }, size: bytes.length, place }
         if (this.#from === undefined) return
       }
     } catch (error) {

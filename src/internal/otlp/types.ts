@@ -27,6 +27,7 @@ export interface OtlpLink {
   spanId: string
   traceState?: string
   attributes?: OtlpKeyValue[]
+  droppedAttributesCount?: number
   flags?: number
 }
 
@@ -69,6 +70,14 @@ export interface OtlpScope {
   name?: string
   version?: string
   attributes?: OtlpKeyValue[]
+  droppedAttributesCount?: number
+}
+
+/** `ResourceSpans`, or the same of logs. */
+export interface OtlpResourceItems {
+  resource?: OtlpResource
+  scopes: { scope?: OtlpScope; schemaUrl?: string }[]
+  schemaUrl?: string
 }
 
 export interface OtlpTraces {

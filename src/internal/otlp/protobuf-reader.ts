@@ -1,4 +1,9 @@
-import { MAX_DEPTH, tooDeep } from './limits.ts'
+/** Messages within one another; protobuf's own readers take no more either. */
+export const MAX_DEPTH = 100
+
+export function tooDeep(): RangeError {
+  return new RangeError(`Nested too deeply: more than ${MAX_DEPTH} messages within one another.`)
+}
 
 /** Reads the protobuf wire format from a buffer, without copying. Throws `RangeError` on bytes that are none. */
 export class ProtobufReader {

@@ -1,6 +1,13 @@
 /** The messages of opentelemetry-proto 1.x, each field with its number and how it is read into OTLP's JSON form. */
 import type { ProtobufReader } from './protobuf-reader.ts'
-import type { OtlpEvent, OtlpLogRecord, OtlpResource, OtlpScope, OtlpSpan } from './types.ts'
+import type {
+  OtlpEvent,
+  OtlpLogRecord,
+  OtlpResource,
+  OtlpResourceItems,
+  OtlpScope,
+  OtlpSpan,
+} from './types.ts'
 
 export interface Field {
   /** The number, and in the lowest three bits the wire type. */
@@ -81,6 +88,7 @@ export const LINK = message({
   spanId: hex(2),
   traceState: text(3),
   attributes: many(4, () => KEY_VALUE),
+  droppedAttributesCount: varint(5),
   flags: fixed32(6),
 })
 export const STATUS = message({ message: text(2), code: varint(3) })
@@ -114,12 +122,22 @@ export const LOG_RECORD = message({
   eventName: text(12),
 })
 export const RESOURCE = message({ attributes: many(1, () => KEY_VALUE) })
-export const SCOPE = message({ name: text(1), version: text(2) })
+export const SCOPE = message({
+  name: text(1),
+  version: text(2),
+  attributes: many(3, () => KEY_VALUE),
+  droppedAttributesCount: varint(4),
+})
 /** `ScopeSpans`, `ResourceSpans` and the request; those of logs have the same numbers. */
-export const SCOPE_ITEMS = message({ scope: one(1, () => SCOPE), items: many(2, () => SPAN) })
+export const SCOPE_ITEMS = message({
+  scope: one(1, () => SCOPE),
+  items: many(2, () => SPAN),
+  schemaUrl: text(3),
+})
 export const RESOURCE_ITEMS = message({
   resource: one(1, () => RESOURCE),
   scopes: many(2, () => SCOPE_ITEMS),
+  schemaUrl: text(3),
 })
 export const REQUEST = message({ resources: many(1, () => RESOURCE_ITEMS) })
 
@@ -143,4 +161,6 @@ export const decodeStatus = (reader: ProtobufReader) =>
 export const decodeAnyValue = (reader: ProtobufReader) => decode(reader, ANY_VALUE)
 export const decodeLogRecord = (reader: ProtobufReader) => decode(reader, LOG_RECORD) as OtlpLogRecord
 export const decodeResource = (reader: ProtobufReader) => decode(reader, RESOURCE) as OtlpResource
+export const decodeResourceItems = (reader: ProtobufReader) =>
+  decode(reader, RESOURCE_ITEMS) as OtlpResourceItems
 export const decodeScope = (reader: ProtobufReader) => decode(reader, SCOPE) as OtlpScope

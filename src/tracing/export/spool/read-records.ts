@@ -1,0 +1,110 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { FRAME_BYTES, type Frame, frameAt, nextMark } from './records.ts'
+
+export interface StoredRecord extends Partial<Frame> {
+  /** Its body; or, without a kind, bytes between records that are none: the disk changed them. */
+  readonly bytes: Buffer
+  /** Where the next record begins. */
+  readonly end: number
+}
+
+const CHUNK_BYTES = 256 * 1024
+/** No record is so long; what is, is no record, and must not fill memory. */
+const MAX_RECORD_BYTES = 256 * 1024 * 1024
+/** Of what is no record, so much is given. */
+const MAX_OTHER_BYTES = 64 * 1024
+
+/**
+ * The records of a file from byte `from` on, before byte `upTo`, a chunk at a time. A last one that is not whole was cut off
+ * by the death of its writer, and is left out.
+ *
+ * @throws what the system says.
+ */
+export function* readRecords(
+  path: string,
+  from = 0,
+  upTo = Number.POSITIVE_INFINITY,
+): Generator<StoredRecord> {
+  const fd = openSync(path, 'r')
+  try {
+    const until = Math.min(upTo, fstatSync(fd).size)
+    const file = new Window(fd, until)
+    for (let at = from; at + FRAME_BYTES <= until; ) {
+      const frame = file.frameAt(at)
+      const end = frame === undefined ? file.nextRecord(at + 1) : at + FRAME_BYTES + frame.length
+      if (end > until) return
+      const body =
+        frame === undefined
+          ? ([at, Math.min(end, at + MAX_OTHER_BYTES)] as const)
+          : ([at + FRAME_BYTES, end] as const)
+      yield { ...frame, bytes: Buffer.from(file.bytes(...body)), end }
+      at = end
+    }
+  } finally {
+    close(fd)
+  }
+}
+
+/** Some bytes of a file, moved along it. */
+class Window {
+  readonly #fd: number
+  readonly #until: number
+  #chunk = Buffer.alloc(0)
+  #at = 0
+
+  constructor(fd: number, until: number) {
+    this.#fd = fd
+    this.#until = until
+  }
+
+  /** Good until the next call. Shorter where the file ends. @throws what the system says. */
+  bytes(start: number, end: number): Buffer {
+    if (start < this.#at || end > this.#at + this.#chunk.length)
+      this.#load(start, Math.max(end - start, CHUNK_BYTES))
+    return this.#chunk.subarray(start - this.#at, end - this.#at)
+  }
+
+  /** Undefined where no record begins that fits into the file's whole. */
+  frameAt(at: number): Frame | undefined {
+    const bytes = this.bytes(at, at + FRAME_BYTES)
+    const frame = bytes.length < FRAME_BYTES ? undefined : frameAt(bytes, 0)
+    return frame !== undefined && frame.length <= MAX_RECORD_BYTES ? frame : undefined
+  }
+
+  /** Where the next record begins, or the file's end. */
+  nextRecord(from: number): number {
+    for (let at = from; at < this.#until; ) {
+      const bytes = this.bytes(at, Math.min(at + CHUNK_BYTES, this.#until))
+      const mark = nextMark(bytes, 0)
+      if (mark === -1) at += bytes.length
+      else {
+        at += mark
+        const frame = this.frameAt(at)
+        if (frame !== undefined && at + FRAME_BYTES + frame.length <= this.#until) return at
+        at++
+      }
+    }
+    return this.#until
+  }
+
+  #load(start: number, length: number): void {
+    const wanted = Math.max(0, Math.min(length, this.#until - start))
+    const chunk = Buffer.allocUnsafe(wanted)
+    let read = 0
+    while (read < wanted) {
+      const bytes = readSync(this.#fd, chunk, read, wanted - read, start + read)
+      if (bytes === 0) break
+      read += bytes
+    }
+    this.#chunk = chunk.subarray(0, read)
+    this.#at = start
+  }
+}
+
+function close(fd: number): void {
+  try {
+    closeSync(fd)
+  } catch {
+    // Nothing was written to it.
+  }
+}
