@@ -96,7 +96,7 @@ describe('the list', () => {
     expect(page.url()).toContain(SAMPLE_TRACE)
     const field = page.getByRole('searchbox', { name: 'Search in this run' })
     expect(await field.inputValue()).toBe('destructive')
-    await expect.poll(() => page.locator('.found').innerText()).toMatch(/^[1-9]\d* found/)
+    await expect.poll(() => page.locator('.found').innerText()).toMatch(/^[1-9]\d* of /)
     await page.keyboard.press('n')
     await page.locator('.row[aria-selected="true"]').waitFor()
     expect(problems).toEqual([])

@@ -145,7 +145,7 @@ it('what is searched for, and the next error, are found inside of what is folded
   expect(await page.locator('.row').count()).toBe(1)
   await page.keyboard.press('/')
   await page.keyboard.type('drop_table')
-  await page.waitForFunction(() => /[1-9]\d* found/.test(document.querySelector('.found')!.textContent!))
+  await page.waitForFunction(() => /[1-9]\d* of /.test(document.querySelector('.found')!.textContent!))
   await page.keyboard.press('Enter')
   await page.waitForSelector('.row.selected:has-text("drop_table")')
   await page.locator('button:has-text("Collapse all")').click()

@@ -238,7 +238,7 @@ describe('the keyboard', () => {
     expect(await rows()).toBe(all)
     await page.keyboard.press('/')
     await page.keyboard.type('parrots lisbon'.slice(8))
-    await page.waitForFunction(() => /[1-9]\d* found/.test(document.querySelector('.found')!.textContent!))
+    await page.waitForFunction(() => /[1-9]\d* of /.test(document.querySelector('.found')!.textContent!))
     await page.close()
   })
 })

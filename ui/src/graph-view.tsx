@@ -1,16 +1,45 @@
 /** Who called whom. */
-import { useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { buildGraph, type GraphNode } from '../../src/viewer/model/agent-graph.ts'
 import { counted, formatCount, formatDuration, visibleText } from '../../src/viewer/model/format.ts'
 import { spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
+import { useKeys } from './hooks.ts'
 import { Icon } from './icons.tsx'
-import { Empty, Text } from './parts.tsx'
+import { Button, Empty, Text } from './parts.tsx'
 
 const WIDTH = 200
 const HEIGHT = 58
 const GAP_X = 110
 const GAP_Y = 20
 const PAD = 24
+
+/** What the colour of a node tells the share of. */
+const SHARES = {
+  time: 'time',
+  tokens: 'tokens',
+  calls: 'calls',
+  failed: 'failed calls',
+} as const
+type Share = keyof typeof SHARES
+
+const amountOf: Record<Exclude<Share, 'failed'>, (node: GraphNode) => number> = {
+  time: (node) => node.totalMs,
+  tokens: (node) => node.tokens,
+  calls: (node) => node.calls,
+}
+
+/** Of the whole run; of failures, of the node's own calls: one that failed of a hundred is a hundredth. */
+function sharesOf(nodes: readonly GraphNode[], by: Share): Map<GraphNode, number> {
+  if (by === 'failed')
+    return new Map(nodes.map((node) => [node, (node.errors + node.refused) / Math.max(1, node.calls)]))
+  // An agent's time and tokens are those of what it called.
+  const own = nodes.filter(({ kind }) => kind !== 'agent')
+  const total = own.reduce((sum, node) => sum + amountOf[by](node), 0)
+  return new Map(own.map((node) => [node, total > 0 ? amountOf[by](node) / total : 0]))
+}
+
+const LEAST_ZOOM = 0.2
+const MOST_ZOOM = 2.5
 
 export function GraphView({
   tree,
@@ -23,6 +52,35 @@ export function GraphView({
 }) {
   const graph = useMemo(() => buildGraph(tree), [tree])
   const places = useMemo(() => layOut(graph.nodes), [graph])
+  const [by, setBy] = useState<Share>('time')
+  const shares = useMemo(() => sharesOf(graph.nodes, by), [graph, by])
+  const frame = useRef<HTMLDivElement>(null)
+  const [fit, setFit] = useState(1)
+  /** Until somebody zooms, all of it is in sight. */
+  const [chosen, setChosen] = useState<number>()
+  const zoom = chosen ?? fit
+  useLayoutEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const measure = () =>
+      setFit(
+        Math.max(
+          LEAST_ZOOM,
+          Math.min(1, element.clientWidth / places.width, element.clientHeight / places.height),
+        ),
+      )
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [places])
+  const scale = (factor: number) => setChosen(Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, zoom * factor)))
+  useKeys({
+    '+': () => scale(1.25),
+    '=': () => scale(1.25),
+    '-': () => scale(0.8),
+    0: () => setChosen(undefined),
+  })
   if (graph.nodes.length === 0)
     return (
       <Empty title="No agents here">
@@ -30,68 +88,152 @@ export function GraphView({
       </Empty>
     )
   return (
-    <div class="graph" tabIndex={0} role="region" aria-label="Agent graph">
-      <div class="canvas" style={{ width: `${places.width}px`, height: `${places.height}px` }}>
-        <svg width={places.width} height={places.height} aria-hidden="true">
-          {graph.edges.map((edge) => {
-            const from = places.at.get(edge.from)!
-            const to = places.at.get(edge.to)!
-            const path = curve(from, to)
-            return (
-              <g key={`${edge.from} ${edge.to}`} class={edge.errors > 0 ? 'edge bad' : 'edge'}>
-                <path
-                  d={path.line}
-                  style={{ strokeWidth: `${Math.min(6, 1.2 + Math.log2(edge.calls) * 0.8)}px` }}
-                />
-                <path class="tip" d={path.tip} />
-              </g>
-            )
-          })}
-        </svg>
-        {graph.edges.map((edge) => {
-          const to = places.at.get(edge.to)!
-          const from = places.at.get(edge.from)!
-          return edge.calls > 1 ? (
-            <span
-              key={`n ${edge.from} ${edge.to}`}
-              class="edge-count"
-              style={{ left: `${(from.x + WIDTH + to.x) / 2}px`, top: `${(from.y + to.y + HEIGHT) / 2}px` }}
-            >
-              {edge.calls}×
-            </span>
-          ) : null
-        })}
-        {graph.nodes.map((node) => {
-          const { x, y } = places.at.get(node.id)!
-          return (
+    <div class="graph-view">
+      <div class="graph-tools">
+        <div class="choice" role="group" aria-label="Coloured by the share of">
+          <span class="hint">Share of</span>
+          {(Object.keys(SHARES) as Share[]).map((share) => (
             <button
-              key={node.id}
+              key={share}
               type="button"
-              class={`node cat-${node.kind} ${spanOfRow(node.spanId) === selected ? 'selected' : ''} ${node.errors + node.refused > 0 ? 'bad' : ''}`}
-              style={{ left: `${x}px`, top: `${y}px` }}
-              title={`${visibleText(node.label)}: ${describe(node).join(', ')}`}
-              onClick={() => onSelect(spanOfRow(node.spanId))}
+              class={`chip ${by === share ? 'on' : ''}`}
+              aria-pressed={by === share}
+              onClick={() => setBy(share)}
             >
-              <Icon name={node.kind} />
-              <span class="label">
-                <Text>{node.label}</Text>
-              </span>
-              <span class="hint">{describe(node).slice(0, 3).join(' · ')}</span>
+              {SHARES[share]}
             </button>
-          )
-        })}
+          ))}
+        </div>
+        <div class="choice" role="group" aria-label="Zoom">
+          <Button title="Smaller (-)" onClick={() => scale(0.8)}>
+            −
+          </Button>
+          <span class="zoom-now">{Math.round(zoom * 100)}%</span>
+          <Button title="Larger (+)" onClick={() => scale(1.25)}>
+            +
+          </Button>
+          <Button title="All of it (0)" onClick={() => setChosen(undefined)}>
+            Fit
+          </Button>
+        </div>
+      </div>
+      <div
+        class="graph"
+        ref={frame}
+        tabIndex={0}
+        role="region"
+        aria-label="Agent graph"
+        onWheel={(event) => {
+          if (!event.ctrlKey && !event.metaKey) return
+          event.preventDefault()
+          scale(event.deltaY < 0 ? 1.1 : 1 / 1.1)
+        }}
+      >
+        <div class="sheet" style={{ width: `${places.width * zoom}px`, height: `${places.height * zoom}px` }}>
+          <div
+            class="canvas"
+            style={{ width: `${places.width}px`, height: `${places.height}px`, transform: `scale(${zoom})` }}
+          >
+            <svg width={places.width} height={places.height} aria-hidden="true">
+              {graph.edges.map((edge) => {
+                const path = curve(places.at.get(edge.from)!, places.at.get(edge.to)!)
+                return (
+                  <g
+                    key={`${edge.from} ${edge.to}`}
+                    class="edge"
+                    style={{ '--failed': `${Math.round((edge.errors / edge.calls) * 100)}%` }}
+                  >
+                    <path
+                      d={path.line}
+                      style={{ strokeWidth: `${Math.min(6, 1.2 + Math.log2(edge.calls) * 0.8)}px` }}
+                    />
+                    <path class="tip" d={path.tip} />
+                  </g>
+                )
+              })}
+            </svg>
+            {graph.edges.map((edge) => {
+              const to = places.at.get(edge.to)!
+              const from = places.at.get(edge.from)!
+              return edge.calls > 1 ? (
+                <span
+                  key={`n ${edge.from} ${edge.to}`}
+                  class="edge-count"
+                  style={{
+                    left: `${(from.x + WIDTH + to.x) / 2}px`,
+                    top: `${(from.y + to.y + HEIGHT) / 2}px`,
+                  }}
+                >
+                  {edge.calls}×
+                </span>
+              ) : null
+            })}
+            {graph.nodes.map((node) => (
+              <Node
+                key={node.id}
+                node={node}
+                place={places.at.get(node.id)!}
+                share={shares.get(node)}
+                by={by}
+                selected={spanOfRow(node.spanId) === selected}
+                onSelect={onSelect}
+              />
+            ))}
+          </div>
+        </div>
       </div>
     </div>
   )
 }
 
+function Node({
+  node,
+  place,
+  share,
+  by,
+  selected,
+  onSelect,
+}: {
+  node: GraphNode
+  place: Place
+  /** None where it has no share of its own. */
+  share: number | undefined
+  by: Share
+  selected: boolean
+  onSelect: (spanId: string) => void
+}) {
+  const told =
+    share === undefined
+      ? []
+      : [`${Math.round(share * 100)}% ${by === 'failed' ? 'failed' : `of ${SHARES[by]}`}`]
+  return (
+    <button
+      type="button"
+      class={`node cat-${node.kind} ${selected ? 'selected' : ''} by-${by}`}
+      style={{
+        left: `${place.x}px`,
+        top: `${place.y}px`,
+        '--share': `${Math.round((share ?? 0) * 1000) / 10}%`,
+      }}
+      title={`${visibleText(node.label)}: ${[...told, ...describe(node)].join(', ')}`}
+      onClick={() => onSelect(spanOfRow(node.spanId))}
+    >
+      <Icon name={node.kind} />
+      <span class="label">
+        <Text>{node.label}</Text>
+      </span>
+      <span class="hint">{[...told, ...describe(node)].slice(0, 3).join(' · ')}</span>
+    </button>
+  )
+}
+
 /** What went other than as usual first; all of it is in the title. */
 function describe(node: GraphNode): string[] {
-  const parts = [counted(node.calls, 'call')]
+  const parts: string[] = []
   if (node.errors > 0) parts.push(`${node.errors} failed`)
   if (node.refused > 0) parts.push(`${node.refused} refused`)
   if (node.mocked > 0) parts.push(`${node.mocked} mocked`)
-  parts.push(formatDuration(node.totalMs))
+  parts.push(counted(node.calls, 'call'), formatDuration(node.totalMs))
   if (node.tokens > 0) parts.push(`${formatCount(node.tokens)} tok`)
   return parts
 }

@@ -11,6 +11,7 @@ import { go, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
 import { groupByConversation } from './runs-table.tsx'
 import { SpanPanel } from './span-panel.tsx'
+import { Splitter, useSplit } from './splitter.tsx'
 import { Timeline } from './timeline.tsx'
 import { useRun } from './use-run.ts'
 
@@ -31,6 +32,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const { run, error, version } = useRun(route.traceId)
   const open = run !== undefined && (run.summary.status === 'running' || run.summary.status === 'waiting')
   const nowUs = useNowUs(open)
+  const panel = useSplit('hookspan-panel-px', 280)
   const tree = useMemo(() => (run ? buildTree(run.rows) : undefined), [run])
   const select = (spanId: string) => go({ ...route, spanId }, route.spanId !== '' && spanId !== '')
   const show = (view: View) => go({ ...route, view })
@@ -103,7 +105,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
           </button>
         ))}
       </div>
-      <div class="split">
+      <div class="split" style={panel.px === undefined ? undefined : { '--panel': `${panel.px}px` }}>
         <section class="view" id="view" role="tabpanel" aria-labelledby={`tab-${route.view}`}>
           {(route.view === 'timeline' || route.view === 'tree') && (
             <Timeline
@@ -144,15 +146,23 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
           )}
         </section>
         {route.spanId && (
-          <SpanPanel
-            key={route.spanId}
-            traceId={run.summary.traceId}
-            spanId={route.spanId}
-            tree={tree}
-            nowUs={nowUs}
-            version={version}
-            onSelect={select}
-          />
+          <>
+            <Splitter
+              label="Width of the panel"
+              split={panel}
+              grows="left"
+              measured={(splitter) => splitter.nextElementSibling!.getBoundingClientRect().width}
+            />
+            <SpanPanel
+              key={route.spanId}
+              traceId={run.summary.traceId}
+              spanId={route.spanId}
+              tree={tree}
+              nowUs={nowUs}
+              version={version}
+              onSelect={select}
+            />
+          </>
         )}
       </div>
     </main>

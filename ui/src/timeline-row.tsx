@@ -1,6 +1,6 @@
 /** One line of the timeline, and the heads of its columns. */
 import { useMemo } from 'preact/hooks'
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { counted, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { endOf } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
@@ -9,7 +9,7 @@ import { Icon } from './icons.tsx'
 import { Badge } from './parts.tsx'
 import { RowName } from './row-name.tsx'
 
-interface Range {
+export interface Range {
   fromUs: number
   lengthUs: number
 }
@@ -43,7 +43,9 @@ export function Row({
   selected,
   open,
   collapsed,
+  folds: mayFold,
   dim,
+  passed,
 }: {
   node: TreeNode
   range: Range
@@ -55,10 +57,15 @@ export function Row({
   selected: boolean
   open: boolean
   collapsed: boolean
+  /** Rows can be folded. */
+  folds: boolean
+  /** Only the way to what is shown. */
   dim: boolean
+  /** Gates below it that let it pass and are folded. */
+  passed: number
 }) {
   const { row, depth, children } = node
-  const folds = children.length > 0
+  const folds = mayFold && children.length > 0
   const atUs = row.state === 'running' ? nowUs : 0
   // The same elements as long as it shows the same: scrolling by a row draws one row, not all in sight.
   return useMemo(
@@ -87,6 +94,12 @@ export function Row({
           )}
           <Icon name={row.category} />
           <RowName row={row} />
+          {passed > 0 && (
+            <span class="passed" title={`${counted(passed, 'gate')} let it pass`}>
+              <Icon name="gate" />
+              {passed > 1 ? passed : ''}
+            </span>
+          )}
           {collapsed && failing && !row.error && <Badge kind="error whole">failed inside</Badge>}
         </div>
         {compact ? (
@@ -96,7 +109,7 @@ export function Row({
         )}
       </div>
     ),
-    [node, row, folds, range, atUs, compact, sums, failing, selected, open, collapsed, dim],
+    [node, row, folds, range, atUs, compact, sums, failing, selected, open, collapsed, dim, passed],
   )
 }
 
@@ -110,12 +123,19 @@ function Bar({ row, range, nowUs }: { row: SpanRow; range: Range; nowUs: number 
   const end = endOf(row, nowUs)
   const left = ((row.startUs - range.fromUs) / range.lengthUs) * 100
   const width = ((end - row.startUs) / range.lengthUs) * 100
+  // Of a part of the run: what is beyond it is not drawn, and the label stays in sight.
+  const from = Math.max(left, 0)
+  const to = Math.min(left + width, 100)
+  if (to < 0 || from > 100) return <div class="c-bar" />
   const ms = (end - row.startUs) / 1000
   // The label stands where there is room: after the bar, else before it, else above.
-  const side = left + width < 82 ? 'after' : left > 18 ? 'before' : 'above'
+  const side = to < 82 ? 'after' : from > 18 ? 'before' : 'above'
   return (
     <div class="c-bar">
-      <span class={`bar label-${side}`} style={{ left: `${left}%`, width: `${width}%` }}>
+      <span
+        class={`bar label-${side} ${left < 0 ? 'from-before' : ''} ${left + width > 100.01 ? 'goes-on' : ''}`}
+        style={{ left: `${from}%`, width: `${Math.max(0, to - from)}%` }}
+      >
         <span class="bar-label">{formatDuration(ms)}</span>
       </span>
     </div>
@@ -145,12 +165,13 @@ export function Columns() {
   )
 }
 
-export function Axis({ range }: { range: Range }) {
+/** @param startUs of the run, from which the times are told. */
+export function Axis({ range, startUs }: { range: Range; startUs: number }) {
   return (
     <div class="c-bar">
       {[0, 0.25, 0.5, 0.75, 1].map((share) => (
         <span key={share} class={`tick ${share === 1 ? 'last' : ''}`} style={{ left: `${share * 100}%` }}>
-          {formatDuration((range.lengthUs * share) / 1000)}
+          {formatDuration((range.fromUs - startUs + range.lengthUs * share) / 1000)}
         </span>
       ))}
     </div>

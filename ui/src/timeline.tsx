@@ -1,16 +1,22 @@
 /** The run as a tree with its waterfall. Only the rows in sight exist, so ten thousand scroll as ten do. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { formatWhole } from '../../src/viewer/model/format.ts'
+import { formatDuration, formatWhole } from '../../src/viewer/model/format.ts'
+import { isPassedGate, rowsInSight } from '../../src/viewer/model/rows-in-sight.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
-import { criticalPath } from '../../src/viewer/model/timing.ts'
+import { criticalPath, endOf } from '../../src/viewer/model/timing.ts'
 import { flatten, spanOfRow, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { sumsOf } from '../../src/viewer/model/tree-parts.ts'
 import { withErrors } from '../../src/viewer/model/why.ts'
 import { useKeys } from './hooks.ts'
-import { Icon } from './icons.tsx'
+import { keep, readKept } from './kept.ts'
+import { Minimap } from './minimap.tsx'
+import { Splitter, useSplit } from './splitter.tsx'
 import { Axis, Columns, Row, rangeOf, rangeOfRun } from './timeline-row.tsx'
+import { TimelineTools } from './timeline-tools.tsx'
+import { useFollow } from './use-follow.ts'
 import { useFound } from './use-found.ts'
 import { ROW_PX, useVirtual } from './use-virtual.ts'
+import { useZoom } from './use-zoom.ts'
 
 interface Props {
   tree: TreeNode
@@ -41,19 +47,37 @@ export function Timeline({
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set())
   const [cursor, setCursor] = useState(selected)
   const [critical, setCritical] = useState(false)
+  const [gates, setGates] = useState(() => readKept('hookspan-passed-gates', false))
+  const name = useSplit('hookspan-name-px', 140)
   const input = useRef<HTMLInputElement>(null)
   const { found, indexing } = useFound(find, tree, summary.traceId, nowUs)
   const all = useMemo(() => flatten(tree), [tree])
-  const rows = useMemo(
-    () => (collapsed.size === 0 ? all : flatten(tree, (node) => collapsed.has(node.row.spanId))),
-    [tree, collapsed],
-  )
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
-  const range = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
+  const whole = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
+  const zoom = useZoom(whole, all, cursor, nowUs, !compact)
+  const { range } = zoom
+  const passed = useMemo(() => passedBelow(all, gates), [all, gates])
+  const { rows, way, matches } = useMemo(() => {
+    const isInPart = ({ row }: TreeNode) =>
+      row.startUs <= range.fromUs + range.lengthUs && endOf(row, nowUs) >= range.fromUs
+    const isWanted = ({ row }: TreeNode) =>
+      (found === undefined || found.has(row.spanId)) && (path === undefined || path.has(row.spanId))
+    const isFiltered = found !== undefined || path !== undefined
+    const isOut = (node: TreeNode) => zoom.brush !== undefined && !isInPart(node)
+    return rowsInSight(tree, {
+      matches: isFiltered ? (node) => isWanted(node) && !isOut(node) : undefined,
+      hides: (node) => isOut(node) || (!gates && isPassedGate(node)),
+      isCollapsed: ({ row }) => collapsed.has(row.spanId),
+      keeps: ({ row }) => row.spanId === cursor,
+    })
+  }, [tree, collapsed, found, path, zoom.brush, gates, cursor])
+  const isFiltered = found !== undefined || path !== undefined
   const failing = useMemo(() => withErrors(tree), [tree])
   const sums = useMemo(() => (compact ? sumsOf(tree) : undefined), [tree, compact])
-  const count = Math.max(rows.length, totalRows ?? 0)
+  const count = Math.max(rows.length, isFiltered || zoom.brush ? 0 : (totalRows ?? 0))
   const list = useVirtual(count)
+  const live = summary.status === 'running' || summary.status === 'waiting'
+  const follow = useFollow(list.ref, live, rows.length)
   const at = useMemo(() => (cursor ? rows.findIndex(({ row }) => row.spanId === cursor) : -1), [rows, cursor])
 
   // Before the next key can come: it is meant for the row that is seen as chosen.
@@ -121,6 +145,18 @@ export function Timeline({
     if (target.closest('.fold')) fold(node, !collapsed.has(node.row.spanId))
     else open(node.row)
   }
+  const foldAll = () =>
+    setCollapsed(
+      collapsed.size > 0
+        ? new Set()
+        : new Set(
+            all.filter((node) => node.depth > 0 && node.children.length > 0).map((node) => node.row.spanId),
+          ),
+    )
+  const showGates = () => {
+    keep('hookspan-passed-gates', !gates)
+    setGates(!gates)
+  }
   const stop = (act: () => void) => (event: KeyboardEvent) => {
     event.preventDefault()
     act()
@@ -145,59 +181,62 @@ export function Timeline({
     n: () => next(1),
     N: () => next(-1),
     p: () => setCritical((before) => !before),
+    o: showGates,
+    '+': () => zoom.by(0.5),
+    '=': () => zoom.by(0.5),
+    '-': () => zoom.by(2),
+    0: () => zoom.set(undefined),
+    z: () => zoom.toRow(),
   })
 
   return (
-    <div class={`timeline ${compact ? 'compact' : ''} ${path ? 'critical' : ''}`}>
-      <div class="timeline-tools">
-        <label class="search small">
-          <Icon name="search" />
-          <span class="sr">Search in this run</span>
-          <input
-            ref={input}
-            type="search"
-            value={find}
-            placeholder="Search in this run"
-            onInput={(event) => onFind(event.currentTarget.value)}
-            onKeyDown={(event) => event.key === 'Enter' && next(event.shiftKey ? -1 : 1)}
-            spellcheck={false}
-            autocomplete="off"
-          />
-          <kbd>/</kbd>
-        </label>
-        <span class="found" role="status">
-          {found ? `${found.size} found` : ''}
-          {indexing > 0 ? `, ${formatWhole(indexing)} spans not searched yet` : ''}
+    <div
+      class={`timeline ${compact ? 'compact' : ''} ${path ? 'critical' : ''}`}
+      style={name.px === undefined || compact ? undefined : { '--name-px': `${name.px}px` }}
+    >
+      <TimelineTools
+        input={input}
+        find={find}
+        onFind={onFind}
+        onNext={next}
+        told={`${isFiltered || zoom.brush ? `${formatWhole(matches)} of ${formatWhole(all.length)}` : ''}${indexing > 0 ? `, ${formatWhole(indexing)} spans not searched yet` : ''}`}
+        switches={[
+          {
+            name: 'Critical path',
+            on: critical,
+            title: 'What the end waited for (p)',
+            turn: () => setCritical(!critical),
+          },
+          { name: collapsed.size > 0 ? 'Expand all' : 'Collapse all', turn: foldAll },
+          (gates || passed.size > 0) && {
+            name: 'Passed gates',
+            on: gates,
+            title: 'Gates that let a call pass (o)',
+            turn: showGates,
+          },
+          live && { name: 'Follow', on: follow.on, turn: () => follow.set(!follow.on) },
+        ]}
+        part={
+          zoom.brush && `${formatDuration(range.lengthUs / 1000)} of ${formatDuration(whole.lengthUs / 1000)}`
+        }
+        onWhole={() => zoom.set(undefined)}
+      />
+      {!compact && (
+        <Minimap nodes={all} whole={whole} nowUs={live ? nowUs : 0} brush={zoom.brush} onBrush={zoom.set} />
+      )}
+      <div class="timeline-head">
+        <span class="c-name" aria-hidden="true">
+          Span
         </span>
-        <button
-          type="button"
-          class={`chip ${critical ? 'on' : ''}`}
-          aria-pressed={critical}
-          onClick={() => setCritical(!critical)}
-        >
-          Critical path
-        </button>
-        <button
-          type="button"
-          class="chip"
-          onClick={() =>
-            setCollapsed(
-              collapsed.size > 0
-                ? new Set()
-                : new Set(
-                    all
-                      .filter((node) => node.depth > 0 && node.children.length > 0)
-                      .map((node) => node.row.spanId),
-                  ),
-            )
-          }
-        >
-          {collapsed.size > 0 ? 'Expand all' : 'Collapse all'}
-        </button>
-      </div>
-      <div class="timeline-head" aria-hidden="true">
-        <span class="c-name">Span</span>
-        {compact ? <Columns /> : <Axis range={range} />}
+        {!compact && (
+          <Splitter
+            label="Width of the names"
+            split={name}
+            grows="right"
+            measured={(splitter) => splitter.previousElementSibling!.getBoundingClientRect().width}
+          />
+        )}
+        {compact ? <Columns /> : <Axis range={range} startUs={whole.fromUs} />}
       </div>
       <div
         class="timeline-rows"
@@ -207,6 +246,7 @@ export function Timeline({
         aria-label="Spans"
         aria-activedescendant={at >= 0 ? `row-${cursor}` : undefined}
         onScroll={list.onScroll}
+        onWheel={zoom.onWheel}
         onClick={onClick}
       >
         <div class="spacer" role="presentation" style={{ height: `${count * ROW_PX}px` }}>
@@ -226,11 +266,10 @@ export function Timeline({
                 failing={failing.has(node)}
                 selected={node.row.spanId === cursor}
                 open={selected !== '' && spanOfRow(node.row.spanId) === selected}
-                collapsed={collapsed.has(node.row.spanId)}
-                dim={
-                  (found !== undefined && !found.has(node.row.spanId)) ||
-                  (path !== undefined && !path.has(node.row.spanId))
-                }
+                collapsed={!isFiltered && collapsed.has(node.row.spanId)}
+                folds={!isFiltered}
+                dim={way.has(node)}
+                passed={passed.get(node) ?? 0}
               />
             ))}
           </div>
@@ -238,4 +277,14 @@ export function Timeline({
       </div>
     </div>
   )
+}
+
+/** How many gates let pass what each node is, where they have no rows of their own. */
+function passedBelow(all: readonly TreeNode[], shown: boolean): ReadonlyMap<TreeNode, number> {
+  const passed = new Map<TreeNode, number>()
+  for (const node of shown ? [] : all) {
+    const count = node.children.filter(isPassedGate).length
+    if (count > 0) passed.set(node, count)
+  }
+  return passed
 }

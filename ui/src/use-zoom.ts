@@ -1,0 +1,54 @@
+/** The part of a run that the timeline shows. */
+import { useState } from 'preact/hooks'
+import { endOf } from '../../src/viewer/model/timing.ts'
+import type { TreeNode } from '../../src/viewer/model/tree.ts'
+import { type Brush, brushOf } from './minimap.tsx'
+import type { Range } from './timeline-row.tsx'
+
+/** Room around a row that is zoomed to, of its length. */
+const MARGIN = 0.08
+
+export function useZoom(whole: Range, all: readonly TreeNode[], cursor: string, nowUs: number, on: boolean) {
+  const [kept, setBrush] = useState<Brush>()
+  const brush = on ? kept : undefined
+  const range: Range = brush
+    ? {
+        fromUs: whole.fromUs + brush.from * whole.lengthUs,
+        lengthUs: Math.max(1, (brush.to - brush.from) * whole.lengthUs),
+      }
+    : whole
+  const rowAt = () => all.find(({ row }) => row.spanId === cursor)?.row
+  /** Keeps what is at `share` of the part where it is. */
+  const scale = (factor: number, share: number) => {
+    const lengthUs = Math.max(10, range.lengthUs * factor)
+    const fromUs = range.fromUs + (range.lengthUs - lengthUs) * share
+    setBrush(brushOf({ fromUs, lengthUs }, whole))
+  }
+  return {
+    brush,
+    range,
+    set: setBrush,
+    by: (factor: number) => {
+      if (!on) return
+      const row = rowAt()
+      const middle = row ? (row.startUs + endOf(row, nowUs)) / 2 : Number.NaN
+      const share = (middle - range.fromUs) / range.lengthUs
+      scale(factor, share >= 0 && share <= 1 ? share : 0.5)
+    },
+    toRow: () => {
+      const row = on ? rowAt() : undefined
+      if (!row) return
+      const lengthUs = Math.max(10, endOf(row, nowUs) - row.startUs)
+      const margin = lengthUs * MARGIN
+      setBrush(brushOf({ fromUs: row.startUs - margin, lengthUs: lengthUs + 2 * margin }, whole))
+    },
+    /** With Control or Command, as on a map: what is below the pointer stays there. */
+    onWheel: (event: WheelEvent) => {
+      if (!on || !(event.ctrlKey || event.metaKey)) return
+      event.preventDefault()
+      const bars = (event.target as Element).closest('.row')?.querySelector('.c-bar')?.getBoundingClientRect()
+      const share = bars ? (event.clientX - bars.left) / bars.width : 0.5
+      scale(event.deltaY < 0 ? 0.7 : 1 / 0.7, Math.max(0, Math.min(1, share)))
+    },
+  }
+}
