@@ -7,6 +7,7 @@ import { registerCompletion } from './commands/completion.ts'
 import { registerDemo } from './commands/demo.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
+import { registerExport } from './commands/export.ts'
 import { registerHooks } from './commands/hooks.ts'
 import { registerInit } from './commands/init.ts'
 import { registerJaeger } from './commands/jaeger.ts'
@@ -33,6 +34,7 @@ const REGISTER = [
   registerShow,
   registerDiff,
   registerTail,
+  registerExport,
   registerMcp,
   registerReplay,
   registerResume,

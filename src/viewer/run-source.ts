@@ -2,9 +2,11 @@
 
 import { existsSync } from 'node:fs'
 import { a, assertFields } from '../internal/expect.ts'
+import { exportingRuns, writingMarkdown } from './http/export-runs.ts'
 import { fromColumns, type RowColumns } from './model/columns.ts'
 import { buildConversation } from './model/conversation.ts'
 import type { Conversation } from './model/conversation-items.ts'
+import type { RunContent } from './model/data-set.ts'
 import { finish } from './model/in-turns.ts'
 import { type LintReport, lintRun } from './model/lint.ts'
 import { NEWEST_FIRST } from './model/query-keys.ts'
@@ -14,6 +16,7 @@ import type { UseKind, UseSums } from './model/run-uses.ts'
 import type { SetDiff } from './model/set-diff.ts'
 import type { Snippet } from './model/snippet.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
+import { receivingTraces } from './otlp/receive.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
 import { type SearchResult, Store } from './store/store.ts'
@@ -57,6 +60,12 @@ export interface RunSource {
   conversation(traceId: string): Promise<Conversation | undefined>
   /** What fills the context of its model calls without need. */
   findings(traceId: string): Promise<LintReport | undefined>
+  /** These runs as one file; where there are no ids, those of the query. */
+  exportRuns(format: 'otlp' | 'jsonl', query: string, ids: readonly string[]): Promise<Uint8Array>
+  /** For a language model, of at most so many characters. */
+  markdown(traceId: string, maxChars: number): Promise<string | undefined>
+  /** All of it, in memory. */
+  content(traceId: string): Promise<RunContent | undefined>
   diff(a: string, b: string): Promise<RunDiff | undefined>
   close(): void
 }
@@ -142,6 +151,35 @@ class ViewerSource implements RunSource {
     return this.#get(`/api/runs/${plain(traceId)}/lint`)
   }
 
+  async exportRuns(format: 'otlp' | 'jsonl', query: string, ids: readonly string[]): Promise<Uint8Array> {
+    const which = `q=${encodeURIComponent(query)}&runs=${ids.map(plain).join(',')}`
+    const response = await this.#ask(`/api/export?format=${format}&${which}`)
+    if (!response)
+      throw new Error('No run matches, or the viewer is too old to export. Restart `hookspan view`.')
+    return new Uint8Array(await response.arrayBuffer())
+  }
+
+  async markdown(traceId: string, maxChars: number): Promise<string | undefined> {
+    const path = `/api/runs/${plain(traceId)}/markdown?chars=${maxChars}`
+    return (await this.#get<{ markdown: string }>(path))?.markdown
+  }
+
+  async content(traceId: string): Promise<RunContent | undefined> {
+    const run = await this.run(traceId)
+    if (!run) return undefined
+    // As it was sent, and read here as the viewer reads it: one request instead of one for each span.
+    const sent = await this.exportRuns('otlp', '', [run.summary.traceId])
+    const store = new Store({ file: ':memory:' })
+    try {
+      store.addSpans(finish(receivingTraces(Buffer.from(sent), 'json')).items)
+      const records = [...store.records(run.summary.traceId)]
+      const byId = new Map(records.map((record) => [record.spanId, record]))
+      return { summary: run.summary, rows: run.rows, open: (spanId) => byId.get(spanId) }
+    } finally {
+      store.close()
+    }
+  }
+
   diff(a: string, b: string): Promise<RunDiff | undefined> {
     return this.#get(`/api/diff?a=${plain(a)}&b=${plain(b)}`)
   }
@@ -149,10 +187,14 @@ class ViewerSource implements RunSource {
   close(): void {}
 
   async #get<T>(path: string): Promise<T | undefined> {
+    return (await (await this.#ask(path))?.json()) as T | undefined
+  }
+
+  async #ask(path: string): Promise<Response | undefined> {
     const response = await fetch(this.from + path)
     if (response.status === 404) return undefined
     if (!response.ok) throw new Error(`The viewer answered ${response.status}: ${await response.text()}`)
-    return (await response.json()) as T
+    return response
   }
 }
 
@@ -190,6 +232,12 @@ class FileSource implements RunSource {
     const side = this.#side(traceId)
     return side && lintRun(side.rows, side.open)
   }
+
+  exportRuns = async (format: 'otlp' | 'jsonl', query: string, ids: readonly string[]) =>
+    finish(exportingRuns(this.#store, { format, query, ids })).file
+  markdown = async (traceId: string, maxChars: number) =>
+    finish(writingMarkdown(this.#store, traceId, maxChars))
+  content = async (traceId: string): Promise<RunContent | undefined> => this.#side(traceId)
 
   async diff(a: string, b: string): Promise<RunDiff | undefined> {
     const sideA = this.#side(a)

@@ -35,10 +35,12 @@ async function json(...args: string[]) {
 const RUN =
   `traceId title agent service model conversationId status reason inputPreview answerPreview startUs endUs durationMs
   spans steps llmCalls toolCalls mockedCalls errors waiting inputTokens outputTokens cachedTokens costUsd
-  agents tools models`.split(/\s+/)
+  estimatedUsd agents tools models mark note labels`.split(/\s+/)
 const SPAN =
   `depth spanId parentSpanId name category startUs endUs state error label service inputTokens outputTokens
-  cachedTokens reasoningTokens costUsd outcome mocked callId preview errorText durationMs`.split(/\s+/)
+  cachedTokens reasoningTokens costUsd costEstimated outcome mocked callId preview errorText durationMs`.split(
+    /\s+/,
+  )
 const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome'.split(' ')
 
 it('runs gives the runs, how many there are, what was not searched or understood, the sums, and nothing else', async () => {

@@ -6,7 +6,7 @@ import { go, type ListRoute, pathOf } from './route.ts'
 import { chosenColumns, RUN_COLUMNS, withColumn } from './run-columns.tsx'
 
 /** Opens below its button; closed by Escape, by a press outside of it, and by a link in it. */
-function Menu({ name, children }: { name: string; children: preact.ComponentChildren }) {
+export function Menu({ name, children }: { name: string; children: preact.ComponentChildren }) {
   const details = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
     const shut = () => {

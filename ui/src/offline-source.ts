@@ -6,6 +6,7 @@ import { digestSpan } from '../../src/viewer/model/digest.ts'
 import { eventLog } from '../../src/viewer/model/event-log.ts'
 import { lintRun } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
+import { runMarkdown } from '../../src/viewer/model/run-markdown.ts'
 import { seenBy } from '../../src/viewer/model/seen.ts'
 import type { RunSummary, SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
 import { rowOf } from '../../src/viewer/model/span-row.ts'
@@ -86,6 +87,8 @@ export class OfflineSource implements Source {
   }
   diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
   remove = async () => {}
+  mark = async () => Promise.reject(new Error('A saved run keeps no marks.'))
+  markdown = async () => runMarkdown(this.#summary, this.#rows, await this.conversation())
   importTraces = async () => Promise.reject(new Error('This file holds one run.'))
   approvals = async () => ({ requests: [] })
   approvalContext = async () => ({ path: [] })

@@ -11,6 +11,7 @@ import {
 import { share } from '../../src/viewer/model/run-numbers.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { AnswerButton } from './approvals.tsx'
+import { MarkBadges } from './marks.tsx'
 import { Badge, StatusMark, Text } from './parts.tsx'
 
 export interface RunColumn {
@@ -139,6 +140,7 @@ export function withColumn(keys: string, key: string, on: boolean): string {
 function Signals({ run, asked }: { run: RunSummary; asked: WaitingRequest[] }) {
   return (
     <>
+      <MarkBadges run={run} />
       {asked.length > 0 ? (
         <AnswerButton requests={asked} />
       ) : run.waiting > 0 ? (

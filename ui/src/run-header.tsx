@@ -2,8 +2,10 @@
 import { formatCost, formatCount, formatDuration, TOLD_BY_STATUS } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
+import { testCommand } from './export-menu.tsx'
 import { useSource } from './hooks.ts'
-import { Badge, Button, StatusMark, Text } from './parts.tsx'
+import { MarkBadges, type Marks } from './marks.tsx'
+import { Badge, Button, CopyButton, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route, type View } from './route.ts'
 import { TimeBar } from './time-bar.tsx'
 import { Waiting } from './waiting.tsx'
@@ -15,6 +17,7 @@ export function RunHeader({
   tree,
   nowUs,
   route,
+  marks,
 }: {
   summary: RunSummary
   rows: SpanRow[]
@@ -22,6 +25,7 @@ export function RunHeader({
   tree: TreeNode | undefined
   nowUs: number
   route: Extract<Route, { page: 'run' }>
+  marks: Marks
 }) {
   const source = useSource()
   const running = summary.status === 'running' || summary.status === 'waiting'
@@ -53,9 +57,41 @@ export function RunHeader({
         <p class="input">
           <Text>{summary.inputPreview}</Text>
         </p>
+        <MarkBadges run={summary} />
         <div class="actions">
+          {source.mayChange && (
+            <>
+              {(['good', 'bad'] as const).map((mark) => (
+                <button
+                  key={mark}
+                  type="button"
+                  class="button"
+                  aria-pressed={summary.mark === mark}
+                  title={mark === 'good' ? 'Mark as good (+)' : 'Mark as bad (-)'}
+                  onClick={() => marks.toggle(summary, mark)}
+                >
+                  {mark === 'good' ? 'Good' : 'Bad'}
+                </button>
+              ))}
+              <Button title="Note and labels (w)" onClick={() => marks.edit(summary)}>
+                Note
+              </Button>
+            </>
+          )}
+          <CopyButton
+            text={() => source.markdown(summary.traceId)}
+            title="Markdown for a language model, 40,000 characters at most"
+          >
+            For a model
+          </CopyButton>
           {!source.offline && (
             <>
+              <CopyButton
+                text={() => testCommand(summary.traceId)}
+                title="A command that writes a vitest file: mocks, and what is expected"
+              >
+                As test
+              </CopyButton>
               <a
                 class="button"
                 href={`/api/runs/${summary.traceId}/export.html`}

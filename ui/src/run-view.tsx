@@ -1,11 +1,12 @@
 /** One run: its facts, its views and the span that is open beside them. */
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
 import { ConversationView } from './conversation-view.tsx'
 import { EventsView } from './events-view.tsx'
 import { GraphView } from './graph-view.tsx'
 import { useKeys, useNowUs, useSource } from './hooks.ts'
 import { LintView } from './lint-view.tsx'
+import { useMarks } from './marks.tsx'
 import { Empty } from './parts.tsx'
 import { go, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
@@ -33,6 +34,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const open = run !== undefined && (run.summary.status === 'running' || run.summary.status === 'waiting')
   const nowUs = useNowUs(open)
   const panel = useSplit('hookspan-panel-px', 280)
+  const [problem, setProblem] = useState('')
+  const marks = useMarks(setProblem)
   const tree = useMemo(() => (run ? buildTree(run.rows) : undefined), [run])
   const select = (spanId: string) => go({ ...route, spanId }, route.spanId !== '' && spanId !== '')
   const show = (view: View) => go({ ...route, view })
@@ -40,6 +43,12 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
     ...Object.fromEntries(VIEWS.map((view, index) => [String(index + 1), () => show(view)])),
     // It closes what is open beside the run, and never the run.
     Escape: () => route.spanId && select(''),
+    '+': () => marks.toggle(run?.summary, 'good'),
+    '-': () => marks.toggle(run?.summary, 'bad'),
+    w: (event) => {
+      event.preventDefault()
+      marks.edit(run?.summary)
+    },
     u: () => !source.offline && go(listRoute()),
     '[': () => void leaf(-1),
     ']': () => void leaf(1),
@@ -88,7 +97,14 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
         tree={run.totalRows ? undefined : tree}
         nowUs={nowUs}
         route={route}
+        marks={marks}
       />
+      {problem && (
+        <p class="notice error" role="alert">
+          {problem}
+        </p>
+      )}
+      {marks.dialog}
       <div class="tabs" role="tablist" aria-label="Views of the run">
         {VIEWS.map((view, index) => (
           <button

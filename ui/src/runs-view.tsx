@@ -5,9 +5,11 @@ import { USE_KINDS } from '../../src/viewer/model/run-uses.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { USE_WORDS } from '../../src/viewer/model/use-columns.ts'
 import { useApprovals } from './approvals.tsx'
+import { ExportMenu } from './export-menu.tsx'
 import { useFollowed, useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
 import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
+import { useMarks } from './marks.tsx'
 import { Button, Empty, Notices } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
 import { go, type ListRoute, pathOf, rememberList } from './route.ts'
@@ -46,6 +48,8 @@ export function RunsView({ route }: { route: ListRoute }) {
   const [version, setVersion] = useState(0)
   const [marked, setMarked] = useState<string[]>([])
   const [selected, setSelected] = useState(left?.selected ?? '')
+  const [problem, setProblem] = useState('')
+  const marks = useMarks(setProblem)
   const input = useRef<HTMLInputElement>(null)
   const frame = useRef<HTMLDivElement>(null)
   const { value, error } = useLoaded(
@@ -97,7 +101,7 @@ export function RunsView({ route }: { route: ListRoute }) {
   }
   const mark = (traceId: string) =>
     setMarked((before) =>
-      before.includes(traceId) ? before.filter((id) => id !== traceId) : [...before.slice(-1), traceId],
+      before.includes(traceId) ? before.filter((id) => id !== traceId) : [...before, traceId],
     )
   const open = (run: RunSummary | undefined) =>
     run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '', find: value?.words ?? '' })
@@ -134,6 +138,12 @@ export function RunsView({ route }: { route: ListRoute }) {
       open(shown[at])
     },
     x: () => shown[at] && mark(shown[at].traceId),
+    '+': () => marks.toggle(shown[at], 'good'),
+    '-': () => marks.toggle(shown[at], 'bad'),
+    w: (event) => {
+      event.preventDefault()
+      marks.edit(shown[at])
+    },
     c: compare,
     g: () => go({ ...route, grouped: !route.grouped }),
     r: () => toggleCompact(),
@@ -182,6 +192,7 @@ export function RunsView({ route }: { route: ListRoute }) {
         </div>
         <ColumnsMenu route={route} onReset={() => resize(NO_WIDTHS)} />
         <ViewsMenu route={route} />
+        <ExportMenu query={route.query} picked={marked} />
         <nav class="chips" aria-label="Sums by">
           {USE_KINDS.map((kind) => (
             <a key={kind} class="chip" href={pathOf({ page: 'uses', kind, query: route.query })}>
@@ -203,7 +214,8 @@ export function RunsView({ route }: { route: ListRoute }) {
             : ''}
         </p>
       </div>
-      <Notices error={error} problems={value?.problems} />
+      <Notices error={error || problem} problems={value?.problems} />
+      {marks.dialog}
       {numbers && numbers.runs > 0 && <RunSums numbers={numbers} onRange={narrowTo} />}
       {value && runs.length === 0 ? (
         route.query ? (
@@ -247,7 +259,7 @@ export function RunsView({ route }: { route: ListRoute }) {
       )}
       {marked.length > 0 && (
         <div class="floating" role="status">
-          <span>{marked.length === 1 ? 'Pick one more run to compare' : 'Two runs picked'}</span>
+          <span>{pickedWords(marked.length)}</span>
           <Button kind="primary" icon="compare" onClick={compare} disabled={marked.length !== 2}>
             Compare
           </Button>
@@ -268,6 +280,11 @@ function Welcome() {
       <p>An exported run can be dropped onto this page.</p>
     </Empty>
   )
+}
+
+function pickedWords(count: number): string {
+  if (count === 1) return 'Pick one more run to compare'
+  return count === 2 ? 'Two runs picked' : `${count} runs picked`
 }
 
 function toggleTerm(query: string, term: string): string {

@@ -14,7 +14,7 @@ import type { UseKind, UseSums } from '../../src/viewer/model/run-uses.ts'
 import type { Seen } from '../../src/viewer/model/seen.ts'
 import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
-import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
+import type { Marking, RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { OfflineSource } from './offline-source.ts'
 
 export interface RunData {
@@ -83,6 +83,9 @@ export interface Source {
   /** By run; those of which the words were found and can be shown. */
   snippets(query: string, traceIds: readonly string[]): Promise<Record<string, Snippet>>
   remove(traceId: string): Promise<void>
+  mark(traceId: string, marking: Marking): Promise<void>
+  /** For a language model. */
+  markdown(traceId: string): Promise<string>
   importTraces(text: string): Promise<{ runs: string[]; rejected: number; reason: string }>
   /** What waits for an answer; needs the token. */
   approvals(): Promise<{ requests: WaitingRequest[]; approver?: string }>
@@ -167,6 +170,14 @@ class OnlineSource implements Source {
 
   async remove(traceId: string): Promise<void> {
     await this.#ask(`/api/runs/${traceId}`, { method: 'DELETE' })
+  }
+
+  async mark(traceId: string, marking: Marking): Promise<void> {
+    await this.#ask(`/api/runs/${traceId}/marks`, { method: 'PUT', body: JSON.stringify(marking) })
+  }
+
+  async markdown(traceId: string): Promise<string> {
+    return (await this.#get<{ markdown: string }>(`/api/runs/${traceId}/markdown`)).markdown
   }
 
   async importTraces(text: string) {

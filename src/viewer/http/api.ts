@@ -10,13 +10,16 @@ import { NEWEST_FIRST, SORT_KEYS } from '../model/query-keys.ts'
 import { diffing } from '../model/run-diff.ts'
 import { USE_KINDS, type UseKind } from '../model/run-uses.ts'
 import { seenBy } from '../model/seen.ts'
+import type { Marking, RunSummary } from '../model/span.ts'
 import { receivingTraces } from '../otlp/receive.ts'
 import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import type { PageApprovals } from './approvals.ts'
 import { type BodyReader, HttpError } from './body.ts'
+import { exportingRuns, writingMarkdown } from './export-runs.ts'
 import { writingJson } from './json-pieces.ts'
 import type { Live } from './live.ts'
+import { readMarking } from './marks.ts'
 import { offlinePage } from './offline-page.ts'
 import { reading, storing } from './refusals.ts'
 import type { StaticFiles } from './static-files.ts'
@@ -52,7 +55,7 @@ interface Asked {
 }
 
 interface Route {
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: RegExp
   /** What changes something, and what no trace holds. */
   needsToken: boolean
@@ -136,6 +139,31 @@ const ROUTES: Route[] = [
     const name = `run-${id!.slice(0, 8)}.html`
     return traces && { file: yield* offlinePage(files, traces), mediaType: 'text/html; charset=utf-8', name }
   }),
+  get(/^\/api\/runs\/([0-9a-f]+)\/markdown$/, function* ({ params: [id], query }, { store }) {
+    const markdown = yield* writingMarkdown(store, id!, whole(query.get('chars'), 40_000, 1_000_000))
+    return markdown === undefined ? undefined : { json: { markdown } }
+  }),
+  get(/^\/api\/export$/, function* ({ query }, { store }) {
+    const ids = (query.get('runs') ?? '').split(',').filter(Boolean)
+    return yield* exportingRuns(store, {
+      format: query.get('format') ?? '',
+      query: query.get('q') ?? '',
+      ids,
+    })
+  }),
+  {
+    method: 'PUT',
+    path: /^\/api\/runs\/([0-9a-f]+)\/marks$/,
+    needsToken: true,
+    handle: ({ params: [id], request }, { bodies, store, onChanged }) =>
+      bodies.use(request, async (body) => {
+        const marks = readMarking(body)
+        const summary = await takeTurns(storing(marking(store, id!, marks)))
+        if (!summary) throw new HttpError(404, `No run "${id}".`)
+        onChanged(new Set([summary.traceId]))
+        return { json: summary }
+      }),
+  },
   {
     method: 'DELETE',
     path: /^\/api\/runs\/([0-9a-f]+)$/,
@@ -188,6 +216,11 @@ const ROUTES: Route[] = [
       bodies.use(request, async (body) => ({ json: await takeTurns(importing(body, context)) })),
   },
 ]
+
+function* marking(store: Store, id: string, marks: Marking): InTurns<RunSummary | undefined> {
+  yield
+  return store.mark(id, marks)
+}
 
 function* importing(body: Buffer, { store, onChanged }: Pick<ApiContext, 'store' | 'onChanged'>) {
   const { items, accepted, rejected, reason } = yield* reading(receivingTraces(body, 'json'))

@@ -26,6 +26,7 @@ const KEYS = [
   'gates',
   'compaction',
   'human',
+  'costEstimated',
 ] as const satisfies readonly (keyof SpanRow)[]
 
 export interface RowColumns {
@@ -83,6 +84,7 @@ export function fromColumns({ keys, rows, same }: RowColumns): SpanRow[] {
         cachedTokens: read(values, 12),
         reasoningTokens: read(values, 13),
         costUsd: read(values, 14),
+        costEstimated: read(values, 23),
         outcome: read(values, 15),
         mocked: read(values, 16),
         callId: read(values, 17),

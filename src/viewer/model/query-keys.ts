@@ -45,6 +45,9 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   title: text('title', 'its name in the list'),
   reason: text('reason', 'why it ended'),
   trace: text('traceId', 'its trace id'),
+  mark: text('mark', 'what a person said of it: good, bad, none'),
+  label: text('labels', 'a label that a person gave it'),
+  note: text('note', 'words of the note that a person wrote'),
   duration: number('ms', 'ms, or 10s, 2m', 'durationMs'),
   tokens: number('scaled', 'in and out; 20k', 'inputTokens', 'outputTokens'),
   input: number('scaled', 'tokens in', 'inputTokens'),
@@ -94,5 +97,6 @@ export const SORT_KEYS: Readonly<Record<string, readonly (keyof RunSummary)[]>> 
   mocked: ['mockedCalls'],
   steps: ['steps'],
   spans: ['spans'],
+  mark: ['mark'],
 }
 export const NEWEST_FIRST = '-started'

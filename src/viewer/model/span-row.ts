@@ -23,6 +23,7 @@ export function rowOf(
     cachedTokens: digest.cachedTokens,
     reasoningTokens: digest.reasoningTokens,
     costUsd: digest.costUsd,
+    costEstimated: false,
     outcome: digest.outcome,
     mocked: digest.mocked,
     callId: digest.callId,

@@ -102,6 +102,8 @@ export interface SpanRow {
   cachedTokens: number
   reasoningTokens: number
   costUsd: number
+  /** The cost is not the trace's: it was made from tokens and a table of prices. */
+  costEstimated: boolean
   /** `completed`, `mocked`, `skipped`, `errored`, `denied`, `rejected`, or empty. */
   outcome: string
   mocked: boolean
@@ -165,7 +167,19 @@ export interface RunSummary {
   outputTokens: number
   cachedTokens: number
   costUsd: number
+  /** What of `costUsd` is not the trace's, but made from tokens and a table of prices. */
+  estimatedUsd: number
   agents: string[]
   tools: string[]
   models: string[]
+  /** What a person says of it: empty until one does. */
+  mark: Mark
+  note: string
+  labels: string[]
 }
+
+export const MARKS = ['', 'good', 'bad'] as const
+export type Mark = (typeof MARKS)[number]
+
+/** What a person says of a run. What is left out stays as it was. */
+export type Marking = Partial<Pick<RunSummary, 'mark' | 'note' | 'labels'>>

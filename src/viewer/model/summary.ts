@@ -21,7 +21,12 @@ export interface SummaryInput {
   asked?: AskedInRun | undefined
   /** It was heard of so lately that spans may be on their way. @default false */
   isFresh?: boolean
+  /** What people said of it. @default nothing */
+  marks?: Marks | undefined
 }
+
+type Marks = Pick<RunSummary, 'mark' | 'note' | 'labels'>
+const NO_MARKS: Marks = { mark: '', note: '', labels: [] }
 
 export function summarise(input: SummaryInput): RunSummary {
   return finish(summing(input)).summary
@@ -36,6 +41,7 @@ export function* summing({
   open,
   asked,
   isFresh = false,
+  marks,
 }: SummaryInput): InTurns<{ summary: RunSummary; uses: RunUse[] }> {
   const root = yield* growingTree(rows)
   const nodes = root ? flatten(root) : []
@@ -80,9 +86,11 @@ export function* summing({
     outputTokens: sum((row) => row.outputTokens),
     cachedTokens: sum((row) => row.cachedTokens),
     costUsd: sum((row) => row.costUsd),
+    estimatedUsd: sum((row) => (row.costEstimated ? row.costUsd : 0)),
     agents: distinct(agents.map((node) => node.row.label)),
     tools: distinct(tools.map((node) => node.row.label)),
     models: distinct(calls.map((node) => node.row.label)),
+    ...(marks ?? NO_MARKS),
   }
   yield
   return { summary, uses: usesOf(nodes, calls, reasonOf) }

@@ -185,6 +185,7 @@ export function emptyRow(spanId: string, name: string): SpanRow {
     cachedTokens: 0,
     reasoningTokens: 0,
     costUsd: 0,
+    costEstimated: false,
     outcome: '',
     mocked: false,
     callId: '',

@@ -26,6 +26,11 @@ const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
   ['with-errors', ['with_errors']],
   ['with errors', ['with_errors']],
 ])
+/** What of a key's values is not stored as it is written. */
+const WORDS: Readonly<Record<string, ReadonlyMap<string, readonly string[]>>> = {
+  status: STATUSES,
+  mark: new Map([['none', ['']]]),
+}
 /** Of each resource that spans of the run came from, once. */
 const OF_RESOURCE = `EXISTS (
   SELECT 1 FROM origin, json_each(origin.resource, '$.attributes') AS pair
@@ -34,7 +39,7 @@ const OF_RESOURCE = `EXISTS (
       json_extract(pair.value, '$.value.doubleValue')) LIKE ? ESCAPE '\\')`
 const USE_KEY = new RegExp(`^(${USE_KINDS.join('|')})\\.`)
 /** Their values match whole. */
-const WHOLE = new Set(['status', 'reason', 'resource'])
+const WHOLE = new Set(['status', 'reason', 'resource', 'mark'])
 const YES = new Set(['yes', 'true', 'y'])
 const NO = new Set(['no', 'false', 'n'])
 
@@ -111,7 +116,7 @@ function conditionOf(
   if (known.kind === 'text') {
     if (operator !== ':')
       return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
-    const wanted = key === 'status' ? (STATUSES.get(value.toLowerCase()) ?? [value]) : [value]
+    const wanted = WORDS[key]?.get(value.toLowerCase()) ?? [value]
     return {
       condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
       params: wanted.map((one) => likePattern(key, one)),

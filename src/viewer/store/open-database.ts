@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
-import { BROUGHT_UP, createSchema, SCHEMA_VERSION } from './schema.ts'
+import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
@@ -50,7 +50,7 @@ function open(file: string): OpenedDatabase {
     PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 2000;
     PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;`)
   // First: until the version is written, with the tables, it is done again.
-  if (BROUGHT_UP.has(versionOf(db))) db.exec('UPDATE run SET dirty = 1')
+  if (BROUGHT_UP.has(versionOf(db))) bringUp(db)
   createSchema(db)
   return { db, setAside }
 }

@@ -1,6 +1,6 @@
 /** What the list keeps of a run: one table from which the columns are created, written and read. */
 import type { SQLInputValue } from 'node:sqlite'
-import type { RunSummary } from '../model/span.ts'
+import type { Marking, RunSummary } from '../model/span.ts'
 
 type ColumnType = 'text' | 'whole' | 'real' | 'list'
 
@@ -30,13 +30,20 @@ const RUN_COLUMNS: Record<keyof RunSummary, ColumnType> = {
   outputTokens: 'whole',
   cachedTokens: 'whole',
   costUsd: 'real',
+  estimatedUsd: 'real',
   agents: 'list',
   tools: 'list',
   models: 'list',
+  mark: 'text',
+  note: 'text',
+  labels: 'list',
 }
+/** What people say of a run: no sum writes over it. */
+const MARKED = ['mark', 'note', 'labels'] as const satisfies (keyof RunSummary)[]
 const NAMES = Object.keys(RUN_COLUMNS) as (keyof RunSummary)[]
 /** The writer gives the trace id when the run's first span comes. */
-const SUMMED = NAMES.filter((name) => name !== 'traceId')
+const OWN = NAMES.filter((name) => name !== 'traceId')
+const SUMMED = OWN.filter((name) => !MARKED.includes(name as never))
 const LISTS = NAMES.filter((name) => RUN_COLUMNS[name] === 'list')
 
 /** What is summed over runs, beside when they started. */
@@ -47,6 +54,7 @@ const FIGURES = [
   'outputTokens',
   'cachedTokens',
   'costUsd',
+  'estimatedUsd',
   'toolCalls',
   'mockedCalls',
 ] as const satisfies (keyof RunSummary)[]
@@ -63,10 +71,15 @@ export function columnOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-export const DECLARED_COLUMNS = SUMMED.map(
-  (name) =>
-    `${columnOf(name)} ${name === 'status' ? "TEXT NOT NULL DEFAULT 'running'" : DECLARED[RUN_COLUMNS[name]]}`,
-).join(', ')
+/** By name, as CREATE and ALTER want them. */
+export const DECLARATIONS: ReadonlyMap<string, string> = new Map(
+  OWN.map((name) => [
+    columnOf(name),
+    name === 'status' ? "TEXT NOT NULL DEFAULT 'running'" : DECLARED[RUN_COLUMNS[name]],
+  ]),
+)
+export const DECLARED_COLUMNS = [...DECLARATIONS].map((column) => column.join(' ')).join(', ')
+export const MARK_COLUMNS = MARKED.join(', ')
 export const SELECTED_COLUMNS = NAMES.map((name) => `${columnOf(name)} AS ${name}`).join(', ')
 export const FIGURE_COLUMNS = FIGURES.map(columnOf).join(', ')
 export const SELECTED_FIGURES = (['startUs', ...FIGURES] as const)
@@ -79,10 +92,19 @@ export function parametersOf(summary: RunSummary): Record<string, SQLInputValue>
   return Object.fromEntries(SUMMED.map((name) => [name, storable(summary[name])]))
 }
 
-/** Of a row of `SELECTED_COLUMNS`, which becomes it. */
+/** Of a row of `SELECTED_COLUMNS`, or of some of them, which becomes it. */
 export function summaryOf(row: Record<string, unknown>): RunSummary {
-  for (const name of LISTS) row[name] = JSON.parse(row[name] as string)
+  for (const name of LISTS) if (row[name] !== undefined) row[name] = JSON.parse(row[name] as string)
   return row as unknown as RunSummary
+}
+
+/** SQL and its parameters, to keep what a person says of a run. */
+export function marking(marks: Marking): { assignments: string; params: Record<string, SQLInputValue> } {
+  const given = MARKED.filter((name) => marks[name] !== undefined)
+  return {
+    assignments: given.map((name) => `${name} = :${name}`).join(', '),
+    params: Object.fromEntries(given.map((name) => [name, storable(marks[name]!)])),
+  }
 }
 
 /** SQLite keeps larger whole numbers than can be read back as numbers. */

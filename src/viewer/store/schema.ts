@@ -1,17 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { DECLARED_COLUMNS, FIGURE_COLUMNS } from './run-columns.ts'
+import { DECLARATIONS, DECLARED_COLUMNS, FIGURE_COLUMNS } from './run-columns.ts'
 import { DECLARED_USES } from './run-uses.ts'
 
 /**
  * Raised when the tables change. A file of another version is set aside, not migrated: it holds traces, not records. One whose
  * tables only lack what can be made from the spans again is brought up.
  */
-export const SCHEMA_VERSION = 5
-/** Versions that are brought up: what is new is a table of sums, and has every run summed again. */
-export const BROUGHT_UP: ReadonlySet<number> = new Set([4])
+export const SCHEMA_VERSION = 6
+/** Versions that are brought up: what is new are tables and columns of sums, and every run is summed again; or what people add. */
+export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5])
 
 /** How the index of the text cuts it into words. */
 export const TOKENIZER = 'unicode61 remove_diacritics 2'
+
+/** Of an older version: the columns that are new, and an index that has them. Every run is to be summed again. */
+export function bringUp(db: DatabaseSync): void {
+  const rows = db.prepare('PRAGMA table_info(run)').all() as { name: string }[]
+  const there = new Set(rows.map(({ name }) => name))
+  for (const [name, declared] of DECLARATIONS) {
+    if (!there.has(name)) db.exec(`ALTER TABLE run ADD COLUMN ${name} ${declared}`)
+  }
+  db.exec('DROP INDEX IF EXISTS run_figures; UPDATE run SET dirty = 1')
+}
 
 export function createSchema(db: DatabaseSync): void {
   db.exec(`

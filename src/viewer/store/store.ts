@@ -6,13 +6,14 @@ import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
 import { measuresOf, RunSet, type SetDiff } from '../model/set-diff.ts'
 import type { Snippet } from '../model/snippet.ts'
-import type { AskedInRun, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
+import type { AskedInRun, Marking, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
 import { openDatabase } from './open-database.ts'
 import { type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
+import { marking } from './run-columns.ts'
 import { SpanReader } from './span-reader.ts'
 import { Summaries } from './summaries.ts'
 import { TextIndex } from './text-index.ts'
@@ -238,6 +239,16 @@ export class Store {
         }
       },
     }
+  }
+
+  /** Keeps what a person says of a run; `undefined` where there is no such run. */
+  mark(traceId: string, marks: Marking): RunSummary | undefined {
+    const run = this.#reader.findRun(traceId)
+    if (!run) return undefined
+    const { assignments, params } = marking(marks)
+    if (assignments)
+      this.#db.prepare(`UPDATE run SET ${assignments} WHERE id = :id`).run({ ...params, id: run.id })
+    return this.#reader.summary(run)
   }
 
   hasRun(traceId: string): boolean {

@@ -8,7 +8,7 @@ import { summing } from '../model/summary.ts'
 import { SILENCE_MS } from './liveness.ts'
 import { type RunKey, runKey, type StoredKey } from './reader.ts'
 import type { Removals } from './retention.ts'
-import { ASSIGNED_COLUMNS, parametersOf } from './run-columns.ts'
+import { ASSIGNED_COLUMNS, MARK_COLUMNS, parametersOf, summaryOf } from './run-columns.ts'
 import type { RunSpans } from './run-spans.ts'
 import { RunUses } from './run-uses.ts'
 import type { RowsOfRun, SpanReader } from './span-reader.ts'
@@ -39,6 +39,7 @@ export class Summaries {
   readonly #uses: RunUses
   readonly #remember: StatementSync
   readonly #removeChunk: StatementSync
+  readonly #marks: StatementSync
 
   constructor(
     db: DatabaseSync,
@@ -64,6 +65,7 @@ export class Summaries {
          OR EXISTS (SELECT 1 FROM log WHERE id > :logs AND run = :id) WHERE id = :id`,
     )
     this.#remember = db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
+    this.#marks = db.prepare(`SELECT ${MARK_COLUMNS} FROM run WHERE id = ?`)
     this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
   }
 
@@ -129,6 +131,7 @@ export class Summaries {
       traceId: run.traceId,
       rows,
       asked,
+      marks: this.#marksOf(run.id),
       isFresh: silentMs < SILENCE_MS,
       conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
@@ -138,6 +141,11 @@ export class Summaries {
       },
     })
     return { run, summary, uses, seq, logs, spans, asked }
+  }
+
+  #marksOf(run: number): Pick<RunSummary, 'mark' | 'note' | 'labels'> | undefined {
+    const row = this.#marks.get(run)
+    return row && summaryOf(row)
   }
 
   #saveAll(all: readonly Summed[]): void {

@@ -1,0 +1,219 @@
+/** What a test needs to know of a run, read from its spans. */
+import { modelCall, toolCallFacts } from '../../viewer/model/call-content.ts'
+import { chatMessages, type RunContent } from '../../viewer/model/data-set.ts'
+import { type Message, messageText } from '../../viewer/model/messages.ts'
+import type { AttributeValue, SpanRow } from '../../viewer/model/span.ts'
+import { buildTree, type TreeNode } from '../../viewer/model/tree.ts'
+import { withoutNestedCalls } from '../../viewer/model/tree-parts.ts'
+import { UsageError } from '../failure.ts'
+
+export interface ReadToolCall {
+  name: string
+  args: AttributeValue
+  result: AttributeValue
+  error: string
+  outcome: string
+  /** How many calls of models came before it: those of one turn are made together, in any order. */
+  turn: number
+  /** Agents from the run's own to the one that called. */
+  agents: readonly string[]
+  /** It ran a sub-agent, which is there itself. */
+  isSubAgent: boolean
+  gate?: { id: string; code?: string; reason?: string } | undefined
+  human?: { action: string; approver?: string | undefined; reason?: string } | undefined
+}
+
+export interface ReadModelStep {
+  content: string | null
+  toolCalls: { id: string; name: string; arguments: AttributeValue }[]
+  error: string
+}
+
+export interface ReadAgent {
+  name: string
+  model: string
+  instructions: string
+  /** As the model was told of them. */
+  tools: { name: string; description?: string; parameters?: AttributeValue }[]
+  subAgents: ReadAgent[]
+}
+
+export interface ReadRun {
+  /** What the model was sent before the first question, without the system's. */
+  history: object[]
+  prompts: string[]
+  steps: ReadModelStep[]
+  calls: ReadToolCall[]
+  agent: ReadAgent
+  isCompacted: boolean
+}
+
+interface Placed {
+  row: SpanRow
+  node: TreeNode
+  agents: readonly string[]
+}
+
+/** @throws UsageError when the run lacks what a test is made of, saying what. */
+export function readRun({ summary, rows, open }: RunContent): ReadRun {
+  const id = summary.traceId.slice(0, 8)
+  const root = buildTree(rows)
+  const placed = root ? walk(root) : []
+  const modelRows = placed.filter(({ row }) => row.category === 'llm').sort(byStart)
+  const read = modelRows.map((place) => {
+    const span = open(place.row.spanId)
+    return { ...place, ...(span ? modelCall(span) : { input: [], output: [], tools: [] }) }
+  })
+  if (read.length === 0)
+    throw new UsageError(`Run ${id} has no model call: there is nothing to make a test of.`)
+  const silent = read.find(({ output, row }) => output.length === 0 && !row.error)
+  if (silent !== undefined)
+    throw new UsageError(
+      `Run ${id} does not hold what its model said (span ${silent.row.spanId}). Trace it with \`captureContent: true\`.`,
+    )
+  const own = read.filter(({ agents }) => agents.length <= 1)
+  const { history, prompts } = turnsOf(
+    (own.length > 0 ? own : read).map(({ input, output }) => ({ input, output })),
+  )
+  if (prompts.length === 0)
+    throw new UsageError(`Run ${id} does not hold what its user said: a test would ask nothing.`)
+  const calls = placed
+    .filter(({ row }) => row.category === 'tool')
+    .sort(byStart)
+    .map((place) => ({
+      ...callOf(place, open),
+      turn: modelRows.filter((model) => model.row.startUs <= place.row.startUs).length,
+    }))
+  return {
+    history,
+    prompts,
+    steps: read.map(({ output, row }) => stepOf(output, row)),
+    calls,
+    agent: agentOf(read, calls, [summary.agent || 'agent']),
+    isCompacted: placed.some(({ row }) => row.category === 'compact'),
+  }
+}
+
+const byStart = (a: Placed, b: Placed) => a.row.startUs - b.row.startUs
+
+function walk(root: TreeNode): Placed[] {
+  const found = new Map<TreeNode, Placed>()
+  const stack: { node: TreeNode; agents: readonly string[] }[] = [{ node: root, agents: [] }]
+  const inOrder: TreeNode[] = []
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    const { node } = top
+    const { category, label } = node.row
+    const agents = category === 'agent' && top.agents.at(-1) !== label ? [...top.agents, label] : top.agents
+    found.set(node, { row: node.row, node, agents })
+    inOrder.push(node)
+    for (const child of [...node.children].reverse()) stack.push({ node: child, agents })
+  }
+  // Model calls that several instrumentations told come once.
+  return withoutNestedCalls(inOrder).map((node) => found.get(node)!)
+}
+
+/** What the user said, a text for each time that the run was asked. */
+function turnsOf(
+  calls: readonly { input: Message[]; output: Message[] }[],
+): Pick<ReadRun, 'history' | 'prompts'> {
+  const first = (calls[0]?.input ?? []).filter(({ role }) => role !== 'system')
+  const at = first.findLastIndex(isUsers)
+  const prompts = at < 0 ? [] : [messageText(first[at]!)]
+  for (const [index, { input }] of calls.entries()) {
+    const last = input.at(-1)
+    const before = calls[index - 1]?.output.flatMap(({ parts }) => parts) ?? []
+    if (index === 0 || last === undefined || !isUsers(last)) continue
+    if (!before.some(({ type }) => type === 'tool_call')) prompts.push(messageText(last))
+  }
+  return { history: first.slice(0, Math.max(0, at)).flatMap(chatMessages), prompts: prompts.filter(Boolean) }
+}
+
+function isUsers({ role }: Message): boolean {
+  return role === 'user' || role === 'human'
+}
+
+function stepOf(output: readonly Message[], row: SpanRow): ReadModelStep {
+  const toolCalls = output.flatMap(({ parts }) =>
+    parts.flatMap((part) =>
+      part.type === 'tool_call' ? [{ id: part.id, name: part.name, arguments: part.arguments }] : [],
+    ),
+  )
+  const content = output.map(messageText).filter(Boolean).join('\n') || null
+  return { content, toolCalls, error: output.length === 0 ? row.errorText || 'failed' : '' }
+}
+
+function callOf({ row, node, agents }: Placed, open: RunContent['open']): Omit<ReadToolCall, 'turn'> {
+  const span = open(row.spanId)
+  const facts = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
+  const gate = row.gates?.find(({ decision, enforced }) => decision === 'deny' && enforced)
+  const asked = node.children.find((child) => child.row.category === 'human')
+  const reason = asked && open(asked.row.spanId)?.attributes['hookspan.human.rejection_reason']
+  return {
+    name: row.label,
+    ...facts,
+    outcome: row.outcome || (row.error ? 'errored' : 'completed'),
+    agents,
+    isSubAgent: node.children.some((child) => child.row.category === 'agent'),
+    gate: gate && {
+      id: gate.id,
+      ...(gate.code && { code: gate.code }),
+      ...(gate.reason && { reason: gate.reason }),
+    },
+    human: asked && {
+      action: asked.row.human?.action ?? 'timeout',
+      approver: asked.row.human?.approver,
+      ...(typeof reason === 'string' && { reason }),
+    },
+  }
+}
+
+type ReadCall = Placed & ReturnType<typeof modelCall>
+
+/** As far as its model calls tell. */
+function agentOf(
+  read: readonly ReadCall[],
+  calls: readonly ReadToolCall[],
+  path: readonly string[],
+): ReadAgent {
+  const isHere = (agents: readonly string[]) =>
+    agents.length === Math.max(path.length, 1) || (path.length === 1 && agents.length === 0)
+  const isOf = (agents: readonly string[]) => path.slice(1).every((name, index) => agents[index + 1] === name)
+  const own = read.filter(({ agents }) => isHere(agents) && isOf(agents))
+  const below = read.filter(({ agents }) => agents.length > path.length && isOf(agents))
+  const names = [...new Set(below.map(({ agents }) => agents[path.length]!))]
+  const first = own[0]
+  const told = own.flatMap(({ tools }) => tools.map(({ value }) => definitionOf(value)))
+  const called = calls.filter(({ agents }) => isHere(agents) && isOf(agents)).map(({ name }) => ({ name }))
+  const tools = new Map([...called, ...told].map((tool) => [tool.name, tool]))
+  for (const name of ['', ...names]) tools.delete(name)
+  return {
+    name: path.at(-1)!,
+    model: first?.row.label || 'a-model',
+    instructions:
+      first?.input
+        .filter(({ role }) => role === 'system')
+        .map(messageText)
+        .join('\n') ?? '',
+    tools: [...tools.values()],
+    subAgents: names.map((name) => agentOf(read, calls, [...path, name])),
+  }
+}
+
+function definitionOf(value: AttributeValue): ReadAgent['tools'][number] {
+  const outer = (value ?? {}) as Record<string, AttributeValue>
+  const {
+    name,
+    description,
+    parameters,
+    input_schema: schema,
+  } = (typeof outer.function === 'object' && outer.function !== null ? outer.function : outer) as Record<
+    string,
+    AttributeValue
+  >
+  const given = parameters ?? schema
+  return {
+    name: String(name ?? ''),
+    ...(typeof description === 'string' && { description }),
+    ...(given != null && { parameters: given }),
+  }
+}

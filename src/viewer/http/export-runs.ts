@@ -1,0 +1,98 @@
+/** The runs that a query finds, or those that were picked, as one file. */
+import { conversing } from '../model/conversation.ts'
+import { dataSetLine } from '../model/data-set.ts'
+import type { InTurns } from '../model/in-turns.ts'
+import { NEWEST_FIRST } from '../model/query-keys.ts'
+import { runMarkdown } from '../model/run-markdown.ts'
+import type { Store } from '../store/store.ts'
+import { HttpError } from './body.ts'
+import { writingJson } from './json-pieces.ts'
+
+export interface ExportedFile {
+  file: Buffer
+  mediaType: string
+  name: string
+}
+
+const MOST_RUNS = 10_000
+/** It is put together in memory. */
+const MOST_BYTES = 256 * 1024 * 1024
+
+const FORMATS = {
+  otlp: {
+    mediaType: 'application/json',
+    extension: 'otlp.json',
+    start: '{"resourceSpans":[',
+    between: ',',
+    end: ']}',
+  },
+  jsonl: { mediaType: 'application/x-ndjson', extension: 'jsonl', start: '', between: '\n', end: '\n' },
+} as const
+type Format = keyof typeof FORMATS
+
+/** @param ids of the runs, before a query. */
+export function* exportingRuns(
+  store: Store,
+  { format, query, ids }: { format: string; query: string; ids: readonly string[] },
+): InTurns<ExportedFile> {
+  if (!Object.hasOwn(FORMATS, format))
+    throw new HttpError(
+      400,
+      `Runs cannot be exported as "${format}". Export as ${Object.keys(FORMATS).join(', ')}.`,
+    )
+  const { mediaType, extension, start, between, end } = FORMATS[format as Format]
+  const found = ids.length > 0 ? ids : yield* idsOf(store, query)
+  const parts: Buffer[] = [Buffer.from(start)]
+  let bytes = 0
+  let runs = 0
+  for (const id of found) {
+    const written = yield* format === 'otlp' ? writingOtlp(store, id) : writingLine(store, id)
+    if (!written || written.length === 0) continue
+    if (runs++ > 0) parts.push(Buffer.from(between))
+    parts.push(written)
+    bytes += written.length
+    if (bytes > MOST_BYTES)
+      throw new HttpError(
+        413,
+        `The runs are more than ${MOST_BYTES / 1024 / 1024} MiB after ${runs} of ${found.length}. Narrow the search.`,
+      )
+  }
+  if (runs === 0) throw new HttpError(404, 'No run matches.')
+  parts.push(Buffer.from(end))
+  const name = runs === 1 ? `run-${found[0]!.slice(0, 8)}` : `runs-${runs}`
+  return { file: Buffer.concat(parts), mediaType, name: `${name}.${extension}` }
+}
+
+function* idsOf(store: Store, query: string): InTurns<string[]> {
+  const { runs, total } = yield* store.listing(query, { limit: MOST_RUNS, offset: 0, sort: NEWEST_FIRST })
+  if (total > MOST_RUNS)
+    throw new HttpError(
+      413,
+      `${total} runs match, and no more than ${MOST_RUNS} are exported at once. Narrow the search.`,
+    )
+  return runs.map((run) => run.traceId)
+}
+
+function* writingOtlp(store: Store, id: string): InTurns<Buffer | undefined> {
+  const traces = yield* store.exportingRun(id)
+  if (!traces) return undefined
+  const parts: Buffer[] = []
+  for (const group of traces.resourceSpans ?? []) {
+    if (parts.length > 0) parts.push(Buffer.from(','))
+    parts.push(yield* writingJson(group))
+  }
+  return Buffer.concat(parts)
+}
+
+function* writingLine(store: Store, id: string): InTurns<Buffer | undefined> {
+  const run = yield* store.reading(id)
+  return run && (yield* writingJson(yield* dataSetLine(run)))
+}
+
+/** For a language model. */
+export function* writingMarkdown(store: Store, id: string, maxChars?: number): InTurns<string | undefined> {
+  const run = yield* store.reading(id)
+  if (!run) return undefined
+  const conversation = yield* conversing(run.rows, run.open)
+  return runMarkdown(run.summary, run.rows, conversation, maxChars === undefined ? {} : { maxChars })
+}

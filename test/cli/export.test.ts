@@ -1,0 +1,290 @@
+/** `hookspan export` of runs that were really made: the test that it writes is run by vitest as it is. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { HookDispatcher } from 'hookspan'
+import { type Agent, execAgent } from 'hookspan/agent'
+import { deny } from 'hookspan/gates'
+import { callTool, callTools, type ModelStep, scriptedModel } from 'hookspan/mock'
+import { startTracing } from 'hookspan/tracing'
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCli } from '../support/run-cli.ts'
+import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
+import { id, otlp, post } from '../viewer/support.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** A project of its own, as a user has one. */
+const project = mkdtempSync(join(tmpdir(), 'hookspan-export-'))
+let viewer: Viewer
+let refundTrace = ''
+let teamTrace = ''
+
+const AGENT = `import type { Agent } from 'hookspan/agent'
+import { deny } from 'hookspan/gates'
+
+const live = () => Promise.reject(new Error('the real tool ran'))
+export const support: Agent = {
+  name: 'support',
+  model: 'gpt-4o',
+  instructions: 'Refund what was paid twice.',
+  tools: [
+    { name: 'find_order', parameters: { type: 'object', properties: { id: { type: 'string' } } }, execute: live },
+    {
+      name: 'refund',
+      parameters: { type: 'object', properties: { id: { type: 'string' }, amount: { type: 'number' } } },
+      needsApproval: ({ amount }) => Number(amount) > 50,
+      execute: live,
+    },
+    { name: 'drop_table', execute: live },
+  ],
+  gates: [
+    {
+      id: 'no-drops',
+      point: 'beforeToolCall',
+      decide: ({ apiName }) => (apiName === 'drop_table' ? deny('Nothing is dropped.', { code: 'policy' }) : undefined),
+    },
+  ],
+}
+`
+
+beforeAll(async () => {
+  mkdirSync(join(project, 'node_modules'))
+  symlinkSync(ROOT, join(project, 'node_modules', 'hookspan'))
+  symlinkSync(join(ROOT, 'node_modules', 'vitest'), join(project, 'node_modules', 'vitest'))
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(project, 'support.ts'), AGENT)
+  viewer = await startViewer({ port: 0, db: join(project, 'traces.db') })
+  const world = {
+    find_order: { id: '7', total: 20, paid: 400, note: 'a `note` of \\ "Ines"' },
+    refund: { ok: true },
+  }
+  const tool = (name: keyof typeof world, more: object = {}) => ({
+    name,
+    execute: () => world[name],
+    ...more,
+  })
+  const support: Agent = {
+    name: 'support',
+    model: 'gpt-4o',
+    instructions: 'Refund what was paid twice.',
+    tools: [
+      tool('find_order', { parameters: { type: 'object', properties: { id: { type: 'string' } } } }),
+      tool('refund', { needsApproval: ({ amount }: { amount: number }) => amount > 50 }),
+      { name: 'drop_table', execute: () => 'dropped' },
+    ],
+    gates: [
+      {
+        id: 'no-drops',
+        point: 'beforeToolCall',
+        decide: ({ apiName }) =>
+          apiName === 'drop_table' ? deny('Nothing is dropped.', { code: 'policy' }) : undefined,
+      },
+    ],
+  }
+  refundTrace = await record(support, 'Order 7 was charged twice', [
+    callTools(['find_order', { id: '7' }], ['drop_table', {}]),
+    callTool('refund', { id: '7', amount: 380 }),
+    callTool('refund', { id: '7', amount: 20 }),
+    'You get 400 € back.',
+  ])
+  let tries = 0
+  const researcher: Agent = {
+    name: 'researcher',
+    description: 'Looks things up.',
+    model: 'gpt-4o-mini',
+    tools: [
+      {
+        name: 'fetch_page',
+        execute: () => {
+          if (tries++ === 0) throw new Error('connect ECONNREFUSED')
+          return 'Fares are refunded.'
+        },
+      },
+    ],
+  }
+  const team: Agent = { name: 'team', model: 'gpt-4o', subAgents: [researcher], tools: [tool('find_order')] }
+  teamTrace = await record(team, 'What is refunded?', [
+    callTool('researcher', { instruction: 'Look it up' }),
+    callTool('fetch_page', { url: 'a' }),
+    callTool('fetch_page', { url: 'a' }),
+    'Fares are.',
+    callTool('find_order', {}),
+    'Fares are refunded.',
+  ])
+  await post(viewer, sampleRun())
+})
+afterAll(async () => {
+  await viewer.close()
+  rmSync(project, { recursive: true })
+})
+
+/** Runs it for real, but for the model, and with a human who approves. @returns its trace id */
+async function record(agent: Agent, prompt: string, steps: ModelStep[]): Promise<string> {
+  const dispatcher = new HookDispatcher()
+  const tracing = startTracing({ endpoint: viewer.otlpEndpoint, captureContent: true })
+  dispatcher.use(tracing)
+  using client = scriptedModel(steps)
+  const approver = async () => ({ decision: 'approve' as const, approver: 'ines' })
+  const before = new Set(viewer.store.listRuns('', { limit: 100, offset: 0 }).runs.map((run) => run.traceId))
+  await execAgent({ agent, prompt, dispatcher, client, approver })
+  await tracing.shutdown()
+  const { runs } = viewer.store.listRuns('', { limit: 100, offset: 0 })
+  return runs.find((run) => !before.has(run.traceId))!.traceId
+}
+
+async function hookspan(...args: string[]) {
+  const { code, stdout, stderr } = await runCli([...args, '--url', viewer.url], { cwd: project })
+  expect([code, code === 0 || stderr]).toEqual([0, true])
+  return { stdout, stderr }
+}
+
+/** @returns whether they pass, and what vitest said. */
+async function runTests(...files: string[]): Promise<{ passed: boolean; said: string }> {
+  const env = { ...process.env, CI: 'true', NO_COLOR: '1' }
+  // The inner vitest must not take itself for a worker of this one.
+  for (const name of Object.keys(env))
+    if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name as never]
+  const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', project, ...files]
+  return promisify(execFile)(process.execPath, args, { cwd: project, env }).then(
+    ({ stdout }) => ({ passed: true, said: stdout }),
+    (error: { stdout: string; stderr: string }) => ({ passed: false, said: error.stdout + error.stderr }),
+  )
+}
+
+it('as a vitest file passes at once: tools, refusals, humans, sub-agents and failures as they were', async () => {
+  await hookspan('export', refundTrace, '-f', 'vitest', '-o', 'refund.test.ts')
+  await hookspan('export', teamTrace.slice(0, 8), '-f', 'vitest', '-o', 'team.test.ts')
+  expect(await runTests('refund.test.ts', 'team.test.ts')).toMatchObject({
+    passed: true,
+    said: expect.stringMatching(/Tests +2 passed/),
+  })
+  const text = readFileSync(join(project, 'refund.test.ts'), 'utf8')
+  expect(text).toContain('mock("find_order").whenExactly({"id":"7"}).returns({"id":"7","total":20')
+  expect(text).toContain('human("refund").by("ines").approves()')
+})
+
+it('with --agent passes at once, and fails when the agent changes', async () => {
+  const { stderr } = await hookspan(
+    'export',
+    refundTrace,
+    '-f',
+    'vitest',
+    '-o',
+    'own.test.ts',
+    '--agent',
+    './support.ts#support',
+  )
+  expect(stderr).toContain('"drop_table" was denied by gate "no-drops"')
+  expect(await runTests('own.test.ts')).toMatchObject({ passed: true })
+
+  const changes: [string, string, RegExp][] = [
+    ["name: 'refund'", "name: 'pay_back'", /refund/],
+    ['> 50', '> 500', /human/],
+    ["=== 'drop_table'", "=== 'drop_all'", /drop_table/],
+    ["model: 'gpt-4o',", "model: 'gpt-4o', maxSteps: 2,", /never asked for/],
+  ]
+  for (const [before, after, said] of changes) {
+    expect(AGENT).toContain(before)
+    writeFileSync(join(project, 'support.ts'), AGENT.replace(before, after))
+    const changed = await runTests('own.test.ts')
+    expect([after, changed.passed]).toEqual([after, false])
+    expect(changed.said).toMatch(said)
+  }
+  writeFileSync(join(project, 'support.ts'), AGENT)
+  expect(await runTests('own.test.ts')).toMatchObject({ passed: true })
+})
+
+it('with --run tests what a function runs, in a folder of its own', async () => {
+  writeFileSync(
+    join(project, 'ask.ts'),
+    `import { execAgent } from 'hookspan/agent'
+import { support } from './support.ts'
+export const ask = (asked: object) => execAgent({ agent: support, ...asked })
+`,
+  )
+  mkdirSync(join(project, 'tests'))
+  await hookspan('export', refundTrace, '-f', 'vitest', '-o', 'tests/ask.test.ts', '--run', './ask.ts#ask')
+  expect(readFileSync(join(project, 'tests/ask.test.ts'), 'utf8')).toContain('from "../ask.ts"')
+  expect(await runTests('tests/ask.test.ts')).toMatchObject({ passed: true })
+})
+
+it('of several runs is one file', async () => {
+  const { stdout } = await hookspan('export', 'agent:team', 'agent:team', '-f', 'vitest')
+  expect(stdout.match(/^test\(/gm)).toHaveLength(1)
+  await hookspan('export', 'tool:find_order', '-f', 'vitest', '-o', 'both.test.ts')
+  expect(await runTests('both.test.ts')).toMatchObject({ said: expect.stringMatching(/Tests +2 passed/) })
+})
+
+it('as a data set is a line for each run of the query', async () => {
+  const { stdout } = await hookspan('export', 'tool:find_order', '-f', 'jsonl')
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines.map((line) => line.id).sort()).toEqual([refundTrace, teamTrace].sort())
+  const refund = lines.find((line) => line.id === refundTrace)
+  expect(refund).toMatchObject({
+    agent: 'support',
+    input: 'Order 7 was charged twice',
+    output: 'You get 400 € back.',
+    mark: '',
+  })
+  expect(refund.messages.map((message: { role: string }) => message.role)).toEqual(
+    'system user assistant tool tool assistant tool assistant tool assistant'.split(' '),
+  )
+  expect(refund.calls.map((call: { tool: string; outcome: string }) => [call.tool, call.outcome])).toEqual([
+    ['find_order', 'completed'],
+    ['drop_table', 'denied'],
+    ['refund', 'completed'],
+    ['refund', 'completed'],
+  ])
+  expect(refund.tools).toHaveLength(3)
+})
+
+it('as OTLP is taken in again by another viewer, the same', async () => {
+  const other = await startViewer({ port: 0, db: ':memory:' })
+  try {
+    const { stdout } = await hookspan('export', 'service:airline-support', '-f', 'otlp')
+    expect((await post(other, stdout)).status).toBe(200)
+    const was = viewer.store.run(SAMPLE_TRACE)!
+    const is = other.store.run(SAMPLE_TRACE)!
+    expect(is.summary).toEqual(was.summary)
+    expect(is.rows).toEqual(was.rows)
+  } finally {
+    await other.close()
+  }
+})
+
+it('as Markdown has the size that was asked for, and what matters most', async () => {
+  const whole = (await hookspan('export', SAMPLE_TRACE, '-f', 'markdown')).stdout
+  expect(whole).toContain('# Run of support: with errors (done)')
+  expect(whole).toContain('Please cancel my flight to Lisbon')
+  expect(whole).toContain('### researcher › tool fetch_page: errored')
+  const short = (await hookspan('export', SAMPLE_TRACE, '-f', 'markdown', '--max-chars', '3000')).stdout
+  expect(short.length).toBeLessThanOrEqual(3_000)
+  expect(short).toContain('Please cancel my flight to Lisbon')
+  expect(short).toContain('is cancelled. You get')
+  expect(short).toContain(`hookspan show ${SAMPLE_TRACE} -c`)
+})
+
+it('says what is wrong with what it was asked', async () => {
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await runCli(['export', ...args, '--url', viewer.url], { cwd: project })
+    expect(code).not.toBe(0)
+    return stderr
+  }
+  expect(await refused('-f', 'vitets')).toContain('Did you mean `vitest`?')
+  expect(await refused('-f', 'otlp', '--agent', './a.ts#a')).toContain('are for --format vitest')
+  expect(await refused('-f', 'vitest', '--agent', './a.ts')).toContain(
+    'such as ./src/agent.ts#support, got `./a.ts`',
+  )
+  expect(await refused('agent:nobody', '-f', 'vitest')).toContain('No run matches')
+  expect(await refused('agent:nobody', '-f', 'jsonl')).toContain('No run matches')
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-4o' }
+  await post(viewer, otlp([{ traceId: 'e'.repeat(32), spanId: id(1), name: 'chat', attributes }]))
+  expect(await refused('eeee', '-f', 'vitest')).toContain('captureContent: true')
+})
