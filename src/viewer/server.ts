@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { packageVersion } from '../internal/package-version.ts'
+import { installedTable } from '../wire/prices.ts'
 import type { HeldPort } from './held-port.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { type AppContext, handleRequest } from './http/app.ts'
@@ -171,6 +172,7 @@ async function serve(
       version: packageVersion(),
       ...store.counts(),
       indexing: store.indexing,
+      prices: installedTable() ?? null,
       storageError: housekeeping.storageError,
       waiting: await watch.count(),
     }),

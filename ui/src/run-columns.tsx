@@ -87,7 +87,8 @@ export const RUN_COLUMNS: readonly RunColumn[] = [
     class: 'c-num',
     sort: 'cost',
     greatestFirst: true,
-    cell: (run) => formatCost(run.costUsd),
+    title: (run) => (run.estimatedUsd > 0 ? 'Estimated from tokens' : ''),
+    cell: (run) => `${run.estimatedUsd > 0 ? '~' : ''}${formatCost(run.costUsd)}`,
   },
   {
     key: 'calls',

@@ -5,6 +5,7 @@ import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import { testCommand } from './export-menu.tsx'
 import { useSource } from './hooks.ts'
 import { MarkBadges, type Marks } from './marks.tsx'
+import { useEstimateWords } from './money.tsx'
 import { Badge, Button, CopyButton, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route, type View } from './route.ts'
 import { TimeBar } from './time-bar.tsx'
@@ -28,6 +29,7 @@ export function RunHeader({
   marks: Marks
 }) {
   const source = useSource()
+  const estimate = useEstimateWords()
   const running = summary.status === 'running' || summary.status === 'waiting'
   const ms = running ? Math.max(summary.durationMs, (nowUs - summary.startUs) / 1000) : summary.durationMs
   const cached = summary.inputTokens > 0 ? summary.cachedTokens / summary.inputTokens : 0
@@ -128,7 +130,13 @@ export function RunHeader({
         >
           {formatCount(summary.outputTokens)}
         </Fact>
-        <Fact name="Cost" says="By model call" to={summary.costUsd > 0 ? show('tree', 'is:model') : ''}>
+        <Fact
+          name="Cost"
+          note={summary.estimatedUsd > 0 ? 'estimated' : ''}
+          noteSays={estimate}
+          says="By model call"
+          to={summary.costUsd > 0 ? show('tree', 'is:model') : ''}
+        >
           {formatCost(summary.costUsd)}
         </Fact>
         <Fact
@@ -175,6 +183,7 @@ function Fact({
   says,
   to,
   noteTo,
+  noteSays,
   children,
 }: {
   name: string
@@ -184,6 +193,7 @@ function Fact({
   /** Empty where there is nothing to lead to. */
   to: string
   noteTo?: string
+  noteSays?: string
   children: string | number
 }) {
   return (
@@ -203,7 +213,7 @@ function Fact({
               {note}
             </a>
           ) : (
-            <small>{note}</small>
+            <small title={noteSays}>{note}</small>
           ))}
       </dd>
     </div>

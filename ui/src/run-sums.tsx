@@ -9,6 +9,7 @@ import {
 } from '../../src/viewer/model/format.ts'
 import { failedRuns, type RunNumbers, type StartBar, share } from '../../src/viewer/model/run-numbers.ts'
 import { RUN_STATUSES } from '../../src/viewer/model/span.ts'
+import { BudgetSum, useEstimateWords } from './money.tsx'
 
 export function RunSums({
   numbers,
@@ -20,6 +21,7 @@ export function RunSums({
 }) {
   const { ended, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
   const failed = failedRuns(numbers)
+  const estimate = useEstimateWords()
   return (
     <section class="sums" aria-label="All runs of this search">
       <dl>
@@ -38,9 +40,13 @@ export function RunSums({
         <Sum name="Tokens" title={`${formatWhole(inputTokens)} in, ${formatWhole(outputTokens)} out`}>
           {formatCount(inputTokens + outputTokens)} <small>{share(cachedTokens, inputTokens)} cached</small>
         </Sum>
-        <Sum name="Cost" title="As the spans tell it">
-          {formatCost(numbers.costUsd)}
+        <Sum name="Cost" title={numbers.estimatedUsd > 0 ? estimate : 'As the spans tell it'}>
+          {formatCost(numbers.costUsd)}{' '}
+          {numbers.estimatedUsd > 0 && (
+            <small>{share(numbers.estimatedUsd, numbers.costUsd)} estimated</small>
+          )}
         </Sum>
+        <BudgetSum costUsd={numbers.costUsd} />
         <Sum name="Mocked" title="Tool calls that were mocked, of all">
           {share(numbers.mockedCalls, numbers.toolCalls)}
         </Sum>

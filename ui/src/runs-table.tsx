@@ -1,6 +1,6 @@
 /** The list of runs: a line for each, under its conversation where that was asked for. */
 import type { WaitingRequest } from '../../src/viewer/model/approval.ts'
-import { formatCount } from '../../src/viewer/model/format.ts'
+import { formatCost, formatCount } from '../../src/viewer/model/format.ts'
 import type { Snippet } from '../../src/viewer/model/snippet.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { Text } from './parts.tsx'
@@ -84,7 +84,8 @@ export function RunsTable({
                   {' '}
                   {group.runs.length} {group.runs.length === 1 ? 'run' : 'runs'},{' '}
                   {formatCount(group.runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0))}{' '}
-                  tokens
+                  tokens, {group.runs.some((run) => run.estimatedUsd > 0) ? '~' : ''}
+                  {formatCost(group.runs.reduce((sum, run) => sum + run.costUsd, 0))}
                 </span>
               </th>
             </tr>

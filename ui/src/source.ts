@@ -48,6 +48,8 @@ export interface Status {
   spans: number
   bytes: number
   storageError: string
+  /** By which costs are estimated; null without one. */
+  prices?: { source: string; newest: string } | null
   /** Approvals that wait for an answer. */
   waiting: number
 }

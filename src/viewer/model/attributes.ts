@@ -82,6 +82,13 @@ export const NAMES = {
     'ai.usage.reasoningTokens',
     'llm.token_count.completion_details.reasoning',
   ],
+  provider: ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'ai.model.provider'],
+  cacheCreationTokens: [
+    'gen_ai.usage.cache_creation.input_tokens',
+    'gen_ai.usage.cache_creation_input_tokens',
+    'llm.token_count.prompt_details.cache_write',
+  ],
+  mockSource: ['hookspan.mock.source'],
   costUsd: ['hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total'],
   /** Summed when no total is given. */
   costPartsUsd: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost', 'cost_prompt', 'cost_completion'],
@@ -165,6 +172,9 @@ const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'outputTokens',
   'cachedTokens',
   'reasoningTokens',
+  'provider',
+  'cacheCreationTokens',
+  'mockSource',
   'costUsd',
   'costPartsUsd',
   'messagesBefore',

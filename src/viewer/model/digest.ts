@@ -24,11 +24,20 @@ export interface SpanDigest {
   cachedTokens: number
   reasoningTokens: number
   costUsd: number
+  /** Of a call of a model that its trace does not price: what a table of prices needs, beside the tokens. */
+  unpriced: UnpricedCall | undefined
   outcome: string
   mocked: boolean
   callId: string
   preview: string
   detail: DigestDetail | undefined
+}
+
+export interface UnpricedCall {
+  provider: string
+  /** The one that answered, where that is told: a name that is asked for may stand for several. */
+  model: string
+  cacheCreationTokens: number
 }
 
 export interface DigestDetail {
@@ -107,6 +116,7 @@ export function digestSpan(
   const started = readText(attributes, 'spanState') === STARTED
   // A run that was parked goes on in another process, which ends its span.
   const parked = started && readText(attributes, 'waitingFor') !== ''
+  const costUsd = usage ? costOf(attributes) : 0
   const outcome = parked ? 'waiting' : readText(attributes, 'toolOutcome')
   return {
     category,
@@ -118,7 +128,8 @@ export function digestSpan(
     outputTokens: usage ? (readNumber(attributes, 'outputTokens') ?? 0) : 0,
     cachedTokens: usage ? (readNumber(attributes, 'cachedTokens') ?? 0) : 0,
     reasoningTokens: usage ? (readNumber(attributes, 'reasoningTokens') ?? 0) : 0,
-    costUsd: usage ? costOf(attributes) : 0,
+    costUsd,
+    unpriced: usage && costUsd === 0 ? unpricedOf(attributes) : undefined,
     outcome,
     mocked: outcome === 'mocked' || readBoolean(attributes, 'toolMocked') === true,
     callId: category === 'tool' ? readText(attributes, 'toolCallId') : '',
@@ -143,6 +154,14 @@ function labelOf(category: SpanCategory, name: string, attributes: Attributes): 
     default:
       return ''
   }
+}
+
+/** What was mocked or replayed cost nothing. */
+function unpricedOf(attributes: Attributes): UnpricedCall | undefined {
+  if (readText(attributes, 'mockSource')) return undefined
+  const model = readText(attributes, 'responseModel') || readText(attributes, 'requestModel')
+  const provider = readText(attributes, 'provider')
+  return { provider, model, cacheCreationTokens: readNumber(attributes, 'cacheCreationTokens') ?? 0 }
 }
 
 function costOf(attributes: Attributes): number {

@@ -12,6 +12,8 @@ export interface RunNumbers {
   outputTokens: number
   cachedTokens: number
   costUsd: number
+  /** What of it is made from tokens and a table of prices. */
+  estimatedUsd: number
   toolCalls: number
   mockedCalls: number
   /** When they started, in bars of the same width, oldest first. Empty without runs. */

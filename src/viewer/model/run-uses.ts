@@ -33,9 +33,9 @@ export type UseCount = (typeof USE_COUNTS)[number]
 
 /** Which of them a kind can have: the others are 0, and need not be summed. */
 export const COUNTS_OF: Readonly<Record<UseKind, readonly UseCount[]>> = {
-  tool: ['calls', 'failed', 'denied', 'mocked'],
+  tool: ['calls', 'failed', 'denied', 'mocked', 'costUsd'],
   model: ['calls', 'failed', 'denied', 'mocked', 'inputTokens', 'outputTokens', 'cachedTokens', 'costUsd'],
-  agent: ['calls', 'failed', 'denied'],
+  agent: ['calls', 'failed', 'denied', 'inputTokens', 'outputTokens', 'costUsd'],
   gate: ['calls', 'failed', 'denied', 'changed', 'skipped', 'asked', 'shadow', 'shadowDenied'],
   human: ['calls', 'failed', 'denied', 'approved', 'changed', 'asked'],
 }
@@ -91,6 +91,7 @@ export function usesOf(
 ): RunUse[] {
   const uses = new Uses()
   for (const { row } of calls) addCall(uses.of('model', row.label), row)
+  spendInside(uses, nodes, new Set(calls))
   for (const { row } of nodes) {
     if (row.category === 'tool') addCall(uses.of('tool', row.label), row)
     else if (row.category === 'agent') addAgent(uses.of('agent', row.label), row, reasonOf(row.spanId))
@@ -98,6 +99,27 @@ export function usesOf(
     else if (row.category === 'human') addAnswer(uses.of('human', row.human?.approver || NOBODY), row)
   }
   return uses.all()
+}
+
+/** What a call of a model used is told of the agent and of the tool that it was made in, of the nearest of each. */
+function spendInside(uses: Uses, nodes: readonly TreeNode[], calls: ReadonlySet<TreeNode>): void {
+  const around: TreeNode[] = []
+  for (const node of nodes) {
+    while (around.length > 0 && around.at(-1)!.depth >= node.depth) around.pop()
+    if (calls.has(node)) {
+      for (const kind of ['agent', 'tool'] as const) {
+        const inside = around.findLast(({ row }) => row.category === kind)
+        if (inside) spend(uses.of(kind, inside.row.label), node.row)
+      }
+    }
+    if (node.row.category === 'agent' || node.row.category === 'tool') around.push(node)
+  }
+}
+
+function spend(use: RunUse, { inputTokens, outputTokens, costUsd }: SpanRow): void {
+  use.inputTokens += inputTokens
+  use.outputTokens += outputTokens
+  use.costUsd += costUsd
 }
 
 function addCall(use: RunUse, row: SpanRow): void {

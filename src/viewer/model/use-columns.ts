@@ -48,6 +48,13 @@ const tokens = (head: string, count: UseCount): UseColumn => ({
 const P50 = lasting('p50', 'p50', 'Half of the calls that were made took no longer')
 const P95 = lasting('p95', 'p95', '95 of 100 calls that were made took no longer')
 
+const COST: UseColumn = {
+  head: 'Cost',
+  says: 'As the spans tell it, else estimated from tokens',
+  value: (use) => use.costUsd,
+  text: (use) => formatCost(use.costUsd),
+}
+
 export const USE_COLUMNS: Readonly<Record<UseKind, readonly UseColumn[]>> = {
   tool: [
     counted('Calls', 'calls', 'How often it was called'),
@@ -56,6 +63,7 @@ export const USE_COLUMNS: Readonly<Record<UseKind, readonly UseColumn[]>> = {
     counted('Mocked', 'mocked', 'Calls that were mocked, of all'),
     P50,
     P95,
+    { ...COST, says: 'Of calls of models inside of it, as those of a sub-agent' },
   ],
   model: [
     counted('Calls', 'calls', 'How often it was asked'),
@@ -71,12 +79,7 @@ export const USE_COLUMNS: Readonly<Record<UseKind, readonly UseColumn[]>> = {
       text: (use) => share(use.cachedTokens, use.inputTokens),
     },
     tokens('Tokens out', 'outputTokens'),
-    {
-      head: 'Cost',
-      says: 'As the spans tell it',
-      value: (use) => use.costUsd,
-      text: (use) => formatCost(use.costUsd),
-    },
+    COST,
   ],
   agent: [
     counted('Times', 'calls', 'How often it ran'),
@@ -84,6 +87,9 @@ export const USE_COLUMNS: Readonly<Record<UseKind, readonly UseColumn[]>> = {
     counted('Denied', 'denied', 'Stopped by a gate or a person, of all', true),
     lasting('p50', 'p50', 'Half of the times it took no longer'),
     lasting('p95', 'p95', '95 of 100 times it took no longer'),
+    tokens('Tokens in', 'inputTokens'),
+    tokens('Tokens out', 'outputTokens'),
+    COST,
   ],
   gate: [
     counted('Decisions', 'calls', 'How often it decided, in shadow, too'),

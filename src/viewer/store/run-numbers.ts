@@ -14,6 +14,7 @@ export class RunCounter {
     outputTokens: 0,
     cachedTokens: 0,
     costUsd: 0,
+    estimatedUsd: 0,
     toolCalls: 0,
     mockedCalls: 0,
   }
@@ -32,6 +33,7 @@ export class RunCounter {
       this.#sums.outputTokens += run.outputTokens
       this.#sums.cachedTokens += run.cachedTokens
       this.#sums.costUsd += run.costUsd
+      this.#sums.estimatedUsd += run.estimatedUsd
       this.#sums.toolCalls += run.toolCalls
       this.#sums.mockedCalls += run.mockedCalls
       this.#byStatus[run.status]++

@@ -1,4 +1,5 @@
 /** The spans of one run, put together from everything that came of it: repeated, late, out of order, begun and ended. */
+import { installedPrices } from '../../wire/prices.ts'
 import type { SpanRow } from '../model/span.ts'
 import { rowOf } from '../model/span-row.ts'
 import type { SpanFacts } from '../otlp/read-span.ts'
@@ -82,5 +83,22 @@ export class RunSpans {
 
 function storedRow(facts: SpanFacts, service: string): SpanRow {
   const { endUs, error } = facts
-  return rowOf(facts, facts.digest, { endUs, state: endUs > 0 ? 'ended' : 'running', error, service })
+  const row = rowOf(facts, facts.digest, { endUs, state: endUs > 0 ? 'ended' : 'running', error, service })
+  const costUsd = estimatedCost(facts, row)
+  return costUsd === undefined ? row : { ...row, costUsd, costEstimated: true }
+}
+
+/** By the table of prices, as of the time of the call; of what its trace does not price. */
+function estimatedCost({ digest: { unpriced } }: SpanFacts, row: SpanRow): number | undefined {
+  const { inputTokens, outputTokens, cachedTokens, startUs } = row
+  if (unpriced === undefined || unpriced.model === '' || inputTokens + outputTokens === 0) return undefined
+  const { provider, model, cacheCreationTokens } = unpriced
+  const usage = {
+    inputTokens,
+    outputTokens,
+    ...(cachedTokens > 0 && { cachedInputTokens: cachedTokens }),
+    ...(cacheCreationTokens > 0 && { cacheCreationInputTokens: cacheCreationTokens }),
+  }
+  const costUsd = installedPrices()?.({ provider, model, usage, atMs: startUs / 1000 })
+  return costUsd !== undefined && costUsd > 0 ? costUsd : undefined
 }

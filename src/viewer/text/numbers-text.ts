@@ -10,7 +10,7 @@ export function numbersText(numbers: RunNumbers): string {
     `${share(failed, ended)} failed (${formatWhole(failed)} of ${formatWhole(ended)})`,
     ...(durationMs ? [`p50 ${formatDuration(durationMs.p50)}`, `p95 ${formatDuration(durationMs.p95)}`] : []),
     `${formatCount(inputTokens + outputTokens)} tokens, ${share(cachedTokens, inputTokens)} of the input cached`,
-    formatCost(numbers.costUsd),
+    `${formatCost(numbers.costUsd)}${numbers.estimatedUsd > 0 ? ` (${formatCost(numbers.estimatedUsd)} estimated)` : ''}`,
     ...(numbers.mockedCalls > 0
       ? [`${share(numbers.mockedCalls, numbers.toolCalls)} of the calls mocked`]
       : []),

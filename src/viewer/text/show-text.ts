@@ -52,7 +52,7 @@ function totals(summary: RunSummary): string {
   const parts = [
     formatDuration(summary.durationMs),
     `${formatCount(summary.inputTokens)} → ${formatCount(summary.outputTokens)} tokens${summary.cachedTokens ? ` (${Math.round((summary.cachedTokens / Math.max(1, summary.inputTokens)) * 100)}% cached)` : ''}`,
-    formatCost(summary.costUsd),
+    `${formatCost(summary.costUsd)}${summary.estimatedUsd > 0 ? ' estimated' : ''}`,
     counted(summary.llmCalls, 'model call'),
     `${counted(summary.toolCalls, 'tool call')}${summary.mockedCalls ? ` (${summary.mockedCalls} mocked)` : ''}`,
     counted(summary.errors, 'error'),

@@ -1,0 +1,157 @@
+/** What model calls cost, by the price library that is an optional peer. */
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { TokenUsage } from '../hooks/index.ts'
+import { HookspanError } from '../internal/errors.ts'
+import { defined } from '../internal/objects.ts'
+import { requirePeer } from '../internal/require-peer.ts'
+
+type GenaiPrices = typeof import('@pydantic/genai-prices')
+type Priced = NonNullable<ReturnType<GenaiPrices['calcPrice']>>
+
+/** Where the price library calls a provider by another name than OpenTelemetry does. */
+const LIBRARY_NAMES: Readonly<Record<string, string>> = {
+  'azure.ai.openai': 'azure',
+  'azure.ai.inference': 'azure',
+  x_ai: 'x-ai',
+  mistral_ai: 'mistral',
+  moonshot_ai: 'moonshotai',
+  'gcp.gemini': 'google',
+  'gcp.vertex_ai': 'google',
+  'aws.bedrock': 'aws',
+}
+
+/** As the dispatcher's `PriceOf`; with the time of a call that is over, by the prices of that time. */
+export type InstalledPrices = (call: {
+  provider: string
+  model: string
+  usage: TokenUsage
+  atMs?: number
+}) => number | undefined
+
+let installed: InstalledPrices | null | undefined
+
+/** Prices of `@pydantic/genai-prices`, undefined when that optional peer is not installed. */
+export function installedPrices(): InstalledPrices | undefined {
+  installed ??= load()
+  return installed ?? undefined
+}
+
+function load(): InstalledPrices | null {
+  try {
+    return pricesOf(requirePeer<GenaiPrices>('@pydantic/genai-prices', 'the cost of a model call'))
+  } catch (error) {
+    if (error instanceof HookspanError && error.code === 'MISSING_DEPENDENCY') return null
+    throw error
+  }
+}
+
+function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
+  const known = new Map<string, FlatPrices>()
+  return ({ provider, model, usage, atMs }) => {
+    const key = `${provider} ${model}`
+    const flat = known.get(key)
+    if (flat !== undefined && flat.until > performance.now()) {
+      const costUsd = flatCost(flat, usage)
+      if (costUsd !== undefined) return costUsd
+    }
+    const counts = {
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      ...defined({
+        cache_read_tokens: usage.cachedInputTokens,
+        cache_write_tokens: usage.cacheCreationInputTokens,
+      }),
+    }
+    try {
+      const price = calcPrice(counts, model, {
+        // Without one the library goes by the model's name.
+        ...(provider !== '' && { providerId: LIBRARY_NAMES[provider] ?? provider }),
+        ...(atMs !== undefined && { timestamp: new Date(atMs) }),
+      })
+      const found = price && flatPrices(price)
+      if (found && (flat !== undefined || known.size < MOST_KNOWN)) known.set(key, found)
+      return price?.total_price
+    } catch {
+      // Counts that cannot be right, such as more cached tokens than tokens: no price rather than a wrong one.
+      return undefined
+    }
+  }
+}
+
+const MOST_KNOWN = 1_000
+/** The library's prices may be updated while a process runs. */
+const KNOWN_FOR_MS = 60_000
+
+/** US dollars per million tokens, the same at any time and for any count. */
+interface FlatPrices {
+  readonly input: number
+  readonly cachedInput: number
+  readonly cacheCreation: number
+  readonly output: number
+  /** On the monotonic clock. */
+  readonly until: number
+}
+
+/** Finding a model among all takes the library longer than all else that a model call costs us, so it is kept. */
+function flatPrices({ model, model_price: prices }: Priced): FlatPrices | undefined {
+  // A list depends on the date or the time of day, an object on the count, `requests_*` is paid per call.
+  if (Array.isArray(model.prices)) return undefined
+  const {
+    input_mtok: input,
+    output_mtok: output,
+    cache_read_mtok: cachedInput = input,
+    cache_write_mtok: cacheCreation = input,
+  } = prices
+  if (Object.keys(prices).some((unit) => unit.startsWith('requests'))) return undefined
+  const numbers = { input, cachedInput, cacheCreation, output }
+  if (Object.values(numbers).some((price) => typeof price !== 'number')) return undefined
+  return { ...(numbers as Omit<FlatPrices, 'until'>), until: performance.now() + KNOWN_FOR_MS }
+}
+
+/** Undefined for counts that cannot be right. */
+function flatCost(
+  prices: FlatPrices,
+  { inputTokens, outputTokens, cachedInputTokens = 0, cacheCreationInputTokens = 0 }: TokenUsage,
+): number | undefined {
+  const fresh = inputTokens - cachedInputTokens - cacheCreationInputTokens
+  if (!(fresh >= 0 && cachedInputTokens >= 0 && cacheCreationInputTokens >= 0 && outputTokens >= 0))
+    return undefined
+  const { input, cachedInput, cacheCreation, output } = prices
+  const perMillion =
+    input * fresh +
+    cachedInput * cachedInputTokens +
+    cacheCreation * cacheCreationInputTokens +
+    output * outputTokens
+  return perMillion / 1e6
+}
+
+/** Which table of prices it is. */
+export interface PriceTable {
+  /** The package and its version. */
+  source: string
+  /** The day of the newest price in it that holds by now: the table is at least as new. */
+  newest: string
+}
+
+/** Undefined where it is not installed. The package does not say when its table was made, so the table is asked. */
+export function installedTable(now = new Date()): PriceTable | undefined {
+  try {
+    const entry = createRequire(import.meta.url).resolve('@pydantic/genai-prices')
+    const { version } = JSON.parse(readFileSync(join(dirname(entry), '..', 'package.json'), 'utf8'))
+    const today = now.toISOString().slice(0, 10)
+    const days = [...readFileSync(entry, 'utf8').matchAll(/\bstart_date: ?"(\d{4}-\d\d-\d\d)"/g)].map(
+      ([, day]) => day!,
+    )
+    const newest =
+      days
+        .filter((day) => day <= today)
+        .sort()
+        .at(-1) ?? ''
+    return { source: `@pydantic/genai-prices ${version}`, newest }
+  } catch {
+    return undefined
+  }
+}
