@@ -76,7 +76,7 @@ it('keys zoom: to the row, in and out, and to all of it', async () => {
   await page.keyboard.press('z')
   await expect.poll(() => names(page)).toHaveLength(7)
   const few = await page.locator('.chip.on').innerText()
-  await page.keyboard.press('-')
+  await page.keyboard.press('<')
   await expect.poll(() => page.locator('.chip.on').innerText()).not.toBe(few)
   await page.keyboard.press('0')
   await expect.poll(() => names(page)).toEqual(all)
@@ -248,7 +248,7 @@ it('the graph fits, zooms, and tells shares rather than single failures', async 
   // All of it, or as small as can be seen.
   if ((await zoom()) !== '20%') expect(await overflow()).toEqual([0, 0])
   const small = await zoom()
-  await page.keyboard.press('+')
+  await page.keyboard.press('>')
   await expect.poll(zoom).not.toBe(small)
   await page.keyboard.press('0')
   await expect.poll(zoom).toBe(small)

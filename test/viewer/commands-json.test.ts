@@ -41,7 +41,7 @@ const SPAN =
   cachedTokens reasoningTokens costUsd costEstimated outcome mocked callId preview errorText durationMs`.split(
     /\s+/,
   )
-const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome'.split(' ')
+const UNIT = 'spanId category label preview durationMs tokens costUsd error mocked outcome reply'.split(' ')
 
 it('runs gives the runs, how many there are, what was not searched or understood, the sums, and nothing else', async () => {
   const list = await json('runs', '--url', viewer.url)
@@ -67,7 +67,16 @@ it('show gives the run and its spans in tree order', async () => {
 
 it('diff gives both runs, the counts, and each pair', async () => {
   const diff = await json('diff', SAMPLE_TRACE, OTHER, '--url', viewer.url)
-  expect(Object.keys(diff).sort()).toEqual(['a', 'added', 'b', 'changed', 'removed', 'rows', 'same'])
+  expect(Object.keys(diff).sort()).toEqual([
+    'a',
+    'added',
+    'answers',
+    'b',
+    'changed',
+    'removed',
+    'rows',
+    'same',
+  ])
   for (const row of diff.rows) expect(Object.keys(row.a)).toEqual(UNIT)
 })
 
@@ -88,7 +97,8 @@ it('show --conversation says what it cut, and the command that gives it whole', 
   await post(viewer, otlp([{ traceId, spanId: id(9), name: 'chat', attributes }]))
 
   const { cut, conversation } = await json('show', traceId, '--conversation', '--db', db)
-  expect(conversation[0].pieces[0].text).toHaveLength(20_000)
+  const message = conversation.find((item: { kind: string }) => item.kind === 'message')
+  expect(message.pieces[0].text).toHaveLength(20_000)
   const whole = `hookspan show ${traceId} --span ${id(9)} --db ${db}`
   expect(cut).toEqual([{ spanId: id(9), kind: 'message', cutChars: 5_000, whole }])
   const span = await json(...whole.split(' ').slice(1))

@@ -10,6 +10,7 @@ import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
 import { SetsView } from './sets-view.tsx'
+import { StepsView } from './steps-view.tsx'
 import { UsesView } from './uses-view.tsx'
 
 export function App() {
@@ -62,6 +63,7 @@ function Shell() {
       {route.page === 'uses' && <UsesView route={route} />}
       {route.page === 'sets' && <SetsView route={route} />}
       {route.page === 'compare' && <CompareView route={route} />}
+      {route.page === 'steps' && <StepsView route={route} />}
       <ApprovalsDialog />
       {help && <Help onClose={() => setHelp(false)} />}
     </div>
@@ -106,14 +108,15 @@ const KEYS: [string, string][] = [
   ['n N', 'Next and previous match'],
   ['p', 'Critical path'],
   ['o', 'Gates that let a call pass'],
-  ['+ -', 'Zoom in and out, of the timeline and the graph; 0: all of it'],
+  ['> <', 'Zoom in and out, of the timeline and the graph; 0: all of it'],
   ['z', 'Zoom to the row'],
   ['1 to 6', 'Views of a run'],
   [':', 'Go to a step of the conversation; j and k: the next and the previous call'],
   ['m', 'Texts of the conversation as they were written, or as Markdown'],
   ['a', 'Answer what waits for a person'],
   ['x', 'Pick a run to compare or export'],
-  ['c', 'Compare the two picked'],
+  ['c', 'Compare the runs picked: two side by side, more by steps'],
+  ['n N', 'Of two runs compared: the next and the previous difference; f: where they part'],
   ['+ -', 'Mark a run as good or bad, and take it back'],
   ['w', 'Write a note and labels for a run'],
   ['g', 'Group by conversation'],
@@ -121,6 +124,7 @@ const KEYS: [string, string][] = [
   ['b', 'The runs by tool, then 1 to 5: by model, agent, ...'],
   ['v', 'Compare this search with another'],
   ['d', 'Only differences'],
+  ['w', 'Of two runs compared: swap them'],
   ['t', 'Light or dark'],
   ['?', 'This list'],
 ]

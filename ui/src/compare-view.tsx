@@ -1,21 +1,59 @@
 /** Two runs side by side. */
-import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
-import type { DiffRow, DiffUnit } from '../../src/viewer/model/run-diff.ts'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { counted, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { divergenceAt, isDifference, wordsOf } from '../../src/viewer/model/run-diff.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { CompareRow, Delta } from './compare-row.tsx'
 import { useKeys, useLoaded, useSource } from './hooks.ts'
-import { Icon } from './icons.tsx'
-import { Badge, Button, Empty, StatusMark, Text } from './parts.tsx'
+import { Button, Empty, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route } from './route.ts'
+import { LongText } from './value.tsx'
+
+/** What is left out as noise, in percent of the words. */
+const NOISES = [0, 5, 15, 30]
 
 export function CompareView({ route }: { route: Extract<Route, { page: 'compare' }> }) {
   const source = useSource()
   const [onlyChanges, setOnlyChanges] = useState(false)
+  /** Index in all rows of the one that is stood on. */
+  const [cursor, setCursor] = useState(-1)
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set())
+  const list = useRef<HTMLOListElement>(null)
   const { value, error } = useLoaded(() => source.diff(route.a, route.b), [route.a, route.b])
+  const noise = (route.noise ?? 0) / 100
+  const rows = value?.rows ?? []
+  const parting = useMemo(() => divergenceAt(rows, noise), [rows, noise])
+  const differences = useMemo(
+    () => rows.flatMap((row, at) => (isDifference(row, noise) ? [at] : [])),
+    [rows, noise],
+  )
+  useLayoutEffect(() => {
+    if (cursor >= 0) list.current?.querySelector('.pair.at')?.scrollIntoView({ block: 'center' })
+  }, [cursor])
+  const toggle = (at: number, on = !open.has(at)) =>
+    setOpen((before) => new Set(on ? [...before, at] : [...before].filter((one) => one !== at)))
+  const step = (by: 1 | -1) => {
+    const next = by > 0 ? differences.find((at) => at > cursor) : differences.findLast((at) => at < cursor)
+    setCursor(next ?? (by > 0 ? (differences[0] ?? -1) : (differences.at(-1) ?? -1)))
+  }
+  const toParting = () => {
+    setCursor(parting)
+    if (parting >= 0) toggle(parting, true)
+  }
+  const swap = () => go({ ...route, a: route.b, b: route.a })
   useKeys({
-    Escape: () => go(listRoute()),
+    Escape: () => setOpen(new Set()),
+    u: () => go(listRoute()),
     d: () => setOnlyChanges((before) => !before),
+    n: () => step(1),
+    N: () => step(-1),
+    j: () => step(1),
+    k: () => step(-1),
+    f: toParting,
+    w: swap,
+    Enter: (event) => {
+      if (!(event.target as HTMLElement).closest('a, button, summary, select') && cursor >= 0) toggle(cursor)
+    },
   })
   if (error)
     return (
@@ -26,44 +64,80 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
       </main>
     )
   if (!value) return <main class="compare-page" aria-busy="true" />
-  const rows = value.rows.filter((row) => !onlyChanges || row.kind !== 'same')
+  const shown = rows
+    .map((row, at) => ({ row, at }))
+    .filter(({ row }) => !onlyChanges || isDifference(row, noise))
   return (
     <main class="compare-page">
       <header class="compare-head">
         <div class="run-title">
-          <a class="back" href="/" aria-label="All runs">
+          <a class="back" href={pathOf(listRoute())} aria-label="All runs">
             ‹
           </a>
           <h1>Compare</h1>
           <p class="input">
-            {value.same} the same, {value.changed} changed, {value.removed} only in A, {value.added} only in B
+            {counted(differences.length, 'difference')} in {counted(rows.length, 'call')}
+            {parting >= 0 && ', '}
+            {parting >= 0 && (
+              <button type="button" class="more" title="Go there (f)" onClick={toParting}>
+                the first at call {parting + 1}: {wordsOf(rows[parting]!).join(', ')}
+              </button>
+            )}
           </p>
           <div class="actions">
+            <label class="noise">
+              <span>Noise</span>
+              <select
+                value={String(route.noise ?? 0)}
+                title="Texts that differ by no more of their words count as the same"
+                onChange={(event) => go({ ...route, noise: Number(event.currentTarget.value) }, true)}
+              >
+                {[...new Set([...NOISES, route.noise ?? 0])].map((percent) => (
+                  <option key={percent} value={String(percent)}>
+                    {percent === 0 ? 'none' : `up to ${percent}%`}
+                  </option>
+                ))}
+              </select>
+            </label>
             <button
               type="button"
               class={`chip ${onlyChanges ? 'on' : ''}`}
               aria-pressed={onlyChanges}
+              title="Only differences (d)"
               onClick={() => setOnlyChanges(!onlyChanges)}
             >
               Only differences
             </button>
-            <Button onClick={() => go({ page: 'compare', a: route.b, b: route.a })}>Swap</Button>
+            <Button title="The other way round (w)" onClick={swap}>
+              Swap
+            </Button>
           </div>
         </div>
         <div class="sides">
-          <Side name="A" run={value.a} />
-          <Side name="B" run={value.b} other={value.a} />
+          <Side name="A" run={value.a} noise={noise} />
+          <Side name="B" run={value.b} other={value.a} noise={noise} />
         </div>
       </header>
       <div class="compare-rows" tabIndex={0} role="region" aria-label="Aligned calls">
-        {rows.length === 0 && (
+        <Answers answers={value.answers} />
+        {shown.length === 0 && (
           <Empty title="No differences">
-            <p>Both runs did and said the same.</p>
+            <p>Both runs did and said the same{noise > 0 ? ', but for noise' : ''}.</p>
           </Empty>
         )}
-        <ol>
-          {rows.map((row, index) => (
-            <CompareRow key={index} row={row} a={value.a} b={value.b} />
+        <ol ref={list}>
+          {shown.map(({ row, at }) => (
+            <CompareRow
+              key={at}
+              row={row}
+              a={value.a}
+              b={value.b}
+              noise={noise}
+              diverges={at === parting}
+              at={at === cursor}
+              open={open.has(at)}
+              onToggle={(on) => toggle(at, on)}
+            />
           ))}
         </ol>
       </div>
@@ -71,7 +145,37 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
   )
 }
 
-function Side({ name, run, other }: { name: string; run: RunSummary; other?: RunSummary }) {
+/** What both said at the end, side by side. */
+function Answers({ answers: { a, b } }: { answers: { a: string; b: string } }) {
+  if (!a && !b) return null
+  return (
+    <details class="answers" open>
+      <summary>
+        <h2>Final answers</h2>
+        <span class="hint">{a === b ? 'the same' : ''}</span>
+      </summary>
+      <div class="answer-pair">
+        {[a, b].map((text, index) => (
+          <section key={index} aria-label={`Answer of ${index === 0 ? 'A' : 'B'}`}>
+            {text ? <LongText text={text} /> : <p class="hint">none</p>}
+          </section>
+        ))}
+      </div>
+    </details>
+  )
+}
+
+function Side({
+  name,
+  run,
+  other,
+  noise,
+}: {
+  name: string
+  run: RunSummary
+  other?: RunSummary
+  noise: number
+}) {
   const tokens = (of: RunSummary) => of.inputTokens + of.outputTokens
   return (
     <section class="side" aria-label={`Run ${name}`}>
@@ -88,139 +192,22 @@ function Side({ name, run, other }: { name: string; run: RunSummary; other?: Run
       <p class="numbers">
         <span>
           {formatDuration(run.durationMs)}{' '}
-          {other && <Delta value={run.durationMs - other.durationMs} format={formatDuration} />}
+          {other && (
+            <Delta value={run.durationMs} of={other.durationMs} noise={noise} format={formatDuration} />
+          )}
         </span>
         <span>
           {formatCount(tokens(run))} tokens{' '}
-          {other && <Delta value={tokens(run) - tokens(other)} format={formatCount} />}
+          {other && <Delta value={tokens(run)} of={tokens(other)} noise={noise} format={formatCount} />}
         </span>
         <span>
           {formatCost(run.costUsd)}{' '}
-          {other && <Delta value={run.costUsd - other.costUsd} format={formatCost} />}
+          {other && <Delta value={run.costUsd} of={other.costUsd} noise={noise} format={formatCost} />}
         </span>
         <span>
           {run.llmCalls} + {run.toolCalls} calls
         </span>
       </p>
     </section>
-  )
-}
-
-/** More is marked as worse: all that is compared here costs something. */
-function Delta({ value, format }: { value: number; format: (value: number) => string }) {
-  if (Math.abs(value) < 1e-9) return null
-  return (
-    <span class={`delta ${value > 0 ? 'more' : 'less'}`}>
-      {value > 0 ? '+' : '−'}
-      {format(Math.abs(value))}
-    </span>
-  )
-}
-
-const KIND_WORDS: Record<DiffRow['kind'], string> = {
-  same: 'same',
-  changed: 'changed',
-  added: 'only in B',
-  removed: 'only in A',
-}
-
-function CompareRow({ row, a, b }: { row: DiffRow; a: RunSummary; b: RunSummary }) {
-  const heads = (
-    <>
-      <Unit unit={row.a} run={a} linked={row.changes.length === 0} />
-      <span class={`kind kind-${row.kind}`}>{KIND_WORDS[row.kind]}</span>
-      <Unit unit={row.b} run={b} other={row.a} linked={row.changes.length === 0} />
-    </>
-  )
-  if (row.changes.length === 0)
-    return (
-      <li class={`pair pair-${row.kind}`}>
-        <div class="heads">{heads}</div>
-      </li>
-    )
-  return (
-    <li class={`pair pair-${row.kind}`}>
-      <details>
-        <summary class="heads">{heads}</summary>
-        <p class="unit-links">
-          {row.a && (
-            <UnitLink unit={row.a} run={a}>
-              Open in A
-            </UnitLink>
-          )}
-          {row.b && (
-            <UnitLink unit={row.b} run={b}>
-              Open in B
-            </UnitLink>
-          )}
-        </p>
-        {row.changes.map((change, index) => (
-          <div key={index} class="change">
-            <h3>{change.what}</h3>
-            <pre class="diff">
-              {change.lines.map((line, at) => (
-                <span key={at} class={`line-${line.kind}`}>
-                  {line.kind === 'added' ? '+ ' : line.kind === 'removed' ? '− ' : '  '}
-                  <Text>{line.text}</Text>
-                  {'\n'}
-                </span>
-              ))}
-            </pre>
-          </div>
-        ))}
-      </details>
-    </li>
-  )
-}
-
-function UnitLink({ unit, run, children }: { unit: DiffUnit; run: RunSummary; children: ComponentChildren }) {
-  return (
-    <a href={pathOf({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: unit.spanId })}>
-      {children}
-    </a>
-  )
-}
-
-function Unit({
-  unit,
-  run,
-  other,
-  linked,
-}: {
-  unit: DiffUnit | undefined
-  run: RunSummary
-  other?: DiffUnit | undefined
-  /** Not inside what itself can be clicked; there the links stand below. */
-  linked: boolean
-}) {
-  if (!unit) return <div class="unit none" />
-  return (
-    <div class={`unit cat-${unit.category} ${unit.error ? 'bad' : ''}`}>
-      <Icon name={unit.category} />
-      {linked ? (
-        <UnitLink unit={unit} run={run}>
-          <Text>{unit.label}</Text>
-        </UnitLink>
-      ) : (
-        <span class="label">
-          <Text>{unit.label}</Text>
-        </span>
-      )}
-      {unit.mocked && <Badge kind="mocked">mocked</Badge>}
-      {unit.error && <Badge kind="error">error</Badge>}
-      <span class="hint preview">
-        <Text>{unit.preview}</Text>
-      </span>
-      <span class="hint num">
-        {formatDuration(unit.durationMs)}{' '}
-        {other && <Delta value={unit.durationMs - other.durationMs} format={formatDuration} />}
-      </span>
-      {unit.tokens > 0 && (
-        <span class="hint num">
-          {formatCount(unit.tokens)} tok{' '}
-          {other && <Delta value={unit.tokens - other.tokens} format={formatCount} />}
-        </span>
-      )}
-    </div>
   )
 }

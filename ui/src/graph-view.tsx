@@ -76,9 +76,8 @@ export function GraphView({
   }, [places])
   const scale = (factor: number) => setChosen(Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, zoom * factor)))
   useKeys({
-    '+': () => scale(1.25),
-    '=': () => scale(1.25),
-    '-': () => scale(0.8),
+    '>': () => scale(1.25),
+    '<': () => scale(0.8),
     0: () => setChosen(undefined),
   })
   if (graph.nodes.length === 0)
@@ -105,11 +104,11 @@ export function GraphView({
           ))}
         </div>
         <div class="choice" role="group" aria-label="Zoom">
-          <Button title="Smaller (-)" onClick={() => scale(0.8)}>
+          <Button title="Smaller (<)" onClick={() => scale(0.8)}>
             −
           </Button>
           <span class="zoom-now">{Math.round(zoom * 100)}%</span>
-          <Button title="Larger (+)" onClick={() => scale(1.25)}>
+          <Button title="Larger (>)" onClick={() => scale(1.25)}>
             +
           </Button>
           <Button title="All of it (0)" onClick={() => setChosen(undefined)}>

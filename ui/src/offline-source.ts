@@ -86,6 +86,7 @@ export class OfflineSource implements Source {
     return { spanIds, indexing: 0 }
   }
   diff = async (): Promise<RunDiff> => Promise.reject(new Error('This file holds one run.'))
+  acts = async (): Promise<never> => Promise.reject(new Error('This file holds one run.'))
   remove = async () => {}
   mark = async () => Promise.reject(new Error('A saved run keeps no marks.'))
   markdown = async () => runMarkdown(this.#summary, this.#rows, await this.conversation())

@@ -23,7 +23,9 @@ export type Route =
       /** Searched for in it. */
       find?: string | undefined
     }
-  | { page: 'compare'; a: string; b: string }
+  | { page: 'compare'; a: string; b: string /** Percent of the words that may differ. */; noise?: number }
+  /** Several runs, act by act. */
+  | { page: 'steps'; runs: readonly string[]; exactly: boolean }
   | { page: 'uses'; kind: UseKind; query: string }
   /** Two searches. */
   | { page: 'sets'; a: string; b: string }
@@ -54,7 +56,13 @@ export function pathOf(route: Route): string {
     path = '/sets'
     if (route.a) params.set('a', route.a)
     if (route.b) params.set('b', route.b)
-  } else path = `/compare/${route.a}/${route.b}`
+  } else if (route.page === 'steps') {
+    path = `/steps/${route.runs.join()}`
+    if (route.exactly) params.set('exactly', '1')
+  } else {
+    path = `/compare/${route.a}/${route.b}`
+    if (route.noise) params.set('noise', String(route.noise))
+  }
   const search = params.size > 0 ? `?${params}` : ''
   return `${offline ? '#' : ''}${path}${search}`
 }
@@ -72,7 +80,12 @@ function current(): Route {
   if (offline) return { page: 'run', traceId: offlineTraceId, ...shown }
   if (run) return { page: 'run', traceId: run[1]!, ...shown }
   const compare = /^\/compare\/([0-9a-f]{4,32})\/([0-9a-f]{4,32})$/.exec(path ?? '')
-  if (compare) return { page: 'compare', a: compare[1]!, b: compare[2]! }
+  if (compare) {
+    const noise = Math.max(0, Math.min(100, Number(params.get('noise')) || 0))
+    return { page: 'compare', a: compare[1]!, b: compare[2]!, noise }
+  }
+  const steps = /^\/steps\/([0-9a-f]{4,32}(?:,[0-9a-f]{4,32})*)$/.exec(path ?? '')
+  if (steps) return { page: 'steps', runs: steps[1]!.split(','), exactly: params.get('exactly') === '1' }
   const kind = USE_KINDS.find((one) => path === `/by/${one}`)
   if (path === '/sets') return { page: 'sets', a: params.get('a') ?? '', b: params.get('b') ?? '' }
   if (kind) return { page: 'uses', kind, query: params.get('q') ?? '' }

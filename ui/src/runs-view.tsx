@@ -37,6 +37,9 @@ const COMPACT = 'hookspan-compact'
 const WIDTHS = 'hookspan-widths'
 const NO_WIDTHS: Widths = {}
 
+/** As many as are told side by side. */
+const MOST_COMPARED = 20
+
 export function RunsView({ route }: { route: ListRoute }) {
   rememberList(route)
   const source = useSource()
@@ -105,7 +108,11 @@ export function RunsView({ route }: { route: ListRoute }) {
     )
   const open = (run: RunSummary | undefined) =>
     run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '', find: value?.words ?? '' })
-  const compare = () => marked.length === 2 && go({ page: 'compare', a: marked[0]!, b: marked[1]! })
+  const compare = () => {
+    if (marked.length === 2) go({ page: 'compare', a: marked[0]!, b: marked[1]! })
+    if (marked.length > 2 && marked.length <= MOST_COMPARED)
+      go({ page: 'steps', runs: marked, exactly: false })
+  }
   const groups = useMemo(
     () => (route.grouped ? groupByConversation(runs) : [{ id: '', runs }]),
     [runs, route.grouped],
@@ -260,8 +267,13 @@ export function RunsView({ route }: { route: ListRoute }) {
       {marked.length > 0 && (
         <div class="floating" role="status">
           <span>{pickedWords(marked.length)}</span>
-          <Button kind="primary" icon="compare" onClick={compare} disabled={marked.length !== 2}>
-            Compare
+          <Button
+            kind="primary"
+            icon="compare"
+            onClick={compare}
+            disabled={marked.length < 2 || marked.length > MOST_COMPARED}
+          >
+            {marked.length > 2 ? 'Compare by steps' : 'Compare'}
           </Button>
           <Button icon="close" title="Drop the selection" onClick={() => setMarked([])} />
         </div>

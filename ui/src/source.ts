@@ -10,6 +10,7 @@ import type { LogEntry } from '../../src/viewer/model/event-log.ts'
 import type { LintReport } from '../../src/viewer/model/lint.ts'
 import type { RunDiff } from '../../src/viewer/model/run-diff.ts'
 import type { RunNumbers } from '../../src/viewer/model/run-numbers.ts'
+import type { RunActs } from '../../src/viewer/model/run-steps.ts'
 import type { UseKind, UseSums } from '../../src/viewer/model/run-uses.ts'
 import type { Seen } from '../../src/viewer/model/seen.ts'
 import type { SetDiff } from '../../src/viewer/model/set-diff.ts'
@@ -81,6 +82,8 @@ export interface Source {
   events(traceId: string): Promise<LogEntry[]>
   lint(traceId: string): Promise<LintReport>
   diff(a: string, b: string): Promise<RunDiff>
+  /** What each of these runs did, in order. */
+  acts(traceIds: readonly string[]): Promise<RunActs[]>
   search(text: string, traceId: string): Promise<Found>
   /** By run; those of which the words were found and can be shown. */
   snippets(query: string, traceIds: readonly string[]): Promise<Record<string, Snippet>>
@@ -146,6 +149,8 @@ class OnlineSource implements Source {
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
   lint = (traceId: string) => this.#get<LintReport>(`/api/runs/${traceId}/lint`)
   diff = (a: string, b: string) => this.#get<RunDiff>(`/api/diff?a=${a}&b=${b}`)
+  acts = async (traceIds: readonly string[]) =>
+    (await this.#get<{ runs: RunActs[] }>(`/api/acts?runs=${traceIds.join()}`)).runs
   span = (traceId: string, spanId: string, full = false) =>
     this.#get<CutSpan>(`/api/runs/${traceId}/spans/${spanId}${full ? '?full=1' : ''}`)
 

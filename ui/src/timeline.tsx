@@ -182,9 +182,8 @@ export function Timeline({
     N: () => next(-1),
     p: () => setCritical((before) => !before),
     o: showGates,
-    '+': () => zoom.by(0.5),
-    '=': () => zoom.by(0.5),
-    '-': () => zoom.by(2),
+    '>': () => zoom.by(0.5),
+    '<': () => zoom.by(2),
     0: () => zoom.set(undefined),
     z: () => zoom.toRow(),
   })

@@ -8,6 +8,7 @@ import type { InTurns } from '../model/in-turns.ts'
 import { linting } from '../model/lint.ts'
 import { NEWEST_FIRST, SORT_KEYS } from '../model/query-keys.ts'
 import { diffing } from '../model/run-diff.ts'
+import { type RunActs, readingActs } from '../model/run-steps.ts'
 import { USE_KINDS, type UseKind } from '../model/run-uses.ts'
 import { seenBy } from '../model/seen.ts'
 import type { Marking, RunSummary } from '../model/span.ts'
@@ -36,6 +37,8 @@ export interface ApiContext {
   onAnswered(): void
 }
 
+/** Runs that are told side by side. */
+const MOST_ACTS = 20
 /** Runs of which is told at once where words are. */
 const MOST_SNIPPETS = 200
 /** Of one attribute, what a span's panel is sent unless it asks for all. */
@@ -128,6 +131,16 @@ const ROUTES: Route[] = [
     const a = yield* store.reading(query.get('a') ?? '')
     const b = yield* store.reading(query.get('b') ?? '')
     return a && b && { json: yield* diffing(a, b) }
+  }),
+  get(/^\/api\/acts$/, function* ({ query }, { store }) {
+    const acts: RunActs[] = []
+    for (const id of (query.get('runs') ?? '').split(',').slice(0, MOST_ACTS)) {
+      const run = yield* store.reading(id)
+      if (!run)
+        throw new HttpError(404, `No run "${id.slice(0, 40)}" here; it may have been removed to make room.`)
+      acts.push(yield* readingActs(run))
+    }
+    return { json: { runs: acts } }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/export\.json$/, function* ({ params: [id] }, { store }) {
     const traces = yield* store.exportingRun(id!)

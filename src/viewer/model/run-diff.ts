@@ -1,11 +1,12 @@
 /** Two runs side by side: aligned by what they did, with what differs in each pair. */
 
 import { modelCall, toolCallFacts } from './call-content.ts'
+import { Brought, changesOf, type DiffChange, type DiffUnit } from './diff-changes.ts'
 import { finish, type InTurns } from './in-turns.ts'
-import { type Message, messageText, textOf } from './messages.ts'
+import { TEXT_LIMIT } from './message-pieces.ts'
+import { messageText, textOf } from './messages.ts'
 import { rowTitle } from './row-title.ts'
-import type { AttributeValue, RunSummary, SpanRecord, SpanRow } from './span.ts'
-import { type DiffLine, diffLines } from './text-diff.ts'
+import type { RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import { summaryNodes } from './tree-parts.ts'
 
@@ -15,35 +16,21 @@ export interface DiffSide {
   open: (spanId: string) => SpanRecord | undefined
 }
 
-export interface DiffUnit {
-  spanId: string
-  category: SpanRow['category']
-  label: string
-  preview: string
-  durationMs: number
-  tokens: number
-  costUsd: number
-  error: boolean
-  mocked: boolean
-  outcome: string
-}
-
-export interface DiffChange {
-  what: 'prompt' | 'arguments' | 'result' | 'answer' | 'outcome' | 'error' | 'tools'
-  lines: DiffLine[]
-}
-
 export interface DiffRow {
   kind: 'same' | 'changed' | 'added' | 'removed'
   a?: DiffUnit
   b?: DiffUnit
   changes: DiffChange[]
+  /** The other run did it, too, in another place. */
+  moved?: boolean
 }
 
 export interface RunDiff {
   a: RunSummary
   b: RunSummary
   rows: DiffRow[]
+  /** What each run said at its end. */
+  answers: { a: string; b: string }
   same: number
   changed: number
   added: number
@@ -61,6 +48,7 @@ const COMPARED = new Set<SpanRow['category']>([
 ])
 /** Above this product of lengths the table would not fit; then only the same place in the sequence is compared. */
 const MAX_CELLS = 9_000_000
+const PREVIEW_CHARS = 160
 
 export function diffRuns(a: DiffSide, b: DiffSide): RunDiff {
   return finish(diffing(a, b))
@@ -70,20 +58,38 @@ export function diffRuns(a: DiffSide, b: DiffSide): RunDiff {
 export function* diffing(a: DiffSide, b: DiffSide): InTurns<RunDiff> {
   const pairs = yield* align(yield* unitsOf(a), yield* unitsOf(b))
   const rows: DiffRow[] = []
+  const brought = { a: new Brought(), b: new Brought() }
   for (const [left, right] of pairs) {
     yield
+    const spanA = left && a.open(left.spanId)
+    const spanB = right && b.open(right.spanId)
+    if (left) left.reply = replyOf(spanA, left.category)
+    if (right) right.reply = replyOf(spanB, right.category)
     if (!left) rows.push({ kind: 'added', b: right!, changes: [] })
     else if (!right) rows.push({ kind: 'removed', a: left, changes: [] })
     else {
-      const changes = changesOf(left, right, a.open(left.spanId), b.open(right.spanId))
+      const changes = changesOf({ a: left, b: right, spanA, spanB }, brought.a, brought.b)
       rows.push({ kind: changes.length > 0 ? 'changed' : 'same', a: left, b: right, changes })
     }
+    brought.a.add(spanA, left?.category ?? 'other')
+    brought.b.add(spanB, right?.category ?? 'other')
   }
+  markMoved(rows)
   const count = (kind: DiffRow['kind']) => rows.filter((row) => row.kind === kind).length
   return {
     a: a.summary,
     b: b.summary,
     rows,
+    answers: {
+      a: lastWordsOf(
+        pairs.flatMap(([left]) => left ?? []),
+        a.open,
+      ),
+      b: lastWordsOf(
+        pairs.flatMap(([, right]) => right ?? []),
+        b.open,
+      ),
+    },
     same: count('same'),
     changed: count('changed'),
     added: count('added'),
@@ -106,7 +112,39 @@ function* unitsOf(side: DiffSide): InTurns<DiffUnit[]> {
       error: row.error,
       mocked: row.mocked,
       outcome: row.outcome,
+      reply: '',
     }))
+}
+
+function replyOf(span: SpanRecord | undefined, category: DiffUnit['category']): string {
+  if (!span) return ''
+  if (category === 'tool') return line(textOf(toolCallFacts(span).result))
+  if (category !== 'llm') return ''
+  const { output } = modelCall(span)
+  const said = output.map(messageText).filter(Boolean).join(' ')
+  const calls = output.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool_call' ? [part.name] : [])),
+  )
+  return line([said, ...calls.map((name) => `→ ${name}`)].filter(Boolean).join(' '))
+}
+
+const line = (text: string): string =>
+  text
+    .slice(0, 2 * PREVIEW_CHARS)
+    .replace(/\s+/g, ' ')
+    .slice(0, PREVIEW_CHARS)
+
+/** The last thing that a model said in words. */
+export function lastWordsOf(
+  spans: readonly Pick<SpanRow, 'spanId' | 'category'>[],
+  open: DiffSide['open'],
+): string {
+  for (const { spanId, category } of spans.toReversed()) {
+    const span = category === 'llm' ? open(spanId) : undefined
+    const text = span ? modelCall(span).output.map(messageText).filter(Boolean).join('\n') : ''
+    if (text) return text.slice(0, TEXT_LIMIT)
+  }
+  return ''
 }
 
 /** The alignment with the most in common: the same kind and name weigh most, the same arguments decide between equals. */
@@ -146,52 +184,39 @@ function likeness(a: DiffUnit, b: DiffUnit): number {
   return a.preview === b.preview ? 4 : 3
 }
 
-function changesOf(
-  a: DiffUnit,
-  b: DiffUnit,
-  spanA: SpanRecord | undefined,
-  spanB: SpanRecord | undefined,
-): DiffChange[] {
-  const changes: DiffChange[] = []
-  const compare = (what: DiffChange['what'], before: string, after: string) => {
-    if (before !== after) changes.push({ what, lines: diffLines(before, after) })
+/** What was done in both runs, with the same arguments, in another place. */
+function markMoved(rows: DiffRow[]): void {
+  const keyOf = ({ category, label, preview }: DiffUnit) => JSON.stringify([category, label, preview])
+  const added = new Map<string, DiffRow[]>()
+  for (const row of rows) {
+    if (row.kind !== 'added') continue
+    const key = keyOf(row.b!)
+    added.set(key, [...(added.get(key) ?? []), row])
   }
-  compare('outcome', a.outcome, b.outcome)
-  if (!spanA || !spanB) return changes
-  if (a.category === 'llm') {
-    const callA = modelCall(spanA)
-    const callB = modelCall(spanB)
-    if (a.label !== b.label) compare('prompt', `model: ${a.label}`, `model: ${b.label}`)
-    compare('prompt', transcript(callA.input), transcript(callB.input))
-    compare(
-      'tools',
-      pretty(callA.tools.map((tool) => tool.value)),
-      pretty(callB.tools.map((tool) => tool.value)),
-    )
-    compare('answer', transcript(callA.output), transcript(callB.output))
-  } else if (a.category === 'tool') {
-    const factsA = toolCallFacts(spanA)
-    const factsB = toolCallFacts(spanB)
-    compare('arguments', pretty(factsA.args), pretty(factsB.args))
-    compare('result', pretty(factsA.result), pretty(factsB.result))
-    compare('error', factsA.error, factsB.error)
+  for (const row of rows) {
+    // One call of a model is as good as another.
+    if (row.kind !== 'removed' || row.a!.category === 'llm') continue
+    const other = added.get(keyOf(row.a!))?.shift()
+    if (other) row.moved = other.moved = true
   }
-  return changes
 }
 
-/** Ids are left out: they differ between any two runs and mean nothing. */
-function transcript(messages: Message[]): string {
-  const parts = messages.map((message) => {
-    const said = message.parts.map((part) => {
-      if (part.type === 'tool_call') return `→ ${part.name}(${pretty(part.arguments)})`
-      if (part.type === 'tool_result') return `← ${textOf(part.result)}`
-      return ''
-    })
-    return [`[${message.role}]`, messageText(message), ...said].filter(Boolean).join('\n')
-  })
-  return parts.join('\n')
+/**
+ * The first row in which the runs part: what only one of them did, or what differs by more than `noise` and is not brought
+ * along from before. -1 when there is none.
+ */
+export function divergenceAt(rows: readonly DiffRow[], noise = 0): number {
+  return rows.findIndex((row) => isDifference(row, noise))
 }
 
-function pretty(value: AttributeValue): string {
-  return typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value, null, 2)
+export function isDifference({ kind, changes }: DiffRow, noise: number): boolean {
+  if (kind === 'added' || kind === 'removed') return true
+  return changes.some(({ inherited, difference }) => !inherited && (noise === 0 || difference > noise))
+}
+
+/** What it comes to, in a word for each thing. */
+export function wordsOf({ kind, moved, changes }: DiffRow): string[] {
+  if (moved) return ['order']
+  if (kind === 'added' || kind === 'removed') return [kind === 'added' ? 'only in B' : 'only in A']
+  return [...new Set(changes.filter(({ inherited }) => !inherited).map(({ what }) => what))]
 }

@@ -1,5 +1,6 @@
+import type { DiffUnit } from '../model/diff-changes.ts'
 import { formatCost, formatCount, formatDuration, statusWord, visibleText } from '../model/format.ts'
-import type { DiffUnit, RunDiff } from '../model/run-diff.ts'
+import { divergenceAt, type RunDiff, wordsOf } from '../model/run-diff.ts'
 import type { RunSummary } from '../model/span.ts'
 import type { Paint } from './paint.ts'
 
@@ -11,7 +12,9 @@ export function diffText(diff: RunDiff, paint: Paint): string {
     `${diff.same} the same, ${diff.changed} changed, ${diff.removed} only in A, ${diff.added} only in B`,
     '',
   ]
-  for (const row of diff.rows) {
+  const parting = divergenceAt(diff.rows)
+  for (const [at, row] of diff.rows.entries()) {
+    if (at === parting) lines.push(paint.style('bold', `  diverges here: ${wordsOf(row).join(', ')}`))
     if (row.kind === 'added') lines.push(paint.style('green', `+ ${unit(row.b!, paint)}`))
     else if (row.kind === 'removed') lines.push(paint.style('red', `- ${unit(row.a!, paint)}`))
     else
@@ -21,6 +24,10 @@ export function diffText(diff: RunDiff, paint: Paint): string {
           : paint.style('yellow', `~ ${unit(row.a!, paint)}`),
       )
     for (const change of row.changes) {
+      if (change.inherited) {
+        lines.push(paint.style('dim', `    ${change.what}: differs by what was said before`))
+        continue
+      }
       lines.push(`    ${change.what}:`)
       for (const line of change.lines) {
         const text = visibleText(line.text.slice(0, 400)).replaceAll('\t', '  ')
