@@ -33,6 +33,9 @@ const packagesOf = (folder: string, { dependencies }: { dependencies: object }, 
   },
 })
 
+/** Installed with and without a lock. */
+const SDKS = { ...sdksManifest.dependencies, ...sdksManifest.withoutLock }
+
 /** Where `.ci/run` wants the counts of a run. */
 const report = process.env.HOOKSPAN_TEST_REPORT
 
@@ -137,7 +140,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        plugins: [packagesOf('test/sdks', sdksManifest, /\/examples\//)],
+        plugins: [packagesOf('test/sdks', { dependencies: SDKS }, /\/examples\//)],
         test: {
           name: 'sdks',
           include: ['test/sdks/**/*.test.ts', SDK_EXAMPLES],

@@ -3,7 +3,7 @@
  * everybody's `npm ci`, so they have a package and a lock of their own in test/sdks. Does nothing where they are there.
  */
 import { spawnSync } from 'node:child_process'
-import { missingSdks, SDK_FOLDERS } from '../test/sdks/support/sdks.ts'
+import { missingSdks, SDK_FOLDERS, sdksWithoutLock } from '../test/sdks/support/sdks.ts'
 
 for (const folder of SDK_FOLDERS) {
   const missing = missingSdks(folder)
@@ -11,8 +11,14 @@ for (const folder of SDK_FOLDERS) {
     console.log(`The SDKs of ${folder} are installed.`)
     continue
   }
-  console.log(`Installing ${missing.join(', ')} into ${folder}/node_modules: npm ci, some hundred MB.`)
-  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+  console.log(`Installing ${missing.join(', ')} into ${folder}/node_modules: npm, some hundred MB.`)
+  const without = Object.entries(sdksWithoutLock(folder)).map(([name, version]) => `${name}@${version}`)
+  if (missing.some((one) => !without.includes(one))) npm(folder, 'ci')
+  if (without.length > 0) npm(folder, 'install', '--no-save', '--no-package-lock', ...without)
+}
+
+function npm(folder: string, ...args: string[]): void {
+  const { status, error } = spawnSync('npm', [...args, '--no-audit', '--no-fund'], {
     cwd: folder,
     stdio: 'inherit',
     shell: process.platform === 'win32',

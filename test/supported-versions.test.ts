@@ -7,6 +7,8 @@ import { TOOLS } from './package/tools.ts'
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly devDependencies?: Readonly<Record<string, string>>
+  /** Of exact versions. */
+  readonly withoutLock?: Readonly<Record<string, string>>
 }
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string }>>
@@ -16,12 +18,15 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 
 /** The packages that a folder asks for, each with the version that its lock installs. `openai-6` is an `openai`. */
 function installedIn(folder: string): [name: string, version: string][] {
-  const { dependencies, devDependencies } = JSON.parse(read(`${folder}package.json`)) as Manifest
+  const { dependencies, devDependencies, withoutLock } = JSON.parse(read(`${folder}package.json`)) as Manifest
   const { packages } = JSON.parse(read(`${folder}package-lock.json`)) as Lock
-  return Object.entries({ ...dependencies, ...devDependencies }).map(([name, asked]) => [
-    /^npm:(.+)@/.exec(asked)?.[1] ?? name,
-    packages[`node_modules/${name}`]?.version ?? 'none',
-  ])
+  const locked = Object.entries({ ...dependencies, ...devDependencies }).map(
+    ([name, asked]): [name: string, version: string] => [
+      /^npm:(.+)@/.exec(asked)?.[1] ?? name,
+      packages[`node_modules/${name}`]?.version ?? 'none',
+    ],
+  )
+  return [...locked, ...Object.entries(withoutLock ?? {})]
 }
 
 const TESTED = [

@@ -9,6 +9,7 @@ export const KNOWN_SDKS = [
   ['@anthropic-ai/claude-agent-sdk', 'claude-agent'],
   ['@mastra/core', 'mastra'],
   ['@google/adk', 'google-adk'],
+  ['@github/copilot-sdk', 'copilot'],
   ['@strands-agents/sdk', 'strands'],
   ['@modelcontextprotocol/sdk', 'mcp'],
   ['@modelcontextprotocol/client', 'mcp'],

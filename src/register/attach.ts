@@ -1,6 +1,7 @@
 import type * as AiSdk from '../adapters/ai-sdk/index.ts'
 import type * as Anthropic from '../adapters/anthropic/index.ts'
 import type * as ClaudeAgent from '../adapters/claude-agent/index.ts'
+import type * as Copilot from '../adapters/copilot/index.ts'
 import type * as GoogleAdk from '../adapters/google-adk/index.ts'
 import type * as GoogleGenAI from '../adapters/google-genai/index.ts'
 import type * as LangChain from '../adapters/langchain/index.ts'
@@ -94,6 +95,9 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   ),
   '@strands-agents/sdk': eachCalled('Agent', ['stream'], (agent, { dispatcher }) =>
     adapter<typeof Strands>('strands').observeStrands(agent, { dispatcher }),
+  ),
+  '@github/copilot-sdk': eachNew('CopilotClient', (client, { dispatcher }) =>
+    adapter<typeof Copilot>('copilot').observeCopilot(client, { dispatcher }),
   ),
   '@google/adk': (exports, to) => {
     const { hookspanPlugin } = adapter<typeof GoogleAdk>('google-adk')

@@ -34,5 +34,5 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   '@strands-agents/sdk': { how: 'attach' },
   '@google/adk': { how: 'attach', replaced: ['Runner', 'InMemoryRunner'] },
   '@langchain/langgraph': { how: 'tell', instead: 'hand hookspanCallbacks() to graphs of your own' },
-  '@github/copilot-sdk': { how: 'tell', instead: 'there is no adapter for it yet' },
+  '@github/copilot-sdk': { how: 'attach', replaced: ['CopilotClient'] },
 }

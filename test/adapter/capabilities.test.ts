@@ -3,6 +3,7 @@ import { adapterContract } from 'hookspan/adapter/contract'
 import { AI_SDK_CAPABILITIES } from 'hookspan/ai-sdk'
 import { ANTHROPIC_CAPABILITIES } from 'hookspan/anthropic'
 import { CLAUDE_AGENT_CAPABILITIES } from 'hookspan/claude-agent'
+import { COPILOT_CAPABILITIES } from 'hookspan/copilot'
 import { GOOGLE_ADK_CAPABILITIES } from 'hookspan/google-adk'
 import { GOOGLE_GENAI_CAPABILITIES } from 'hookspan/google-genai'
 import { LANGCHAIN_CAPABILITIES, LANGGRAPH_CAPABILITIES } from 'hookspan/langchain'
@@ -25,6 +26,7 @@ const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
   strands: STRANDS_CAPABILITIES,
   'claude-agent': CLAUDE_AGENT_CAPABILITIES,
   'google-adk': GOOGLE_ADK_CAPABILITIES,
+  copilot: COPILOT_CAPABILITIES,
 }
 
 const namesOf = (adapters: object) => Object.keys(adapters).map((name) => `\`${name}\``)

@@ -56,6 +56,10 @@ const f = () => {}
 observeStrands({ stream: f, initialize: f, cancel: f, _middlewareRegistry: { invoke: f } }, { dispatcher })`
 const ADK = `import { hookspanPlugin } from 'hookspan/google-adk'
 hookspanPlugin({ dispatcher })`
+const COPILOT = `import { observeCopilot } from 'hookspan/copilot'
+const client = { createSession() {}, resumeSession() {} }
+observeCopilot(client, { dispatcher })
+observeCopilot(client, { dispatcher })`
 const CALLBACKS = `import { hookspanCallbacks } from 'hookspan/langchain'
 hookspanCallbacks({ dispatcher })`
 const MCP_SERVER = (more: string) => `import { observeMcpServer } from 'hookspan/mcp'
@@ -75,6 +79,7 @@ it.each([
   ['langchain', '1.4.6', LANGCHAIN],
   ['@strands-agents/sdk', '2.0.0', STRANDS],
   ['@google/adk', '1.9.0', ADK],
+  ['@github/copilot-sdk', '2.0.0', COPILOT],
   ['@modelcontextprotocol/server', '3.0.0', MCP_SERVER('_supportedProtocolVersions: [], ')],
   ['@langchain/core', '1.3.0', CALLBACKS],
   ['@mastra/core', '1.40.0', MASTRA],

@@ -185,7 +185,7 @@ describe('hookspan init, in odd places', () => {
 
 it('knows each package that `hookspan run` attaches, and a way for it', () => {
   const known = KNOWN_SDKS.map(([name]) => name as string)
-  const others = ['@openai/agents-core', '@langchain/langgraph', '@github/copilot-sdk']
+  const others = ['@openai/agents-core', '@langchain/langgraph']
   const packages = Object.keys(PACKAGES).map((name) =>
     name
       .split('/')

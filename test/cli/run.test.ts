@@ -140,7 +140,7 @@ describe('node --import hookspan/register', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [
       ['openai', '5.1.0'] as const,
-      ['@github/copilot-sdk', '1.0.14'] as const,
+      ['@langchain/langgraph', '1.5.0'] as const,
     ]) {
       const folder = join(cwd, 'node_modules', name)
       mkdirSync(folder, { recursive: true })
@@ -148,14 +148,14 @@ describe('node --import hookspan/register', () => {
       writeFileSync(join(folder, 'index.js'), `module.exports = '${name}'`)
     }
     const file = join(cwd, 'old.cjs')
-    writeFileSync(file, `console.log(require('openai'), require('@github/copilot-sdk'), require('openai'))`)
+    writeFileSync(file, `console.log(require('openai'), require('@langchain/langgraph'), require('openai'))`)
 
     const { code, stdout, stderr } = await registered(file)
 
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai @github/copilot-sdk openai\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'openai @langchain/langgraph openai\n' })
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringContaining('openai 5.1.0 is not attached: hookspan knows'),
-      expect.stringContaining('@github/copilot-sdk is not attached: there is no adapter'),
+      expect.stringContaining('@langchain/langgraph is not attached: hand hookspanCallbacks'),
     ])
   })
 })

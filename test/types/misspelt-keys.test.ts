@@ -17,6 +17,7 @@ import {
   webhookChannel,
 } from 'hookspan/approval'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
+import { observeCopilot } from 'hookspan/copilot'
 import { deny, gateAt, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
@@ -220,6 +221,10 @@ const CALLS: Record<string, Record<string, Call>> = {
   observeClaudeAgent: {
     ObserveClaudeAgentOptions: (more) =>
       observeClaudeAgent(() => undefined as never, { dispatcher: dispatcher(), ...more }),
+  },
+  observeCopilot: {
+    ObserveCopilotOptions: (more) =>
+      observeCopilot({ createSession() {}, resumeSession() {} }, { dispatcher: dispatcher(), ...more }),
   },
   hookspanPlugin: { HookspanPluginOptions: (more) => hookspanPlugin({ dispatcher: dispatcher(), ...more }) },
   runWith: { RunWithInit: (more) => runWith(more, () => {}) },

@@ -62,6 +62,10 @@ export interface ContractSubject {
   readonly refusesSameIds?: boolean
   /** True when the SDK itself tells the model one result alone for two calls that share an id. */
   readonly keepsOneOfSameIds?: boolean
+  /** True when the SDK itself runs one of two calls that share an id twice, and the other not at all. */
+  readonly repeatsOneOfSameIds?: boolean
+  /** True when the SDK itself tells the model no more of what a tool throws than that it failed. */
+  readonly hidesFailures?: boolean
   /**
    * Calls {@link resumeElsewhere} with the same subject in another process, hands it `saved`, and gives what it gives.
    * Absent: the run goes on in this process, with nothing but the JSON.

@@ -5,6 +5,7 @@ import { type AdapterCapabilities, CAPABILITIES, type Capability } from '../../a
 import { AI_SDK_CAPABILITIES } from '../../adapters/ai-sdk/capabilities.ts'
 import { ANTHROPIC_CAPABILITIES } from '../../adapters/anthropic/capabilities.ts'
 import { CLAUDE_AGENT_CAPABILITIES } from '../../adapters/claude-agent/capabilities.ts'
+import { COPILOT_CAPABILITIES } from '../../adapters/copilot/capabilities.ts'
 import { GOOGLE_ADK_CAPABILITIES } from '../../adapters/google-adk/capabilities.ts'
 import { GOOGLE_GENAI_CAPABILITIES } from '../../adapters/google-genai/capabilities.ts'
 import { LANGCHAIN_CAPABILITIES } from '../../adapters/langchain/capabilities.ts'
@@ -27,6 +28,7 @@ const CAN: Readonly<Record<AdapterName, AdapterCapabilities | undefined>> = {
   'google-genai': GOOGLE_GENAI_CAPABILITIES,
   'claude-agent': CLAUDE_AGENT_CAPABILITIES,
   mastra: MASTRA_CAPABILITIES,
+  copilot: COPILOT_CAPABILITIES,
   'google-adk': GOOGLE_ADK_CAPABILITIES,
   strands: STRANDS_CAPABILITIES,
   mcp: MCP_CAPABILITIES,

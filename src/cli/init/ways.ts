@@ -102,6 +102,11 @@ export const WAYS: Readonly<Record<AdapterName, KnownWay>> = {
     way: { kind: 'object', observe: { Agent: 'observeStrands' } },
     paste: 'const agent = observeStrands(new Agent({ model, tools }), { dispatcher })',
   },
+  copilot: {
+    from: ['@github/copilot-sdk'],
+    way: { kind: 'object', observe: { CopilotClient: 'observeCopilot' } },
+    paste: 'const client = observeCopilot(new CopilotClient(), { dispatcher })',
+  },
   mcp: {
     from: [
       '@modelcontextprotocol/sdk/client/index.js',

@@ -28,6 +28,7 @@ export const KNOWN: readonly Known[] = [
       'mastra',
       'strands',
       'google-adk',
+      'copilot',
     ],
     where: ['execute_tool hookspan.tool.source'],
     when: 'sub-agent',
@@ -223,5 +224,28 @@ export const KNOWN: readonly Known[] = [
     where: ['step failed'],
     when: 'interrupted',
     why: 'Claude Code is gone when its tool has ended: the end of the run ends the step',
+  },
+  {
+    of: ['copilot'],
+    where: ['invoke_agent gen_ai.conversation.id', 'chat gen_ai.conversation.id'],
+    why: 'a session is a conversation, and has an id',
+  },
+  {
+    of: ['copilot'],
+    where: ['execute_tool gen_ai.tool.call.arguments', IN, ...RESULT, 'trajectory args'],
+    when: 'share an id',
+    why: 'Copilot runs the first call twice, and not the second',
+  },
+  {
+    of: ['copilot'],
+    where: [IN],
+    when: 'throws',
+    why: 'Copilot tells the model that a tool failed, and not with what',
+  },
+  {
+    of: ['copilot'],
+    where: ['execute_tool failed', ...RESULT],
+    when: 'interrupted',
+    why: '`session.abort()` takes no reason',
   },
 ]

@@ -16,7 +16,15 @@ export type Untyped = any
 /** By name, with the exact version, or `npm:name@version` for a second one of the same package. */
 export function sdkVersions(folder = SDKS_FOLDER): Readonly<Record<string, string>> {
   const { dependencies } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
-  return dependencies
+  return { ...dependencies, ...sdksWithoutLock(folder) }
+}
+
+/**
+ * Those that bring a package for each platform, not all of which every registry has: a lock that npm writes where one is missing
+ * lacks it, and `npm ci` refuses that lock everywhere.
+ */
+export function sdksWithoutLock(folder = SDKS_FOLDER): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).withoutLock ?? {}
 }
 
 export function installedVersion(name: string, folder = SDKS_FOLDER): string | undefined {

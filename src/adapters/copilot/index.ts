@@ -1,0 +1,3 @@
+export { type RunWithInit, runWith } from '../sdk-run/run-with.ts'
+export { COPILOT_CAPABILITIES } from './capabilities.ts'
+export { type ObserveCopilotOptions, observeCopilot, unobserveCopilot } from './observe-copilot.ts'

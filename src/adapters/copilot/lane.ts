@@ -1,0 +1,110 @@
+import { asList, asName, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import type { SafeModelCall } from '../safe/model-call.ts'
+import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import type { CopilotEvent } from './sdk.ts'
+
+/** What of a run Copilot tells by events: its turns, and what its model was asked and answered. */
+export class Lane {
+  readonly #run: ObservedRun
+  readonly #provider: string
+  /** As far as it was seen: Copilot keeps what it adds to itself. */
+  readonly #conversation: Loose[] = []
+  #model: string
+  readonly #tools: readonly Loose[]
+  #turns = 0
+  #llm: SafeModelCall<Loose> | undefined
+  #usage: Loose = {}
+  /** The last thing that was said. */
+  content: string | undefined
+
+  constructor(run: ObservedRun, provider: string, model: string, tools: readonly Loose[]) {
+    this.#run = run
+    this.#provider = provider
+    this.#model = model
+    this.#tools = tools
+  }
+
+  asked(prompt: string): void {
+    this.#conversation.push({ role: 'user', content: prompt })
+  }
+
+  async told({ type, data = {} }: CopilotEvent): Promise<void> {
+    // What is still told after an abort is no turn any more.
+    if (type === 'assistant.turn_start' && !this.#run.signal?.aborted)
+      await this.#run.beginStep(this.#turns++)
+    if (type === 'model.call_start') await this.#asking(data)
+    if (type === 'assistant.usage') this.#usage = data
+    if (type === 'assistant.message') await this.#answered(data)
+    if (type === 'tool.execution_complete') this.#ran(data)
+  }
+
+  /** A try that failed is followed by another of the same call. */
+  async #asking(data: Loose): Promise<void> {
+    if (this.#llm !== undefined || this.#run.signal?.aborted) return
+    this.#model = asName(data.model) ?? this.#model
+    const calls = await this.#run.calls()
+    this.#llm = calls.openLlmCall<Loose>({
+      model: this.#model,
+      provider: this.#provider,
+      request: { messages: [...this.#conversation], ...(this.#tools.length > 0 && { tools: this.#tools }) },
+    })
+    await this.#llm.decided
+  }
+
+  async #answered(data: Loose): Promise<void> {
+    await this.#asking(data)
+    const llm = this.#llm
+    this.#llm = undefined
+    const content = asText(data.content) ?? ''
+    if (content !== '') this.content = content
+    const message = { role: 'assistant', content, ...toolCallsOf(data) }
+    this.#conversation.push(message)
+    await llm?.settle(this.#replyOf(data, message))
+    this.#usage = {}
+  }
+
+  /** As the API that Copilot speaks writes it. */
+  #replyOf(data: Loose, message: Loose): Loose {
+    const {
+      inputTokens: prompt,
+      outputTokens: completion,
+      cacheReadTokens: cached,
+      reasoningTokens,
+    } = this.#usage
+    return {
+      id: asName(data.apiCallId) ?? asName(data.messageId),
+      object: 'chat.completion',
+      model: asName(data.model) ?? this.#model,
+      choices: [{ index: 0, message, finish_reason: 'tool_calls' in message ? 'tool_calls' : 'stop' }],
+      ...(typeof prompt === 'number' && {
+        usage: {
+          prompt_tokens: prompt,
+          completion_tokens: completion,
+          prompt_tokens_details: { cached_tokens: cached },
+          completion_tokens_details: { reasoning_tokens: reasoningTokens },
+        },
+      }),
+    }
+  }
+
+  #ran({ toolCallId, result, error }: Loose): void {
+    const content = asText(asObject(result)?.content) ?? asText(asObject(error)?.message) ?? ''
+    this.#conversation.push({ role: 'tool', tool_call_id: toolCallId, content })
+  }
+
+  /** Nothing comes any more. */
+  over(error?: unknown): void {
+    this.#llm?.fail(error ?? new DOMException('Copilot ended before its model had answered.', 'AbortError'))
+    this.#llm = undefined
+  }
+}
+
+function toolCallsOf({ toolRequests }: Loose): Loose {
+  if (asList(toolRequests).length === 0) return {}
+  const calls = asObjects(toolRequests).map(({ toolCallId, name, arguments: args }) => ({
+    id: toolCallId,
+    type: 'function',
+    function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) },
+  }))
+  return { tool_calls: calls }
+}

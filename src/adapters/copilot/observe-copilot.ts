@@ -1,0 +1,161 @@
+import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
+import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { a, expected, type Fields } from '../../internal/expect.ts'
+import { warnOfVersion } from '../peer-range.ts'
+import type { RunHost } from '../sdk-run/observed-run.ts'
+import { Patches } from '../sdk-run/patches.ts'
+import { withHooks } from './built-ins.ts'
+import { ADAPTER } from './capabilities.ts'
+import type { CopilotClient, CopilotConfig, CopilotSession, Prompt } from './sdk.ts'
+import { SessionRun } from './session-run.ts'
+
+export interface ObserveCopilotOptions {
+  dispatcher: HookDispatcher
+  /** Names runs of sessions whose `agent` says none. @default 'copilot' */
+  agentName?: string
+}
+
+const FIELDS: Fields<ObserveCopilotOptions> = { dispatcher: a.value, agentName: a.string }
+
+interface Observed {
+  readonly dispatcher: HookDispatcher
+  readonly patches: Patches
+}
+
+const observed = new WeakMap<object, Observed>()
+
+/**
+ * Makes each prompt to a session of `@github/copilot-sdk`, until the session is idle again, a run that lives the lifecycle:
+ * turns, model calls, your tools and Copilot's own. Holds for the sessions that the client makes or resumes from now on.
+ *
+ * @returns the same client. Twice observed is once observed.
+ * @throws HookspanError `INVALID_OPTION` when it is none, or is observed by another dispatcher.
+ * @example
+ * const client = observeCopilot(new CopilotClient(), { dispatcher })
+ * const session = await client.createSession({ model, tools, onPermissionRequest })
+ * await session.sendAndWait('Tidy up.')
+ */
+export function observeCopilot<T extends object>(client: T, options: ObserveCopilotOptions): T {
+  assertAdapterOptions(options, FIELDS, 'observeCopilot')
+  const { dispatcher, agentName = 'copilot' } = options
+  const asked = client as unknown as CopilotClient | null
+  if (typeof asked?.createSession !== 'function' || typeof asked.resumeSession !== 'function') {
+    throw expected('the first argument of observeCopilot to be a CopilotClient', client)
+  }
+  const before = observed.get(client)
+  if (before?.dispatcher === dispatcher) return client
+  if (before !== undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      'This client is observed by another dispatcher. Call unobserveCopilot() on it first.',
+    )
+  }
+  warnOfVersion('@github/copilot-sdk')
+  const patches = new Patches()
+  const host = { dispatcher, adapter: ADAPTER }
+  const { createSession, resumeSession } = asked
+  patches.replace(asked, 'createSession', (config) =>
+    watched({ host, agentName, patches }, config, (given) => createSession.call(client, given)),
+  )
+  patches.replace(asked, 'resumeSession', (id, config) =>
+    watched({ host, agentName, patches }, config, (given) => resumeSession.call(client, id, given)),
+  )
+  observed.set(client, { dispatcher, patches })
+  return client
+}
+
+/** Ends it, for the sessions that it has made, too. A run that is under way is told to its end. */
+export function unobserveCopilot<T extends object>(client: T): T {
+  observed.get(client)?.patches.undoAll()
+  observed.delete(client)
+  return client
+}
+
+interface Watching {
+  readonly host: RunHost
+  readonly agentName: string
+  readonly patches: Patches
+}
+
+async function watched(
+  { host, agentName, patches }: Watching,
+  config: CopilotConfig,
+  create: (config: CopilotConfig) => Promise<CopilotSession>,
+): Promise<CopilotSession> {
+  let run: SessionRun | undefined
+  const tools = config.tools?.map((tool) => {
+    const { handler } = tool
+    if (handler === undefined) return tool
+    const watchedHandler: typeof handler = (args, invocation) =>
+      run === undefined ? handler(args, invocation) : run.callTool(tool, handler, args, invocation)
+    return { ...tool, handler: watchedHandler }
+  })
+  const names = new Set(config.tools?.map(({ name }) => name))
+  const session = await create({
+    ...config,
+    ...(tools && { tools }),
+    hooks: withHooks(
+      config.hooks,
+      (name) => names.has(name),
+      () => run?.builtIns,
+    ),
+  })
+  const { send, sendAndWait, abort, disconnect, sessionId } = session
+  const stop = () => abort.call(session)
+  const begin = (prompt?: string) => new SessionRun(host, config, { agentName, sessionId, prompt, stop })
+  session.on((event) => {
+    // Copilot goes on by itself, with what was scheduled or came from elsewhere.
+    if (run === undefined && event.type === 'assistant.turn_start' && event.agentId === undefined) {
+      run = begin()
+      run.admit().catch(() => void stop())
+    }
+    const heard = run
+    heard?.hear(event)
+    if (heard?.isEnding) run = undefined
+  })
+  patches.replace(session, 'send', async (options: Prompt) => {
+    // Another prompt for a run that is under way.
+    if (run !== undefined) return send.call(session, options)
+    const prompt = typeof options === 'string' ? options : options.prompt
+    const begun = begin(prompt)
+    run = begun
+    try {
+      const admitted = await begun.admit()
+      return await send.call(
+        session,
+        typeof options === 'string' ? admitted : { ...options, prompt: admitted },
+      )
+    } catch (error) {
+      if (run === begun) run = undefined
+      begun.end(error)
+      await begun.over
+      throw error
+    }
+  })
+  patches.replace(session, 'sendAndWait', async (options: Prompt, timeoutMs?: number) => {
+    let waited: SessionRun | undefined
+    const sent = sendAndWait.call(session, options, timeoutMs)
+    waited = run
+    try {
+      return await sent
+    } finally {
+      if (waited?.isEnding) {
+        const refusal = await waited.over
+        // biome-ignore lint/correctness/noUnsafeFinally: what a gate says against the result stands in for it.
+        if (refusal !== undefined) throw refusal
+      }
+    }
+  })
+  patches.replace(session, 'abort', async () => {
+    run?.aborted()
+    return abort.call(session)
+  })
+  patches.replace(session, 'disconnect', async () => {
+    run?.aborted()
+    run?.end()
+    run = undefined
+    return disconnect.call(session)
+  })
+  return session
+}

@@ -1,0 +1,57 @@
+import type { Loose } from '../../wire/reading.ts'
+
+/** What is used of `@github/copilot-sdk`, whatever its types are called. */
+export interface CopilotClient {
+  createSession(config: CopilotConfig): Promise<CopilotSession>
+  resumeSession(sessionId: string, config: CopilotConfig): Promise<CopilotSession>
+}
+
+export interface CopilotSession {
+  readonly sessionId: string
+  send(options: Prompt): Promise<string>
+  sendAndWait(options: Prompt, timeoutMs?: number): Promise<unknown>
+  abort(): Promise<void>
+  disconnect(): Promise<void>
+  on(handler: (event: CopilotEvent) => void): () => void
+}
+
+export type Prompt = string | ({ readonly prompt: string } & Loose)
+
+export interface CopilotEvent {
+  readonly type: string
+  readonly data?: Loose
+  /** Set where an agent says it that Copilot has called. */
+  readonly agentId?: string
+}
+
+export interface CopilotConfig {
+  readonly model?: string
+  readonly agent?: string
+  readonly tools?: readonly CopilotTool[]
+  readonly hooks?: CopilotHooks
+  readonly provider?: { readonly type?: string }
+  readonly systemMessage?: { readonly mode?: string; readonly content?: string }
+  readonly availableTools?: unknown
+}
+
+export interface CopilotTool {
+  readonly name: string
+  readonly description?: string
+  readonly parameters?: unknown
+  readonly handler?: ToolHandler
+}
+
+export type ToolHandler = (args: unknown, invocation: ToolInvocation) => unknown
+
+export interface ToolInvocation {
+  readonly toolCallId: string
+  readonly signal?: AbortSignal
+}
+
+type Hook = (input: Loose, invocation: unknown) => unknown
+
+export interface CopilotHooks {
+  readonly onPreToolUse?: Hook
+  readonly onPostToolUse?: Hook
+  readonly onPostToolUseFailure?: Hook
+}

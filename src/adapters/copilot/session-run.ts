@@ -1,0 +1,193 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { currentPlace } from '../../dispatcher/run/current.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
+import { asName, type Loose } from '../../wire/reading.ts'
+import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
+import { BuiltIns } from './built-ins.ts'
+import { Lane } from './lane.ts'
+import type { CopilotConfig, CopilotEvent, CopilotTool, ToolHandler, ToolInvocation } from './sdk.ts'
+
+/** From a prompt until the session is idle. */
+export class SessionRun {
+  readonly run: ObservedRun
+  readonly builtIns: BuiltIns
+  readonly #lane: Lane
+  readonly #controller = new AbortController()
+  /** As the caller's code had it: Copilot's messages come from elsewhere. */
+  readonly #within = AsyncLocalStorage.snapshot()
+  readonly #over = Promise.withResolvers<HookspanError | undefined>()
+  /** Events are told one after the other. */
+  #told: Promise<unknown> = Promise.resolve()
+  readonly #stop: () => Promise<void>
+  isEnding = false
+
+  constructor(
+    host: RunHost,
+    config: CopilotConfig,
+    said: {
+      readonly agentName: string
+      readonly sessionId: string
+      readonly prompt: string | undefined
+      stop(): Promise<void>
+    },
+  ) {
+    const { systemMessage: system, tools, model, provider } = config
+    this.#stop = said.stop
+    this.run = new ObservedRun(
+      host,
+      defined({
+        agentName: config.agent ?? said.agentName,
+        conversationId: said.sessionId,
+        input: said.prompt,
+        instructions: system?.mode === 'replace' ? asName(system.content) : undefined,
+        // What Copilot has of its own is not known by name.
+        tools: otherTool(config) === undefined ? tools?.map(({ name }) => ({ name })) : undefined,
+        signal: this.#controller.signal,
+      }),
+    )
+    this.builtIns = new BuiltIns(this)
+    this.#lane = new Lane(this.run, provider?.type ?? 'github', model ?? 'unknown', offered(tools))
+    try {
+      const mocked = this.run.run(() => currentPlace()?.core.host.plugins.standIns.length ?? 0) > 0
+      assertMockable(mocked, config)
+    } catch (error) {
+      void this.run.fail(error)
+      throw error
+    }
+  }
+
+  /** Rejects with what refuses the run. Gives the prompt as gates made it. */
+  async admit(): Promise<string> {
+    const input = await this.run.admit()
+    const prompt = asName(input) ?? asName(this.run.input) ?? ''
+    if (prompt !== '') this.#lane.asked(prompt)
+    return prompt
+  }
+
+  /** What the run's result was refused with, once it is over. */
+  get over(): Promise<HookspanError | undefined> {
+    return this.#over.promise
+  }
+
+  /** Once all that Copilot has said so far is told. */
+  get told(): Promise<unknown> {
+    return this.#told
+  }
+
+  hear(event: CopilotEvent): void {
+    const { type, data = {}, agentId } = event
+    if (type === 'tool.execution_start') this.builtIns.started(data)
+    if (agentId !== undefined) return
+    this.#next(() => this.#lane.told(event))
+    if (type === 'session.error') this.end(new Error(asName(data.message) ?? 'the session failed'))
+    if (type === 'session.idle') this.end()
+    if (type === 'abort' && !this.run.isStopped) this.aborted()
+  }
+
+  aborted(): void {
+    this.#controller.abort(new DOMException('The session was aborted.', 'AbortError'))
+  }
+
+  end(error?: unknown): void {
+    if (this.isEnding) return
+    this.isEnding = true
+    this.#next(async () => {
+      this.#lane.over(error)
+      await this.builtIns.over()
+      if (error === undefined || this.run.isStopped)
+        this.#over.resolve(await this.run.end(this.#lane.content))
+      else await this.run.fail(error)
+    })
+    this.#next(async () => this.#over.resolve(undefined))
+  }
+
+  #next(tell: () => Promise<void>): void {
+    // What we fail at is none of the agent's.
+    this.#told = this.#told.then(tell).catch(() => {})
+  }
+
+  /** A gate or a human said that the run is to end. */
+  stopIfAsked(): void {
+    if (this.run.isStopped) void this.#stop().catch(() => {})
+  }
+
+  /** A tool of the user's, which runs in this process. */
+  async callTool(
+    tool: CopilotTool,
+    own: ToolHandler,
+    args: unknown,
+    invocation: ToolInvocation,
+  ): Promise<unknown> {
+    await this.#told
+    const calls = await this.run.calls()
+    const { toolCallId } = invocation
+    const call = calls.openToolCall<unknown, unknown>({
+      toolCallId,
+      apiName: tool.name,
+      args,
+      ...defined({ description: tool.description, inputSchema: schemaOf(tool.parameters) }),
+    })
+    const outcome = await this.#within(() =>
+      call.run((effective) => own(effective, { ...invocation, ...{ arguments: effective } })),
+    )
+    this.stopIfAsked()
+    return givenOf(outcome)
+  }
+}
+
+/** As the model is offered them, without what Copilot adds of its own. */
+function offered(tools: CopilotConfig['tools'] = []): Loose[] {
+  return tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: defined({ name, description, parameters: isJsonSchema(parameters) ? parameters : undefined }),
+  }))
+}
+
+const isJsonSchema = (schema: unknown) =>
+  isRecord(schema) && typeof schema.type === 'string' && !('~standard' in schema)
+
+/** What Copilot tells the model. @throws what the tool threw. */
+function givenOf(outcome: ToolOutcome): unknown {
+  if ('result' in outcome) return outcome.result
+  if (outcome.state === 'errored') throw outcome.error
+  return { textResultForLlm: outcome.toToolMessage().content, resultType: 'denied' }
+}
+
+/** A JSON Schema, or one of a library that says what it is. */
+function schemaOf(parameters: unknown): unknown {
+  return typeof parameters === 'object' && parameters !== null ? parameters : undefined
+}
+
+/**
+ * What Copilot runs by itself cannot be mocked.
+ *
+ * @throws HookspanError `NOT_CAPABLE`.
+ */
+function assertMockable(mocked: boolean, config: CopilotConfig): void {
+  const other = mocked ? otherTool(config) : undefined
+  if (other === undefined) return
+  throw new HookspanError(
+    'NOT_CAPABLE',
+    `Tools are mocked, and the session has ${other}, which Copilot runs by itself: it would run live. ` +
+      "Name the tools of this process in `availableTools`, such as ['custom:*'].",
+  )
+}
+
+/** A tool that is not the user's own, as far as it is known. */
+function otherTool({ tools = [], availableTools }: CopilotConfig): string | undefined {
+  const own = new Set(tools.map(({ name }) => name))
+  const isOwn = (name: unknown) => own.has(String(name).replace(/^custom:/, '')) || name === 'custom:*'
+  const available = listOf(availableTools)
+  if (available === undefined) return 'a tool of its own'
+  const other = available.find((name) => !isOwn(name))
+  return other === undefined ? undefined : String(other)
+}
+
+/** A list, or a `ToolSet` of the SDK. */
+function listOf(available: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(available)) return available
+  const set = available as { toArray?(): readonly unknown[] } | null | undefined
+  return typeof set?.toArray === 'function' ? set.toArray() : undefined
+}

@@ -1,0 +1,193 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HookDispatcher } from 'hookspan'
+import { adapterContract } from 'hookspan/adapter/contract'
+import { observeCopilot, unobserveCopilot } from 'hookspan/copilot'
+import { deny, type Gate, mutate } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { configOf, copilotSubject, scriptedCopilot, startClient } from './subjects/copilot.ts'
+import type { Untyped } from './support/sdks.ts'
+
+describe('the contract holds for copilot', () => {
+  for (const { name, run } of adapterContract(copilotSubject)) it(name, run)
+})
+
+let copilot: Awaited<ReturnType<typeof startClient>>
+beforeAll(async () => {
+  copilot = await startClient()
+})
+afterAll(() => copilot.stop())
+afterEach(() => void unobserveCopilot(copilot.client))
+
+const ask = (name: string, args: object) => ({ toolCalls: [{ id: `call-${name}`, name, args }] })
+const done = { content: 'done' }
+
+function guarded(...gates: Gate[]) {
+  const dispatcher = new HookDispatcher()
+  const told: string[] = []
+  const hooks = (['beforeToolCall', 'afterToolCall', 'onToolCallError', 'onComplete'] as const).map(
+    (type) => ({
+      id: type,
+      type,
+      handler: (event: Untyped) => void told.push(`${type} ${event.apiName ?? event.reason}`),
+    }),
+  )
+  dispatcher.use({ name: 'guard', gates, hooks: hooks as never })
+  return { dispatcher, told }
+}
+
+/** One prompt, to a session with these tools of ours and these of Copilot's. */
+async function prompt(
+  dispatcher: HookDispatcher,
+  replies: Untyped[],
+  { tools = [], builtIn = [], ...more }: Untyped = {},
+): Promise<{ said: Untyped; requests: Untyped[] }> {
+  const server = await scriptedCopilot({ contract: replies })
+  observeCopilot(copilot.client, { dispatcher })
+  const config = configOf(server.baseURL, 'contract', tools)
+  const availableTools = [...config.availableTools, ...builtIn]
+  const session = await copilot.client.createSession({
+    ...config,
+    availableTools,
+    workingDirectory: copilot.home,
+    ...more,
+  })
+  try {
+    const said = await session.sendAndWait('go on')
+    return { said: said?.data.content, requests: server.requests.map(({ body }) => body) }
+  } finally {
+    await session.disconnect()
+    await server.close()
+  }
+}
+
+const toolMessages = (requests: Untyped[]) =>
+  requests
+    .at(-1)
+    .messages.filter(({ role }: Untyped) => role === 'tool')
+    .map(({ content }: Untyped) => content)
+
+describe("Copilot's own tools", () => {
+  const file = () => join(copilot.home, 'made.txt')
+  const make = (command = `echo made > made.txt`) =>
+    ask('bash', { command, description: 'makes a file', mode: 'sync' })
+
+  it('are told, and do what they do', async () => {
+    const { dispatcher, told } = guarded()
+    const { said } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'] })
+
+    expect(said).toBe('done')
+    expect(readFileSync(file(), 'utf8')).toBe('made\n')
+    expect(told).toEqual(['beforeToolCall bash', 'afterToolCall bash', 'onComplete done'])
+  })
+
+  it('do not run where a gate denies, and the model hears why', async () => {
+    writeFileSync(file(), 'before')
+    const { dispatcher } = guarded({
+      id: 'no',
+      point: 'beforeToolCall',
+      match: 'bash',
+      decide: () => deny('no shell here'),
+    } as Gate)
+    const { requests } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'] })
+
+    expect(readFileSync(file(), 'utf8')).toBe('before')
+    expect(toolMessages(requests).join()).toContain('no shell here')
+  })
+
+  it('run with the arguments, and tell the model the result, that gates made', async () => {
+    const { dispatcher } = guarded(
+      {
+        id: 'args',
+        point: 'beforeToolCall',
+        decide: ({ payload }: Untyped) => mutate({ ...payload, command: 'echo mine > other.txt' }),
+      } as Gate,
+      { id: 'result', point: 'afterToolCall', decide: () => mutate('rewritten') } as Gate,
+    )
+    const { requests } = await prompt(dispatcher, [make('echo theirs > theirs.txt'), done], {
+      builtIn: ['bash'],
+    })
+
+    expect(existsSync(join(copilot.home, 'theirs.txt'))).toBe(false)
+    expect(readFileSync(join(copilot.home, 'other.txt'), 'utf8')).toBe('mine\n')
+    expect(toolMessages(requests)).toEqual(['rewritten'])
+  })
+
+  it('are no tools that can be mocked: where mocks are there, the run is refused', async () => {
+    const { dispatcher } = guarded()
+    using _mocks = mockTools(dispatcher, [mock('bash').returns('mocked').optional()])
+
+    await expect(prompt(dispatcher, [make(), done], { builtIn: ['bash'] })).rejects.toThrow(
+      /bash, which Copilot runs/,
+    )
+  })
+
+  it("keep to the user's own hooks, which come first", async () => {
+    const { dispatcher, told } = guarded()
+    const hooks = {
+      onPreToolUse: () => ({ permissionDecision: 'deny', permissionDecisionReason: 'says the user' }),
+    }
+    const { requests } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'], hooks })
+
+    expect(toolMessages(requests).join()).toContain('says the user')
+    expect(told).toEqual(['onComplete done'])
+  })
+})
+
+it("a gate that ends the run ends the session's work", async () => {
+  const { dispatcher, told } = guarded({
+    id: 'stop',
+    point: 'beforeToolCall',
+    decide: () => deny('enough', { stop: true }),
+  } as Gate)
+  const ran: string[] = []
+  const tools = [
+    { name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => ran.push('look') },
+  ]
+  await prompt(dispatcher, [ask('look', {}), done], { tools }).catch(() => {})
+
+  expect(ran).toEqual([])
+  expect(told.at(-1)).toBe('onComplete denied')
+})
+
+it('a run that is denied at its start asks no model, and rejects for whoever waits', async () => {
+  const { dispatcher } = guarded({ id: 'no', point: 'onStart', decide: () => deny('not now') } as Gate)
+  const server = await scriptedCopilot({ contract: [done] })
+  observeCopilot(copilot.client, { dispatcher })
+  const session = await copilot.client.createSession(configOf(server.baseURL, 'contract', []))
+
+  await expect(session.sendAndWait('go on')).rejects.toThrow(/not now/)
+  expect(server.requests).toEqual([])
+  await session.disconnect()
+  await server.close()
+})
+
+it("tools have the caller's AsyncLocalStorage, and attached twice is attached once", async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const { dispatcher, told } = guarded()
+  observeCopilot(copilot.client, { dispatcher })
+  const seen: unknown[] = []
+  const handler = () => void seen.push(storage.getStore())
+  const tools = [{ name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler }]
+
+  await storage.run('mine', () => prompt(dispatcher, [ask('look', {}), done], { tools }))
+
+  expect(seen).toEqual(['mine'])
+  expect(told).toEqual(['beforeToolCall look', 'afterToolCall look', 'onComplete done'])
+})
+
+it('is undone: nothing is told any more, and another dispatcher may observe', async () => {
+  const { dispatcher, told } = guarded()
+  const { createSession } = copilot.client
+  observeCopilot(copilot.client, { dispatcher })
+  expect(() => observeCopilot(copilot.client, { dispatcher: new HookDispatcher() })).toThrow(
+    /another dispatcher/,
+  )
+  unobserveCopilot(copilot.client)
+
+  expect(copilot.client.createSession).toBe(createSession)
+  expect(() => observeCopilot({}, { dispatcher })).toThrow(/CopilotClient/)
+  expect(told).toEqual([])
+})

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import { COPILOT_CAPABILITIES, observeCopilot } from 'hookspan/copilot'
+import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
+import { saysOf, stepOf } from '../../adapter/subjects/model.ts'
+import type { Untyped } from '../support/sdks.ts'
+
+const NAME = '@github/copilot-sdk'
+
+/** A client whose Copilot has a folder of its own, and nothing of whoever runs this. */
+export async function startClient(): Promise<{ client: Untyped; home: string; stop(): Promise<void> }> {
+  const { CopilotClient }: Untyped = await import(NAME)
+  const home = mkdtempSync(join(tmpdir(), 'hookspan-copilot-'))
+  const client = new CopilotClient({
+    env: { PATH: process.env.PATH, HOME: home },
+    baseDirectory: home,
+    workingDirectory: home,
+    useLoggedInUser: false,
+    logLevel: 'error',
+  })
+  const stop = async () => {
+    await client.stop()
+    rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return { client, home, stop }
+}
+
+/** What every session needs to talk to this server, and to have no tool but these. */
+export function configOf(baseURL: string, model: string, tools: readonly Untyped[]): Untyped {
+  return {
+    model,
+    provider: { type: 'openai', baseUrl: baseURL, apiKey: 'k', wireApi: 'completions' },
+    availableTools: tools.map(({ name }) => name),
+    tools,
+    onPermissionRequest: () => ({ kind: 'approve-once' }),
+  }
+}
+
+/** A server that says this to whoever asks for this model, in turn. */
+export function scriptedCopilot(replies: Readonly<Record<string, readonly ContractReply[]>>) {
+  const left = Object.fromEntries(Object.entries(replies).map(([model, said]) => [model, [...said]]))
+  return startScriptedServer({
+    respond: ({ body }): ScriptedStep | undefined => {
+      const next = left[String(body.model)]?.shift()
+      return next && stepOf(next, 2)
+    },
+  })
+}
+
+/** Two runs begin in the order in which they are asked for, however long Copilot takes to start. */
+let before: Promise<void> = Promise.resolve()
+
+/** The real package and the real Copilot, on a scripted server. */
+export const copilotSubject: ContractSubject = {
+  name: 'copilot',
+  capabilities: COPILOT_CAPABILITIES,
+  readsItself: true,
+  repeatsOneOfSameIds: true,
+  hidesFailures: true,
+  async run(run) {
+    const { dispatcher, agentName, replies, subAgent } = run
+    const server = await scriptedCopilot({
+      contract: replies,
+      ...(subAgent && { [subAgent.name]: subAgent.replies }),
+    })
+    const turn = before
+    const begun = Promise.withResolvers<void>()
+    before = begun.promise
+    await turn
+    const { client, stop } = await startClient()
+    const ask = async (prompt: string, model: string, tools: readonly Untyped[], signal?: AbortSignal) => {
+      const session = await client.createSession({
+        ...configOf(server.baseURL, model, tools),
+        ...(model !== 'contract' && { customAgents: [{ name: model, prompt: 'Help.' }], agent: model }),
+      })
+      const abort = () => void session.abort()
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        const said = session.sendAndWait(prompt)
+        begun.resolve()
+        return await said
+      } finally {
+        await session.disconnect()
+      }
+    }
+    try {
+      observeCopilot(client, { dispatcher, agentName })
+      const said = await ask(run.prompt, 'contract', toolsOf(run, ask), run.signal)
+      return outcomeOf(run, said)
+    } catch (error) {
+      if (run.signal?.aborted) return { status: 'interrupted' }
+      throw error
+    } finally {
+      begun.resolve()
+      await stop()
+      await server.close()
+    }
+  },
+}
+
+function outcomeOf(run: ContractRun, said: Untyped): ContractOutcome {
+  if (run.signal?.aborted) return { status: 'interrupted' }
+  return { status: 'done', content: said?.data.content }
+}
+
+function toolsOf({ tools, subAgent }: ContractRun, ask: Untyped): Untyped[] {
+  const given = tools.map(({ name, description, parameters, execute }) => ({
+    name,
+    description,
+    parameters,
+    handler: (args: Untyped, { signal }: Untyped) => execute(args, { signal }),
+  }))
+  if (subAgent === undefined) return given
+  const expert = {
+    name: subAgent.name,
+    description: saysOf(subAgent.name),
+    parameters: { type: 'object', properties: { instruction: { type: 'string' } } },
+    handler: async ({ instruction }: Untyped) => (await ask(instruction, subAgent.name, []))?.data.content,
+  }
+  return [...given, expert]
+}
