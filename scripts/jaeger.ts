@@ -3,22 +3,12 @@
  *
  * Order: `JAEGER_BIN`, the cache in `.cache/jaeger/`, a build through the Go module proxy, Docker.
  */
-import { execFile, spawn } from 'node:child_process'
-import {
-  accessSync,
-  constants,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-} from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { buildGo } from './go-program.ts'
 
 /** The last v1 tag that fits Go's module path rules; its `cmd/jaeger` is Jaeger v2.13.0. */
 export const JAEGER_VERSION = 'v1.76.0'
@@ -96,42 +86,10 @@ async function answers(command: string, args: string[]): Promise<boolean> {
   }
 }
 
-/**
- * `go install module@version` refuses a module whose go.mod has `replace` directives, so the module is
- * downloaded (and checked against Go's checksum database), copied out of the read-only cache and built there.
- * The result carries no web page, only the receivers and the query API: enough for tests, not for viewing.
- */
+/** The result carries no web page, only the receivers and the query API: enough for tests, not for viewing. */
 async function buildJaeger(target: string): Promise<void> {
   console.error(`Building Jaeger ${JAEGER_VERSION} with Go; the first time takes several minutes.`)
-  const work = mkdtempSync(join(tmpdir(), 'hookspan-jaeger-build-'))
-  try {
-    const { stdout } = await run('go', ['mod', 'download', '-json', `${MODULE}@${JAEGER_VERSION}`], {
-      cwd: work,
-    })
-    const source = join(work, 'src')
-    cpSync((JSON.parse(stdout) as { Dir: string }).Dir, source, { recursive: true })
-    mkdirSync(dirname(target), { recursive: true })
-    // Built beside its place and renamed, so that a build cut short never looks finished.
-    const unfinished = `${target}.${process.pid}`
-    await streamed('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', unfinished, './cmd/jaeger'], source)
-    renameSync(unfinished, target)
-  } finally {
-    // Go's module cache is read-only, and the copy is too.
-    if (existsSync(work) && process.platform !== 'win32') await run('chmod', ['-R', 'u+w', work])
-    await rm(work, { recursive: true, force: true })
-  }
-}
-
-function streamed(command: string, args: string[], cwd: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] })
-    child.on('error', reject)
-    child.on('exit', (code, signal) =>
-      code === 0
-        ? resolve()
-        : reject(new Error(`\`${command} ${args[0]}\` ended with ${signal ?? code}; its output is above.`)),
-    )
-  })
+  await buildGo({ module: MODULE, version: JAEGER_VERSION, command: './cmd/jaeger' }, target)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

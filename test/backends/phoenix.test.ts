@@ -1,15 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { HookDispatcher } from 'hookspan'
-import { startTracing } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { freePorts } from '../support/free-port.ts'
-
-const CACHE = fileURLToPath(new URL('../../.cache/phoenix', import.meta.url))
+import { BackendServer, installed, sendRun } from './server.ts'
 
 interface PhoenixSpan {
   readonly name: string
@@ -20,25 +11,9 @@ interface PhoenixSpan {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** `PHOENIX_BIN` names one of yours. */
-function phoenix(): string {
-  const given = process.env.PHOENIX_BIN
-  if (given !== undefined) return given
-  const installed = existsSync(CACHE) ? readdirSync(CACHE) : []
-  const found = installed
-    .map((version) => join(CACHE, version, 'bin/phoenix'))
-    .find((path) => existsSync(path))
-  if (found === undefined)
-    throw new Error('Found no Phoenix. Run `npm run backends:install`, or set PHOENIX_BIN.')
-  return found
-}
-
-/** Phoenix takes a number and says none: one that was free a moment ago. */
 describe('a real Phoenix, over protobuf', () => {
-  let folder: string
-  let server: ChildProcess
+  const server = new BackendServer()
   let url: string
-  let log = ''
   let spans: PhoenixSpan[]
 
   const read = async (path: string) => {
@@ -47,70 +22,25 @@ describe('a real Phoenix, over protobuf', () => {
   }
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'hookspan-phoenix-'))
     const [port, grpcPort] = await freePorts(2)
     url = `http://127.0.0.1:${port}`
-    server = spawn(phoenix(), ['serve'], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...process.env,
-        PHOENIX_WORKING_DIR: folder,
-        PHOENIX_HOST: '127.0.0.1',
-        PHOENIX_PORT: String(port),
-        PHOENIX_GRPC_PORT: String(grpcPort),
-        PHOENIX_TELEMETRY_ENABLED: 'false',
-      },
-    })
-    for (const stream of [server.stdout, server.stderr])
-      stream?.on('data', (text) => (log = (log + text).slice(-4_000)))
-    await vi.waitFor(
-      async () => {
-        if (server.exitCode !== null) throw new Error(`Phoenix ended: ${log}`)
-        expect((await fetch(`${url}/healthz`)).status).toBe(200)
-      },
-      { timeout: 240_000, interval: 200 },
-    )
-    const tracing = startTracing({
-      endpoint: url,
-      protocol: 'http/protobuf',
-      captureContent: true,
-      openInference: true,
-      flushOnExit: false,
-    })
-    const dispatcher = new HookDispatcher({ priceOf: () => 0.25 })
-    dispatcher.use(tracing)
-    const run = dispatcher.startOperation({
-      agentName: 'support',
-      conversationId: 'c-1',
-      input: 'Where is it?',
-    })
-    await run.step(async (step) => {
-      const request = { messages: [{ role: 'user', content: 'Where is it?' }] }
-      await step.llmCall({ model: 'gpt-4o', provider: 'openai', request }, () => ({
-        model: 'gpt-4o',
-        choices: [{ message: { role: 'assistant', content: 'In Ulm.' }, finish_reason: 'stop' }],
-        usage: { prompt_tokens: 11, completion_tokens: 5 },
-      }))
-      await step.toolCall({ apiName: 'find', args: { id: 7 } }, () => ({ found: true }))
-      await step.toolCall({ apiName: 'broken', args: {} }, () => Promise.reject(new TypeError('no')))
-    })
-    await run.complete({ content: 'In Ulm.' })
-    await tracing.shutdown({ timeoutMs: 60_000 })
-    expect(tracing.stats()).toMatchObject({ queued: 0, exported: 5, dropped: 0 })
-    await vi.waitFor(async () => expect(await read('spans')).toHaveLength(5), {
+    const env = {
+      PHOENIX_WORKING_DIR: server.folder,
+      PHOENIX_HOST: '127.0.0.1',
+      PHOENIX_PORT: String(port),
+      PHOENIX_GRPC_PORT: String(grpcPort),
+      PHOENIX_TELEMETRY_ENABLED: 'false',
+    }
+    await server.start(installed('phoenix', 'bin/phoenix', 'PHOENIX_BIN'), ['serve'], env, `${url}/healthz`)
+    await sendRun({ endpoint: url, protocol: 'http/protobuf', openInference: true })
+    await vi.waitFor(async () => expect(await read('spans')).toHaveLength(6), {
       timeout: 60_000,
       interval: 200,
     })
     spans = await read('spans')
   })
 
-  afterAll(async () => {
-    if (server !== undefined && server.exitCode === null) {
-      server.kill('SIGKILL')
-      await once(server, 'exit')
-    }
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => server.stop())
 
   const named = (name: string) => spans.find((span) => span.name === name)
 
@@ -121,10 +51,12 @@ describe('a real Phoenix, over protobuf', () => {
       'chat gpt-4o': 'LLM',
       'execute_tool find': 'TOOL',
       'execute_tool broken': 'TOOL',
+      'execute_tool drop_table': 'TOOL',
     })
     expect(named('step')?.parent_id).toBe(named('invoke_agent support')?.context.span_id)
     expect(named('execute_tool find')?.parent_id).toBe(named('step')?.context.span_id)
-    expect(named('execute_tool broken')?.status_code).toBe('ERROR')
+    const failed = spans.filter(({ status_code }) => status_code === 'ERROR').map(({ name }) => name)
+    expect(failed.sort()).toEqual(['execute_tool broken', 'execute_tool drop_table'])
   })
 
   it('shows the answer, tokens and cost of the call', () => {
