@@ -21,6 +21,7 @@ const SECTIONS: readonly Section[] = [
       'debugging',
       'testing-an-agent',
       'production',
+      'promises',
       'durable-runs',
       'durable-engines',
       'mocking',

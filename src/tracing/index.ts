@@ -10,3 +10,4 @@ export { type StartTracingOptions, startTracing, type Tracing } from './setup.ts
 export { traceHooks } from './trace-hooks.ts'
 export { idsOfOperation, operationIdGenerator } from './trace-ids.ts'
 export { formatTraceparent, parseTraceparent } from './traceparent.ts'
+export { type Flushed, type WithFlushOptions, withFlush } from './with-flush.ts'

@@ -25,6 +25,8 @@ declare global {
   const OpenAI: typeof import('openai').default
   const tracer: import('@opentelemetry/api').Tracer
   const exporter: Readers
+  const tracing: import('hookspan/tracing').Tracing
+  const answer: Readers
   const server: Readers
   const restate: Readers
   const agent: Readers

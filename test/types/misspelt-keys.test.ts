@@ -61,7 +61,7 @@ import {
 } from 'hookspan/policies'
 import { durableAgent } from 'hookspan/restate'
 import { observeStrands } from 'hookspan/strands'
-import { startTracing, traceHooks } from 'hookspan/tracing'
+import { startTracing, traceHooks, withFlush } from 'hookspan/tracing'
 import { openRunSource, startViewer } from 'hookspan/viewer'
 import { matchers, repeatRuns } from 'hookspan/vitest'
 import { MockCoverageReporter } from 'hookspan/vitest-reporter'
@@ -197,6 +197,9 @@ const CALLS: Record<string, Record<string, Call>> = {
   startTracing: {
     StartTracingOptions: (more) => startTracing(more),
     SpanQueueOptions: (more) => startTracing({ queue: more }),
+  },
+  withFlush: {
+    WithFlushOptions: (more) => traced((tracing) => withFlush(() => {}, { tracing, ...more })),
   },
   'startTracing().forceFlush': { [TIMEOUT]: (more) => traced((tracing) => tracing.forceFlush(more)) },
   'startTracing().shutdown': { [TIMEOUT]: (more) => traced((tracing) => tracing.shutdown(more)) },
