@@ -14,6 +14,7 @@ import { registerJaeger } from './commands/jaeger.ts'
 import { registerMcp } from './commands/mcp.ts'
 import { registerMocks } from './commands/mocks.ts'
 import { registerReplay } from './commands/replay.ts'
+import { registerReplayCall } from './commands/replay-call.ts'
 import { registerResume } from './commands/resume.ts'
 import { registerRun } from './commands/run.ts'
 import { registerRuns } from './commands/runs.ts'
@@ -37,6 +38,7 @@ const REGISTER = [
   registerExport,
   registerMcp,
   registerReplay,
+  registerReplayCall,
   registerResume,
   registerMocks,
   registerHooks,
