@@ -153,6 +153,8 @@ const VIEWS: Record<string, string> = {
   'lint-findings': `/run/${WASTEFUL}?view=lint`,
   waiting: `/run/${WAITING}`,
   compare: `/compare/${OTHER}/${SAMPLE_TRACE}`,
+  steps: `/steps/${OTHER},${SAMPLE_TRACE},${WAITING}`,
+  filtered: `${run}?find=fetch`,
   'by-tool': '/by/tool',
   'by-gate': '/by/gate',
   sets: `/sets?a=errors%3E0&b=agent%3Asupport`,
@@ -163,6 +165,10 @@ const LOOKS = [
   ['dark', 1280, 800],
   ['light', 390, 844],
   ['dark', 390, 844],
+  ['light', 1920, 1080],
+  ['dark', 1920, 1080],
+  // 1280 × 800 at 200 % zoom.
+  ['light', 640, 400],
 ] as const
 
 describe.each(LOOKS)('in %s at %i × %i', (colorScheme, width, height) => {
@@ -506,6 +512,18 @@ describe('export and import', () => {
     await context.close()
   })
 })
+
+it.each(['/run/dead', `/compare/dead/${SAMPLE_TRACE}`, '/steps/dead,beef'])(
+  'what is not here says so under a heading: %s',
+  async (path) => {
+    const { page } = await open(path)
+    expect(await page.locator('h1').innerText()).toMatch(
+      /^This run is not here|^These runs cannot be compared/,
+    )
+    expect(await axe(page)).toEqual([])
+    await page.close()
+  },
+)
 
 it('compares two runs picked in the list', async () => {
   const { page } = await open('/?q=agent:support+reason:done')

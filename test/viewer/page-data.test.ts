@@ -54,13 +54,16 @@ const long = (spans: number, last: Partial<TestSpan> = {}) =>
     })),
   )
 
-it('sends the rows in sight of a long run with its page, and says how many there are', async () => {
-  const data = inSight(await page(`/run/${TRACE}`, undefined, long(500)))
-  expect(data).toMatchObject({ totalRows: 500, seq: 0, summary: { traceId: TRACE, spans: 500 } })
-  expect(fromColumns(data.columns).map((row) => row.name)).toEqual(
-    Array.from({ length: 80 }, (_, at) => `span ${at}`),
-  )
-})
+it.each(['', '?view=conversation'])(
+  'sends the rows in sight of a long run with its page %s, and says how many there are',
+  async (search) => {
+    const data = inSight(await page(`/run/${TRACE}${search}`, undefined, long(500)))
+    expect(data).toMatchObject({ totalRows: 500, seq: 0, summary: { traceId: TRACE, spans: 500 } })
+    expect(fromColumns(data.columns).map((row) => row.name)).toEqual(
+      Array.from({ length: 80 }, (_, at) => `span ${at}`),
+    )
+  },
+)
 
 it('sends a short run whole with its page', async () => {
   const data = inSight(await page(`/run/${TRACE}`, undefined, long(30)))
@@ -81,6 +84,8 @@ it.each([
   ['is long and not over', long(500, { attributes: { 'hookspan.span.state': 'started' } }), ''],
   ['waits for a parent among its first spans', long(500, { parentSpanId: id(9999), start: 1 }), ''],
   ['is opened at one of its spans', long(500), `?span=${id(400)}`],
+  ['is opened at one of its spans in the conversation', long(500), `?view=conversation&span=${id(400)}`],
+  ['is opened as a graph', long(500), '?view=graph'],
 ])('lets the browser ask for a run that %s while it loads its page', async (_name, sent, search) => {
   const text = await page(`/run/${TRACE}${search}`, undefined, sent)
   expect(text).toContain(PRELOAD)

@@ -58,7 +58,7 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
   if (error)
     return (
       <main>
-        <Empty title="These runs cannot be compared">
+        <Empty title="These runs cannot be compared" isPage>
           <p>{error}</p>
         </Empty>
       </main>

@@ -95,10 +95,19 @@ export function CopyButton({
   )
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({
+  title,
+  isPage,
+  children,
+}: {
+  title: string
+  /** It is all there is on the page. */
+  isPage?: boolean
+  children?: ComponentChildren
+}) {
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
     </div>
   )

@@ -69,7 +69,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   if (error && !run)
     return (
       <main>
-        <Empty title="This run is not here">
+        <Empty title="This run is not here" isPage>
           <p>{error}</p>
           <p>
             <a href={pathOf(listRoute())}>All runs</a>

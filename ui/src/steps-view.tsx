@@ -21,7 +21,7 @@ export function StepsView({ route }: { route: Extract<Route, { page: 'steps' }> 
   if (error)
     return (
       <main>
-        <Empty title="These runs cannot be compared">
+        <Empty title="These runs cannot be compared" isPage>
           <p>{error}</p>
         </Empty>
       </main>

@@ -14,11 +14,16 @@ const ROWS_IN_SIGHT = 80
 export function* runPage(page: Buffer, url: URL, request: IncomingMessage, store: Store): InTurns<Buffer> {
   const traceId = /^\/run\/([0-9a-f]{4,32})$/.exec(url.pathname)?.[1]
   if (!traceId) return page
-  const data = isOpened(request) && url.search === '' ? yield* runInSight(store, traceId) : undefined
+  const data = isOpened(request) && needsFirstRows(url) ? yield* runInSight(store, traceId) : undefined
   const ahead = data
     ? `<script type="application/json" id="run-in-sight">${(yield* writingJson(data, inert)).toString()}</script>`
     : `<link rel="preload" as="fetch" crossorigin href="/api/runs/${traceId}?since=0" />`
   return Buffer.from(page.toString().replace('</head>', () => `${ahead}</head>`))
+}
+
+/** A view that is of use before all rows are there, and no row in it that may be further down. */
+function needsFirstRows({ search }: URL): boolean {
+  return search === '' || search === '?view=conversation'
 }
 
 /** As a page, not as a part of another one. */
