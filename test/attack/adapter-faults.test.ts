@@ -1,6 +1,8 @@
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { deny } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
+import { traceHooks } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { PROGRAMS, type Program } from './adapter-faults/programs.ts'
 import { FAULT, type FaultKind, faultySeam } from './adapter-faults/seam.ts'
@@ -15,7 +17,8 @@ const WAYS = PROGRAMS.flatMap((program) => {
   return ways
 })
 
-const bare = (run: Run, how?: { abortAt: number }) => toldBy((world) => run(world, undefined), how)
+const bare = (run: Run, how?: { abortAt?: number; hangs?: boolean }) =>
+  toldBy((world) => run(world, undefined), how)
 
 const quiet = () => new HookDispatcher({ onHookError: () => {} })
 
@@ -61,7 +64,11 @@ async function eachFault(
     for (let at = 1; ; at++) {
       const dispatcher = attach()
       using seam = faultySeam(at, kind)
-      const { moments: _moments, ...told } = await toldBy((world) => run(world, dispatcher))
+      const {
+        moments: _moments,
+        outlasted: _outlasted,
+        ...told
+      } = await toldBy((world) => run(world, dispatcher))
       if (seam.calls.length < at) break
       faults++
       const said = check(told)
@@ -81,7 +88,7 @@ const refunded = ({ tools }: Told) => tools.find((tool) => tool.startsWith('refu
 
 describe('a failure of ours', () => {
   it.each(WAYS)('%s: leaves all as it is without us, whichever call of ours fails', async (_name, run) => {
-    const { moments: _moments, ...without } = await bare(run)
+    const { moments: _moments, outlasted: _outlasted, ...without } = await bare(run)
 
     const { faults, wrong } = await eachFault(run, quiet, (told) =>
       // Of calls that begin at once, one that goes another way may begin later.
@@ -141,7 +148,7 @@ describe('an observer', () => {
   }
 
   it.each(WAYS)('%s: changes nothing when each of its hooks throws, rejects or hangs', async (_name, run) => {
-    const { moments: _moments, ...without } = await bare(run)
+    const { moments: _moments, outlasted: _outlasted, ...without } = await bare(run)
 
     for (const [how, handler] of Object.entries(FAILURES)) {
       const dispatcher = quiet()
@@ -152,7 +159,49 @@ describe('an observer', () => {
         ...(type === 'beforeToolCall' && { mocks: false }),
       }))
       dispatcher.use({ name: 'observer', hooks })
-      const { moments: _its, ...told } = await toldBy((world) => run(world, dispatcher))
+      const { moments: _its, outlasted: _nor, ...told } = await toldBy((world) => run(world, dispatcher))
+      expect([how, differenceOf(without, told)]).toEqual([how, undefined])
+    }
+  })
+})
+
+describe('tracing', () => {
+  const throwing = (): never => {
+    throw new Error(FAULT)
+  }
+  /** All of whose methods throw. */
+  const broken = () => new Proxy({}, { get: () => throwing }) as never
+  const sending = (exporter: object) => {
+    const provider = new TracerProvider({
+      spanProcessors: [new SimpleSpanProcessor({ exporter: exporter as never })],
+    })
+    return provider.getTracer('test')
+  }
+  const TRACERS = {
+    'starts no span': () => ({ tracer: { startSpan: throwing, startActiveSpan: throwing } as never }),
+    'has spans that throw': () => ({
+      tracer: { startSpan: broken, startActiveSpan: throwing } as never,
+    }),
+    'exports to what throws': () => ({
+      tracer: sending({ export: throwing, shutdown: throwing, forceFlush: throwing }),
+    }),
+    'exports to what never answers': () => ({
+      tracer: sending({ export: () => {}, shutdown: async () => {} }),
+    }),
+    'captures what cannot be redacted': () => ({
+      tracer: sending(new InMemorySpanExporter()),
+      captureContent: true,
+      redact: throwing,
+    }),
+  }
+
+  it.each(WAYS)('%s: changes nothing where it fails', async (_name, run) => {
+    const { moments: _moments, outlasted: _outlasted, ...without } = await bare(run)
+
+    for (const [how, options] of Object.entries(TRACERS)) {
+      const dispatcher = quiet()
+      dispatcher.use(traceHooks({ meter: false, ...options() }))
+      const { moments: _its, outlasted: _nor, ...told } = await toldBy((world) => run(world, dispatcher))
       expect([how, differenceOf(without, told)]).toEqual([how, undefined])
     }
   })
@@ -181,4 +230,17 @@ describe('an abort by the user', () => {
 
     expect(wrong).toEqual([])
   })
+})
+
+describe('a tool that never returns', () => {
+  it.each(WITH_TOOLS)(
+    '%s: holds the run up no longer than without us, once it is aborted',
+    async (_name, run) => {
+      const without = await bare(run, { hangs: true })
+      const told = await toldBy((world) => run(world, quiet()), { hangs: true })
+
+      expect(differenceOf(endOf(without), endOf(told))).toBeUndefined()
+      expect(told.outlasted && !without.outlasted).toBe(false)
+    },
+  )
 })

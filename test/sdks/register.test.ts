@@ -20,7 +20,7 @@ beforeAll(async () => {
     respond: ({ body }) => {
       const name = { contract: 'mcp__cleaning__wipe', scripted: 'wipe' }[String(body.model)]
       if (name === undefined) return undefined
-      const told = /"type":"(function_call_output|tool_result)"/.test(JSON.stringify(body))
+      const told = /"type":"(function_call_output|tool_result)"|"role":"tool"/.test(JSON.stringify(body))
       return told ? { content: 'done' } : { toolCalls: [{ id: 'call_1', name, arguments: { what: 'all' } }] }
     },
   })
@@ -62,6 +62,7 @@ const turns = (agent: string, name: string) => [
 it.each([
   ['adk.mjs', 'cleaner', 'scripted'],
   ['strands.mjs', 'cleaner', 'scripted'],
+  ['copilot.mjs', 'copilot', 'scripted'],
   ['mastra.mjs', 'cleaner', 'scripted'],
   ['mastra.cjs', 'cleaner', 'scripted'],
   ['claude.mjs', 'claude', 'contract'],

@@ -9,6 +9,7 @@ import { withHooks } from './built-ins.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { CopilotClient, CopilotConfig, CopilotSession, Prompt } from './sdk.ts'
 import { SessionRun } from './session-run.ts'
+import { omitSdkSpans } from './telemetry.ts'
 
 export interface ObserveCopilotOptions {
   dispatcher: HookDispatcher
@@ -54,6 +55,7 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
   warnOfVersion('@github/copilot-sdk')
   const patches = new Patches()
   const host = { dispatcher, adapter: ADAPTER }
+  omitSdkSpans(asked, patches)
   const { createSession, resumeSession } = asked
   patches.replace(asked, 'createSession', (config) =>
     watched({ host, agentName, patches }, config, (given) => createSession.call(client, given)),

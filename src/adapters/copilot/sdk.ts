@@ -2,6 +2,9 @@ import type { Loose } from '../../wire/reading.ts'
 
 /** What is used of `@github/copilot-sdk`, whatever its types are called. */
 export interface CopilotClient {
+  readonly options?: { readonly telemetry?: unknown }
+  /** What Copilot's process is started with. */
+  buildRuntimeEnv?(): Readonly<Record<string, string | undefined>>
   createSession(config: CopilotConfig): Promise<CopilotSession>
   resumeSession(sessionId: string, config: CopilotConfig): Promise<CopilotSession>
 }

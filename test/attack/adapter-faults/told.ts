@@ -16,11 +16,13 @@ export interface World {
 
 /** How long a run may take before it counts as hanging. */
 const HANGS_MS = 60_000
+/** Turns of the event loop: these runs wait for nothing that is elsewhere. */
+const TURNS = 1_000
 
 export async function toldBy(
   run: (world: World) => Promise<unknown>,
-  { abortAt = 0 }: { readonly abortAt?: number } = {},
-): Promise<Told & { readonly moments: number }> {
+  { abortAt = 0, hangs = false }: { readonly abortAt?: number; readonly hangs?: boolean } = {},
+): Promise<Told & { readonly moments: number; readonly outlasted: boolean }> {
   const tools: string[] = []
   const controller = new AbortController()
   let moments = 0
@@ -28,27 +30,39 @@ export async function toldBy(
     if (++moments === abortAt) controller.abort()
   }
   const world: World = {
-    signal: abortAt > 0 ? controller.signal : undefined,
+    signal: abortAt > 0 || hangs ? controller.signal : undefined,
     moment,
     async tool(name, args) {
       tools.push(`${name} ${JSON.stringify(args)}`)
       moment()
+      if (hangs && name === 'look') return hanging.promise
       await new Promise((resolve) => setImmediate(resolve))
       moment()
       if (name === 'broken') throw new TypeError('the shelf fell down')
       return `${name} found ${JSON.stringify(args)}`
     },
   }
+  let outlasted = false
+  const hanging = Promise.withResolvers<string>()
+  /** Once the run has had all the time that it needs to end by itself, the tool does return, so that no run is left. */
+  const release = async () => {
+    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
+    controller.abort()
+    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
+    outlasted = true
+    hanging.resolve('at last')
+  }
+  if (hangs) void release()
   let timer: NodeJS.Timeout | undefined
-  const hangs = new Promise<never>((_, reject) => {
+  const never = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('the run hangs')), HANGS_MS)
   })
   try {
-    const result = plain(await Promise.race([run(world), hangs]))
-    return { result, tools, moments }
+    const result = plain(await Promise.race([run(world), never]))
+    return { result, tools, moments, outlasted }
   } catch (error) {
     const { name, message } = error as Error
-    return { thrown: { name, message: withoutIds(message) }, tools, moments }
+    return { thrown: { name, message: withoutIds(message) }, tools, moments, outlasted }
   } finally {
     clearTimeout(timer)
   }
