@@ -7,6 +7,7 @@ import {
   type OperationInit,
   type ParkedOperation,
   StateClaim,
+  type WaitingCall,
 } from '../dispatcher/index.ts'
 import type { RunTotals } from '../hooks/index.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
@@ -43,6 +44,8 @@ export class LoopPart {
   #input: unknown
   #live: Live | undefined
   #parked: ParkedOperation | undefined
+  /** Calls whose tool was begun and whose outcome the loop does not have yet, by their key. */
+  readonly #begun = new Map<string, WaitingCall>()
   #deadline: NodeJS.Timeout | undefined
   left = false
   stoppedBy: StoppedBy | undefined
@@ -59,6 +62,8 @@ export class LoopPart {
     if (this.#live !== undefined || saved === undefined) return
     // The engine lets one process have the run.
     StateClaim.cover(saved)
+    this.#begun.clear()
+    for (const call of saved.waiting ?? []) if (call.unknown) this.#begun.set(call.callKey, call)
     this.#live = this.#start({ resume: saved })
   }
 
@@ -111,7 +116,9 @@ export class LoopPart {
   }
 
   async nextOf(calls: readonly DurableToolCall[], which: readonly number[]): Promise<RanCall> {
-    return (this.#live as Live).calls.next(await this.#step(), calls, which)
+    const { callKey, ...ran } = await (this.#live as Live).calls.next(await this.#step(), calls, which)
+    this.#begun.delete(callKey)
+    return ran
   }
 
   /** Until a human has answered, perhaps in another process. */
@@ -163,9 +170,19 @@ export class LoopPart {
     return this.#live !== undefined || this.#parked !== undefined
   }
 
-  /** How the run stands. */
+  /**
+   * How the run stands. A call whose tool has returned, and whose outcome is kept later than that of another, is open still: else it
+   * would look as if never made.
+   */
   saved(): ParkedOperation {
-    return this.#parked ?? (this.#live as Live).op.checkpoint()
+    if (this.#parked !== undefined) return this.#parked
+    const saved = (this.#live as Live).op.checkpoint()
+    const open = new Map(this.#begun)
+    for (const call of saved.waiting ?? []) {
+      open.set(call.callKey, call)
+      if (call.unknown) this.#begun.set(call.callKey, call)
+    }
+    return { ...saved, waiting: [...open.values()] }
   }
 
   leave(): void {

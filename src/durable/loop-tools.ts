@@ -57,10 +57,15 @@ export function assertCalls(calls: readonly DurableToolCall[]): void {
   for (const call of calls) assertFields<DurableToolCall>(call, CALL, 'a tool call', 'INVALID_CALL')
 }
 
+/** In this process. */
+export interface EndedCall extends RanCall {
+  readonly callKey: string
+}
+
 /** The tool calls that are open in a step of this process. */
 export class OpenCalls {
   readonly #open = new Map<number, OpenToolCall>()
-  #running: Map<number, Promise<RanCall>> | undefined
+  #running: Map<number, Promise<EndedCall>> | undefined
 
   /** Lets gates, hooks and humans decide. */
   async decide(
@@ -87,7 +92,11 @@ export class OpenCalls {
   }
 
   /** Runs those that were decided on, all at once the first time, and gives the next one that ends. */
-  async next(step: OpenStep, calls: readonly DurableToolCall[], which: readonly number[]): Promise<RanCall> {
+  async next(
+    step: OpenStep,
+    calls: readonly DurableToolCall[],
+    which: readonly number[],
+  ): Promise<EndedCall> {
     this.#running ??= await this.#start(step, calls, which)
     const ran = await Promise.race(this.#running.values())
     this.#running.delete(ran.index)
@@ -96,7 +105,7 @@ export class OpenCalls {
   }
 
   async #start(step: OpenStep, calls: readonly DurableToolCall[], which: readonly number[]) {
-    const running = new Map<number, Promise<RanCall>>()
+    const running = new Map<number, Promise<EndedCall>>()
     for (const index of which) {
       const { run, ...init } = calls[index] as DurableToolCall
       const call = this.#open.get(index) ?? step.openToolCall(init)
@@ -105,7 +114,7 @@ export class OpenCalls {
         index,
         call
           .run((args, context) => run(args, context))
-          .then((outcome) => ({ index, outcome: outcomeOf(outcome) })),
+          .then((outcome) => ({ index, callKey: call.callKey, outcome: outcomeOf(outcome) })),
       )
     }
     return running

@@ -33,7 +33,7 @@ export class SpanInstrument implements Instrument {
 
   constructor(tracer: SpanStarter, shared: ScopeShared) {
     this.#tracer = tracer
-    this.#shared = shared
+    this.#shared = { ...shared, left: (spanId) => this.#rootSpans.forget(spanId) }
     this.#options = shared.options
   }
 

@@ -21,6 +21,8 @@ export interface ScopeShared {
   /** What was said, as events beside the spans. */
   readonly contentEvents?: ContentEvents | undefined
   readonly handOver?: HandOver
+  /** Told of the span of a run that was left: it is to have the same id where it goes on, which may be here. */
+  readonly left?: (spanId: string) => void
 }
 
 /** An activity as a span, or, where another activity already has the span, as a part of it. */
@@ -93,7 +95,11 @@ export class SpanScope implements ActivityScope {
     if (end.kind === 'llm') this.#noteFirstChunk(end.timeToFirstChunkMs)
     this.#shared.contentEvents?.tell(this.activity, this.info, end, this.context)
     // It goes on in another process, and is ended there: one run is one span.
-    if (isHandedOver(end)) return this.#shared.handOver?.(this.span, 'left' in end && end.left === true)
+    if (isHandedOver(end)) {
+      const left = 'left' in end && end.left === true
+      if (left) this.#shared.left?.(this.span.spanContext().spanId)
+      return this.#shared.handOver?.(this.span, left)
+    }
     if (metrics !== undefined) {
       const durationMs = performance.now() - this.#startedAt
       metrics.record(this.activity, this.info, end, durationMs, failure?.type)

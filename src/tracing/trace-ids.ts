@@ -36,6 +36,11 @@ const SLOTS = 0x10000
 export class RootSpans {
   readonly #last = new Int32Array(SLOTS)
 
+  /** It was another process's all along, or is to be begun anew. */
+  forget(spanId: string): void {
+    this.#last[Number.parseInt(spanId.slice(0, 4), 16)] = 0
+  }
+
   /** Whether a root span of this id has not been seen before. */
   isNew(spanId: string): boolean {
     const slot = Number.parseInt(spanId.slice(0, 4), 16)

@@ -29,6 +29,7 @@ declare global {
   const answer: Readers
   const server: Readers
   const restate: Readers
+  const DBOS: Readers
   const agent: Readers
   const prompt: string
   const client: Readers

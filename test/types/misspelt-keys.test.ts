@@ -18,6 +18,7 @@ import {
 } from 'hookspan/approval'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { observeCopilot } from 'hookspan/copilot'
+import { durableAgent as durableOnDbos } from 'hookspan/dbos'
 import { deny, gateAt, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin } from 'hookspan/google-adk'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
@@ -212,6 +213,7 @@ const CALLS: Record<string, Record<string, Call>> = {
   resumeAgent: { ...agentCalls(resume), ResumeAgentOptions: resume },
   durableAgent: {
     ...agentCalls((options) => durableAgent({ name: 'd', client, ...options } as never)),
+    DbosAgentOptions: (more) => durableOnDbos({ name: 'd', agent: agent(), client, ...more }),
     RestateAgentOptions: (more) => durableAgent({ name: 'd', agent: agent(), client, ...more }),
   },
   observeAgents: { ObserveAgentsOptions: (more) => observeAgents({}, { dispatcher: dispatcher(), ...more }) },

@@ -46,6 +46,11 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     this.decided = Promise.race([go.promise, this.outcome])
   }
 
+  /** The dispatcher's own key of the call: in its operation no other one has it. */
+  get callKey(): string {
+    return this.#call.key
+  }
+
   /** The effective arguments, once the call is decided. */
   get args(): A {
     return this.#args

@@ -68,6 +68,10 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     return 'while the tool was running'
   }
 
+  get key(): string {
+    return this.call.callKey as string
+  }
+
   /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
   protected cutShort(): ToolEnding<R> | undefined {
     if (!this.isCutShort()) return undefined

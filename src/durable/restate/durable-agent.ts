@@ -1,12 +1,11 @@
 import { HookDispatcher } from '../../dispatcher/index.ts'
-import type { Approver } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import type { DurableRun } from '../agent-run.ts'
+import { AnswerWatch } from '../answer-watch.ts'
 import type { LoopOutcome } from '../loop-run.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { runsOf } from '../runs.ts'
-import { AnswerWatch } from './answer-watch.ts'
 import { answerTo, restateEngine } from './engine.ts'
 import { type RestateContext, type RestateSdk, restateSdk } from './peer.ts'
 
@@ -55,8 +54,10 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   assertFields<RestateAgentOptions>(options, FIELDS, 'durableAgent')
   const { name, maxDurationMs, segmentTimeoutMs = HOUR_MS, dispatcher = new HookDispatcher() } = options
   const begin = runsOf(options, dispatcher)
+  /** Restate begins the next attempt as soon as it has lost one, which may not have noticed. */
+  const attempts = new Map<string, () => void>()
   const sdk = restateSdk()
-  const watch = answerWatch(options, dispatcher.approver)
+  const watch = answerWatch(options)
   const run = async (ctx: RestateContext, input: unknown): Promise<DurableRun | LoopOutcome> => {
     const engine = restateEngine(sdk, ctx)
     const watched = {
@@ -67,11 +68,14 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
       },
     }
     const { leave, outcome } = terminal(sdk, () => begin(watched, ctx.key, input))
+    attempts.get(ctx.key)?.()
+    attempts.set(ctx.key, leave)
     ctx.request().attemptCompletedSignal.addEventListener('abort', leave, { once: true })
     try {
       return await outcome(maxDurationMs)
     } finally {
       leave()
+      if (attempts.get(ctx.key) === leave) attempts.delete(ctx.key)
     }
   }
   const answered = async (ctx: RestateContext, { requestId }: { requestId: string }): Promise<void> => {
@@ -83,14 +87,11 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   return sdk.workflow({ name, handlers: { run, answered }, options: settings }) as RestateWorkflow
 }
 
-function answerWatch(
-  { name, ingress, approver: own, pollMs = 500 }: RestateAgentOptions,
-  plugged: Approver | undefined,
-): AnswerWatch | undefined {
-  const approver = typeof own === 'object' ? own : plugged
-  if (ingress === undefined || approver?.closed === undefined) return undefined
+function answerWatch(options: RestateAgentOptions): AnswerWatch | undefined {
+  const { name, ingress } = options
+  if (ingress === undefined) return undefined
   const base = ingress.replace(/\/+$/, '')
-  return new AnswerWatch(approver, pollMs, async (key, requestId) => {
+  return AnswerWatch.of(options, async (key, requestId) => {
     const url = `${base}/${encodeURIComponent(name)}/${encodeURIComponent(key)}/answered/send`
     const response = await fetch(url, {
       method: 'POST',

@@ -40,12 +40,6 @@ export function expectHeld(expect: ExpectStatic, { lines, operationId, told, kil
   }
   // Of what was not kept when something was killed, and of nothing else.
   for (const [key, times] of told_again) expect([key, times <= 1 + kills]).toEqual([key, true])
-  for (const pid of new Set(events.map((event) => event.pid))) {
-    const own = events
-      .filter((event) => event.pid === pid)
-      .map(({ operationId: id, sequence }) => `${id} ${sequence}`)
-    if (kills < 2) expect(own.filter((key, at) => own.indexOf(key) !== at)).toEqual([])
-  }
   for (const id of new Set(events.map((event) => event.operationId))) {
     const sequence = [
       ...new Set(events.filter((event) => event.operationId === id).map((event) => event.sequence)),

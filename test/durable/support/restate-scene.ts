@@ -53,6 +53,29 @@ export class RestateScene {
     }
   }
 
+  /** The same, where somebody is asked now. */
+  async answerNow(): Promise<void> {
+    const asked = (await this.asked()).some(({ status }) => status === 'pending')
+    if (asked) await this.answer()
+  }
+
+  /** Somebody who answers as soon as he is asked, until he goes. */
+  human(): { goes(): Promise<void> } {
+    let here = true
+    const sits = (async () => {
+      while (here) {
+        await this.answerNow()
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    })()
+    return {
+      async goes() {
+        here = false
+        await sits
+      },
+    }
+  }
+
   async asked(): Promise<ApprovalRecord[]> {
     const store = sqliteStore({ path: `${this.folder}/approvals.db` })
     try {

@@ -1,8 +1,14 @@
-import type { Approver } from '../../gates/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import type { Approver } from '../gates/index.ts'
+import { errorMessage } from '../internal/errors.ts'
+import type { DurableAgentOptions } from './options.ts'
+
+/** Of those that durable agents have. */
+interface WatchOptions extends Pick<DurableAgentOptions, 'approver' | 'dispatcher'> {
+  readonly pollMs?: number
+}
 
 /**
- * Tells Restate of answers that came by any channel, as long as this process lives. A suspended run is in no process; one whose
+ * Tells an engine of answers that came by any channel, as long as this process lives. A suspended run is in no process; one whose
  * watcher died, too, finds its answer when it looks for it the next time.
  */
 export class AnswerWatch {
@@ -14,7 +20,20 @@ export class AnswerWatch {
   #watching = false
   #warned = false
 
-  constructor(approver: Approver, everyMs: number, tell: (key: string, requestId: string) => Promise<void>) {
+  /** Undefined where nobody can say whether a request was answered. */
+  static of(
+    { approver: own, dispatcher, pollMs = 500 }: WatchOptions,
+    tell: (key: string, requestId: string) => Promise<void>,
+  ): AnswerWatch | undefined {
+    const approver = typeof own === 'object' ? own : dispatcher?.approver
+    return approver?.closed === undefined ? undefined : new AnswerWatch(approver, pollMs, tell)
+  }
+
+  private constructor(
+    approver: Approver,
+    everyMs: number,
+    tell: (key: string, requestId: string) => Promise<void>,
+  ) {
     this.#approver = approver
     this.#everyMs = everyMs
     this.#tell = tell
@@ -40,7 +59,7 @@ export class AnswerWatch {
       } catch (error) {
         // Told again at the next look; the run looks by itself, too.
         if (!this.#warned)
-          console.warn(`hookspan: Restate could not be told of an answer: ${errorMessage(error)}`)
+          console.warn(`hookspan: an engine could not be told of an answer: ${errorMessage(error)}`)
         this.#warned = true
       }
     }
