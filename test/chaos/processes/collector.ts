@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import { otlpBody } from '../../support/otlp-body.ts'
 
 /** How the collector answers. `refuseName`: a request with such a span gets `status`, others 200. */
 export interface Answer {
@@ -53,7 +54,7 @@ let requests = 0
 const seen = new Map<string, { times: number; state: string; name: string }>()
 
 function take(body: Buffer): OtlpSpan[] {
-  const { resourceSpans = [] } = JSON.parse(body.toString()) as OtlpJson
+  const { resourceSpans = [] } = otlpBody(body) as OtlpJson
   return resourceSpans.flatMap(({ scopeSpans = [] }) => scopeSpans.flatMap(({ spans = [] }) => spans))
 }
 
