@@ -1,6 +1,10 @@
-import { mkdirSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { expect, it } from 'vitest'
+import { spanBytes } from '../../src/tracing/export/span-bytes.ts'
+import { RecordWriter } from '../../src/tracing/export/spool/record-writer.ts'
+import { SegmentLog } from '../../src/tracing/export/spool/segment-log.ts'
 import { startAgent } from './support/agent.ts'
 import { scene, wait } from './support/scene.ts'
 import { tell } from './support/tell.ts'
@@ -84,17 +88,22 @@ it('starts beside a leftover of more than 512 MiB, which it reads in a stream', 
   const left = join(at.spoolDir, '0mwrr673d-3d2ea3cbf58a')
   mkdirSync(left, { recursive: true })
   writeFileSync(join(left, 'lock'), '')
-  const head =
-    '{"resourceSpans":[{"resource":{"attributes":[]},"scopeSpans":[{"scope":{"name":"big"},"spans":['
-  const fd = openSync(join(left, '1.spans'), 'w')
-  let bytes = writeSync(fd, `h 0 ${head}\n`)
-  const record = (id: number, text: string) =>
-    `e 0 {"traceId":"${'a'.repeat(32)}","spanId":"${id.toString(16).padStart(16, '0')}","flags":1,"name":"big","kind":1,"startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"text","value":{"stringValue":"${text}"}}],"status":{"code":0}}\n`
+  const log = new SegmentLog(left, Number.POSITIVE_INFINITY)
+  const records = new RecordWriter()
+  const tracer = new TracerProvider().getTracer('big')
+  const record = (text: string) => {
+    const span = tracer.startSpan('big', { attributes: { text } })
+    span.end()
+    const { head, bytes } = spanBytes(span as unknown as ReadableSpan)
+    return records.append(log, 'e', head, bytes).end
+  }
   const padding = 'x'.repeat(MIB)
-  for (let id = 1; bytes < 520 * MIB; id++) bytes += writeSync(fd, record(id, padding))
+  let bytes = 0
+  while (bytes < 520 * MIB) bytes = record(padding)
   // All of it was delivered but the last few, which does not shorten the reading.
   writeFileSync(join(left, 'acked'), `1 ${bytes}`.padEnd(31).concat('\n'))
-  for (let id = 1_001; id <= 1_025; id++) writeSync(fd, record(id, 'small'))
+  for (let i = 0; i < 25; i++) record('small')
+  log.rotate()
   await using agent = newcomer()
   await agent.made
   await expect
