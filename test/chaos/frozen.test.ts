@@ -50,6 +50,7 @@ function stateOf(pid: number | undefined): string | undefined {
   return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
 }
 
+/** The collector of these tests reads JSON. */
 const noDisk = () => ({ endpoint: at.collector.url, protocol: 'http/json' as const })
 
 // Only Linux tells whether a process is stopped.
@@ -109,7 +110,7 @@ describe.runIf(process.platform === 'linux')('a function that is frozen after ea
   })
 
   it('leaves on disk what the next process delivers, when it is killed in its sleep', async () => {
-    const tracing = { endpoint: at.collector.url, spoolDir: at.spoolDir }
+    const tracing = { ...noDisk(), spoolDir: at.spoolDir }
     await at.collector.leave()
     const fn = new FrozenFunction({ tracing, timeoutMs: 100 })
     for (let call = 0; call < 5; call++) await fn.call(`away ${call}`)
