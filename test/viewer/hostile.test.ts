@@ -77,7 +77,7 @@ describe('a run that nobody could walk through', () => {
     const conversation = await getJson(viewer, `/api/runs/${TRACE}/conversation`)
     expect(conversation).toMatchObject({
       items: [
-        { kind: 'step', step: '1', messages: 1, added: 1 },
+        { kind: 'step', step: '1', messages: 2, added: 2 },
         { kind: 'tool', name: 'search' },
         { kind: 'message', pieces: [{ type: 'text', text: 'hello' }] },
       ],

@@ -19,12 +19,13 @@ function importsOf(folder: string): { file: string; target: string }[] {
   })
 }
 
-it('the viewer imports Node, itself, the shared helpers and what answers and requests of approvals are, and nothing else', () => {
+it('the viewer imports Node, itself, the shared helpers, prices, and what answers and requests of approvals are, and nothing else', () => {
   const all = importsOf('viewer')
   expect(all.length).toBeGreaterThan(100)
   expect(
     all.filter(
-      ({ target }) => !/^(node:|viewer\/|internal\/|approval\/(store|read-answer)\.ts$)/.test(target),
+      ({ target }) =>
+        !/^(node:|viewer\/|internal\/|wire\/prices\.ts$|approval\/(store|read-answer)\.ts$)/.test(target),
     ),
   ).toEqual([])
 })
