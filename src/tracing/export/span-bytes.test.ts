@@ -31,7 +31,7 @@ describe('spans as bytes', () => {
     const property = fc.property(fc.array(anySpan, { maxLength: 5 }), (spans) => {
       expect(flat(joinSpans(spans.map(spanBytes)))).toEqual(flat(byTheSdk(spans)))
     })
-    fc.assert(property, { numRuns: 150 })
+    fc.assert(property, { numRuns: 40 })
   })
 
   it('are read back as spans that the SDK sends as it would have sent the first', () => {
@@ -39,6 +39,6 @@ describe('spans as bytes', () => {
       const again = spanOfBytes(spanBytes(span))
       expect(withoutStates(byTheSdk([again]))).toEqual(withoutStates(byTheSdk([span])))
     })
-    fc.assert(property, { numRuns: 150 })
+    fc.assert(property, { numRuns: 40 })
   })
 })
