@@ -110,7 +110,9 @@ describe('hookspan runs', () => {
   it('sums the runs by tool, model, agent, gate and person', async () => {
     const tools = await run('runs', '--by', 'tool', '--url', viewer.url)
     expect(tools.code).toBe(0)
-    expect(tools.stdout.split('\n')[0]).toMatch(/^TOOL +CALLS +FAILED +DENIED +MOCKED +P50 +P95 +TOP ERROR$/)
+    expect(tools.stdout.split('\n')[0]).toMatch(
+      /^TOOL +CALLS +FAILED +DENIED +MOCKED +P50 +P95 +COST +TOP ERROR$/,
+    )
     expect(tools.stdout).toMatch(/^fetch_page +4 +2 \(50 %\) +0 +0 .+ 2× connect ECONNREFUSED/m)
     expect(tools.stdout).toMatch(/^drop_table +2 +0 +2 \(100 %\) +0 /m)
     const gates = JSON.parse((await run('runs', '--by', 'gate', '--url', viewer.url, '--json')).stdout)
