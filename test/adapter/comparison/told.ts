@@ -52,5 +52,12 @@ function partOf({ name, tree }: { name: string; tree: SpanTree }): Part {
       agent,
     }),
   )
-  return { name, runs: tree.roots.map(normalised), calls }
+  const runs = tree.roots.map(normalised)
+  // Of runs at once, either may be first: an agent that is a process of its own takes its time.
+  return runs.length > 1 ? { name, runs: ordered(runs), calls: ordered(calls) } : { name, runs, calls }
+}
+
+function ordered<T>(list: readonly T[]): T[] {
+  const texts = new Map(list.map((one) => [one, JSON.stringify(one)]))
+  return list.toSorted((a, b) => ((texts.get(a) as string) < (texts.get(b) as string) ? -1 : 1))
 }

@@ -18,6 +18,8 @@ const oldestOf = (range: string) => {
 const versionIn = (folder: string, name: string) =>
   JSON.parse(readFileSync(`${folder}/node_modules/${name}/package.json`, 'utf8')).version as string
 
+const ENGINES_FOLDER = `${ROOT}/test/durable`
+
 /** What else is a peer than SDKs that an adapter is for. */
 const OTHERS = /^(@opentelemetry\/.+|@pydantic\/genai-prices|gpt-tokenizer|redis|vitest)$/
 
@@ -25,10 +27,11 @@ const SDKS = Object.keys(peerDependencies).filter((name) => !OTHERS.test(name))
 
 /** In which versions an SDK is there, by its name or by another that stands for it. */
 const versionsOf = (name: string) =>
-  [OLDEST_FOLDER, SDKS_FOLDER].flatMap((folder) =>
+  [OLDEST_FOLDER, SDKS_FOLDER, ENGINES_FOLDER].flatMap((folder) =>
     Object.entries(sdkVersions(folder))
       .filter(([key, wanted]) => key === name || wanted.startsWith(`npm:${name}@`))
-      .map(([key]) => installedVersion(key, folder)),
+      // Engines of durable runs are there in one version only, and installed for their own suite.
+      .map(([key, wanted]) => (folder === ENGINES_FOLDER ? wanted : installedVersion(key, folder))),
   )
 
 describe('the oldest version of the range of peers', () => {
