@@ -26,6 +26,10 @@ import type { World } from './told.ts'
 /** A program as a user of the SDK has it. Without a dispatcher hookspan is not there. */
 export interface Program {
   readonly name: string
+  /** Of the calls of ours, so many to one that fails: where each piece of a stream is one. @default 1 */
+  readonly everyNth?: number
+  /** Ways that an abort ends otherwise with hookspan, as the adapter's page says. */
+  readonly differsWhenAborted?: readonly string[]
   run(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>
   /** The same, streamed: gives the events, in their order. */
   stream?(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>
@@ -34,15 +38,15 @@ export interface Program {
 const call = (id: string, name: string, q: string) => ({ id, name, args: { q } })
 
 /** Two calls at once, one of which throws; then a dangerous one; then the answer. */
-const REPLIES: readonly ContractReply[] = [
+export const REPLIES: readonly ContractReply[] = [
   { toolCalls: [call('call_1', 'look', 'a'), call('call_2', 'broken', 'b')] },
   { content: 'One moment.', toolCalls: [call('call_3', 'refund', 'c')] },
   { content: 'all done' },
 ]
 
-const NAMES = ['look', 'broken', 'refund'] as const
+export const NAMES = ['look', 'broken', 'refund'] as const
 
-const PARAMETERS = {
+export const PARAMETERS = {
   type: 'object' as const,
   properties: { q: { type: 'string' } },
   required: ['q'],
@@ -50,7 +54,7 @@ const PARAMETERS = {
 }
 
 /** The SDK's endpoint. */
-function endpoint(world: World) {
+export function endpoint(world: World) {
   const left = [...REPLIES]
   const scripted = scriptedFetch({
     respond: () => {
@@ -67,13 +71,13 @@ function endpoint(world: World) {
   }
 }
 
-const observed = <T>(
+export const observed = <T>(
   one: T,
   dispatcher: HookDispatcher | undefined,
   observe: (dispatcher: HookDispatcher) => T,
 ): T => (dispatcher === undefined ? one : observe(dispatcher))
 
-async function eventsOf(world: World, events: AsyncIterable<unknown>): Promise<unknown[]> {
+export async function eventsOf(world: World, events: AsyncIterable<unknown>): Promise<unknown[]> {
   const seen: unknown[] = []
   for await (const event of events) {
     seen.push(event)
