@@ -9,7 +9,21 @@ export interface Difference {
   readonly got: unknown
 }
 
+/**
+ * Of runs at once, either may be first, and nothing in them says which: sorted by their text they would be sorted by what is made
+ * anew in each (a conversation's id). They are taken in the order in which they differ least.
+ */
 export function differencesOf(expected: Part, got: Part): Difference[] {
+  const found = orders(got.runs).map((runs) => differencesInOrder(expected, { ...got, runs }))
+  return found.toSorted((a, b) => a.length - b.length)[0] ?? []
+}
+
+function orders<T>(list: readonly T[]): T[][] {
+  if (list.length < 2) return [[...list]]
+  return list.flatMap((first, at) => orders(list.toSpliced(at, 1)).map((rest) => [first, ...rest]))
+}
+
+function differencesInOrder(expected: Part, got: Part): Difference[] {
   const [left, right] = [flat(expected.runs), flat(got.runs)]
   const shape = (spans: readonly (readonly [number, Told])[]) =>
     spans.map(([depth, { kind }]) => `${depth} ${kind}`)

@@ -54,7 +54,7 @@ function partOf({ name, tree }: { name: string; tree: SpanTree }): Part {
   )
   const runs = tree.roots.map(normalised)
   // Of runs at once, either may be first: an agent that is a process of its own takes its time.
-  return runs.length > 1 ? { name, runs: ordered(runs), calls: ordered(calls) } : { name, runs, calls }
+  return { name, runs, calls: runs.length > 1 ? ordered(calls) : calls }
 }
 
 function ordered<T>(list: readonly T[]): T[] {
