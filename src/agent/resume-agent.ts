@@ -1,4 +1,5 @@
 import { runLedgerOf, StateClaim } from '../dispatcher/index.ts'
+import { withdrawRun } from '../gates/approver.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
 import { RunLog } from './checkpoint/run-log.ts'
@@ -76,12 +77,14 @@ async function goOnFromStore(
     throw expected('`operationId` of resumeAgent to be the run that is to go on', operationId)
   }
   const { log, saved } = await RunLog.resume(store, id)
-  return log.hold((checkpoint) => {
+  return log.hold(async (checkpoint) => {
     const { asked, shared } = prepared(saved, rest)
     log.asksHumans = asksHumans(asked, shared)
     // Nobody else has it: the store sees to that.
     StateClaim.cover(saved.operation)
-    return runAgent(shared, asked, { saved, checkpoint })
+    const run = await runAgent(shared, asked, { saved, checkpoint })
+    if (run.reason !== 'waiting') await withdrawRun(approverOf(asked) ?? shared.dispatcher.approver, id)
+    return run
   })
 }
 

@@ -138,6 +138,7 @@ class ApprovalDesk implements Approvals {
       withdraw: async (id) => {
         await this.#sideWork.track(this.#closed(id, 'cancelled', Date.now()))
       },
+      withdrawRun: (id) => this.#sideWork.track(this.#closeAll(id)),
       closed: async (id) => {
         const record = await this.store.get(id)
         // What the store has lost is asked anew.
@@ -323,6 +324,17 @@ class ApprovalDesk implements Approvals {
       this.#tellClosed(result.record)
     }
     return result?.record
+  }
+
+  /** Lists are of so many at most: until none is left, or those that are cannot be closed. */
+  async #closeAll(rootOperationId: string): Promise<void> {
+    for (let closed = 1; closed > 0; ) {
+      closed = 0
+      for (const { request } of await this.store.list({ status: 'pending', rootOperationId })) {
+        const record = await this.#closed(request.id, 'cancelled', Date.now())
+        if (record?.status === 'cancelled') closed++
+      }
+    }
   }
 
   #tellClosed(record: ApprovalRecord): void {

@@ -9,6 +9,7 @@ import {
   StateClaim,
   type WaitingCall,
 } from '../dispatcher/index.ts'
+import { withdrawRun } from '../gates/approver.ts'
 import type { RunTotals } from '../hooks/index.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
 import { HookspanError, type HookspanErrorCode } from '../internal/errors.ts'
@@ -30,6 +31,13 @@ interface Live {
 
 type StoppedBy = 'cancel' | 'maxDurationMs'
 
+/** How a loop came to its end. */
+export interface LoopEnding {
+  readonly failure: { message: string; code?: string } | undefined
+  readonly cancelled: StoppedBy | undefined
+  readonly value: unknown
+}
+
 export interface EndedLoop {
   readonly reason: 'done' | 'error' | 'interrupted' | 'denied'
   readonly totals: RunTotals
@@ -41,12 +49,13 @@ export class LoopPart {
   readonly #options: LoopPartOptions & { readonly dispatcher: HookDispatcher }
   readonly #operationId: string
   readonly #stop = new AbortController()
-  #input: unknown
   #live: Live | undefined
   #parked: ParkedOperation | undefined
   /** Calls whose tool was begun and whose outcome the loop does not have yet, by their key. */
   readonly #begun = new Map<string, WaitingCall>()
   #deadline: NodeJS.Timeout | undefined
+  /** What the run was begun with. */
+  input: unknown
   left = false
   stoppedBy: StoppedBy | undefined
 
@@ -92,12 +101,15 @@ export class LoopPart {
     return { op, step: undefined, calls: new OpenCalls() }
   }
 
-  async begin(input: unknown): Promise<void> {
-    this.#input = input
+  async begin(): Promise<void> {
     if (this.#live !== undefined) return
-    this.#live = this.#start({ operationId: this.#operationId, input: this.#input })
+    await this.#first().op.admit()
+  }
+
+  #first(): Live {
+    this.#live = this.#start({ operationId: this.#operationId, input: this.input })
     this.#live.op.checkpoint()
-    await this.#live.op.admit()
+    return this.#live
   }
 
   async #step(): Promise<OpenStep> {
@@ -137,14 +149,17 @@ export class LoopPart {
   }
 
   /** @returns how the run ended, after the `beforeComplete` gates. */
-  async end(
-    failure: { message: string; code?: string } | undefined,
-    cancelled: StoppedBy | undefined,
-    value: unknown,
-  ): Promise<EndedLoop> {
+  async end(how: LoopEnding): Promise<EndedLoop> {
+    const ended = await this.#complete(how)
+    // A process that died may have asked what is not kept.
+    await withdrawRun(this.#options.approver ?? this.#options.dispatcher.approver, this.#operationId)
+    return ended
+  }
+
+  async #complete({ failure, cancelled, value }: LoopEnding): Promise<EndedLoop> {
     clearTimeout(this.#deadline)
-    const op = this.#live?.op
-    if (op === undefined) throw new HookspanError('INVALID_STATE', 'The run has not begun.')
+    // One that was cancelled before it had begun is told, too.
+    const { op } = this.#live ?? this.#first()
     const totals = op.totals
     this.#parked = op.checkpoint()
     const endedBy = cancelled ?? this.stoppedBy

@@ -103,8 +103,9 @@ export class JournaledLoop implements LoopRun {
   ): Promise<LoopOutcome> {
     let value: unknown
     let thrown: unknown
+    this.#part.input = input
     try {
-      await this.#journal('begin', (part) => part.begin(input))
+      await this.#journal('begin', (part) => part.begin())
       if (maxDurationMs !== undefined) this.#endsAt = this.#at + maxDurationMs
       value = asJson(await loop(this, input), 'What the loop gives')
     } catch (error) {
@@ -121,7 +122,7 @@ export class JournaledLoop implements LoopRun {
   async #end(value: unknown, thrown: unknown): Promise<LoopOutcome> {
     const { operationId } = this
     const failure = thrown === undefined ? undefined : failureOf(thrown)
-    const end = () => this.#journal('end', (part) => part.end(failure, this.#stopped, value))
+    const end = () => this.#journal('end', (part) => part.end({ failure, cancelled: this.#stopped, value }))
     const { reason, totals, endedBy } = await end().catch((error) => {
       // Cancelled at its very end: it ends, once more as it was to.
       if (this.#engine.isCancelled(error)) return end()

@@ -1,5 +1,5 @@
 import type { GatePoint } from '../hooks/index.ts'
-import type { HookspanErrorCode } from '../internal/errors.ts'
+import { errorMessage, type HookspanErrorCode } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import type { ApprovalChoice } from './decision.ts'
 
@@ -110,6 +110,11 @@ export interface Approver {
    */
   withdraw?(requestId: string): void | Promise<void>
   /**
+   * A run that went on from a saved state has ended. It may have asked something just before its process died, which the state
+   * does not know of: whatever it or a sub-agent of it has open is closed, and no answer is taken.
+   */
+  withdrawRun?(rootOperationId: string): Promise<void>
+  /**
    * Whether asking about the request again gives an answer or an end at once: somebody answered, or its time is over. Changes
    * nothing. Whoever wakes parked runs asks it.
    */
@@ -122,6 +127,7 @@ const APPROVER: Fields<Approver> = {
   requestApproval: required(a.function),
   lookup: a.function,
   withdraw: a.function,
+  withdrawRun: a.function,
   closed: a.function,
   ledger: a.object,
 }
@@ -137,4 +143,14 @@ export function assertApprover(approver: unknown, whose: string, code: HookspanE
   assertFields<Approver>(approver, APPROVER, `the approver of ${whose}`, code)
   const { ledger } = approver
   if (ledger !== undefined) assertFields<ExecutionLedger>(ledger, LEDGER, `the ledger of ${whose}`, code)
+}
+
+/** Never rejects: what stays open expires. */
+export async function withdrawRun(approver: Approver | undefined, rootOperationId: string): Promise<void> {
+  try {
+    await approver?.withdrawRun?.(rootOperationId)
+  } catch (error) {
+    const what = `Approvals of run "${rootOperationId}", which has ended, may be open still`
+    console.warn(`hookspan: ${what}: ${errorMessage(error)}`)
+  }
 }

@@ -4,6 +4,7 @@ import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agen
 import { type Approvals, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { KeptRuns } from '../agent/kept-runs.ts'
 import { statelessModel } from '../support/stateless-model.ts'
 import { answer, desk, folder } from './support.ts'
 
@@ -175,5 +176,47 @@ describe('a run that is parked', () => {
     const ended = await resumeAgent({ ...options, state, signal: AbortSignal.abort(new Error('enough')) })
     expect(ended.status).toBe('interrupted')
     await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('leaves nothing open that a process asked just before it died, once the run has ended elsewhere', async () => {
+    const approvals = createApprovals({ mode: 'park' })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    const client = statelessModel(() => ({ calls: [{ id: 'c', name: 'delete', args: {} }] }))
+    const agent: Agent = {
+      name: 'boss',
+      model: 'm',
+      tools: [{ name: 'delete', needsApproval: true, execute: () => 'deleted' }],
+    }
+    const options = { agent, client, dispatcher, priceOf: () => 0 }
+    const checkpoint = new KeptRuns()
+    const records: string[] = []
+    checkpoint.onAppend = ({ record }) => void records.push(record)
+    await execAgent({ ...options, prompt: 'delete', checkpoint, operationId: 'run-1' })
+    expect(await statuses(approvals)).toEqual(['pending'])
+    // The last record, which says what was asked, never came to be.
+    const kept = KeptRuns.after(records.slice(0, 2), 'run-1')
+    const signal = AbortSignal.abort(new Error('enough'))
+    const rest = await resumeAgent({ ...options, checkpoint: kept, operationId: 'run-1', signal })
+    expect([rest.reason, await statuses(approvals)]).toEqual(['interrupted', ['cancelled']])
+  })
+
+  it('ends also where its requests cannot be closed, and says so', async () => {
+    const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+    const approver = {
+      requestApproval: async () => ({ decision: 'park' as const }),
+      withdrawRun: () => Promise.reject(new Error('the store is away')),
+    }
+    const agent: Agent = { name: 'boss', model: 'm' }
+    const options = { agent, approver, client: statelessModel(() => ({ content: 'ok' })), priceOf: () => 0 }
+    const checkpoint = new KeptRuns()
+    const records: string[] = []
+    checkpoint.onAppend = ({ record }) => void records.push(record)
+    await execAgent({ ...options, prompt: 'go', checkpoint, operationId: 'run-2' })
+    const kept = KeptRuns.after(records.slice(0, 1), 'run-2')
+    const rest = await resumeAgent({ ...options, checkpoint: kept, operationId: 'run-2' })
+    expect(rest.status).toBe('done')
+    expect(warned.mock.calls.flat().join()).toMatch(/run-2.*the store is away/)
   })
 })

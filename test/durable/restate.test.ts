@@ -18,7 +18,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const waits = (line: object) => 'hookType' in line && line.hookType === 'beforeHumanIntervention'
+const asked = (line: object) => 'mark' in line && line.mark === 'store add'
 const ends = (lines: readonly object[]) =>
   lines.filter((line): line is EventLine => 'hookType' in line && line.hookType === 'onComplete')
 
@@ -26,8 +26,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
   it('goes on after its process and Restate were killed while a human was asked, in one trace, each hook once', async () => {
     const scene = await RestateScene.open(server, what)
     await scene.start()
-    await scene.begin('run-1')
-    await scene.said(waits)
+    await scene.parked(await scene.begin('run-1'))
     await scene.worker.kill()
     await server.kill()
     await scene.answer()
@@ -46,18 +45,34 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     await scene.close()
   })
 
-  it('ends as interrupted when it is cancelled while nobody runs it', async () => {
+  it.each([
+    ['waits for a human', (scene: RestateScene, id: string) => scene.parked(id)],
+    // What it asked is in the store of the approvals, and not in the journal.
+    ['was killed as it asked one', (scene: RestateScene) => scene.said(asked)],
+  ])('ends as interrupted when it is cancelled while nobody runs it, and it %s', async (_name, moment) => {
     const scene = await RestateScene.open(server, what)
     await scene.start()
     const id = await scene.begin('run-2')
-    await scene.said(waits)
+    await moment(scene, id)
     await scene.worker.kill()
-    const answer = await fetch(`${server.admin}/invocations/${id}/cancel`, { method: 'PATCH' })
-    expect(answer.status).toBe(202)
+    await server.cancel(id)
     await scene.start()
     expect(await scene.output('run-2')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-2')).toHaveLength(1)
     expect((await scene.asked()).map(({ status }) => status)).toEqual(['cancelled'])
+    await scene.close()
+  })
+
+  it('ends as interrupted when it is cancelled before anybody runs it', async () => {
+    const scene = await RestateScene.open(server, what)
+    await scene.start()
+    await scene.worker.kill()
+    const id = await scene.begin('run-0')
+    await server.cancel(id)
+    await scene.start()
+    expect(await scene.output('run-0')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+    const told = scene.lines.filter((line): line is EventLine => 'hookType' in line)
+    expect(told.map(({ hookType }) => hookType)).toEqual(['onStart', 'onComplete'])
     await scene.close()
   })
 
@@ -66,7 +81,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     await scene.start({ TOOL_MS: '30000' })
     const id = await scene.begin('run-3')
     await scene.said((line) => 'tool' in line && line.tool === 'write')
-    await fetch(`${server.admin}/invocations/${id}/cancel`, { method: 'PATCH' })
+    await server.cancel(id)
     expect(await scene.output('run-3')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-3')).toHaveLength(1)
     await scene.close()
@@ -76,8 +91,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     const scene = await RestateScene.open(server, what)
     const limit = { MAX_DURATION_MS: '4000' }
     await scene.start(limit)
-    await scene.begin('run-4')
-    await scene.said(waits)
+    await scene.parked(await scene.begin('run-4'))
     await scene.worker.kill()
     await server.kill()
     await new Promise((resolve) => setTimeout(resolve, 4_000))
@@ -90,8 +104,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
   it('finds the answer that nobody told Restate of', async () => {
     const scene = await RestateScene.open(server, what)
     await scene.start()
-    await scene.begin('run-5')
-    await scene.said(waits)
+    await scene.parked(await scene.begin('run-5'))
     await scene.worker.kill()
     await scene.answer('reject')
     await scene.start()
@@ -105,8 +118,7 @@ it('counts what a run has cost over the processes it had', async () => {
   const scene = await RestateScene.open(server)
   // Four model calls come before the question, with those of the sub-agent.
   await scene.start({ MAX_COST_USD: '0.0035' })
-  await scene.begin('run-6')
-  await scene.said(waits)
+  await scene.parked(await scene.begin('run-6'))
   await scene.worker.kill()
   await scene.answer()
   await scene.start({ MAX_COST_USD: '0.0035' })

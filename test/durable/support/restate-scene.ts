@@ -85,6 +85,14 @@ export class RestateScene {
     }
   }
 
+  /** Until it waits for a human, and Restate has that in its journal: what comes before is kept, and nothing is at work. */
+  async parked(invocationId: string): Promise<void> {
+    const sql = `SELECT id FROM sys_journal WHERE id = '${invocationId}' AND entry_type = 'Command: Sleep'`
+    await until('a run that waits', async () =>
+      (await this.server.query(sql)).length > 0 ? true : undefined,
+    )
+  }
+
   get lines(): Line[] {
     return linesIn(this.folder)
   }

@@ -108,6 +108,12 @@ max-attempts = "unlimited"
     })
   }
 
+  async cancel(invocationId: string): Promise<void> {
+    const answer = await fetch(`${this.admin}/invocations/${invocationId}/cancel`, { method: 'PATCH' })
+    if (answer.status !== 202)
+      throw new Error(`Cancelling was answered ${answer.status}: ${await answer.text()}`)
+  }
+
   /** What came of a run; waits for it. */
   async output(service: string, key: string, timeoutMs = 60_000): Promise<unknown> {
     return until(
