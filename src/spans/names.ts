@@ -63,6 +63,7 @@ export const HOOKSPAN = {
   operationResumed: 'hookspan.operation.resumed',
   operationDisabled: 'hookspan.operation.disabled',
   operationWaitingFor: 'hookspan.operation.waiting_for',
+  operationKeep: 'hookspan.operation.keep',
   steps: 'hookspan.operation.steps',
   llmCalls: 'hookspan.operation.llm_calls',
   toolCalls: 'hookspan.operation.tool_calls',

@@ -1,6 +1,7 @@
 import type { Meter, Tracer } from '@opentelemetry/api'
 import { a, type Fields, shape } from '../internal/expect.ts'
 import type { Redact } from '../spans/content.ts'
+import type { KeepLimits } from '../spans/keep.ts'
 import type { SemconvProfile } from '../spans/names.ts'
 import type { RenderOptions } from '../spans/start.ts'
 import type { EventLogger } from './content-events.ts'
@@ -49,6 +50,13 @@ export interface TraceHooksOptions {
    * the other spans by the conventions. @default false
    */
   openInference?: boolean
+  /**
+   * US dollars. Spans of a run that has cost more say `hookspan.operation.keep`, as those of one with an error, a denial or a
+   * human do in any case: for a collector that keeps a share of all runs, and all of such ones. @default never for its cost
+   */
+  keepOverUsd?: number
+  /** Milliseconds, the same for a run that takes longer, waiting included. @default never for its duration */
+  keepOverMs?: number
 }
 
 export type ContentOn = 'spans' | 'events' | 'both'
@@ -68,12 +76,15 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
   semconv: a.oneOf('compat', 'latest'),
   usageOnAgentSpan: a.boolean,
   openInference: a.boolean,
+  keepOverUsd: a.number(0),
+  keepOverMs: a.number(0),
 }
 
 export interface ResolvedTraceOptions extends RenderOptions {
   readonly stepSpans: boolean
   /** Whether calls of models are told as events, too. */
   readonly events: boolean
+  readonly keepOver: KeepLimits
 }
 
 /** Of one attribute; see `maxContentBytes`. */
@@ -90,6 +101,7 @@ export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOp
     semconv,
     usageOnAgentSpan: options.usageOnAgentSpan ?? false,
     openInference: options.openInference ?? false,
+    keepOver: { costUsd: options.keepOverUsd, durationMs: options.keepOverMs },
   }
 }
 

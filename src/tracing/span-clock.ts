@@ -7,6 +7,10 @@ export function hrTime(timestamp: number | undefined): HrTime | undefined {
   return [seconds, Math.round((timestamp - seconds * 1000) * 1e6)]
 }
 
+export function epochMs([seconds, nanos]: HrTime): number {
+  return seconds * 1000 + nanos / 1e6
+}
+
 /**
  * Times of one run, finer than the SDK's: it starts spans at whole milliseconds, and the calls of a fast agent
  * would lose their order. Anchored anew with each root operation, because the monotonic clock drifts from the

@@ -10,10 +10,11 @@ import {
 } from '@opentelemetry/api'
 import type { Activity, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
 import { describeValue } from '../internal/errors.ts'
+import { RunKeep } from '../spans/keep.ts'
 import { continuesCall, startOf } from '../spans/start.ts'
 import type { SpanStarter } from './light/light-tracer.ts'
 import type { ResolvedTraceOptions } from './options.ts'
-import { hrTime, SpanClock } from './span-clock.ts'
+import { epochMs, hrTime, SpanClock } from './span-clock.ts'
 import { PassThroughScope, type ScopeShared, SpanScope } from './span-scope.ts'
 import { idsOfOperation, RootSpans, spanIdOf, withIds } from './trace-ids.ts'
 import { parseTraceparent } from './traceparent.ts'
@@ -53,7 +54,16 @@ export class SpanInstrument implements Instrument {
       above.span.setAttributes(attributes)
       // The run may know a better name of the agent than who calls it.
       if (info.agentName !== undefined) above.span.updateName(name)
-      return new SpanScope(this.#shared, activity, info, above.span, above.context, above.clock, false)
+      return new SpanScope(
+        this.#shared,
+        activity,
+        info,
+        above.span,
+        above.context,
+        above.clock,
+        above.keep,
+        false,
+      )
     }
     const clock = above?.clock ?? new SpanClock()
     const startTime = hrTime(timestamp) ?? clock.now()
@@ -64,7 +74,9 @@ export class SpanInstrument implements Instrument {
       (above === undefined
         ? this.#startRoot(activity, info, name, options)
         : { span: this.#startBelow(activity, name, options, above.context), parentContext: above.context })
-    return new SpanScope(this.#shared, activity, info, span, parentContext, clock)
+    const keep =
+      above?.keep ?? new RunKeep(this.#options.keepOver, beginningOf(activity) ?? epochMs(startTime))
+    return new SpanScope(this.#shared, activity, info, span, parentContext, clock, keep)
   }
 
   #startBelow(activity: Activity, name: string, options: SpanOptions, parentContext: Context): Span {
@@ -127,4 +139,9 @@ export class SpanInstrument implements Instrument {
     const parentContext = trace.setSpanContext(active, { ...ids, traceFlags: 1, isRemote: true })
     return { span: this.#tracer.startSpan(name, options, parentContext), parentContext }
   }
+}
+
+/** Of a run that goes on: when it began. */
+function beginningOf(activity: Activity): number | undefined {
+  return 'resumed' in activity ? activity.resumed?.startedAt : undefined
 }

@@ -1,13 +1,14 @@
 import { type Context, context, type HrTime, type Span, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Activity, ActivityEnd, ActivityScope, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import { endOf } from '../spans/end.ts'
-import { LANGFUSE_FIRST_CHUNK } from '../spans/names.ts'
+import type { RunKeep } from '../spans/keep.ts'
+import { HOOKSPAN, LANGFUSE_FIRST_CHUNK } from '../spans/names.ts'
 import { noteOf } from '../spans/notes.ts'
 import type { ContentEvents } from './content-events.ts'
 import { EXCEPTION_EVENT, exceptionOf } from './exception.ts'
 import type { GenAiMetrics } from './metrics.ts'
 import type { ResolvedTraceOptions } from './options.ts'
-import { hrTime, type SpanClock } from './span-clock.ts'
+import { epochMs, hrTime, type SpanClock } from './span-clock.ts'
 import { contextAt, contextIn } from './span-context.ts'
 import { formatTraceparent } from './traceparent.ts'
 
@@ -37,6 +38,8 @@ export class SpanScope implements ActivityScope {
   readonly #startedAt: number
   readonly #clock: SpanClock
   readonly #parentContext: Context
+  /** The run's own, with all that lies below it. */
+  readonly keep: RunKeep
   /** For an agent call: the operation that goes on in its span. */
   adopted = false
 
@@ -47,6 +50,7 @@ export class SpanScope implements ActivityScope {
     span: Span,
     parentContext: Context,
     clock: SpanClock,
+    keep: RunKeep,
     ownsSpan = true,
   ) {
     this.#clock = clock
@@ -57,6 +61,8 @@ export class SpanScope implements ActivityScope {
     this.span = span
     this.context = contextIn(parentContext, span)
     this.#ownsSpan = ownsSpan
+    this.keep = keep
+    keep.begun(activity)
     this.#parentContext = parentContext
   }
 
@@ -78,6 +84,7 @@ export class SpanScope implements ActivityScope {
   }
 
   annotate(annotation: Annotation): void {
+    this.keep.noted(annotation)
     const { event, onSpan, attributes } = noteOf(annotation, this.info, this.#shared.options)
     if (onSpan) this.span.setAttributes(attributes)
     if (event !== undefined) this.span.addEvent(event, attributes, this.#clock.now())
@@ -86,11 +93,15 @@ export class SpanScope implements ActivityScope {
   end(end: ActivityEnd, timestamp?: number): void {
     const { options, metrics } = this.#shared
     const { attributes, failure } = endOf(this.activity, this.info, end, options)
+    const endTime = hrTime(timestamp) ?? this.#clock.now()
+    this.keep.ended(end, failure, epochMs(endTime))
+    const { reason } = this.keep
+    if (reason !== undefined) attributes[HOOKSPAN.operationKeep] = reason
     this.span.setAttributes(attributes)
     if (failure !== undefined) {
       this.span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message })
       const exception = 'error' in end ? exceptionOf(end.error, failure, options.content) : undefined
-      if (exception !== undefined) this.span.addEvent(EXCEPTION_EVENT, exception, this.#clock.now())
+      if (exception !== undefined) this.span.addEvent(EXCEPTION_EVENT, exception, endTime)
     }
     if (end.kind === 'llm') this.#noteFirstChunk(end.timeToFirstChunkMs)
     this.#shared.contentEvents?.tell(this.activity, this.info, end, this.context)
@@ -104,7 +115,7 @@ export class SpanScope implements ActivityScope {
       const durationMs = performance.now() - this.#startedAt
       metrics.record(this.activity, this.info, end, durationMs, failure?.type)
     }
-    if (this.#ownsSpan) this.span.end(hrTime(timestamp) ?? this.#clock.now())
+    if (this.#ownsSpan) this.span.end(endTime)
   }
 
   /** For Langfuse, which wants the point in time. */

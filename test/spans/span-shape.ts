@@ -78,9 +78,13 @@ export function known(shape: SpanShape): SpanShape {
   }
 }
 
-/** Stack traces and points in time are the tracer's alone. */
+/** Stack traces, points in time, and what is for those who sample are the tracer's alone. */
 function withoutTime(attributes: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { 'langfuse.observation.completion_start_time': _at, ...others } = attributes
+  const {
+    'langfuse.observation.completion_start_time': _at,
+    'hookspan.operation.keep': _keep,
+    ...others
+  } = attributes
   return others
 }
 
