@@ -10,7 +10,7 @@ import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import type { AskedRequest } from './drive.ts'
 
 /** A tool call, and what runs it. */
-export interface DurableToolCall<A = unknown> extends Omit<ToolCallInit<A>, 'onProgress'> {
+export interface DurableToolCall<A = unknown> extends Omit<ToolCallInit<A>, 'onProgress' | 'outlastsAbort'> {
   /** As a tool's function in a step; what it gives is JSON. Gets an `idempotencyKey`. */
   run(args: A, context: ToolRunContext): unknown
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type HookspanError, Operation, type ParkedOperation } from 'hookspan'
 import { currentCalls, OpenStep, type OpenToolCall } from 'hookspan/adapter'
-import { deny, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { startWatched } from '../core/support.ts'
 import { recorded } from '../support/scripted-client.ts'
@@ -132,6 +132,55 @@ describe('a tool call that is opened', () => {
     controller.abort(new Error('enough'))
     await call.outcome
     expect(await call.run(() => expect.unreachable())).toMatchObject({ state: 'errored' })
+  })
+
+  describe('of an SDK that waits for its tools also once it is aborted', () => {
+    const outlasting = { ...look, outlastsAbort: true }
+    const aborted = async (gates: Gate[] = []) => {
+      const controller = new AbortController()
+      const { dispatcher, step } = await open({ signal: controller.signal })
+      dispatcher.use({ name: 'gates', gates })
+      return { step, abort: () => controller.abort(new Error('enough')) }
+    }
+
+    it('ends with its tool, and begins where the SDK begins it', async () => {
+      const { step, abort } = await aborted()
+      const found = Promise.withResolvers<string>()
+      const atWork = step.openToolCall(outlasting).run(() => found.promise)
+      const inPieces = step.openToolCall({ ...outlasting, toolCallId: 'call_2' })
+      await toRun(inPieces)
+      abort()
+      const late = step.openToolCall({ ...outlasting, toolCallId: 'call_3' }).run(() => 'begun late')
+      found.resolve('found late')
+
+      expect(await atWork).toMatchObject({ state: 'completed', result: 'found late' })
+      expect(await inPieces.settle('told late')).toMatchObject({ state: 'completed', result: 'told late' })
+      expect(await late).toMatchObject({ state: 'completed', result: 'begun late' })
+    })
+
+    it('runs to the end of a generator', async () => {
+      const { step, abort } = await aborted()
+      const outcome = step.openToolCall(outlasting).run(async function* () {
+        abort()
+        yield 'half'
+        return 'whole'
+      })
+      expect(await outcome).toMatchObject({ state: 'completed', result: 'whole' })
+    })
+
+    it('waits for no gate that is still at it, and tells nothing that no gate has seen', async () => {
+      const hanging = () => new Promise<never>(() => {})
+      const before = await aborted([{ id: 'b', point: 'beforeToolCall', decide: hanging }])
+      const refused = before.step.openToolCall(outlasting).run(() => expect.unreachable())
+      before.abort()
+      expect(await refused).toMatchObject({ state: 'denied', code: 'gate_error' })
+
+      const after = await aborted([{ id: 'a', point: 'afterToolCall', decide: hanging }])
+      const ran = after.step.openToolCall(outlasting).run(() => 'a secret')
+      await new Promise(setImmediate)
+      after.abort()
+      expect(await ran).toMatchObject({ state: 'denied', code: 'gate_error' })
+    })
   })
 
   it('brings its place and its span to the body, and leaves every other AsyncLocalStorage alone', async () => {

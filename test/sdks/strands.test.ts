@@ -251,12 +251,13 @@ it('cancel() ends the run as interrupted', async () => {
   const agent = agentOn(LOOK_THEN_DONE, [
     look(() => {
       agent.cancel()
-      return new Promise(() => {})
+      return 'found too late'
     }),
   ])
   observeStrands(agent, { dispatcher })
   expect((await agent.invoke('go')).stopReason).toBe('cancelled')
   expect(reasons).toEqual(['interrupted'])
+  expect(JSON.stringify(agent.messages)).toContain('found too late')
 })
 
 it('a call that waits beside one that runs goes on, also when it was asked again too early', async () => {

@@ -267,15 +267,20 @@ export const SCENARIOS: readonly Scenario[] = [
     ['abort', 'toolCalls'],
     async (subject) => {
       const controller = new AbortController()
-      const hanging = () => {
-        controller.abort(new Error('enough'))
-        return new Promise<string>(() => {})
-      }
       const { signal } = controller
-      const ran = await run(subject, { replies: LOOK_THEN_DONE, look: hanging, signal })
+      const waits = subject.waitsForTools === true
+      const aborting = () => {
+        controller.abort(new Error('enough'))
+        return waits ? Promise.resolve('found too late') : new Promise<string>(() => {})
+      }
+      const ran = await run(subject, { replies: LOOK_THEN_DONE, look: aborting, signal })
       strictEqual(ran.outcome.status, 'interrupted')
       strictEqual(ran.record.tree[0], 'run [interrupted]')
-      ok(ran.record.tree.some((line) => line.trim() === 'tool look [errored]'))
+      const ended = `tool look [${waits ? 'completed' : 'errored'}]`
+      ok(
+        ran.record.tree.some((line) => line.trim() === ended),
+        `${subject.name}: ${ran.record.tree}`,
+      )
       strictEqual(ran.record.hooks.filter((type) => type === 'beforeLlmCall').length, 1)
       ok(ran.record.whole)
     },
@@ -364,6 +369,7 @@ const SUBJECT: Fields<ContractSubject> = {
   keepsOneOfSameIds: a.boolean,
   repeatsOneOfSameIds: a.boolean,
   hidesFailures: a.boolean,
+  waitsForTools: a.boolean,
   elsewhere: a.function,
 }
 

@@ -66,6 +66,8 @@ export interface ContractSubject {
   readonly repeatsOneOfSameIds?: boolean
   /** True when the SDK itself tells the model no more of what a tool throws than that it failed. */
   readonly hidesFailures?: boolean
+  /** True when the SDK itself waits for tools that are at work when a run is aborted, however long they take. */
+  readonly waitsForTools?: boolean
   /**
    * Calls {@link resumeElsewhere} with the same subject in another process, hands it `saved`, and gives what it gives.
    * Absent: the run goes on in this process, with nothing but the JSON.

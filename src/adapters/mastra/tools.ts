@@ -67,6 +67,8 @@ class Call {
     return calls.openToolCall<unknown, unknown>({
       apiName: this.#name,
       args: input,
+      // As Mastra does that runs it.
+      outlastsAbort: true,
       ...(isAgent && { source: 'agent' as const }),
       ...defined({
         toolCallId,

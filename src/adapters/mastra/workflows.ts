@@ -44,7 +44,7 @@ async function made(
   body: (args: unknown) => unknown,
 ): Promise<unknown> {
   const outcome = await calls.toolCall<unknown, unknown>(
-    { apiName: id, args, ...(typeof description === 'string' && { description }) },
+    { apiName: id, args, outlastsAbort: true, ...(typeof description === 'string' && { description }) },
     body,
   )
   if ('result' in outcome) return outcome.result

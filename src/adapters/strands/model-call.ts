@@ -26,7 +26,11 @@ export async function* callModel(
     standIn: (message: LlmResponse): unknown => message,
     standInChunks: chunksOf,
   })
-  const decided = await call.decided
+  const decided = await call.decided.catch((error: unknown) => {
+    // Aborted before the model was asked: the agent ends as by the SDK's own look at its signal.
+    ctx.agent._throwIfCancelled?.()
+    throw error
+  })
   if (decided.state === 'answered') {
     agent.answered()
     return { result: standInResult(ctx.messages, decided.response) }

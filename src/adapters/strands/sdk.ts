@@ -61,6 +61,10 @@ export interface StrandsOptions {
 }
 
 export interface ModelContext {
+  readonly agent: {
+    /** Throws what the SDK itself ends a cancelled agent by. */
+    _throwIfCancelled?(): void
+  }
   readonly model: StrandsModel
   readonly messages: readonly StrandsMessage[]
   readonly systemPrompt?: unknown

@@ -33,6 +33,8 @@ async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promis
     toolCallId: toolUse.toolUseId,
     apiName: toolUse.name,
     args: toolUse.input,
+    // As Strands does that runs it.
+    outlastsAbort: true,
     ...(mcpClient !== undefined && { source: 'mcp', identifier: asName(mcpClient.clientName) ?? 'mcp' }),
     ...defined({
       description: asName(description),
@@ -54,7 +56,7 @@ async function* runTool(
     const effective = { ...ctx, toolUse: { ...ctx.toolUse, input } }
     const made = yield* relay(perform(effective), (step) => call.enter(step), call.outcome)
     over = true
-    // Its run has ended, or its signal was aborted: nobody waits for the tool.
+    // Its run has ended: nobody waits for the tool.
     if (made === undefined) return undefined
     const { status, error, content = [] } = made.result
     const told =

@@ -68,7 +68,7 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     const decided = await this.decided
     if (decided.state !== 'run') return decided
     // Aborted since, or its run or step has ended: then the tool must not run any more.
-    if (!this.#call.isOpen || this.#call.core.signal?.aborted) return this.outcome
+    if (!this.#call.isOpen || this.#call.cutBy?.aborted) return this.outcome
     try {
       this.#body.resolve(this.#call.runBody(() => body(decided.args, decided.context)) as R | PromiseLike<R>)
     } catch (error) {

@@ -75,16 +75,21 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   /** Between any two waits the run may be stopped, aborted or ended. Then the tool must not run any more. */
   protected cutShort(): ToolEnding<R> | undefined {
     if (!this.isCutShort()) return undefined
-    const { ended, signal, stop } = this.core
+    const { ended, stop } = this.core
     const { toolCallId } = this.call
     if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
     if (ended || !this.isOpen) return this.endedBefore()
-    return erroredEnding<R>(toolCallId, signal?.reason, false)
+    return erroredEnding<R>(toolCallId, this.cutBy?.reason, false)
   }
 
   protected isCutShort(): boolean {
-    const { ended, signal, stop } = this.core
-    return ended || !this.isOpen || stop !== undefined || signal?.aborted === true
+    const { ended, stop } = this.core
+    return ended || !this.isOpen || stop !== undefined || this.cutBy?.aborted === true
+  }
+
+  /** What ends the call, before its tool and while that is at work. */
+  get cutBy(): AbortSignal | undefined {
+    return this.init.outlastsAbort === true ? undefined : this.core.signal
   }
 
   protected endedBefore(): ToolEnding<R> {

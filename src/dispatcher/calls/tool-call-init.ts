@@ -23,6 +23,12 @@ export interface ToolCallInit<A = unknown> {
    * is made again by the run that goes on. Else that run is told `execution_unknown`. @default false
    */
   idempotent?: boolean
+  /**
+   * True when whoever runs the tool says which tools an abort of the run still lets begin, and waits for those at work: then
+   * the call ends with its tool, and not with the abort. Gates and humans are not waited for after one, as in any call.
+   * @default false
+   */
+  outlastsAbort?: boolean
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }
@@ -37,6 +43,7 @@ const NAMES = keysOf<ToolCallInit>({
   inputSchema: true,
   outputSchema: true,
   idempotent: true,
+  outlastsAbort: true,
   onProgress: true,
 })
 
@@ -55,6 +62,7 @@ function isKnown(name: keyof ToolCallInit): boolean {
     case 'inputSchema':
     case 'outputSchema':
     case 'idempotent':
+    case 'outlastsAbort':
     case 'onProgress':
       return true
     default:

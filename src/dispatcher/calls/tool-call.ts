@@ -66,7 +66,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
         this.core.record.count('beforeToolCall')
         // The most frequent case, in one asynchronous function: each more costs as much as half of a span.
         const running = this.#start(fn)
-        const value = isThenable(running) ? await untilAborted(running, this.core.signal) : running
+        const value = isThenable(running) ? await untilAborted(running, this.cutBy) : running
         ending = returnedEnding('completed', this.call.toolCallId, value as R)
         if (this.core.decidesAt('afterToolCall')) ending = await this.#gateResult(ending)
       } else {
@@ -198,7 +198,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     let value: R
     try {
       const running = this.#start(fn)
-      value = (isThenable(running) ? await untilAborted(running, this.core.signal) : running) as R
+      value = (isThenable(running) ? await untilAborted(running, this.cutBy) : running) as R
     } catch (error) {
       const ending = this.#threw(error)
       if (!('waiting' in ending)) await settled?.({ ok: false, error: errorMessage(error) })
@@ -224,8 +224,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   /** Inside of the call, so that what the tool traces becomes a child, generators and their finally blocks included. */
   runBody(body: () => unknown): unknown {
-    const { signal } = this.core
-    return this.within(() => readToolResult(body(), (value) => this.#progress(value), signal))
+    return this.within(() => readToolResult(body(), (value) => this.#progress(value), this.cutBy))
   }
 
   #threw(error: unknown): ToolEnding<R> | Suspended {

@@ -154,6 +154,18 @@ export const KNOWN: readonly Known[] = [
     why: 'the SDK keeps one call and one result for each id',
   },
   {
+    of: ['mastra', 'strands'],
+    where: [
+      'execute_tool hookspan.tool.outcome',
+      'execute_tool hookspan.tool.success',
+      'execute_tool failed',
+      'trajectory outcome',
+      ...RESULT,
+    ],
+    when: 'interrupted',
+    why: 'the SDK waits for the tools that are at work, so that they end as they do',
+  },
+  {
     of: ['strands', 'google-adk'],
     where: ['chat hookspan.stream.end'],
     why: 'the SDK reads every reply as a stream',

@@ -20,6 +20,7 @@ interface Saved {
 /** The real package, on the AI SDK's test model, with what it keeps in memory. */
 export const mastraSubject: ContractSubject = {
   name: 'mastra',
+  waitsForTools: true,
   capabilities: MASTRA_CAPABILITIES,
   readsItself: true,
   keepsOneOfSameIds: true,

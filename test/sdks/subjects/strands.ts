@@ -20,6 +20,7 @@ async function subjectOn(name: string, sdk: string): Promise<ContractSubject> {
     name,
     capabilities,
     keepsOneOfSameIds: true,
+    waitsForTools: true,
     async run(run) {
       const saved = run.state as Saved | undefined
       const agent = agentOf(run, { Agent, tool, OpenAIModel })
