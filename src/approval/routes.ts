@@ -1,7 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
+import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../internal/http/bearer.ts'
+import { json, problem, readBody, tooMany, unauthorized } from '../internal/http/reply.ts'
+import type { Routes } from '../internal/http/serve-routes.ts'
 import { defined } from '../internal/objects.ts'
 import { RateLimiter } from '../internal/rate-limiter.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
@@ -48,7 +50,7 @@ export const ROUTES_FIELDS: Fields<ApprovalRoutesOptions> = {
 }
 
 /** Answers a request, or undefined for a path that is not its own. */
-export type ApprovalRoutes = (request: Request) => Promise<Response | undefined>
+export type ApprovalRoutes = Routes
 
 /**
  * Routes for any server that speaks `Request` and `Response`:
@@ -75,7 +77,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (action !== undefined && !responds) return problem(404, 'There is no such route.')
     const method = responds ? 'POST' : 'GET'
     if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
-    const body = responds ? await readBody(request) : ''
+    const body = responds ? await readBody(request, MAX_ANSWER_BYTES) : ''
     if (body === undefined) return problem(413, `The body is larger than ${MAX_ANSWER_BYTES} bytes.`)
     const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
     if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
@@ -100,9 +102,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
   async function refuse(id: string | undefined, changes: boolean): Promise<Response> {
     const waitMs = limiter.take('refused')
     if (changes && waitMs === 0) await approvals.noteRefused({ requestId: id ?? '', code: 'UNAUTHORIZED' })
-    return waitMs > 0
-      ? tooMany(waitMs)
-      : problem(401, 'A valid bearer token is required.', { 'www-authenticate': 'Bearer realm="hookspan"' })
+    return waitMs > 0 ? tooMany(waitMs) : unauthorized()
   }
 
   return async (request) => {
@@ -147,13 +147,6 @@ function isDapr({ protocol = 'hookspan', token, tokens, webhookSecret }: Approva
   )
 }
 
-interface Owner {
-  /** Undefined: the answer says who. */
-  readonly name: string | undefined
-  readonly digest: Buffer
-  readonly key: string
-}
-
 interface Caller {
   readonly name: string | undefined
   /** Of the rate limit. */
@@ -162,10 +155,9 @@ interface Caller {
 
 const SIGNED = 'webhook'
 
-function ownersOf({ token, tokens = {}, webhookSecret, openForReading }: ApprovalRoutesOptions): Owner[] {
+function ownersOf({ token, tokens, webhookSecret, openForReading }: ApprovalRoutesOptions): TokenOwner[] {
   if (webhookSecret !== undefined) assertSecret(webhookSecret, 'the approval routes')
-  const named = Object.entries(tokens).map(([name, secret]) => ownerOf(name, secret))
-  const owners = token === undefined ? named : [...named, ownerOf(undefined, token)]
+  const owners = tokenOwners({ token, tokens }, 'the approval routes', 'approver')
   if (owners.length === 0 && webhookSecret === undefined && !openForReading) {
     throw new HookspanError(
       'INVALID_OPTION',
@@ -175,36 +167,16 @@ function ownersOf({ token, tokens = {}, webhookSecret, openForReading }: Approva
   return owners
 }
 
-function ownerOf(name: string | undefined, token: unknown): Owner {
-  const owner = name === undefined ? 'the approval routes' : `approver "${name}"`
-  if (typeof token !== 'string' || token.trim() === '') {
-    throw new HookspanError('INVALID_OPTION', `The token of ${owner} must be a text that is not empty.`)
-  }
-  if (token.length < 16) {
-    console.warn(`[hookspan] the token of ${owner} can be guessed: use 16 random characters or more.`)
-  }
-  return { name, digest: digest(token), key: `token:${name ?? ''}` }
-}
-
-function digest(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
-}
-
 function whoIs(
   request: Request,
   body: string,
-  owners: readonly Owner[],
+  owners: readonly TokenOwner[],
   webhookSecret: string | undefined,
   replay: ReplayGuard,
 ): Caller | undefined {
-  const given = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-  if (given !== undefined) {
-    const seen = digest(given)
-    let found: Owner | undefined
-    // No early exit: how long it takes tells nothing about whose token was near.
-    for (const owner of owners) if (timingSafeEqual(owner.digest, seen)) found = owner
-    return found
-  }
+  const given = bearerToken(request)
+  // Who answers without being named is named by the answer.
+  if (given !== undefined) return ownerOfToken(owners, given)
   if (webhookSecret === undefined || request.headers.get(SIGNATURE_HEADERS.signature) === null)
     return undefined
   try {
@@ -213,18 +185,6 @@ function whoIs(
   } catch {
     return undefined
   }
-}
-
-async function readBody(request: Request): Promise<string | undefined> {
-  if (Number(request.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) return undefined
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 const STATUSES: readonly string[] = ['pending', 'answered', 'expired', 'cancelled']
@@ -238,31 +198,10 @@ function filterOf(params: URLSearchParams): ApprovalFilter {
   return { status: (status ?? undefined) as ApprovalStatus | undefined, rootOperationId: root ?? undefined }
 }
 
-function tooMany(waitMs: number): Response {
-  const seconds = String(Math.ceil(waitMs / 1_000))
-  return problem(429, 'Too many requests.', { 'retry-after': seconds })
-}
-
 function problemOf(error: unknown): Response {
   if (error instanceof URIError) return problem(400, 'The path is not valid.')
   if (error instanceof AnswerUnread) return problem(error.status, error.message)
   const status = statusOfRefusal(error)
   if (status === undefined) return problem(500, 'The approval store or the audit log failed.')
   return json(status, { error: (error as HookspanError).code, message: errorMessage(error) })
-}
-
-function problem(status: number, message: string, headers: Record<string, string> = {}): Response {
-  return json(status, { error: `HTTP_${status}`, message }, headers)
-}
-
-function json(status: number, value: unknown, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(value), {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-  })
 }

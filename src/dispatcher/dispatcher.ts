@@ -106,6 +106,11 @@ export class HookDispatcher {
     return this.#plugins.approver
   }
 
+  /** What takes part in every operation, in its order. */
+  get plugins(): readonly Plugin[] {
+    return this.#plugins.all
+  }
+
   /**
    * Adds hooks to one operation.
    *

@@ -18,6 +18,15 @@ export { type HttpGateOptions, httpGate } from './http-gate.ts'
 export type { GateInvocation } from './invocation.ts'
 export { type LoopGuardOptions, loopGuard } from './loop-guard.ts'
 export type { ReadyGateOptions } from './options.ts'
+export {
+  type HookRoutes,
+  type HookRoutesOptions,
+  type HooksListing,
+  hookRoutes,
+  type WebhookChange,
+} from './over-http/hook-routes.ts'
+export type { RegisteredWebhook, WebhookRegistration } from './over-http/remote-webhooks.ts'
+export { type HooksServer, type ServeHooksOptions, serveHooks } from './over-http/serve-hooks.ts'
 export type { GateProtocol } from './protocols/protocol.ts'
 export { type RedactKind, type RedactOptions, type RedactPlace, redact } from './redact.ts'
 export { type RequireHumanOptions, requireHuman } from './require-human.ts'

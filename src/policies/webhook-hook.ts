@@ -72,16 +72,24 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
  */
 export function webhookHooks<T extends AnyHookType>(options: WebhookHooksOptions<T>): WebhookHook<T>[] {
   assertFields<WebhookHooksOptions<T>>(options, HOOKS_FIELDS, `webhook "${options?.id}"`)
-  const { types, ...shared } = options
+  return webhooksOn(senderOf(options), options)
+}
+
+/** The same with a sender of the caller's, who wants to know what became of the deliveries. */
+export function webhooksOn<T extends AnyHookType>(
+  sender: WebhookSender,
+  { types, ...shared }: WebhookHooksOptions<T>,
+): WebhookHook<T>[] {
   if (types.length === 0 || new Set(types).size < types.length) {
     throw expected(`\`types\` of webhook "${shared.id}" to be types of events, each once`, types)
   }
-  const sender = senderOf(shared)
   return types.map((type) => makeHook(shared, `${shared.id}:${type}`, type, sender))
 }
 
-function senderOf<T extends AnyHookType>(options: SharedOptions<T>): WebhookSender {
-  const { id, match, fields, select, protocol, ...rest } = options
+export function senderOf<T extends AnyHookType>(
+  options: SharedOptions<T> & { types?: readonly T[] },
+): WebhookSender {
+  const { id, match, fields, select, protocol, types, ...rest } = options
   return new WebhookSender(id, rest)
 }
 

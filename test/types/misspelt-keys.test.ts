@@ -46,6 +46,7 @@ import {
   budget,
   commandGate,
   commandHooks,
+  hookRoutes,
   httpGate,
   loadConfig,
   loadConfigSync,
@@ -53,6 +54,7 @@ import {
   ReplayGuard,
   redact,
   requireHuman,
+  serveHooks,
   toolCache,
   toolPolicy,
   useConfig,
@@ -293,6 +295,24 @@ const CALLS: Record<string, Record<string, Call>> = {
   gateAt: { GateAt: (more) => gateAt('onStart', { id: 'g', decide() {}, ...more }) },
   commandHooks: {
     CommandHooksOptions: (more) => commandHooks({ id: 'c', types: ['onComplete'], command: 'ls', ...more }),
+  },
+  hookRoutes: {
+    HookRoutesOptions: (more) =>
+      hookRoutes({ dispatcher: dispatcher(), token: 'a token of some length', ...more }),
+  },
+  serveHooks: {
+    ServeHooksOptions: (more) =>
+      serveHooks({ dispatcher: dispatcher(), token: 'a token of some length', ...more }),
+  },
+  'serveHooks().flush': {
+    [TIMEOUT]: async (more) => {
+      const server = await serveHooks({ dispatcher: dispatcher(), token: 'a token of some length' })
+      await server.flush(more).finally(() => server.close())
+    },
+  },
+  'hookRoutes().flush': {
+    [TIMEOUT]: (more) =>
+      hookRoutes({ dispatcher: dispatcher(), token: 'a token of some length' }).flush(more),
   },
   webhookHook: { WebhookHookOptions: (more) => webhookHook({ id: 'w', type: 'onComplete', url, ...more }) },
   webhookHooks: {

@@ -25,6 +25,10 @@ export class PluginSet {
     this.#nextOrder = nextOrder
   }
 
+  get all(): readonly Plugin[] {
+    return [...this.#plugins]
+  }
+
   get size(): number {
     return this.#plugins.length
   }

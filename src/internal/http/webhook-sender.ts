@@ -69,6 +69,13 @@ export interface Delivery {
   readonly traceparent?: string
 }
 
+/** Since the sender was made; `pending` wait or are under way. */
+export interface DeliveryCounts {
+  readonly delivered: number
+  readonly givenUp: number
+  readonly pending: number
+}
+
 interface QueuedDelivery extends Delivery {
   attempts: number
   signedAtMs: number
@@ -91,6 +98,8 @@ export class WebhookSender {
   readonly #waiting = new Set<QueuedDelivery>()
   readonly #ready: QueuedDelivery[] = []
   #running = 0
+  #delivered = 0
+  #givenUp = 0
   readonly #onExit = () => this.#buryAll('the process ended')
 
   /** @throws HookspanError `INVALID_OPTION`. */
@@ -110,14 +119,19 @@ export class WebhookSender {
     this.#options = { ...numbers, headers, allowPrivateAddresses }
   }
 
-  get pending(): number {
-    return this.#waiting.size
+  get counts(): DeliveryCounts {
+    return { delivered: this.#delivered, givenUp: this.#givenUp, pending: this.#waiting.size }
+  }
+
+  /** Without query: it may hold a secret. */
+  get shownUrl(): string {
+    return `${this.#url.origin}${this.#url.pathname}`
   }
 
   /** Resolves once it was delivered (true) or given up (false). */
   send(delivery: Delivery): Promise<boolean> {
     return new Promise((done) => {
-      const span = deliverySpan(this.#id, this.#shown, delivery)
+      const span = deliverySpan(this.#id, this.shownUrl, delivery)
       const waiting: QueuedDelivery = {
         ...delivery,
         ...span,
@@ -203,6 +217,8 @@ export class WebhookSender {
 
   #finish(one: QueuedDelivery, delivered: boolean): void {
     one.span.end(delivered, one.attempts, one.lastError)
+    if (delivered) this.#delivered++
+    else this.#givenUp++
     this.#waiting.delete(one)
     if (this.#waiting.size === 0) process.off('exit', this.#onExit)
     one.done(delivered)
@@ -213,7 +229,7 @@ export class WebhookSender {
     if (this.#deadLetterPath !== undefined) {
       const line = {
         webhookId: this.#id,
-        url: this.#shown,
+        url: this.shownUrl,
         id,
         at: new Date().toISOString(),
         queuedAt,
@@ -240,10 +256,6 @@ export class WebhookSender {
       this.#bury(one, one.lastError === '' ? why : `${why}; ${one.lastError}`)
   }
 
-  get #shown(): string {
-    return `${this.#url.origin}${this.#url.pathname}`
-  }
-
   #publish(
     one: QueuedDelivery,
     status: WebhookMessage['status'],
@@ -255,7 +267,7 @@ export class WebhookSender {
       status,
       webhookId: this.#id,
       deliveryId: one.id,
-      url: this.#shown,
+      url: this.shownUrl,
       attempt: one.attempts,
       durationMs: performance.now() - startedAt,
       ...defined({ statusCode }),

@@ -1,0 +1,59 @@
+/** Who asks a server, by the bearer token that they hold. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { HookspanError } from '../errors.ts'
+
+export interface BearerTokens {
+  /** Of somebody whose name is not known. */
+  token?: string | undefined
+  /** By the name of their owner. */
+  tokens?: Readonly<Record<string, string>> | undefined
+}
+
+export interface TokenOwner {
+  /** Undefined for the `token` that names nobody. */
+  readonly name: string | undefined
+  readonly digest: Buffer
+  /** Of the rate limit. */
+  readonly key: string
+}
+
+/**
+ * @param routes what the tokens are for, in messages: `the approval routes`.
+ * @param role what an owner is there: `approver`.
+ * @throws HookspanError `INVALID_OPTION` for a token that is empty. A short one is warned of.
+ */
+export function tokenOwners(
+  { token, tokens = {} }: BearerTokens,
+  routes: string,
+  role: string,
+): TokenOwner[] {
+  const named = Object.entries(tokens).map(([name, secret]) => ownerOf(name, secret, `${role} "${name}"`))
+  return token === undefined ? named : [...named, ownerOf(undefined, token, routes)]
+}
+
+function ownerOf(name: string | undefined, token: unknown, whose: string): TokenOwner {
+  if (typeof token !== 'string' || token.trim() === '') {
+    throw new HookspanError('INVALID_OPTION', `The token of ${whose} must be a text that is not empty.`)
+  }
+  if (token.length < 16) {
+    console.warn(`[hookspan] the token of ${whose} can be guessed: use 16 random characters or more.`)
+  }
+  return { name, digest: digest(token), key: `token:${name ?? ''}` }
+}
+
+/** Undefined where the request has no bearer token. */
+export function bearerToken(request: Request): string | undefined {
+  return /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+export function ownerOfToken(owners: readonly TokenOwner[], given: string): TokenOwner | undefined {
+  const seen = digest(given)
+  let found: TokenOwner | undefined
+  // No early exit: how long it takes tells nothing about whose token was near.
+  for (const owner of owners) if (timingSafeEqual(owner.digest, seen)) found = owner
+  return found
+}
+
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}

@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { a, type Fields } from '../expect.ts'
+
+/** Answers a request, or undefined for a path that is not its own. */
+export type Routes = (request: Request) => Promise<Response | undefined>
+
+export interface ServeOptions {
+  /** 0 takes a free one. @default 0 */
+  port?: number
+  /** Loopback unless told. @default '127.0.0.1' */
+  host?: string
+  /** Names by which the server may be asked for, beside loopback's and `host`. */
+  allowedHosts?: readonly string[]
+}
+
+export const SERVE_FIELDS: Fields<ServeOptions> = { port: a.number(0), host: a.name, allowedHosts: a.strings }
+
+export interface RoutesServer {
+  readonly url: string
+  /** Takes no more connections, and answers what has come in: with `Connection: close`, within 2 s. */
+  close(): Promise<void>
+}
+
+const CLOSE_PATIENCE_MS = 2_000
+
+/**
+ * Serves routes by themselves. `Host` is checked, so that a page of another site cannot reach them by a name of its own.
+ *
+ * @throws the error of a port that is taken.
+ */
+export async function serveRoutes(
+  routes: Routes,
+  { port = 0, host = '127.0.0.1', allowedHosts = [] }: ServeOptions,
+): Promise<RoutesServer> {
+  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
+  const unanswered = new Set<ServerResponse>()
+  let closing = false
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+    if (closing) response.setHeader('connection', 'close')
+    unanswered.add(response)
+    response.once('close', () => unanswered.delete(response))
+    serve(routes, hosts, request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const { port: taken } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    close: () =>
+      new Promise((resolve) => {
+        closing = true
+        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_PATIENCE_MS)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        // Who keeps the connection would send the next request into nothing.
+        for (const response of unanswered)
+          if (!response.headersSent) response.setHeader('connection', 'close')
+        server.closeIdleConnections()
+      }),
+  }
+}
+
+async function serve(
+  routes: Routes,
+  hosts: ReadonlySet<string>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
+  if (!hosts.has(name)) {
+    response.writeHead(421, { 'content-type': 'text/plain' }).end('This server does not answer to that name.')
+    return
+  }
+  const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
+  const asked = new Request(new URL(request.url ?? '/', `http://${name}`), {
+    method: request.method ?? 'GET',
+    headers: Object.entries(request.headers).flatMap(([key, value]) =>
+      typeof value === 'string' ? [[key, value] as [string, string]] : [],
+    ),
+    ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
+  } as RequestInit)
+  const answer = (await routes(asked)) ?? new Response('Not found', { status: 404 })
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  response.end(await answer.text())
+  // What was not read of a refused body would block the connection for the next request.
+  if (hasBody && !request.complete) request.destroy()
+}
