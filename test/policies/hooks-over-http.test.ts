@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import {
@@ -36,8 +38,8 @@ function setUp(options: Partial<HookRoutesOptions> = {}) {
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
     )
-    const text = await response?.text()
-    return { status: response?.status, body: text ? JSON.parse(text) : undefined }
+    const said = await response?.text()
+    return { status: response?.status, body: said ? JSON.parse(said) : undefined }
   }
   return { dispatcher, routes, ask, changes }
 }
@@ -45,9 +47,9 @@ function setUp(options: Partial<HookRoutesOptions> = {}) {
 async function endpoint() {
   const got: { type: string; event: Record<string, unknown> }[] = []
   const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += chunk
-    got.push(JSON.parse(text))
+    let body = ''
+    for await (const chunk of request) body += chunk
+    got.push(JSON.parse(body))
     response.writeHead(204).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -80,6 +82,21 @@ it('tells a process outside, which registered itself, of runs', async () => {
     { type: 'onComplete', verified: true, event: { reason: 'done' } },
   ])
   expect(JSON.stringify(told)).not.toContain('secret')
+})
+
+it('takes what docs/policies.md has the reader send', async ({ skip }) => {
+  const page = readFileSync(new URL('../../docs/policies.md', import.meta.url), 'utf8')
+  const [command = 'there is none'] = /^curl -X PUT [^`]*/m.exec(page) ?? []
+  if (spawnSync('curl', ['--version']).status !== 0) return skip('there is no curl')
+  const options = { dispatcher: new HookDispatcher(), tokens: { ops: TOKEN }, deliverTo: ['*.ops.example'] }
+  const server = await serveHooks(options)
+  onTestFinished(() => server.close())
+  const shell = spawn('sh', ['-c', command.replace('http://127.0.0.1:4320', server.url)], {
+    env: { ...process.env, OPS_TOKEN: TOKEN },
+  })
+  expect(JSON.parse(await text(shell.stdout))).toMatchObject({
+    ...{ id: 'costs', on: ['onComplete', 'onError'], by: 'ops', url: 'https://a.ops.example/runs' },
+  })
 })
 
 it('lists what was registered, with what became of it, and what the program has in use', async () => {
