@@ -1,31 +1,6 @@
 import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
+import { headsBy, type Link, type Resource, type Scope, type SpanEvent } from './span-parts.ts'
 import type { ReadableSpan } from './types.ts'
-
-interface Scope {
-  readonly name: string
-  readonly version?: string
-  readonly schemaUrl?: string
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
-
-interface Resource {
-  readonly attributes?: Attributes
-  readonly schemaUrl?: string
-}
-
-interface SpanEvent {
-  readonly name: string
-  readonly time: HrTime
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
-
-interface Link {
-  readonly context: SpanContext
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
 
 /** One OTLP/JSON request with all of the spans. */
 export function jsonRequest(spans: readonly ReadableSpan[]): Buffer {
@@ -38,21 +13,8 @@ const OPENING = '{"resourceSpans":['
 const CLOSING = ']}'
 const END_OF_RESOURCE = ']}]}'
 
-const heads = new WeakMap<object, WeakMap<object, string>>()
-
 /** What a request has before the spans that share a resource and scope. */
-function headOf(span: ReadableSpan): string {
-  const scope = span.instrumentationScope as Scope
-  const byScope = heads.get(span.resource) ?? new WeakMap<object, string>()
-  heads.set(span.resource, byScope)
-  let head = byScope.get(scope)
-  if (head === undefined) {
-    head = writeHead(span.resource as Resource, scope)
-    // Detectors may still be at work: what they find belongs to spans that come later.
-    if (!span.resource.asyncAttributesPending) byScope.set(scope, head)
-  }
-  return head
-}
+const headOf = headsBy(writeHead)
 
 function writeHead(resource: Resource, scope: Scope): string {
   const { name, version, attributes, droppedAttributesCount } = scope

@@ -1,33 +1,8 @@
-import type { Attributes, HrTime, SpanContext } from '@opentelemetry/api'
+import type { HrTime, SpanContext } from '@opentelemetry/api'
 import { writeAttributes, writeCount, writeText } from './protobuf-attributes.ts'
 import { ProtobufWriter, sizeOfVarint, tagOf } from './protobuf-writer.ts'
+import type { Link, Resource, Scope, SpanEvent } from './span-parts.ts'
 import type { ReadableSpan } from './types.ts'
-
-export interface Scope {
-  readonly name: string
-  readonly version?: string
-  readonly schemaUrl?: string
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
-
-export interface Resource {
-  readonly attributes?: Attributes
-  readonly schemaUrl?: string
-}
-
-interface SpanEvent {
-  readonly name: string
-  readonly time: HrTime
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
-
-interface Link {
-  readonly context: SpanContext
-  readonly attributes?: Attributes
-  readonly droppedAttributesCount?: number
-}
 
 // Field numbers of opentelemetry/proto/{trace,resource,common}/v1 and of the collector's request.
 export const REQUEST = { resourceSpans: tagOf(1, 'length') }

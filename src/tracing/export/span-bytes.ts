@@ -2,16 +2,15 @@ import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import {
   REQUEST,
   RESOURCE_SPANS,
-  type Resource,
   resourceField,
   SCOPE_SPANS,
-  type Scope,
   schemaField,
   scopeField,
   sizeOfField,
   writeSpan,
 } from './otlp-protobuf.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
+import { headsBy, type Resource, type Scope } from './span-parts.ts'
 import type { ReadableSpan } from './types.ts'
 
 /** A span as it stands in an OTLP/protobuf request, with its tag and length, and the head of its request. */
@@ -33,24 +32,11 @@ export function spanBytes(span: ReadableSpan): SpanBytes {
   return { head: headOf(span), bytes }
 }
 
-const heads = new WeakMap<object, WeakMap<object, string>>()
-
 /**
  * What a request has beside the span: its resource and scope, as a `ResourceSpans` that has no span yet, each byte a
  * character. The same for all spans that share them.
  */
-export function headOf(span: ReadableSpan): string {
-  const byScope = heads.get(span.resource) ?? new WeakMap<object, string>()
-  heads.set(span.resource, byScope)
-  const scope = span.instrumentationScope as Scope
-  let head = byScope.get(scope)
-  if (head === undefined) {
-    head = writeHead(span.resource as Resource, scope)
-    // Detectors may still be at work: what they find belongs to spans that come later.
-    if (!span.resource.asyncAttributesPending) byScope.set(scope, head)
-  }
-  return head
-}
+export const headOf = headsBy(writeHead)
 
 function writeHead(resource: Resource, scope: Scope): string {
   const writer = new ProtobufWriter()

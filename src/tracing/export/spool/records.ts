@@ -23,21 +23,13 @@ export interface Frame {
   readonly length: number
 }
 
-export function putFrame(
-  bytes: Uint8Array,
-  at: number,
-  kind: RecordKind,
-  head: number,
-  length: number,
-): void {
+export function putFrame(bytes: Buffer, at: number, kind: RecordKind, head: number, length: number): void {
   const code = CODES.get(kind) as number
-  const check = checkOf(code, head, length)
   bytes[at] = MARK
   bytes[at + 1] = code
-  bytes[at + 2] = check
-  bytes[at + 3] = check >>> 8
-  put32(bytes, at + 4, head)
-  put32(bytes, at + 8, length)
+  bytes.writeUInt16LE(checkOf(code, head, length), at + 2)
+  bytes.writeUInt32LE(head, at + 4)
+  bytes.writeUInt32LE(length, at + 8)
 }
 
 /** Undefined where none begins: the disk changed it. */
@@ -61,13 +53,6 @@ function checkOf(code: number, head: number, length: number): number {
   const mixed =
     Math.imul(Math.imul(code ^ 0x9e37, 0x85ebca6b) ^ head, 0xc2b2ae35) ^ Math.imul(length, 0x27d4eb2f)
   return (mixed ^ (mixed >>> 16)) & 0xffff
-}
-
-function put32(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value
-  bytes[at + 1] = value >>> 8
-  bytes[at + 2] = value >>> 16
-  bytes[at + 3] = value >>> 24
 }
 
 /**

@@ -125,7 +125,7 @@ export class SegmentLog {
 }
 
 /** Where the next one begins. */
-function putRecord(bytes: Uint8Array, at: number, kind: RecordKind, head: number, body: Uint8Array): number {
+function putRecord(bytes: Buffer, at: number, kind: RecordKind, head: number, body: Uint8Array): number {
   putFrame(bytes, at, kind, head, body.length)
   bytes.set(body, at + FRAME_BYTES)
   return at + FRAME_BYTES + body.length
