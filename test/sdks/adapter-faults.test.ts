@@ -52,7 +52,7 @@ const strandsAgent = (world: World, dispatcher: Attach): Untyped => {
 const ofStrands: Program = {
   name: 'strands',
   everyNth: 11,
-  differsWhenAborted: ['strands', 'strands, streamed'],
+  differs: { aborted: ['strands', 'strands, streamed'], hanging: ['strands'] },
   async run(world, dispatcher) {
     const agent = strandsAgent(world, dispatcher)
     const { stopReason, lastMessage } = await agent.invoke(
@@ -146,7 +146,7 @@ const mastraAgent = (world: World, dispatcher: Attach): Untyped => {
 
 const ofMastra: Program = {
   name: 'mastra',
-  differsWhenAborted: ['mastra'],
+  differs: { aborted: ['mastra'] },
   async run(world, dispatcher) {
     const options = world.signal && { abortSignal: world.signal }
     const { text, finishReason, steps } = await mastraAgent(world, dispatcher).generate('go', options)

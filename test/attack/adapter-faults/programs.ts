@@ -28,8 +28,8 @@ export interface Program {
   readonly name: string
   /** Of the calls of ours, so many to one that fails: where each piece of a stream is one. @default 1 */
   readonly everyNth?: number
-  /** Ways that an abort ends otherwise with hookspan, as the adapter's page says. */
-  readonly differsWhenAborted?: readonly string[]
+  /** Ways in which an abort, or an abort while a tool hangs, ends otherwise with hookspan, as the adapter's page says. */
+  readonly differs?: { readonly aborted?: readonly string[]; readonly hanging?: readonly string[] }
   run(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>
   /** The same, streamed: gives the events, in their order. */
   stream?(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>

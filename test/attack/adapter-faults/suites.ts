@@ -222,8 +222,8 @@ export function faultSuites(programs: readonly Program[]): void {
   })
 
   /** But for those of which it is known that they differ, and said on their pages. */
-  const HELD = WAYS.filter(([name, , { differsWhenAborted }]) => !differsWhenAborted?.includes(name))
-  const HELD_WITH_TOOLS = HELD.filter((way) => WITH_TOOLS.includes(way))
+  const HELD = WAYS.filter(([name, , { differs }]) => !differs?.aborted?.includes(name))
+  const HELD_WITH_TOOLS = WITH_TOOLS.filter(([name, , { differs }]) => !differs?.hanging?.includes(name))
 
   describe('an abort by the user', () => {
     it.each(HELD)('%s: ends the run as it does without us, at each moment', async (_name, run) => {
