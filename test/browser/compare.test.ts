@@ -1,10 +1,10 @@
 /** Runs compared: two side by side, and several by steps. */
 import { startViewer, type Viewer } from 'hookspan/viewer'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, post, type TestSpan } from '../viewer/support.ts'
-import { findFlaws, launch, SHOTS, watch } from './support.ts'
+import { findFlaws, launch, openPage, SHOTS } from './support.ts'
 
 const OTHER = 'b'.repeat(32)
 const runId = (index: number) => `5e${index}`.padEnd(32, '1')
@@ -48,16 +48,7 @@ afterAll(async () => {
   await viewer.close()
 })
 
-async function open(
-  path: string,
-  size: [number, number] = [1280, 800],
-): Promise<{ page: Page; problems: string[] }> {
-  const page = await browser.newPage({ viewport: { width: size[0], height: size[1] } })
-  const problems = watch(page)
-  await page.goto(viewer.url + path)
-  await page.waitForSelector('main:not([aria-busy])')
-  return { page, problems }
-}
+const open = (path: string, size?: [number, number]) => openPage(browser, viewer.url + path, size)
 
 it('says where two runs part, by what, and what both said at the end', async () => {
   const { page, problems } = await open(`/compare/${SAMPLE_TRACE}/${OTHER}`)

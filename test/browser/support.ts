@@ -44,6 +44,19 @@ export function watch(page: Page): string[] {
   return problems
 }
 
+/** A page that has read what it shows, and what goes wrong in it. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  size: [number, number] = [1280, 800],
+): Promise<{ page: Page; problems: string[] }> {
+  const page = await browser.newPage({ viewport: { width: size[0], height: size[1] } })
+  const problems = watch(page)
+  await page.goto(url)
+  await page.waitForSelector('main:not([aria-busy])')
+  return { page, problems }
+}
+
 /** What a careful look at a screenshot would find: wider than the window, text cut with no way to read it, overlaps, nothing there. */
 export function findFlaws(page: Page): Promise<string[]> {
   return page.evaluate(() => {

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, otlp, post, type TestSpan } from '../viewer/support.ts'
-import { findFlaws, launch, SHOTS, watch } from './support.ts'
+import { findFlaws, launch, openPage, SHOTS } from './support.ts'
 
 let browser: Browser
 let viewer: Viewer
@@ -21,16 +21,7 @@ afterAll(async () => {
   await viewer.close()
 })
 
-async function open(
-  path: string,
-  size: [number, number] = [1280, 800],
-): Promise<{ page: Page; problems: string[] }> {
-  const page = await browser.newPage({ viewport: { width: size[0], height: size[1] } })
-  const problems = watch(page)
-  await page.goto(viewer.url + path)
-  await page.waitForSelector('main:not([aria-busy])')
-  return { page, problems }
-}
+const open = (path: string, size?: [number, number]) => openPage(browser, viewer.url + path, size)
 
 const run = `/run/${SAMPLE_TRACE}`
 const names = (page: Page) => page.locator('.row .what').allInnerTexts()

@@ -50,8 +50,7 @@ function stateOf(pid: number | undefined): string | undefined {
   return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
 }
 
-/** The collector of these tests reads JSON. */
-const noDisk = () => ({ endpoint: at.collector.url, protocol: 'http/json' as const })
+const noDisk = () => ({ endpoint: at.collector.url })
 
 // Only Linux tells whether a process is stopped.
 describe.runIf(process.platform === 'linux')('a function that is frozen after each answer', () => {

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -9,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { freePort } from '../support/free-port.ts'
 import { receivedTree, registered as registeredIn } from '../support/registered.ts'
 import { runCli } from '../support/run-cli.ts'
 
@@ -37,15 +37,6 @@ afterEach(() => collector.stop())
 /** `node --import hookspan/register FILE`. */
 function registered(name: string, more: { args?: string[]; cwd?: string } = {}) {
   return registeredIn(name.startsWith('/') ? name : program(name), { env, ...more })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const spansOf = () => receivedTree(collector.spans)

@@ -8,7 +8,7 @@ import { type Agent, type AgentRun, execAgent, resumeAgent } from 'hookspan/agen
 import { auditLog, createApprovals, sqliteStore } from 'hookspan/approval'
 import { traceHooks } from 'hookspan/tracing'
 import { statelessModel } from '../support/stateless-model.ts'
-import { tracerTelling } from './told-spans.ts'
+import { tracerTelling } from '../support/told-spans.ts'
 
 const [phase = '', folder = ''] = process.argv.slice(2)
 const at = (name: string) => `${folder}/${name}`

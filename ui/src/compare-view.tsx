@@ -5,7 +5,7 @@ import { divergenceAt, isDifference, wordsOf } from '../../src/viewer/model/run-
 import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { CompareRow, Delta } from './compare-row.tsx'
 import { useKeys, useLoaded, useSource } from './hooks.ts'
-import { Button, Empty, StatusMark, Text } from './parts.tsx'
+import { Button, Empty, NotComparable, StatusMark, Text } from './parts.tsx'
 import { go, listRoute, pathOf, type Route } from './route.ts'
 import { LongText } from './value.tsx'
 
@@ -55,14 +55,7 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
       if (!(event.target as HTMLElement).closest('a, button, summary, select') && cursor >= 0) toggle(cursor)
     },
   })
-  if (error)
-    return (
-      <main>
-        <Empty title="These runs cannot be compared" isPage>
-          <p>{error}</p>
-        </Empty>
-      </main>
-    )
+  if (error) return <NotComparable why={error} />
   if (!value) return <main class="compare-page" aria-busy="true" />
   const shown = rows
     .map((row, at) => ({ row, at }))

@@ -113,6 +113,15 @@ export function Empty({
   )
 }
 
+/** Instead of a comparison. */
+export const NotComparable = ({ why }: { why: string }) => (
+  <main>
+    <Empty title="These runs cannot be compared" isPage>
+      <p>{why}</p>
+    </Empty>
+  </main>
+)
+
 /** Why there is no answer, and what of the question was not understood. */
 export function Notices({
   error,

@@ -3,7 +3,8 @@ import cluster from 'node:cluster'
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { HookDispatcher } from 'hookspan'
-import { type SpanProcessor, startTracing } from 'hookspan/tracing'
+import { startTracing } from 'hookspan/tracing'
+import { witness } from './witness.ts'
 
 export interface ClusterOrder {
   readonly endpoint: string
@@ -31,16 +32,10 @@ if (cluster.isPrimary) {
 } else {
   const truth = openSync(order.truth, 'a')
   const note = (line: string) => void writeSync(truth, line)
-  const witness: SpanProcessor = {
-    onStart: (span) => note(`s ${span.spanContext().spanId}\n`),
-    onEnd: (span) => note(`e ${span.spanContext().spanId}\n`),
-    forceFlush: async () => {},
-    shutdown: async () => {},
-  }
   const dispatcher = new HookDispatcher()
   const { endpoint, spoolDir } = order
   const kept = (cluster.worker?.id ?? 0) % 2 === 0 ? { spoolDir } : {}
-  dispatcher.use(startTracing({ endpoint, protocol: 'http/json', ...kept, spanProcessors: [witness] }))
+  dispatcher.use(startTracing({ endpoint, ...kept, spanProcessors: [witness(note)] }))
   flushCompileCache()
   process.on('message', async () => {
     for (let run = 0; run < order.runs; run++) {

@@ -4,7 +4,8 @@
  */
 import { openSync, writeSync } from 'node:fs'
 import { HookDispatcher } from 'hookspan'
-import { type SpanProcessor, type StartTracingOptions, startTracing, withFlush } from 'hookspan/tracing'
+import { type StartTracingOptions, startTracing, withFlush } from 'hookspan/tracing'
+import { witness } from './witness.ts'
 
 export interface FunctionOrder {
   readonly tracing: StartTracingOptions
@@ -16,14 +17,8 @@ export interface FunctionOrder {
 const order = JSON.parse(process.argv[2] ?? '{}') as FunctionOrder
 const truth = openSync(order.truth, 'a')
 const note = (line: string) => void writeSync(truth, line)
-const witness: SpanProcessor = {
-  onStart: (span) => note(`s ${span.spanContext().spanId}\n`),
-  onEnd: (span) => note(`e ${span.spanContext().spanId}\n`),
-  forceFlush: async () => {},
-  shutdown: async () => {},
-}
 
-const tracing = startTracing({ serviceName: 'function', ...order.tracing, spanProcessors: [witness] })
+const tracing = startTracing({ serviceName: 'function', ...order.tracing, spanProcessors: [witness(note)] })
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
 

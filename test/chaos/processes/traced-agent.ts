@@ -5,7 +5,8 @@
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { HookDispatcher } from 'hookspan'
-import { type SpanProcessor, type StartTracingOptions, startTracing } from 'hookspan/tracing'
+import { type StartTracingOptions, startTracing } from 'hookspan/tracing'
+import { witness } from './witness.ts'
 
 export interface AgentOrder {
   readonly tracing: StartTracingOptions
@@ -34,12 +35,6 @@ function note(line: string, isLast = order.truthIsBuffered !== true): void {
   writeSync(truth, unwritten)
   unwritten = ''
 }
-const witness: SpanProcessor = {
-  onStart: (span) => note(`s ${span.spanContext().spanId}\n`),
-  onEnd: (span) => note(`e ${span.spanContext().spanId}\n`),
-  forceFlush: async () => {},
-  shutdown: async () => {},
-}
 
 const onTrouble = (message: string) => console.error(message)
 const tracing = startTracing({
@@ -47,7 +42,7 @@ const tracing = startTracing({
   ...order.tracing,
   // A machine that is busy with something else is no collector that does not answer.
   queue: { onTrouble, requestTimeoutMs: 30_000, ...order.tracing.queue },
-  spanProcessors: [witness],
+  spanProcessors: [witness(note)],
 })
 const dispatcher = new HookDispatcher()
 dispatcher.use(tracing)

@@ -2,7 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from './restate-server.ts'
+import { freePort } from '../../support/free-port.ts'
+
 import { until } from './wait.ts'
 
 const DEBIAN = '/usr/lib/postgresql'

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
+import { freePort } from '../../support/free-port.ts'
 import { until } from './wait.ts'
 
 const require = createRequire(import.meta.url)
@@ -12,15 +12,6 @@ function binary(): string {
   const server = dirname(require.resolve('@restatedev/restate-server/package.json'))
   const { platform, arch } = process
   return join(dirname(server), `restate-server-${platform}-${arch}`, 'bin', 'restate-server')
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A Restate of its own, on loopback, with its telemetry off; the same one again after it was killed. */

@@ -2,15 +2,16 @@
  * The agent that durable runs are tested with, and how a process of it tells what it does: each line is on the disk before the
  * next thing is done, so that whoever kills the process loses none.
  */
+
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
-import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
 import type { Agent, AgentTool } from 'hookspan/agent'
 import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
 import { type Gate, requireApproval } from 'hookspan/gates'
 import type { DurableLoop } from 'hookspan/restate'
-import { operationIdGenerator, traceHooks } from 'hookspan/tracing'
+import { traceHooks } from 'hookspan/tracing'
 import { statelessModel } from '../../support/stateless-model.ts'
+import { tracerTelling } from '../../support/told-spans.ts'
 
 export interface SpanLine {
   readonly span: 'start' | 'end'
@@ -51,27 +52,12 @@ export function scenario(folder: string) {
     // Between this and whatever comes next.
     if (String(++said) === process.env.KILL_AFTER) process.kill(process.pid, 'SIGKILL')
   }
-  const note = (at: SpanLine['span'], span: ReadableSpan) => {
-    const { traceId, spanId } = span.spanContext()
-    const parentId = span.parentSpanContext?.spanId
-    say({ span: at, name: span.name, traceId, spanId, ...(parentId && { parentId }) })
-  }
-  const provider = new TracerProvider({
-    idGenerator: operationIdGenerator(),
-    spanProcessors: [
-      {
-        onStart: (span) => note('start', span),
-        onEnd: (span) => note('end', span),
-        forceFlush: async () => {},
-        shutdown: async () => {},
-      },
-    ],
-  })
+  const tracer = tracerTelling(({ at: span, pid: _, ...line }) => say({ span, ...line }))
   const store = told(sqliteStore({ path: `${folder}/approvals.db` }), say)
   const approvals = createApprovals({ store, mode: 'park' })
   const dispatcher = new HookDispatcher()
   dispatcher.use(approvals)
-  dispatcher.use(traceHooks({ tracer: provider.getTracer('durable') }))
+  dispatcher.use(traceHooks({ tracer }))
   const hooks = [...HOOK_TYPES, ...EXTENDED_HOOK_TYPES].map((type) => ({
     id: type,
     type,
@@ -82,7 +68,7 @@ export function scenario(folder: string) {
     },
   }))
   dispatcher.use({ name: 'see', hooks: hooks as never })
-  return { folder, say, store, approvals, dispatcher, provider }
+  return { folder, say, store, approvals, dispatcher }
 }
 
 export type Scenario = ReturnType<typeof scenario>

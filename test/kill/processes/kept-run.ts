@@ -7,7 +7,7 @@ import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 
 import { execAgent, resumeAgent, sqliteCheckpoints, unfinishedRuns } from 'hookspan/agent'
 import { traceHooks } from 'hookspan/tracing'
 import { shopAgent } from '../../support/shop-agent.ts'
-import { tracerTelling } from '../told-spans.ts'
+import { tracerTelling } from '../../support/told-spans.ts'
 
 const [folder = ''] = process.argv.slice(2)
 const operationId = 'run-1'

@@ -1,6 +1,6 @@
 import { type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace'
 import { operationIdGenerator } from 'hookspan/tracing'
-import type { SpanLine } from './trace.ts'
+import type { SpanLine } from '../kill/trace.ts'
 
 /** A tracer whose spans are told as they start, and again as they end: what a process that is killed had open is seen, too. */
 export function tracerTelling(tell: (line: SpanLine) => void) {
