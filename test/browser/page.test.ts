@@ -7,7 +7,7 @@ import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
-import { id, otlp, post, recordedTraces, type TestSpan } from '../viewer/support.ts'
+import { id, nowMs, otlp, post, recordedTraces, type TestSpan } from '../viewer/support.ts'
 import { findFlaws, launch, SHOTS, watch } from './support.ts'
 
 const OTHER = 'b'.repeat(32)
@@ -295,7 +295,8 @@ describe('while a run is live', () => {
       end: span.start!,
       attributes: { ...span.attributes, 'hookspan.span.state': 'started' },
     })
-    const begin = sampleRun({ traceId, atMs: 0, edit: (spans) => spans.slice(0, 3).map(started) })
+    const atMs = nowMs()
+    const begin = sampleRun({ traceId, atMs, edit: (spans) => spans.slice(0, 3).map(started) })
     await post(viewer, begin)
     const { page, problems } = await open(`/run/${traceId}`)
     expect(await page.locator('.run-header .status').textContent()).toBe('Running')
@@ -306,7 +307,7 @@ describe('while a run is live', () => {
         for (const entry of list.getEntries()) state.shift += (entry as never as { value: number }).value
       }).observe({ type: 'layout-shift' as never, buffered: false })
     })
-    const { spans } = sampleRun({ traceId, atMs: 0 }).resourceSpans[0]!.scopeSpans[0]!
+    const { spans } = sampleRun({ traceId, atMs }).resourceSpans[0]!.scopeSpans[0]!
     for (const span of spans) {
       await post(viewer, { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
       await page.waitForTimeout(60)

@@ -22,6 +22,9 @@ export const TRACE = 'a'.repeat(32)
 /** Recent, so that what has not ended may still be running. */
 const BEGIN_MS = Date.now() - 10_000
 
+/** What happens now: spans are told in milliseconds since this file was read, and what is silent for long has died. */
+export const nowMs = () => Date.now() - BEGIN_MS
+
 /** `1` becomes `0000000000000001`. */
 export const id = (number: number): string => number.toString(16).padStart(16, '0')
 

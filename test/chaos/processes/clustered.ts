@@ -20,9 +20,11 @@ const order = JSON.parse(process.argv[2] ?? '{}') as ClusterOrder
 
 if (cluster.isPrimary) {
   let up = 0
-  for (let count = 0; count < order.workers; count++) cluster.fork()
+  // One alone, first: what it compiled it keeps for the others, fifty of which would write the same thousand files at once.
+  cluster.fork()
   cluster.on('message', () => {
-    if (++up < order.workers) return
+    if (++up === 1) for (let count = 1; count < order.workers; count++) cluster.fork()
+    if (up < order.workers) return
     for (const worker of Object.values(cluster.workers ?? {})) worker?.send('go')
   })
   cluster.on('exit', (_worker, code) => {
