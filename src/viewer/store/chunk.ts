@@ -6,6 +6,8 @@ import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpSpan } from '../../internal/otlp/types.ts'
 import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { readJsonSpan, readSpan, type SpanFacts } from '../otlp/read-span.ts'
+import { spanText } from './searchable-text.ts'
+import type { SpanWords } from './span-words.ts'
 
 /** Protobuf, or the text of an array of OTLP/JSON spans; or either of them compressed. */
 export type ChunkBody = Uint8Array | string
@@ -25,11 +27,16 @@ export function packChunk(body: ChunkBody): ChunkBody {
 }
 
 export interface Chunk {
+  /** How many spans. */
   readonly length: number
+  /** How large it is unpacked; in characters where it is JSON. */
+  readonly size: number
   /** What lists and rows show of a span; `undefined` for one that cannot be read, which costs no other one anything. */
   facts(index: number): SpanFacts | undefined
   /** The whole span, or `undefined` likewise. */
   span(index: number): OtlpSpan | undefined
+  /** Has `words` look through the span, as far as it can be read. */
+  scan(index: number, words: SpanWords): void
 }
 
 export function openChunk(body: ChunkBody): Chunk {
@@ -45,11 +52,6 @@ export function unless<T>(read: () => T): T | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Its bytes, one character each: quick to look through. */
-export function chunkBytes(body: ChunkBody): string {
-  return unless(() => unpacked(body).toString('latin1')) ?? ''
 }
 
 function unpacked(body: ChunkBody): Buffer {
@@ -86,12 +88,20 @@ class ProtobufChunk implements Chunk {
     return this.#ranges.length / 2
   }
 
+  get size(): number {
+    return this.#bytes.length
+  }
+
   facts(index: number): SpanFacts | undefined {
     return unless(() => readSpan(this.#at(index)))
   }
 
   span(index: number): OtlpSpan | undefined {
     return unless(() => decodeSpan(this.#at(index)))
+  }
+
+  scan(index: number, words: SpanWords): void {
+    unless(() => words.scan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!))
   }
 
   #at(index: number): ProtobufReader {
@@ -101,8 +111,10 @@ class ProtobufChunk implements Chunk {
 
 class JsonChunk implements Chunk {
   readonly #spans: readonly OtlpSpan[]
+  readonly size: number
 
   constructor(body: string) {
+    this.size = body.length
     this.#spans = unless(() => JSON.parse(body) as OtlpSpan[]) ?? []
   }
 
@@ -117,5 +129,9 @@ class JsonChunk implements Chunk {
   /** A copy: whoever asks may add to it. */
   span(index: number): OtlpSpan | undefined {
     return { ...this.#spans[index]! }
+  }
+
+  scan(index: number, words: SpanWords): void {
+    unless(() => words.scanText(spanText(this.#spans[index]!)))
   }
 }

@@ -6,8 +6,6 @@ import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
 import type { Snippet } from '../model/snippet.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
-import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
-import { placeOf } from './chunk.ts'
 import { orderOf, parseFilter } from './filter.ts'
 import { FoundRuns, type RunSlice } from './found-runs.ts'
 import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
@@ -15,7 +13,8 @@ import { RunCounter } from './run-numbers.ts'
 import { RunUses, type SummingUses, usesInOrder } from './run-uses.ts'
 import { Snippets } from './snippets.ts'
 import type { SpanReader } from './span-reader.ts'
-import { TypedWords } from './typed-words.ts'
+import type { WordSearch } from './word-search.ts'
+import { wordQuery } from './words.ts'
 
 export interface RunKey {
   id: number
@@ -51,34 +50,33 @@ export interface SearchHit {
   startUs: number
 }
 
-/** Runs with a span, or a log of a span, in which every word occurs. */
-const RUNS_WITH_WORDS = `
-  SELECT run FROM chunk WHERE id IN (SELECT rowid / ${MAX_CHUNK_SPANS} FROM text WHERE text MATCH ? AND rowid > 0)
-  UNION SELECT run FROM log WHERE id IN (SELECT -rowid FROM text WHERE text MATCH ? AND rowid < 0)`
+export interface FoundByWords {
+  runs: number[]
+  /** Spans that may have the words, and were not looked through. */
+  unsearched: number
+}
 
 export class Reader {
   readonly #db: DatabaseSync
   readonly #spans: SpanReader
-  readonly #typed: TypedWords
   readonly #runs: FoundRuns
   readonly #uses: RunUses
   readonly #pending: StatementSync
+  readonly #search: WordSearch
   readonly #snippets: Snippets
-  readonly #withWords: StatementSync
   readonly #findRun: StatementSync
   readonly #waiting: StatementSync
   readonly #traceId: StatementSync
   readonly #resum: StatementSync
 
-  constructor(db: DatabaseSync, spans: SpanReader) {
+  constructor(db: DatabaseSync, spans: SpanReader, search: WordSearch) {
     this.#db = db
     this.#spans = spans
-    this.#typed = new TypedWords(db)
+    this.#search = search
     this.#runs = new FoundRuns(db)
     this.#uses = new RunUses(db)
-    this.#snippets = new Snippets(db, spans)
+    this.#snippets = new Snippets(spans, search)
     this.#pending = db.prepare('SELECT count(*) AS runs FROM run WHERE dirty = 1')
-    this.#withWords = db.prepare(RUNS_WITH_WORDS)
     this.#findRun = db.prepare(
       'SELECT id, trace_id, received_ms, dirty FROM run WHERE trace_id >= ? AND trace_id < ? LIMIT 2',
     )
@@ -108,13 +106,15 @@ export class Reader {
     return undefined
   }
 
-  /** What was typed, as the index cuts it into words. */
-  words(typed: string): string[] {
-    return this.#typed.words(typed)
+  /** What the words of a query find; `undefined` for a query without words. */
+  *withWords(query: string): InTurns<FoundByWords | undefined> {
+    const words = wordQuery(parseFilter(query).text)
+    return words && (yield* this.#search.runs(words))
   }
 
-  listRuns(query: string, page: Page): Omit<RunList, 'indexing'> {
-    const { condition, params, problems, words } = this.#condition(query)
+  /** `found`: what the words of the query find, where it has any. */
+  listRuns(query: string, page: Page, found: FoundByWords | undefined): Omit<RunList, 'indexing'> {
+    const { condition, params, problems, words } = this.#condition(query, found)
     const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
       count: number
     }
@@ -126,49 +126,53 @@ export class Reader {
   }
 
   /** Of all runs that a query finds. */
-  *numbers(query: string): InTurns<RunNumbers> {
+  *numbers(query: string, found: FoundByWords | undefined): InTurns<RunNumbers> {
     const counter = new RunCounter()
-    yield* this.figures(query, (runs) => counter.add(runs))
+    yield* this.figures(query, found, (runs) => counter.add(runs))
     return yield* counter.numbers()
   }
 
   /** Has `read` read what is summed over all runs that a query finds, some at a time. */
-  *figures(query: string, read: (runs: RunFigures[]) => void): InTurns<void> {
-    yield* this.#found(query, ({ condition, params }) => {
+  *figures(
+    query: string,
+    found: FoundByWords | undefined,
+    read: (runs: RunFigures[]) => void,
+  ): InTurns<void> {
+    yield* this.#found(query, found, ({ condition, params }) => {
       const runs = this.#db.prepare(`SELECT ${SELECTED_FIGURES} FROM run WHERE ${condition}`).all(...params)
       read(runs as unknown as RunFigures[])
     })
   }
 
   /** Of one kind, over all runs that a query finds. */
-  *uses(query: string, kind: UseKind): InTurns<Omit<UseSums, 'indexing'>> {
+  *uses(query: string, found: FoundByWords | undefined, kind: UseKind): InTurns<Omit<UseSums, 'indexing'>> {
     const sums: SummingUses = new Map()
-    yield* this.#found(query, (slice) => this.#uses.addTo(sums, kind, slice))
+    yield* this.#found(query, found, (slice) => this.#uses.addTo(sums, kind, slice))
     const { runs: pending } = this.#pending.get() as { runs: number }
     return { kind, ...(yield* usesInOrder(sums)), pending }
   }
 
-  *#found(query: string, read: (slice: RunSlice) => void): InTurns<void> {
-    const { where, params, text } = parseFilter(query)
-    const match = this.#typed.query(text)
-    const found = match ? (this.#withWords.all(match, match) as { run: number }[]) : undefined
-    yield* this.#runs.inTurns({ where, params, ids: found?.map(({ run }) => run) }, read)
+  *#found(query: string, found: FoundByWords | undefined, read: (slice: RunSlice) => void): InTurns<void> {
+    const { where, params } = parseFilter(query)
+    yield* this.#runs.inTurns({ where, params, ids: found?.runs }, read)
   }
 
-  #condition(query: string): {
+  #condition(
+    query: string,
+    found: FoundByWords | undefined,
+  ): {
     condition: string
     params: (string | number)[]
     problems: string[]
     words: string
   } {
     const { where, params, text, problems } = parseFilter(query)
-    const match = this.#typed.query(text)
-    if (match) {
-      where.push(`id IN (${RUNS_WITH_WORDS})`)
-      params.push(match, match)
+    if (found) {
+      where.push('id IN (SELECT value FROM json_each(?))')
+      params.push(JSON.stringify(found.runs))
     }
     const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''
-    return { condition, params, problems, words: match ? text : '' }
+    return { condition, params, problems, words: found ? text : '' }
   }
 
   summary(run: RunKey): RunSummary | undefined {
@@ -177,29 +181,15 @@ export class Reader {
   }
 
   /** Spans that hold every word of what was typed, newest first; in one run when `run` is given. */
-  *search(typed: string, limit: number, run?: RunKey): InTurns<SearchHit[]> {
-    const match = this.#typed.query(typed)
-    if (!match) return []
-    const inRun = run ? 'AND run = ?' : ''
-    const params = run ? [match, run.id, limit] : [match, limit]
-    const spans = this.#db
-      .prepare(
-        `SELECT text.rowid AS document, run FROM text JOIN chunk ON chunk.id = text.rowid / ${MAX_CHUNK_SPANS}
-         WHERE text MATCH ? AND text.rowid > 0 ${inRun} ORDER BY text.rowid DESC LIMIT ?`,
-      )
-      .all(...params) as { document: number; run: number }[]
-    const logs = this.#db
-      .prepare(
-        `SELECT span_id AS spanId, run FROM text JOIN log ON log.id = -text.rowid
-         WHERE text MATCH ? AND text.rowid < 0 ${inRun} ORDER BY text.rowid LIMIT ?`,
-      )
-      .all(...params) as { spanId: string; run: number }[]
+  *search(typed: string, limit: number, run?: RunKey): InTurns<{ hits: SearchHit[]; unsearched: number }> {
+    const query = wordQuery(typed)
+    if (!query) return { hits: [], unsearched: 0 }
+    const { spans, logs, unsearched } = yield* this.#search.spans(query, limit, run?.id)
     const hits = new Map<string, SearchHit>()
     const add = (run: number, { spanId, name, category, startUs }: Omit<SearchHit, 'traceId'>) =>
       hits.set(`${run} ${spanId}`, { traceId: this.#traceIdOf(run), spanId, name, category, startUs })
-    for (const { document, run } of spans) {
+    for (const { run, chunk, index } of spans) {
       yield
-      const { chunk, index } = placeOf(document)
       const facts = this.#spans.chunk(chunk)?.facts(index)
       if (facts) add(run, { ...facts, category: facts.digest.category })
     }
@@ -208,16 +198,16 @@ export class Reader {
       const span = (yield* this.#spans.spansOf(run)).get(spanId)
       if (span) add(run, span.row)
     }
-    return [...hits.values()].slice(0, limit)
+    return { hits: [...hits.values()].slice(0, limit), unsearched }
   }
 
   /** By trace id; of those runs in which the words of a query are found in a span. */
   *snippets(query: string, runs: readonly RunKey[]): InTurns<Record<string, Snippet>> {
-    const searched = this.#typed.searched(parseFilter(query).text)
+    const words = wordQuery(parseFilter(query).text)
     const found: Record<string, Snippet> = {}
-    if (!searched) return found
+    if (!words) return found
     for (const run of runs) {
-      const snippet = yield* this.#snippets.of(run.id, searched)
+      const snippet = yield* this.#snippets.of(run.id, words)
       if (snippet) found[run.traceId] = snippet
     }
     return found

@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
 import { documentOf } from './chunk.ts'
+import { WordSegments } from './word-segments.ts'
 
 export interface RetentionOptions {
   /** Runs that last got a span longer ago are removed, in milliseconds: a recording sent today is new today. */
@@ -14,6 +15,7 @@ export interface RetentionOptions {
 export interface Removals {
   chunkRemoved(id: number, spans: number): void
   runRemoved(): void
+  spansReplaced(): void
 }
 
 interface StoredChunk {
@@ -27,8 +29,11 @@ const PAGES_AT_ONCE = 2000
 export class Retention {
   readonly #db: DatabaseSync
   readonly #tell: Removals
+  readonly #segments: WordSegments
   readonly #chunksOf: StatementSync
-  readonly #removeText: StatementSync
+  readonly #removeSuperseded: StatementSync
+  readonly #removeWorn: StatementSync
+  readonly #remember: StatementSync
   readonly #removeChunk: StatementSync
   readonly #oldest: StatementSync
   readonly #receivedBefore: StatementSync
@@ -36,8 +41,11 @@ export class Retention {
   constructor(db: DatabaseSync, tell: Removals) {
     this.#db = db
     this.#tell = tell
-    this.#chunksOf = db.prepare('SELECT id, spans FROM chunk WHERE run = ? LIMIT ?')
-    this.#removeText = db.prepare('DELETE FROM text WHERE rowid BETWEEN ? AND ?')
+    this.#segments = new WordSegments(db)
+    this.#chunksOf = db.prepare('SELECT id, spans FROM chunk WHERE run = ? ORDER BY id LIMIT ?')
+    this.#removeSuperseded = db.prepare('DELETE FROM superseded WHERE id BETWEEN ? AND ?')
+    this.#removeWorn = db.prepare('DELETE FROM worn WHERE id = ?')
+    this.#remember = db.prepare('INSERT OR IGNORE INTO gone (id) VALUES (?)')
     this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
     this.#oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
     this.#receivedBefore = db.prepare('SELECT id FROM run WHERE received_ms < ?')
@@ -76,15 +84,18 @@ export class Retention {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       for (const { id, spans } of chunks) {
-        this.#removeText.run(documentOf(id, 0), documentOf(id, spans - 1))
+        this.#removeSuperseded.run(documentOf(id, 0), documentOf(id, spans - 1))
+        this.#removeWorn.run(id)
         this.#removeChunk.run(id)
+        this.#remember.run(id)
       }
       if (isLast) {
-        this.#db.prepare('DELETE FROM text WHERE rowid IN (SELECT -id FROM log WHERE run = ?)').run(run)
+        this.#db.prepare('INSERT OR IGNORE INTO gone SELECT -id FROM log WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM log WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run_use WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run WHERE id = ?').run(run)
       }
+      if (chunks.length > 0) this.#segments.dropEmpty(chunks[0]!.id, chunks.at(-1)!.id)
       this.#db.exec('COMMIT')
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')

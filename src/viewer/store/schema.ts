@@ -6,12 +6,12 @@ import { DECLARED_USES } from './run-uses.ts'
  * Raised when the tables change. A file of another version is set aside, not migrated: it holds traces, not records. One whose
  * tables only lack what can be made from the spans again is brought up.
  */
-export const SCHEMA_VERSION = 6
-/** Versions that are brought up: what is new are tables and columns of sums, and every run is summed again; or what people add. */
-export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5])
-
-/** How the index of the text cuts it into words. */
-export const TOKENIZER = 'unicode61 remove_diacritics 2'
+export const SCHEMA_VERSION = 7
+/**
+ * Versions that are brought up: what is new are tables and columns of sums, and every run is summed again; an index of the text,
+ * which is made again; or what people add.
+ */
+export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5, 6])
 
 /** Of an older version: the columns that are new, and an index that has them. Every run is to be summed again. */
 export function bringUp(db: DatabaseSync): void {
@@ -20,7 +20,8 @@ export function bringUp(db: DatabaseSync): void {
   for (const [name, declared] of DECLARATIONS) {
     if (!there.has(name)) db.exec(`ALTER TABLE run ADD COLUMN ${name} ${declared}`)
   }
-  db.exec('DROP INDEX IF EXISTS run_figures; UPDATE run SET dirty = 1')
+  db.exec(`DROP INDEX IF EXISTS run_figures; UPDATE run SET dirty = 1;
+    DROP TABLE IF EXISTS text; DROP TABLE IF EXISTS ahead`)
 }
 
 export function createSchema(db: DatabaseSync): void {
@@ -41,12 +42,18 @@ export function createSchema(db: DatabaseSync): void {
     CREATE TABLE IF NOT EXISTS log (
       id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, span_id TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
       UNIQUE (run, span_id, digest));
+    -- Spans that newer ones replaced, by the number of their chunk and their place in it; and the chunks that have some.
     CREATE TABLE IF NOT EXISTS superseded (id INTEGER PRIMARY KEY);
-    -- Chunks that were indexed before their turn.
-    CREATE TABLE IF NOT EXISTS ahead (id INTEGER PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS worn (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5 (
-      body, content = '', contentless_delete = 1, detail = none, tokenize = '${TOKENIZER}');
+    -- Which words are in which chunks and logs: of those after one and up to another.
+    CREATE TABLE IF NOT EXISTS word_segment (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, after_chunk INTEGER NOT NULL, last_chunk INTEGER NOT NULL,
+      after_log INTEGER NOT NULL, last_log INTEGER NOT NULL, documents BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS word_block (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, first BLOB NOT NULL, body BLOB NOT NULL);
+    CREATE INDEX IF NOT EXISTS word_block_first ON word_block (segment, first);
+    -- Chunks, and logs with a minus, that were removed and are still in a segment.
+    CREATE TABLE IF NOT EXISTS gone (id INTEGER PRIMARY KEY);
     PRAGMA user_version = ${SCHEMA_VERSION};
   `)
 }

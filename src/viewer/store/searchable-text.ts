@@ -9,12 +9,9 @@ const MAX_DEPTH = 64
 
 /** A span's name, its ids, its texts, and those of its events. */
 export function spanText(span: OtlpSpan): string {
-  const texts = new Texts([
-    String(span.name ?? ''),
-    String(span.status?.message ?? ''),
-    span.traceId,
-    span.spanId,
-  ])
+  const texts = new Texts([span.traceId, span.spanId])
+  texts.add(String(span.name ?? ''))
+  texts.add(String(span.status?.message ?? ''))
   texts.addPairs(span.attributes, 0)
   for (const event of listOf(span.events)) {
     texts.add(String(event.name ?? ''))

@@ -11,12 +11,14 @@ import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
 import { openDatabase } from './open-database.ts'
-import { type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
+import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
 import { SpanReader } from './span-reader.ts'
 import { Summaries } from './summaries.ts'
 import { TextIndex } from './text-index.ts'
+import { WordSearch } from './word-search.ts'
+import { wordQuery } from './words.ts'
 import { Writer } from './writer.ts'
 
 export interface StoreOptions extends RetentionOptions {
@@ -46,6 +48,9 @@ export interface SearchResult {
 
 /** How long the list waits for the sums of what came meanwhile. */
 const SUM_MS = 1000
+/** How long a search waits for the index of what came meanwhile. */
+const REACH_MS = 1000
+const hasWords = (typed: string): boolean => wordQuery(typed) !== undefined
 
 /** What may take long comes twice: at once, and in turns with others. */
 export class Store {
@@ -72,13 +77,16 @@ export class Store {
     this.setAside = setAside
     this.#writer = new Writer(db)
     this.#spans = new SpanReader(db)
-    this.#reader = new Reader(db, this.#spans)
     this.#index = new TextIndex(db)
+    const search = new WordSearch(db, this.#spans, this.#index)
+    this.#reader = new Reader(db, this.#spans, search)
     const removals = {
       chunkRemoved: (id: number, spans: number) => {
         this.#index.removed(id, spans)
+        search.forget()
         this.#spanCount -= spans
       },
+      spansReplaced: () => search.forget(),
       runRemoved: () => {
         this.#writer.forget()
         this.#spans.forget()
@@ -165,8 +173,8 @@ export class Store {
   }
 
   *counting(query: string, nowMs: number = Date.now()): InTurns<RunNumbers> {
-    yield* this.#ready(query, nowMs)
-    return yield* this.#reader.numbers(query)
+    const { found } = yield* this.#ready(query, nowMs)
+    return yield* this.#reader.numbers(query, found)
   }
 
   /** What each tool, model, agent, gate or person did in the runs that a query finds. */
@@ -175,8 +183,8 @@ export class Store {
   }
 
   *summingUses(query: string, kind: UseKind, nowMs: number = Date.now()): InTurns<UseSums> {
-    const { indexing } = yield* this.#ready(query, nowMs)
-    return { ...(yield* this.#reader.uses(query, kind)), indexing }
+    const { found, indexing } = yield* this.#ready(query, nowMs)
+    return { ...(yield* this.#reader.uses(query, found, kind)), indexing }
   }
 
   /** The runs of a query against those of another. */
@@ -188,9 +196,10 @@ export class Store {
     const sets: RunSet[] = []
     let indexing = 0
     for (const query of [queryA, queryB]) {
-      indexing = Math.max(indexing, (yield* this.#ready(query, nowMs)).indexing)
+      const ready = yield* this.#ready(query, nowMs)
+      indexing = Math.max(indexing, ready.indexing)
       const set = new RunSet()
-      yield* this.#reader.figures(query, (runs) => set.add(runs))
+      yield* this.#reader.figures(query, ready.found, (runs) => set.add(runs))
       sets.push(set)
     }
     const [a, b] = sets as [RunSet, RunSet]
@@ -205,10 +214,10 @@ export class Store {
   }
 
   *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
-    const { isSummed, indexing } = yield* this.#ready(query, nowMs)
-    const { runs, total, problems, words } = this.#reader.listRuns(query, page)
-    // Where nothing can be kept, what is in sight is summed all the same.
-    if (!isSummed) yield* this.#sumInSight(runs, nowMs)
+    const { areSummed, indexing, found } = yield* this.#ready(query, nowMs)
+    const { runs, total, problems, words } = this.#reader.listRuns(query, page, found)
+    // Where nothing can be kept, or so much came, what is in sight is summed all the same.
+    if (!areSummed) yield* this.#sumInSight(runs, nowMs)
     return { runs, total, indexing, problems, words }
   }
 
@@ -294,9 +303,9 @@ export class Store {
     yield* this.#ifStorable(this.#sum(Date.now(), SUM_MS / 10))
     const run = traceId ? this.#reader.findRun(traceId) : undefined
     if (traceId && !run) return { hits: [], indexing: 0 }
-    const words = this.#reader.words(typed)
-    const indexing = words.length > 0 ? yield* this.#reach(words, run, reachMs) : 0
-    return { hits: yield* this.#reader.search(typed, limit, run), indexing }
+    const indexing = hasWords(typed) ? yield* this.#reach(reachMs) : 0
+    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run)
+    return { hits, indexing: indexing + unsearched }
   }
 
   /** Where the words of a query are in each of these runs, by trace id; what is not indexed is not found. */
@@ -358,22 +367,30 @@ export class Store {
     }
   }
 
-  /** Sums and indexes what a query may find, as far as time allows. */
-  *#ready(query: string, nowMs: number): InTurns<{ isSummed: boolean; indexing: number }> {
-    const isSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) !== undefined
-    const words = this.#reader.words(parseFilter(query).text)
-    return { isSummed, indexing: words.length > 0 ? yield* this.#reach(words) : 0 }
+  /** Sums and indexes what a query may find, as far as time allows, and finds what its words are in. */
+  *#ready(
+    query: string,
+    nowMs: number,
+  ): InTurns<{ areSummed: boolean; indexing: number; found: FoundByWords | undefined }> {
+    const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) === false
+    const indexing = hasWords(parseFilter(query).text) ? yield* this.#reach() : 0
+    const found = yield* this.#reader.withWords(query)
+    return { areSummed, indexing: indexing + (found?.unsearched ?? 0), found }
   }
 
   *#sumInSight(runs: RunSummary[], nowMs: number): InTurns<void> {
+    const untilMs = performance.now() + SUM_MS
     for (const [index, { traceId }] of runs.entries()) {
+      if (performance.now() > untilMs) return
       const run: RunKey | undefined = this.#reader.findRun(traceId)
       if (run?.dirty) runs[index] = yield* this.#summaries.of(run, nowMs)
     }
   }
 
-  *#reach(words: readonly string[], run?: RunKey, reachMs?: number): InTurns<number> {
-    return (yield* this.#ifStorable(this.#index.reach(words, run?.id, reachMs))) ?? this.#index.remaining
+  /** Indexes what came; gives how many spans it did not reach. */
+  *#reach(budgetMs: number = REACH_MS): InTurns<number> {
+    yield* this.#ifStorable(this.#index.work(budgetMs))
+    return this.#index.remaining
   }
 
   /** `undefined` where nothing can be stored: who only looks is answered from what is. */

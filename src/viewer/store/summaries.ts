@@ -5,6 +5,7 @@ import type { InTurns } from '../model/in-turns.ts'
 import type { RunUse } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary } from '../model/span.ts'
 import { summing } from '../model/summary.ts'
+import { documentOf, placeOf } from './chunk.ts'
 import { SILENCE_MS } from './liveness.ts'
 import { type RunKey, runKey, type StoredKey } from './reader.ts'
 import type { Removals } from './retention.ts'
@@ -38,6 +39,10 @@ export class Summaries {
   readonly #save: StatementSync
   readonly #uses: RunUses
   readonly #remember: StatementSync
+  readonly #rememberWorn: StatementSync
+  readonly #rememberGone: StatementSync
+  readonly #removeSupersededIn: StatementSync
+  readonly #removeWorn: StatementSync
   readonly #removeChunk: StatementSync
   readonly #marks: StatementSync
 
@@ -65,6 +70,10 @@ export class Summaries {
          OR EXISTS (SELECT 1 FROM log WHERE id > :logs AND run = :id) WHERE id = :id`,
     )
     this.#remember = db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
+    this.#rememberWorn = db.prepare('INSERT OR IGNORE INTO worn (id) VALUES (?)')
+    this.#rememberGone = db.prepare('INSERT OR IGNORE INTO gone (id) VALUES (?)')
+    this.#removeSupersededIn = db.prepare('DELETE FROM superseded WHERE id BETWEEN ? AND ?')
+    this.#removeWorn = db.prepare('DELETE FROM worn WHERE id = ?')
     this.#marks = db.prepare(`SELECT ${MARK_COLUMNS} FROM run WHERE id = ?`)
     this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
   }
@@ -164,15 +173,24 @@ export class Summaries {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }
-    for (const { spans } of all) spans.settle()
+    for (const { spans } of all) {
+      if (spans.superseded.length > 0) this.#removals.spansReplaced()
+      spans.settle()
+    }
     for (const { chunk, spans } of removed) this.#removals.chunkRemoved(chunk, spans)
   }
 
   /** What was replaced is no longer found, and no longer kept once nothing else came with it. */
   #removeSuperseded(spans: RunSpans, removed: { chunk: number; spans: number }[]): void {
     for (const document of spans.superseded) this.#remember.run(document)
+    for (const chunk of new Set(spans.superseded.map((document) => placeOf(document).chunk)))
+      this.#rememberWorn.run(chunk)
     for (const emptied of spans.emptied) {
-      if (this.#removeChunk.run(emptied.chunk).changes > 0) removed.push(emptied)
+      const { chunk } = emptied
+      this.#removeSupersededIn.run(documentOf(chunk, 0), documentOf(chunk, emptied.spans - 1))
+      this.#removeWorn.run(chunk)
+      this.#rememberGone.run(chunk)
+      if (this.#removeChunk.run(chunk).changes > 0) removed.push(emptied)
     }
   }
 }

@@ -1,0 +1,120 @@
+/** Words as the index knows them: letters and digits, lower case, Latin and Greek ones without their accents. */
+
+/** Of longer words, what comes first counts. In bytes of UTF-8. */
+export const MAX_WORD_BYTES = 64
+
+/** Of each byte: 0 between words, 1 of a character that is not ASCII, otherwise the letter or digit, lower case. */
+const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => {
+  if (byte > 127) return 1
+  const char = String.fromCharCode(byte)
+  return /[A-Za-z0-9]/.test(char) ? char.toLowerCase().charCodeAt(0) : 0
+})
+const BACKSLASH = 0x5c
+/** `n`, `r`, `t` and `"` after a backslash in JSON stand between words; so does a backslash. */
+const ESCAPED = new Set(Buffer.from('nrt"\\'))
+const RUNS = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
+/** Marks by themselves that accent a letter. Those that are vowels in other scripts stay. */
+const ACCENTS = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+/g
+const SEED = 0x811c9dc5
+const PRIME = 0x01000193
+
+/** One run of letters and digits as the index keeps it. */
+export function foldedWord(run: string): string {
+  return run.toLowerCase().normalize('NFD').replace(ACCENTS, '')
+}
+
+/** Finds the words in bytes of UTF-8, without making text of them where they are ASCII. */
+export class WordScanner {
+  /** The word that was found last, UTF-8: its first `length` bytes. Overwritten by the next one. */
+  readonly word = new Uint8Array(MAX_WORD_BYTES)
+  readonly #found: (hash: number, length: number) => void
+
+  constructor(found: (hash: number, length: number) => void) {
+    this.#found = found
+  }
+
+  /** `isJson`: what its escapes stand for is between words, and not the letter of an escape. */
+  scan(bytes: Buffer, start: number, end: number, isJson = false): void {
+    const { word } = this
+    let hash = SEED
+    let length = 0
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at]!
+      const folded = FOLDED[byte]!
+      if (folded > 1) {
+        if (length < MAX_WORD_BYTES) {
+          word[length] = folded
+          hash = Math.imul(hash ^ folded, PRIME)
+        }
+        length++
+        continue
+      }
+      if (folded === 1) {
+        at = this.#scanOthers(bytes, at - length, at, end) - 1
+        hash = SEED
+        length = 0
+        continue
+      }
+      if (length > 0) {
+        this.#found(hash, length < MAX_WORD_BYTES ? length : MAX_WORD_BYTES)
+        hash = SEED
+        length = 0
+      }
+      if (isJson && byte === BACKSLASH && ESCAPED.has(bytes[at + 1]!)) at++
+    }
+    if (length > 0) this.#found(hash, length < MAX_WORD_BYTES ? length : MAX_WORD_BYTES)
+  }
+
+  /** An id, as it is shown. */
+  hex(bytes: Buffer, start: number, end: number): void {
+    if (end > start) this.text(bytes.toString('hex', start, end))
+  }
+
+  text(text: string): void {
+    const bytes = Buffer.from(text)
+    this.scan(bytes, 0, bytes.length)
+  }
+
+  /** From `start`, up to the next ASCII character that is between words; gives where that is. */
+  #scanOthers(bytes: Buffer, start: number, from: number, end: number): number {
+    let stop = from
+    while (stop < end && FOLDED[bytes[stop]!] !== 0) stop++
+    for (const [run] of bytes.toString('utf8', start, stop).matchAll(RUNS)) {
+      const { written } = ENCODER.encodeInto(foldedWord(run).slice(0, MAX_WORD_BYTES), this.word)
+      if (written > 0) this.#found(hashOf(this.word, written), written)
+    }
+    return stop
+  }
+}
+
+const ENCODER = new TextEncoder()
+
+export function hashOf(word: Uint8Array, length: number): number {
+  let hash = SEED
+  for (let at = 0; at < length; at++) hash = Math.imul(hash ^ word[at]!, PRIME)
+  return hash
+}
+
+/** What was typed, as words. */
+export interface WordQuery {
+  /** What is looked for, each word once, as text. */
+  readonly words: readonly string[]
+  /** The same, as the index keeps them. */
+  readonly bytes: readonly Buffer[]
+  /** Whether the last word is the beginning of one. */
+  readonly isOpen: boolean
+}
+
+/** `undefined` when there is no word in `typed`. Every word must occur, the last one may go on. */
+export function wordQuery(typed: string): WordQuery | undefined {
+  const words: string[] = []
+  const scanner = new WordScanner((_, length) =>
+    words.push(Buffer.from(scanner.word.subarray(0, length)).toString()),
+  )
+  scanner.text(typed)
+  if (words.length === 0) return undefined
+  const isOpen = /[\p{L}\p{M}\p{N}\p{Co}]$/u.test(typed)
+  // The last one stays the last: it may go on.
+  const distinct = [...new Set(words.reverse())].reverse()
+  return { words: distinct, bytes: distinct.map((word) => Buffer.from(word)), isOpen }
+}
