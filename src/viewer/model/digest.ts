@@ -110,8 +110,8 @@ export function digestSpan(
   attributes: Attributes,
   events: readonly SpanEvent[],
   status: { code: number; message: string },
+  category: SpanCategory = classify(name, attributes),
 ): SpanDigest {
-  const category = classify(name, attributes)
   const usage = category === 'llm' || category === 'embedding'
   const started = readText(attributes, 'spanState') === STARTED
   // A run that was parked goes on in another process, which ends its span.

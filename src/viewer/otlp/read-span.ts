@@ -1,19 +1,13 @@
 /** Of a packed span, what lists and rows show; the rest stays packed until someone opens the span. */
 
-import {
-  ANY_VALUE,
-  decodeAnyValue,
-  decodeEvent,
-  decodeStatus,
-  EVENT,
-  KEY_VALUE,
-  SPAN,
-} from '../../internal/otlp/messages.ts'
-import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
+import { decodeAnyValue, decodeEvent, decodeStatus, EVENT, SPAN } from '../../internal/otlp/messages.ts'
+import { fixed64UsAt, ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
-import { GATE_EVENT, READ_FOR_ROWS } from '../model/attributes.ts'
-import { digestSpan, type SpanDigest } from '../model/digest.ts'
-import type { Attributes, SpanEvent } from '../model/span.ts'
+import { GATE_EVENT, NAMES, READ_FOR_ROWS } from '../model/attributes.ts'
+import { classify, digestSpan, type SpanDigest } from '../model/digest.ts'
+import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../model/span.ts'
+import { KnownTexts, RecentTexts } from './byte-texts.ts'
+import { ByteCursor } from './cursor.ts'
 import { isSpanId } from './ids.ts'
 import { listOf, nanosToUs, plainEvent, plainValue, statusNumber } from './plain.ts'
 
@@ -32,87 +26,160 @@ export interface SpanFacts {
   digest: SpanDigest
 }
 
-export function readSpan(reader: ProtobufReader): SpanFacts {
-  const attributes: Attributes = Object.create(null)
-  const events: SpanEvent[] = []
-  let spanId = ''
-  let parentSpanId = ''
-  let name = ''
-  let startUs = 0
-  let endUs = 0
-  let status: { code?: number; message?: string } = {}
-  while (!reader.done) {
-    const tag = reader.tag()
-    switch (SPAN.names[tag]) {
-      case 'spanId':
-        spanId = reader.hex()
-        break
-      case 'parentSpanId':
-        parentSpanId = reader.hex()
-        break
-      case 'name':
-        name = reader.text(PREVIEW_BYTES)
-        break
-      case 'startTimeUnixNano':
-        startUs = reader.fixed64Us()
-        break
-      case 'endTimeUnixNano':
-        endUs = reader.fixed64Us()
-        break
-      case 'attributes':
-        readAttribute(reader.message(), attributes)
-        break
-      case 'events':
-        readEvent(reader.message(), events)
-        break
-      case 'status':
-        status = decodeStatus(reader.message())
-        break
-      default:
-        reader.skip(tag)
+export function readSpan(bytes: Buffer, start: number, end: number): SpanFacts {
+  return new FactsReader().read(bytes, start, end)
+}
+
+// Tags of opentelemetry-proto that are compared for each attribute.
+const KEY = 10
+const VALUE = 18
+const STRING = 10
+const INTEGER = 24
+/** Those read for rows; and whether it is only for those of tools, which are the long ones. */
+const KEYS = new KnownTexts(
+  [...READ_FOR_ROWS].map((key) => [key, { key, isArguments: isToolArguments(key) }] as const),
+)
+const TEXTS = new RecentTexts()
+
+function isToolArguments(key: string): boolean {
+  return (NAMES.toolArguments as readonly string[]).includes(key)
+}
+
+class FactsReader extends ByteCursor {
+  readonly #attributes: Attributes = Object.create(null)
+  readonly #events: SpanEvent[] = []
+  #status: { code?: number; message?: string } = {}
+  /** Of long texts that only a tool's row shows, where they are. */
+  readonly #arguments: { key: string; start: number; end: number }[] = []
+
+  read(bytes: Buffer, start: number, end: number): SpanFacts {
+    this.begin(bytes, start)
+    let spanId = ''
+    let parentSpanId = ''
+    let name = ''
+    let startUs = 0
+    let endUs = 0
+    while (this.at < end) {
+      const tag = this.varint(end)
+      switch (SPAN.names[tag]) {
+        case 'spanId':
+          spanId = this.#hex(end)
+          break
+        case 'parentSpanId':
+          parentSpanId = this.#hex(end)
+          break
+        case 'name':
+          name = this.#text(this.field(end))
+          break
+        case 'startTimeUnixNano':
+          startUs = fixed64UsAt(bytes, this.take(8, end))
+          break
+        case 'endTimeUnixNano':
+          endUs = fixed64UsAt(bytes, this.take(8, end))
+          break
+        case 'attributes':
+          this.#attribute(this.field(end))
+          break
+        case 'events':
+          this.#event(this.field(end))
+          break
+        case 'status':
+          this.#readStatus(this.field(end))
+          break
+        default:
+          this.skip(tag, end)
+      }
     }
+    const attributes = this.#attributes
+    const category = classify(name, attributes)
+    if (category === 'tool')
+      for (const { key, start, end } of this.#arguments) attributes[key] = bytes.toString('utf8', start, end)
+    const events = this.#events
+    const status = this.#status
+    return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status, category })
   }
-  return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status })
-}
 
-function readAttribute(reader: ProtobufReader, attributes: Attributes): void {
-  if (reader.done || KEY_VALUE.names[reader.tag()] !== 'key') return // Keys come first in what every encoder writes; a value before its key is skipped.
-  const key = reader.key()
-  if (!READ_FOR_ROWS.has(key) || reader.done || KEY_VALUE.names[reader.tag()] !== 'value') return
-  const value = reader.message()
-  if (value.done) return
-  // The common case, without an object for it: text, of which a preview is enough.
-  if (ANY_VALUE.names[value.bytes[value.pos]!] === 'stringValue') {
-    value.pos++
-    attributes[key] = value.text(PREVIEW_BYTES)
-  } else attributes[key] = plainValue(decodeAnyValue(value))
-}
+  /** Keys come first in what every encoder writes; a value before its key is skipped. */
+  #attribute(end: number): void {
+    const { bytes } = this
+    const known = this.at < end && this.varint(end) === KEY ? this.#known(this.field(end)) : undefined
+    const stop = known && this.at < end && this.varint(end) === VALUE ? this.field(end) : this.at
+    if (known && this.at < stop) {
+      const tag = bytes[this.at]!
+      if (tag === STRING) {
+        this.at++
+        const textEnd = this.field(stop)
+        const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
+        if (known.isArguments) this.#arguments.push({ key: known.key, start: this.at, end: previewEnd })
+        else this.#attributes[known.key] = TEXTS.get(bytes, this.at, previewEnd)
+      } else this.#attributes[known.key] = this.#value(tag, stop)
+    }
+    this.at = end
+  }
 
-function readEvent(reader: ProtobufReader, events: SpanEvent[]): void {
-  const start = reader.pos
-  while (!reader.done) {
-    const tag = reader.tag()
-    if (EVENT.names[tag] !== 'name') {
-      reader.skip(tag)
-      continue
+  /** What is not text. */
+  #value(tag: number, end: number): AttributeValue {
+    const start = this.at
+    if (tag === INTEGER) {
+      this.at++
+      const value = this.varint(end)
+      if (Number.isSafeInteger(value) && this.at === end) return value
     }
-    if (reader.key() === GATE_EVENT) {
-      events.push(plainEvent(decodeEvent(new ProtobufReader(reader.bytes, start, reader.end))))
+    return plainValue(decodeAnyValue(new ProtobufReader(this.bytes, start, end)))
+  }
+
+  #known(end: number): { key: string; isArguments: boolean } | undefined {
+    const known = KEYS.get(this.bytes, this.at, end)
+    this.at = end
+    return known
+  }
+
+  #event(end: number): void {
+    const start = this.at
+    const reader = new ProtobufReader(this.bytes, start, end)
+    while (!reader.done) {
+      const tag = reader.tag()
+      if (EVENT.names[tag] !== 'name') {
+        reader.skip(tag)
+        continue
+      }
+      if (reader.key() === GATE_EVENT)
+        this.#events.push(plainEvent(decodeEvent(new ProtobufReader(this.bytes, start, end))))
+      break
     }
-    return
+    this.at = end
+  }
+
+  #readStatus(end: number): void {
+    this.#status = decodeStatus(new ProtobufReader(this.bytes, this.at, end))
+    this.at = end
+  }
+
+  #hex(end: number): string {
+    const stop = this.field(end)
+    const hex = this.bytes.toString('hex', this.at, stop)
+    this.at = stop
+    return hex
+  }
+
+  #text(end: number): string {
+    const text = TEXTS.get(this.bytes, this.at, Math.min(end, this.at + PREVIEW_BYTES))
+    this.at = end
+    return text
   }
 }
 
 /** Of a span as `receiveJsonTraces` stores it. */
 export function readJsonSpan(span: OtlpSpan): SpanFacts {
   const attributes: Attributes = Object.create(null)
+  const name = String(span.name ?? '').slice(0, PREVIEW_BYTES)
   for (const pair of listOf(span.attributes)) {
     if (READ_FOR_ROWS.has(pair?.key)) attributes[pair.key] = plainValue(shortened(pair.value))
   }
   return facts({
     spanId: span.spanId,
     parentSpanId: span.parentSpanId ?? '',
-    name: String(span.name ?? '').slice(0, PREVIEW_BYTES),
+    name,
     startUs: nanosToUs(span.startTimeUnixNano),
     endUs: nanosToUs(span.endTimeUnixNano),
     attributes,
@@ -120,6 +187,7 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
       .filter((event) => event?.name === GATE_EVENT)
       .map(plainEvent),
     status: { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') },
+    category: classify(name, attributes),
   })
 }
 
@@ -138,13 +206,13 @@ interface Parts {
   attributes: Attributes
   events: SpanEvent[]
   status: { code?: number; message?: string }
+  category: SpanCategory
 }
 
-function facts({ attributes, events, status, ...span }: Parts): SpanFacts {
-  const digest = digestSpan(span.name, attributes, events, {
-    code: status.code ?? 0,
-    message: status.message ?? '',
-  })
+function facts(span: Parts): SpanFacts {
+  const { attributes, events, status, category } = span
+  const told = { code: status.code ?? 0, message: status.message ?? '' }
+  const digest = digestSpan(span.name, attributes, events, told, category)
   return {
     spanId: span.spanId,
     parentSpanId: isSpanId(span.parentSpanId) && span.parentSpanId !== span.spanId ? span.parentSpanId : '',

@@ -1,5 +1,5 @@
 /** Spans as the store keeps them: those of one request and one run together, packed as they came. */
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { constants, zstdCompressSync } from 'node:zlib'
 
 import { decodeSpan } from '../../internal/otlp/messages.ts'
 import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
@@ -8,12 +8,13 @@ import { MAX_CHUNK_SPANS } from '../otlp/incoming.ts'
 import { readJsonSpan, readSpan, type SpanFacts } from '../otlp/read-span.ts'
 import { spanText } from './searchable-text.ts'
 import type { SpanWords } from './span-words.ts'
+import { unpackedZstd } from './zstd.ts'
 
 /** Protobuf, or the text of an array of OTLP/JSON spans; or either of them compressed. */
 export type ChunkBody = Uint8Array | string
 
 /** Below this, compressing costs more than writing the bytes. */
-const COMPRESSED_FROM_BYTES = 4096
+const COMPRESSED_FROM_BYTES = 512
 const BRACKET = '['.charCodeAt(0)
 const ZSTD_MAGIC = 0xfd2fb528
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
@@ -57,7 +58,7 @@ export function unless<T>(read: () => T): T | undefined {
 function unpacked(body: ChunkBody): Buffer {
   if (typeof body === 'string') return Buffer.from(body)
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return bytes.length < 4 || bytes.readUInt32LE() !== ZSTD_MAGIC ? bytes : zstdDecompressSync(bytes)
+  return bytes.length < 4 || bytes.readUInt32LE() !== ZSTD_MAGIC ? bytes : unpackedZstd(bytes)
 }
 
 /** The number by which the text index knows a span; a log's is its own id, negative. */
@@ -93,7 +94,7 @@ class ProtobufChunk implements Chunk {
   }
 
   facts(index: number): SpanFacts | undefined {
-    return unless(() => readSpan(this.#at(index)))
+    return unless(() => readSpan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!))
   }
 
   span(index: number): OtlpSpan | undefined {

@@ -45,6 +45,8 @@ export class SpanReader {
   readonly #allLogs: StatementSync
   readonly #origins: Origins
   readonly #runs = new Map<number, RunSpans>()
+  /** Spans of those. */
+  #kept = 0
   readonly #chunks = new Map<number, Chunk>()
 
   constructor(db: DatabaseSync) {
@@ -58,6 +60,7 @@ export class SpanReader {
   /** To be called when runs were removed. */
   forget(): void {
     this.#runs.clear()
+    this.#kept = 0
     this.#chunks.clear()
   }
 
@@ -71,7 +74,10 @@ export class SpanReader {
       yield
       // Somebody else may have read on meanwhile; what was removed is not missed.
       const chunk = id > run.seq ? this.chunk(id) : undefined
-      if (chunk) run.add(id, chunk, origin, this.#origins.get(origin).service)
+      if (!chunk) continue
+      const before = run.size
+      run.add(id, chunk, origin, this.#origins.get(origin).service)
+      if (this.#runs.get(runId) === run) this.#kept += run.size - before
     }
     if (added.length > 0) this.#shrink()
     return run
@@ -138,12 +144,10 @@ export class SpanReader {
   }
 
   #shrink(): void {
-    let kept = 0
-    for (const run of this.#runs.values()) kept += run.size
     for (const [id, run] of this.#runs) {
-      if (kept <= KEPT_SPANS || this.#runs.size === 1) return
+      if (this.#kept <= KEPT_SPANS || this.#runs.size === 1) return
       this.#runs.delete(id)
-      kept -= run.size
+      this.#kept -= run.size
     }
   }
 }

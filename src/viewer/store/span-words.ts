@@ -1,4 +1,5 @@
 /** The words of a packed span, from its bytes: what `spanText` says, several times as fast. */
+import { ByteCursor } from '../otlp/cursor.ts'
 import type { WordScanner } from './words.ts'
 
 /** Of one span, at most so much text can be found by searching; the rest is shown, not searched. */
@@ -26,29 +27,27 @@ const BRACE = 0x7b
 const BRACKET = 0x5b
 
 /** Tells a scanner of every word in the name, the ids and the texts of a span and its events. */
-export class SpanWords {
+export class SpanWords extends ByteCursor {
   readonly #scanner: WordScanner
-  #bytes: Buffer = Buffer.alloc(0)
-  #at = 0
   #left = 0
 
   constructor(scanner: WordScanner) {
+    super()
     this.#scanner = scanner
   }
 
   /** @throws RangeError for what is no span. */
   scan(bytes: Buffer, start: number, end: number): void {
-    this.#bytes = bytes
-    this.#at = start
+    this.begin(bytes, start)
     this.#left = INDEXED_BYTES
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag === ATTRIBUTES) this.#pair(this.#field(end), 0)
-      else if (tag === NAME) this.#text(this.#field(end))
-      else if (tag === TRACE_ID || tag === SPAN_ID) this.#id(this.#field(end))
-      else if (tag === EVENTS) this.#event(this.#field(end))
-      else if (tag === STATUS) this.#status(this.#field(end))
-      else this.#skip(tag, end)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag === ATTRIBUTES) this.#pair(this.field(end), 0)
+      else if (tag === NAME) this.#text(this.field(end))
+      else if (tag === TRACE_ID || tag === SPAN_ID) this.#id(this.field(end))
+      else if (tag === EVENTS) this.#event(this.field(end))
+      else if (tag === STATUS) this.#status(this.field(end))
+      else this.skip(tag, end)
     }
   }
 
@@ -58,105 +57,77 @@ export class SpanWords {
   }
 
   #status(end: number): void {
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag === STATUS_MESSAGE) this.#text(this.#field(end))
-      else this.#skip(tag, end)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag === STATUS_MESSAGE) this.#text(this.field(end))
+      else this.skip(tag, end)
     }
   }
 
   #event(end: number): void {
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag === EVENT_NAME) this.#text(this.#field(end))
-      else if (tag === EVENT_ATTRIBUTES) this.#pair(this.#field(end), 0)
-      else this.#skip(tag, end)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag === EVENT_NAME) this.#text(this.field(end))
+      else if (tag === EVENT_ATTRIBUTES) this.#pair(this.field(end), 0)
+      else this.skip(tag, end)
     }
   }
 
   #pair(end: number, depth: number): void {
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag === PAIR_VALUE) this.#value(this.#field(end), depth)
-      else this.#skip(tag, end)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag === PAIR_VALUE) this.#value(this.field(end), depth)
+      else this.skip(tag, end)
     }
   }
 
   #value(end: number, depth: number): void {
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag === STRING) this.#text(this.#field(end))
-      else if (tag === INTEGER) this.#scanner.text(this.#integer(end))
-      else if (tag === LIST && depth < MAX_DEPTH) this.#items(this.#field(end), depth + 1, false)
-      else if (tag === PAIRS && depth < MAX_DEPTH) this.#items(this.#field(end), depth + 1, true)
-      else this.#skip(tag, end)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag === STRING) this.#text(this.field(end))
+      else if (tag === INTEGER) this.#integer(end)
+      else if (tag === LIST && depth < MAX_DEPTH) this.#items(this.field(end), depth + 1, false)
+      else if (tag === PAIRS && depth < MAX_DEPTH) this.#items(this.field(end), depth + 1, true)
+      else this.skip(tag, end)
     }
   }
 
   #items(end: number, depth: number, arePairs: boolean): void {
-    while (this.#at < end) {
-      const tag = this.#varint(end)
-      if (tag !== ITEM) this.#skip(tag, end)
-      else if (arePairs) this.#pair(this.#field(end), depth)
-      else this.#value(this.#field(end), depth)
+    while (this.at < end) {
+      const tag = this.varint(end)
+      if (tag !== ITEM) this.skip(tag, end)
+      else if (arePairs) this.#pair(this.field(end), depth)
+      else this.#value(this.field(end), depth)
     }
   }
 
   #text(end: number): void {
-    const start = this.#at
-    this.#at = end
+    const start = this.at
+    this.at = end
     if (this.#left <= 0) return
     const stop = Math.min(end, start + this.#left)
     this.#left -= end - start
     let first = start
-    while (first < stop && this.#bytes[first]! <= 32) first++
-    const isJson = this.#bytes[first] === BRACE || this.#bytes[first] === BRACKET
-    this.#scanner.scan(this.#bytes, start, stop, isJson)
+    while (first < stop && this.bytes[first]! <= 32) first++
+    const isJson = this.bytes[first] === BRACE || this.bytes[first] === BRACKET
+    this.#scanner.scan(this.bytes, start, stop, isJson)
   }
 
   #id(end: number): void {
-    this.#scanner.hex(this.#bytes, this.#at, end)
-    this.#at = end
+    this.#scanner.hex(this.bytes, this.at, end)
+    this.at = end
   }
 
   /** Small ones, which are most, without a big number for each. */
-  #integer(end: number): string {
-    const start = this.#at
-    const value = this.#varint(end)
-    if (Number.isSafeInteger(value)) return String(value)
-    let exact = 0n
-    for (let at = this.#at - 1; at >= start; at--) exact = (exact << 7n) | BigInt(this.#bytes[at]! & 0x7f)
-    return BigInt.asIntN(64, exact).toString()
-  }
-
-  /** Where a length-delimited field ends. */
-  #field(end: number): number {
-    const length = this.#varint(end)
-    if (length > end - this.#at)
-      throw new RangeError(`Malformed span: a field passes its end at byte ${this.#at}.`)
-    return this.#at + length
-  }
-
-  #skip(tag: number, end: number): void {
-    const wire = tag & 7
-    if (wire === 0) this.#varint(end)
-    else if (wire === 1) this.#at += 8
-    else if (wire === 2) this.#at = this.#field(end)
-    else if (wire === 5) this.#at += 4
-    else throw new RangeError(`Malformed span: wire type ${wire} at byte ${this.#at}.`)
-  }
-
-  #varint(end: number): number {
-    let result = 0
-    let scale = 1
-    for (let count = 0; count < 10; count++) {
-      if (this.#at >= end)
-        throw new RangeError(`Malformed span: it ends inside a field, at byte ${this.#at}.`)
-      const byte = this.#bytes[this.#at++]!
-      result += (byte & 0x7f) * scale
-      if (byte < 128) return result
-      scale *= 128
+  #integer(end: number): void {
+    const start = this.at
+    const value = this.varint(end)
+    if (Number.isSafeInteger(value)) {
+      this.#scanner.number(value)
+      return
     }
-    throw new RangeError(`Malformed span: a number longer than ten bytes at byte ${this.#at}.`)
+    let exact = 0n
+    for (let at = this.at - 1; at >= start; at--) exact = (exact << 7n) | BigInt(this.bytes[at]! & 0x7f)
+    this.#scanner.text(BigInt.asIntN(64, exact).toString())
   }
 }

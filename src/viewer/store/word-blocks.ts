@@ -1,7 +1,8 @@
 /** Words with their documents as they are kept: sorted, each by what it does not share with the one before, compressed. */
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { constants, zstdCompressSync } from 'node:zlib'
 import type { WordDocument } from './word-builder.ts'
 import { MAX_WORD_BYTES } from './words.ts'
+import { unpackedZstd } from './zstd.ts'
 
 /** Before they are compressed: a search reads one of them for each word and segment. */
 const BLOCK_BYTES = 24 * 1024
@@ -51,7 +52,7 @@ export interface FoundInBlock {
 }
 
 export function findInBlock(body: Uint8Array, wanted: Uint8Array, isBeginning: boolean): FoundInBlock {
-  const reading = new Reading(zstdDecompressSync(body))
+  const reading = new Reading(unpackedZstd(body))
   const places: number[] = []
   const word = Buffer.alloc(MAX_WORD_BYTES)
   while (reading.at < reading.bytes.length) {
@@ -85,7 +86,7 @@ export function packDocuments(documents: readonly WordDocument[]): Uint8Array {
 }
 
 export function unpackDocuments(packed: Uint8Array): WordDocument[] {
-  const reading = new Reading(zstdDecompressSync(packed))
+  const reading = new Reading(unpackedZstd(packed))
   const documents: WordDocument[] = []
   for (let id = 0; reading.at < reading.bytes.length; ) {
     const step = reading.number()

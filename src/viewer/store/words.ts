@@ -65,9 +65,32 @@ export class WordScanner {
     if (length > 0) this.#found(hash, length < MAX_WORD_BYTES ? length : MAX_WORD_BYTES)
   }
 
-  /** An id, as it is shown. */
+  /** An id, as it is shown: in hexadecimal. */
   hex(bytes: Buffer, start: number, end: number): void {
-    if (end > start) this.text(bytes.toString('hex', start, end))
+    const stop = Math.min(end, start + MAX_WORD_BYTES / 2)
+    let hash = SEED
+    let length = 0
+    for (let at = start; at < stop; at++) {
+      const byte = bytes[at]!
+      const high = HEX[byte >> 4]!
+      const low = HEX[byte & 15]!
+      this.word[length++] = high
+      this.word[length++] = low
+      hash = Math.imul(Math.imul(hash ^ high, PRIME) ^ low, PRIME)
+    }
+    if (length > 0) this.#found(hash, length)
+  }
+
+  /** A whole number that is not negative, as its digits. */
+  number(value: number): void {
+    let length = 1
+    for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) length++
+    let rest = value
+    for (let at = length - 1; at >= 0; at--) {
+      this.word[at] = HEX[rest % 10]!
+      rest = Math.floor(rest / 10)
+    }
+    this.#found(hashOf(this.word, length), length)
   }
 
   text(text: string): void {
@@ -88,6 +111,7 @@ export class WordScanner {
 }
 
 const ENCODER = new TextEncoder()
+const HEX = Buffer.from('0123456789abcdef')
 
 export function hashOf(word: Uint8Array, length: number): number {
   let hash = SEED

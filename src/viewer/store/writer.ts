@@ -19,6 +19,8 @@ export class Writer {
   readonly #insertLog: StatementSync
   readonly #runs = new Map<string, number>()
   readonly #origins = new Map<string, number>()
+  /** Runs that are new in the transaction. */
+  readonly #inserted = new Set<number>()
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -76,10 +78,12 @@ export class Writer {
 
   #transaction(nowMs: number, write: (touched: Map<string, number>) => void): Set<string> {
     const touched = new Map<string, number>()
+    this.#inserted.clear()
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       write(touched)
-      for (const run of touched.values()) this.#touchRun.run(nowMs, run)
+      // Those that were inserted just now say so themselves.
+      for (const run of touched.values()) if (!this.#inserted.has(run)) this.#touchRun.run(nowMs, run)
       this.#db.exec('COMMIT')
     } catch (error) {
       // SQLite rolls back by itself when the disk is full; then this second one has nothing to do.
@@ -95,8 +99,14 @@ export class Writer {
     if (known !== undefined) return known
     if (this.#runs.size >= CACHED_RUNS) this.#runs.clear()
     const found = this.#findRun.get(traceId) as { id: number } | undefined
-    const id = found ? found.id : Number(this.#insertRun.run(traceId, nowMs, startUs).lastInsertRowid)
+    const id = found ? found.id : this.#inserting(traceId, nowMs, startUs)
     this.#runs.set(traceId, id)
+    return id
+  }
+
+  #inserting(traceId: string, nowMs: number, startUs: number): number {
+    const id = Number(this.#insertRun.run(traceId, nowMs, startUs).lastInsertRowid)
+    this.#inserted.add(id)
     return id
   }
 
