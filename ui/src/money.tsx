@@ -16,18 +16,16 @@ export function useEstimateWords(): string {
 }
 
 const BUDGET = 'hookspan-budget-usd'
+const ASKED = 'Budget for the runs of a search, in US dollars, like 12.50; empty for none'
 
 /** What the runs of a search may cost; set by a press on it, kept in this browser. */
 export function BudgetSum({ costUsd }: { costUsd: number }) {
   const [budget, setBudget] = useState(() => readKept<number>(BUDGET, 0))
-  const ask = () => {
-    const given = prompt(
-      'Budget for the runs of a search, in US dollars; empty for none',
-      budget ? String(budget) : '',
-    )
+  const ask = (words = ASKED, shown = budget ? String(budget) : ''): void => {
+    const given = prompt(words, shown)
     if (given === null) return
     const usd = Number(given.replace('$', ''))
-    if (!Number.isFinite(usd) || usd < 0) return
+    if (!Number.isFinite(usd) || usd < 0) return ask(`"${given}" is not an amount. ${ASKED}`, given)
     setBudget(usd)
     keep(BUDGET, usd)
   }
@@ -36,7 +34,7 @@ export function BudgetSum({ costUsd }: { costUsd: number }) {
     <div title="What these runs may cost; press to change">
       <dt>Budget</dt>
       <dd>
-        <button type="button" class={`budget ${over ? 'over' : ''}`} onClick={ask}>
+        <button type="button" class={`budget ${over ? 'over' : ''}`} onClick={() => ask()}>
           {budget === 0 ? 'Set' : `${share(costUsd, budget)} of ${formatCost(budget)}`}
         </button>
         {budget > 0 && (
