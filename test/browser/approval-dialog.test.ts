@@ -53,7 +53,7 @@ async function openDialog(
 ): Promise<{ page: Page; problems: string[] }> {
   await asking.waiting()
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(30_000)
   const problems = watch(page)
   await page.goto(asking.viewer.link)
   await page.waitForSelector('.top .ask')

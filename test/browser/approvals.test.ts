@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Asking, startAsking } from '../viewer/asking.ts'
-import { findFlaws, launch, SHOTS, watch } from './support.ts'
+import { axe, findFlaws, launch, SHOTS, watch } from './support.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 let browser: Browser
 let asking: Asking
 beforeAll(async () => {
@@ -22,7 +19,7 @@ afterEach(async () => {
 
 async function open(link: string, options: Parameters<Browser['newPage']>[0] = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
-  page.setDefaultTimeout(8_000)
+  page.setDefaultTimeout(30_000)
   const problems = watch(page)
   await page.goto(link)
   await page.waitForSelector('main:not([aria-busy])')
@@ -32,13 +29,7 @@ async function open(link: string, options: Parameters<Browser['newPage']>[0] = {
 async function looksWell(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${SHOTS}${name}.png` })
   expect(await findFlaws(page), name).toEqual([])
-  await page.evaluate(AXE)
-  const violations = await page.evaluate(async () => {
-    type Axe = { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-    const report = await (globalThis as never as { axe: Axe }).axe.run()
-    return report.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-  })
-  expect(violations, name).toEqual([])
+  expect(await axe(page), name).toEqual([])
 }
 
 it('a person approves, edits and rejects from the page, and the waiting run goes on', async () => {

@@ -11,7 +11,7 @@ let viewer: Viewer
 /** One call, priced by whoever made it, or by its tokens: 1,000 at 2.50 and 100 at 10 dollars a million. */
 function run(index: number, conversation: string, costUsd?: number): TestSpan[] {
   const at = { traceId: (index + 1).toString(16).padStart(32, 'e'), start: -index * 60_000 }
-  const told = costUsd === undefined ? {} : { 'hookspan.cost_usd': costUsd }
+  const told: Record<string, number> = costUsd === undefined ? {} : { 'hookspan.cost_usd': costUsd }
   return [
     {
       ...at,

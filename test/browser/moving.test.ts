@@ -22,7 +22,7 @@ afterEach(async () => {
 
 async function open(path: string): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  page.setDefaultTimeout(8_000)
+  page.setDefaultTimeout(30_000)
   await page.goto(viewer.url + path)
   await page.waitForSelector('main:not([aria-busy])')
   return page

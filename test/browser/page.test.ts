@@ -1,19 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, nowMs, otlp, post, recordedTraces, type TestSpan } from '../viewer/support.ts'
-import { findFlaws, launch, SHOTS, watch } from './support.ts'
+import { axe, findFlaws, launch, SHOTS, watch } from './support.ts'
 
 const OTHER = 'b'.repeat(32)
 const WAITING = 'd'.repeat(32)
 const WASTEFUL = 'e'.repeat(32)
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const recorded = recordedTraces()
 let browser: Browser
 let viewer: Viewer
@@ -110,30 +108,14 @@ async function open(
 ): Promise<{ page: Page; problems: string[] }> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
   const problems = watch(page)
-  await page.goto(path.startsWith('http') || path.startsWith('file:') ? path : viewer.url + path)
-  await page.waitForSelector('main:not([aria-busy])')
-  await page.waitForTimeout(250)
+  await show(page, path)
   return { page, problems }
 }
 
-async function axe(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() =>
-    (
-      globalThis as never as {
-        axe: {
-          run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>
-        }
-      }
-    ).axe.run(),
-  )
-  return violations.map(
-    (violation) =>
-      `${violation.id}: ${violation.nodes
-        .slice(0, 3)
-        .map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`)
-        .join(' | ')}`,
-  )
+async function show(page: Page, path: string): Promise<void> {
+  await page.goto(path.startsWith('http') || path.startsWith('file:') ? path : viewer.url + path)
+  await page.waitForSelector('main:not([aria-busy])')
+  await page.waitForTimeout(250)
 }
 
 const run = `/run/${SAMPLE_TRACE}`
@@ -172,15 +154,24 @@ const LOOKS = [
 ] as const
 
 describe.each(LOOKS)('in %s at %i × %i', (colorScheme, width, height) => {
+  // One page for all views: most of what a new one takes is the same each time.
+  let page: Page
+  let problems: string[]
+  beforeAll(async () => {
+    page = await browser.newPage({ colorScheme, viewport: { width, height } })
+    problems = watch(page)
+  })
+  afterEach(() => problems.splice(0))
+  afterAll(() => page.close())
+
   it.each(Object.entries(VIEWS))(
     '%s: nothing overlaps, is cut or empty, and axe finds nothing',
     async (name, path) => {
-      const { page, problems } = await open(path, { colorScheme, viewport: { width, height } })
+      await show(page, path)
       await page.screenshot({ path: `${SHOTS}${name}-${colorScheme}-${width}.png` })
       expect(await findFlaws(page)).toEqual([])
       expect(await axe(page)).toEqual([])
       expect(problems).toEqual([])
-      await page.close()
     },
   )
 })

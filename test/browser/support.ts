@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
@@ -55,6 +56,28 @@ export async function openPage(
   await page.goto(url)
   await page.waitForSelector('main:not([aria-busy])')
   return { page, problems }
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds wrong, with its first places. Only of that it writes where it was: a third of the time of a run. */
+export async function axe(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  type Axe = {
+    run(options: object): Promise<{
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
+    }>
+  }
+  const { violations } = await page.evaluate(() =>
+    (globalThis as never as { axe: Axe }).axe.run({ resultTypes: ['violations'] }),
+  )
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`)
+        .join(' | ')}`,
+  )
 }
 
 /** What a careful look at a screenshot would find: wider than the window, text cut with no way to read it, overlaps, nothing there. */
