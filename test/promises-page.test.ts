@@ -9,7 +9,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 const SUBJECTS = {
   'Spans and the spool': 17,
   'The exporter': 11,
-  'Guards never vanish': 13,
+  'Guards never vanish': 14,
   'What was shown is what runs': 7,
   'Humans, and runs that wait': 11,
   'Observers change nothing': 9,
