@@ -4,6 +4,7 @@ import { MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { defined } from '../internal/objects.ts'
 import type { AskedRequest, Segment, SegmentInput } from './drive.ts'
+import type { Live } from './segments.ts'
 
 /** What is the run's own, beside the options that all runs of the agent have. Plain JSON. */
 export type DurableInput = Pick<
@@ -35,7 +36,7 @@ interface Unkept {
  * A run that goes on in this process, from one record of its checkpoints to the next. It stands still behind each until the
  * engine has it: then, and only then, the next part is asked for.
  */
-export class LiveRun {
+export class LiveRun implements Live<string, DurableRun> {
   /** How many records there are, those that it went on from included. */
   position: number
   readonly #lost = new AbortController()

@@ -1,13 +1,9 @@
-import type {
-  OpenStep,
-  OpenToolCall,
-  ToolCallInit,
-  ToolOutcome,
-  ToolRunContext,
-} from '../dispatcher/index.ts'
+import { contentOf } from '../dispatcher/calls/tool-outcome.ts'
+import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
-import type { AskedRequest } from './drive.ts'
+import { defined } from '../internal/objects.ts'
+import { fromKept, toKept } from './loop/kept-json.ts'
 
 /** A tool call, and what runs it. */
 export interface DurableToolCall<A = unknown> extends Omit<ToolCallInit<A>, 'onProgress' | 'outlastsAbort'> {
@@ -25,18 +21,6 @@ export interface CallOutcome {
   readonly error?: string
   readonly code?: string
   readonly reason?: string
-}
-
-export interface DecidedCalls {
-  readonly outcomes: readonly RanCall[]
-  /** How many are to run. */
-  readonly running: number
-  readonly asked: readonly (AskedRequest & { readonly index: number })[]
-}
-
-export interface RanCall {
-  readonly index: number
-  readonly outcome: CallOutcome
 }
 
 const CALL: Fields<DurableToolCall> = {
@@ -57,76 +41,9 @@ export function assertCalls(calls: readonly DurableToolCall[]): void {
   for (const call of calls) assertFields<DurableToolCall>(call, CALL, 'a tool call', 'INVALID_CALL')
 }
 
-/** In this process. */
-export interface EndedCall extends RanCall {
-  readonly callKey: string
-}
-
-/** The tool calls that are open in a step of this process. */
-export class OpenCalls {
-  readonly #open = new Map<number, OpenToolCall>()
-  #running: Map<number, Promise<EndedCall>> | undefined
-
-  /** Lets gates, hooks and humans decide. */
-  async decide(
-    step: OpenStep,
-    calls: readonly DurableToolCall[],
-    which: readonly number[],
-  ): Promise<DecidedCalls> {
-    const outcomes: RanCall[] = []
-    const asked: DecidedCalls['asked'][number][] = []
-    const opened = which.map((index) => ({
-      index,
-      call: step.openToolCall(initOf(calls[index] as DurableToolCall)),
-    }))
-    for (const { index, call } of opened) {
-      const decided = await call.decided
-      if (decided.state === 'run') this.#open.set(index, call)
-      else if (decided.state !== 'waiting') outcomes.push({ index, outcome: outcomeOf(decided) })
-      else if (decided.request !== undefined) {
-        const { id, expiresAt } = decided.request
-        asked.push({ index, id, ...(expiresAt !== undefined && { expiresAt }) })
-      }
-    }
-    return { outcomes, running: this.#open.size, asked }
-  }
-
-  /** Runs those that were decided on, all at once the first time, and gives the next one that ends. */
-  async next(
-    step: OpenStep,
-    calls: readonly DurableToolCall[],
-    which: readonly number[],
-  ): Promise<EndedCall> {
-    this.#running ??= await this.#start(step, calls, which)
-    const ran = await Promise.race(this.#running.values())
-    this.#running.delete(ran.index)
-    if (this.#running.size === 0) this.#running = undefined
-    return ran
-  }
-
-  async #start(step: OpenStep, calls: readonly DurableToolCall[], which: readonly number[]) {
-    const running = new Map<number, Promise<EndedCall>>()
-    for (const index of which) {
-      const { run, ...init } = calls[index] as DurableToolCall
-      const call = this.#open.get(index) ?? step.openToolCall(init)
-      this.#open.delete(index)
-      running.set(
-        index,
-        call
-          .run((args, context) => run(args, context))
-          .then((outcome) => ({ index, callKey: call.callKey, outcome: outcomeOf(outcome) })),
-      )
-    }
-    return running
-  }
-}
-
-function initOf({ run: _run, ...init }: DurableToolCall): ToolCallInit {
-  return init
-}
-
-function outcomeOf(outcome: ToolOutcome): CallOutcome {
-  const { content } = outcome.toToolMessage()
+/** Of a durable run, in which no call is left waiting. */
+export function callOutcome(outcome: ToolOutcome): CallOutcome {
+  const content = contentOf(outcome)
   switch (outcome.state) {
     case 'errored':
       return { state: outcome.state, content, error: errorMessage(outcome.error) }
@@ -134,8 +51,10 @@ function outcomeOf(outcome: ToolOutcome): CallOutcome {
     case 'rejected':
       return { state: outcome.state, content, code: outcome.code, reason: outcome.reason }
     case 'waiting':
-      return { state: 'errored', content, error: 'The call waits for a human inside of another call.' }
-    default:
-      return { state: outcome.state, content, result: outcome.result }
+      return { state: 'errored', content, error: 'The call waits for a human.' }
+    default: {
+      const result = fromKept(toKept(outcome.result))
+      return { state: outcome.state, content, ...defined({ result }) }
+    }
   }
 }

@@ -8,7 +8,7 @@ import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 import type { AgentRunOptions, DurableInput } from './agent-run.ts'
-import type { LoopPartOptions } from './loop-part.ts'
+import type { LiveLoopOptions } from './loop/live-loop.ts'
 import type { DurableLoop } from './loop-run.ts'
 
 /** What durable agents have in common, whatever engine runs them. */
@@ -24,12 +24,20 @@ export interface DurableAgentOptions extends Omit<AgentRunOptions, 'agent'> {
    * @default no limit
    */
   maxDurationMs?: number
+  /**
+   * Of a loop of one's own, or of an SDK: names of tools that may be run again when nobody knows what came of them. A call that says
+   * `idempotent` itself is not looked up here.
+   *
+   * @default []: the model is told `execution_unknown`
+   */
+  idempotentTools?: readonly string[]
 }
 
 export const DURABLE_FIELDS: Fields<DurableAgentOptions> = {
   name: required(a.name),
   agent: required(a.value),
   maxDurationMs: a.milliseconds,
+  idempotentTools: a.list,
   client: a.value,
   hooks: a.list,
   gates: a.value,
@@ -51,6 +59,12 @@ const INPUT: Fields<DurableInput> = {
 
 /** What a run of the agent needs, checked before there is one. @throws HookspanError `INVALID_OPTION`. */
 export function agentRunOptions(agent: Agent, options: DurableAgentOptions): AgentRunOptions {
+  if (options.idempotentTools !== undefined) {
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `\`idempotentTools\` of durable agent "${options.name}" is for loops: a tool of an agent says \`idempotent: true\` itself.`,
+    )
+  }
   const { client, hooks, gates, dispatcher, approver, disable, onText, priceOf } = options
   const given = { client, hooks, gates, dispatcher, approver, disable, onText, priceOf, agent }
   const run = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -65,8 +79,9 @@ function assertHooksOf({ hooks = [], dispatcher }: DurableAgentOptions): void {
 }
 
 /** The same for a loop of one's own. @throws HookspanError `INVALID_OPTION`. */
-export function loopOptions(options: DurableAgentOptions): LoopPartOptions {
+export function loopOptions(options: DurableAgentOptions): Omit<LiveLoopOptions, 'dispatcher'> {
   const { name, client, onText, approver, hooks, gates, dispatcher, disable, priceOf } = options
+  const { idempotentTools } = options
   if (client !== undefined || onText !== undefined) {
     const which = client === undefined ? 'onText' : 'client'
     throw new HookspanError(
@@ -81,8 +96,8 @@ export function loopOptions(options: DurableAgentOptions): LoopPartOptions {
   const named = hooks && (dispatcher ?? new HookDispatcher()).namedHooks.resolve(hooks)
   return {
     agentName: name,
-    ...defined({ approver: asks, hooks: named, gates, dispatcher, disable, priceOf }),
-  } as LoopPartOptions
+    ...defined({ approver: asks, hooks: named, gates, dispatcher, disable, priceOf, idempotentTools }),
+  } as Omit<LiveLoopOptions, 'dispatcher'>
 }
 
 /** @throws HookspanError `INVALID_OPTION` for a run that can never be begun. */

@@ -1,10 +1,38 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
-import type { DurableRun } from './agent-run.ts'
-import { AgentSegments } from './agent-segments.ts'
+import { type DurableRun, LiveRun } from './agent-run.ts'
 import { drive } from './drive.ts'
 import type { DurableEngine } from './engine.ts'
-import { type DurableLoop, JournaledLoop, type LoopOutcome } from './loop-run.ts'
+import { LiveLoop, type LoopOutcome } from './loop/live-loop.ts'
+import type { LoopRecord } from './loop/records.ts'
+import { type DurableLoop, runLoop } from './loop-run.ts'
 import { agentRunOptions, type DurableAgentOptions, durableInput, loopOptions } from './options.ts'
+import { Segments } from './segments.ts'
+
+/** The parts of one run, in one process. */
+export type RunSegments = Segments<string, DurableRun> | Segments<LoopRecord, LoopOutcome>
+
+/** @throws HookspanError `INVALID_OPTION` for input that no attempt could run. */
+export type SegmentsOf = (operationId: string, input: unknown) => RunSegments
+
+/** @throws HookspanError `INVALID_OPTION`. */
+export function segmentsOf(options: DurableAgentOptions, dispatcher: HookDispatcher): SegmentsOf {
+  const { name, agent, approver: own } = options
+  const approver = (typeof own === 'function' ? undefined : own) ?? dispatcher.approver
+  if (typeof agent === 'function') {
+    const shared = { ...loopOptions({ ...options, dispatcher }), dispatcher }
+    const loop = agent as DurableLoop<unknown>
+    return (operationId, input) =>
+      new Segments<LoopRecord, LoopOutcome>(
+        approver,
+        (at) => new LiveLoop(shared, operationId, input, at, (live) => runLoop(live, loop, input)),
+      )
+  }
+  const shared = { ...agentRunOptions(agent, options), dispatcher }
+  return (operationId, input) => {
+    const asked = durableInput(name, input)
+    return new Segments<string, DurableRun>(approver, (at) => new LiveRun(shared, operationId, asked, at))
+  }
+}
 
 /** A run in one attempt of an engine. */
 export interface DurableAttempt {
@@ -18,18 +46,9 @@ export type BeginRun = (engine: DurableEngine, operationId: string, input: unkno
 
 /** @throws HookspanError `INVALID_OPTION`. */
 export function runsOf(options: DurableAgentOptions, dispatcher: HookDispatcher): BeginRun {
-  const { name, agent } = options
-  if (typeof agent === 'function') {
-    const shared = { ...loopOptions({ ...options, dispatcher }), dispatcher }
-    return (engine, operationId, input) => {
-      const run = new JournaledLoop(engine, shared, operationId)
-      const loop = agent as DurableLoop<unknown>
-      return { outcome: (maxDurationMs) => run.runTo(loop, input, maxDurationMs), leave: () => run.leave() }
-    }
-  }
-  const shared = { ...agentRunOptions(agent, options), dispatcher }
+  const of = segmentsOf(options, dispatcher)
   return (engine, operationId, input) => {
-    const segments = new AgentSegments(shared, operationId, durableInput(name, input))
+    const segments = of(operationId, input) as Segments<unknown, DurableRun | LoopOutcome>
     return {
       outcome: (maxDurationMs) => drive(engine, segments, maxDurationMs),
       leave: () => segments.leave(),

@@ -165,13 +165,22 @@ export class ObservedTools {
 
   #execute(name: string, tool: SdkTool, input: unknown, options: ToolOptions): unknown {
     const decided = this.#take(options.toolCallId, input)
-    if (decided !== undefined) return performTool(decided, tool, options)
-    // The SDK did not ask before.
-    const late = this.#decide(name, tool, input, options.toolCallId).then((now) =>
-      performTool(now, tool, options),
-    )
+    const begun = decided && begunBefore(decided)
+    if (decided !== undefined && begun === undefined) return performTool(decided, tool, options)
+    // The SDK did not ask before, or its tool is not to be begun at once.
+    const late = (
+      decided === undefined ? this.#decide(name, tool, input, options.toolCallId) : Promise.resolve(decided)
+    ).then(async (now) => {
+      await (begun ?? begunBefore(now))
+      return performTool(now, tool, options)
+    })
     return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
   }
+}
+
+/** In a durable run: until it is kept that the tool is at work. */
+function begunBefore({ call, decision }: DecidedCall): Promise<void> | undefined {
+  return decision.state === 'run' ? call.begins() : undefined
 }
 
 /** Own properties and all that its class gives it, also of a tool that is frozen. */

@@ -8,6 +8,7 @@ import type {
   OperationInit,
   ParkedOperation,
 } from '../../dispatcher/index.ts'
+import { beginInDurableRun } from '../../dispatcher/run/durable-run.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfFailure } from '../warn-once.ts'
@@ -148,6 +149,8 @@ export class SafeOperation extends SafeCalls {
  */
 export function startOperation(dispatcher: HookDispatcher, init: OperationInit): SafeOperation {
   const input = init.input
+  const begin = init.parent === undefined && init.resume === undefined ? beginInDurableRun() : undefined
+  if (begin !== undefined) return new SafeOperation(begin(init), input)
   try {
     return new SafeOperation(dispatcher.startOperation(init), input)
   } catch (error) {

@@ -103,6 +103,11 @@ export class SafeToolCall<A = unknown, R = unknown> {
     return unseenOutcome<A, R>(this.#failures, this.#init, body)
   }
 
+  /** In a durable run: until it is kept that the tool is at work, which has to be before it is. Undefined elsewhere. */
+  begins(): Promise<void> | undefined {
+    return (this.#call as { begin?: () => Promise<void> } | undefined)?.begin?.()
+  }
+
   enter<T>(fn: () => T): T {
     const call = this.#call
     return call === undefined ? fn() : this.#failures.around((inner) => call.enter(inner), fn)

@@ -2,6 +2,7 @@
 import { durableAgent } from 'hookspan/restate'
 import type { Untyped } from '../../sdks/support/sdks.ts'
 import { scenario, shop, shopLoop, shopModel } from '../support/scenario.ts'
+import { aiSdkShop, openaiAgentsShop } from '../support/sdk-shops.ts'
 
 const restate: Untyped = await import('@restatedev/restate-sdk' as string)
 
@@ -19,9 +20,14 @@ const shared = {
   pollMs: 50,
   ...limits,
 }
+const loops = { loop: shopLoop, 'ai-sdk': aiSdkShop, 'openai-agents': openaiAgentsShop }
 const agent =
-  what === 'loop'
-    ? durableAgent({ ...shared, agent: shopLoop(scene) })
+  what in loops
+    ? durableAgent({
+        ...shared,
+        agent: await loops[what as keyof typeof loops](scene),
+        idempotentTools: ['pay'],
+      })
     : durableAgent({
         ...shared,
         agent: { ...shop(scene), ...(MAX_COST_USD !== undefined && { maxCostUsd: Number(MAX_COST_USD) }) },

@@ -10,7 +10,7 @@ import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/appro
 import { type Gate, requireApproval } from 'hookspan/gates'
 import type { DurableLoop } from 'hookspan/restate'
 import { traceHooks } from 'hookspan/tracing'
-import { statelessModel } from '../../support/stateless-model.ts'
+import { statelessModel, type Turn } from '../../support/stateless-model.ts'
 import { tracerTelling } from '../../support/told-spans.ts'
 
 export interface SpanLine {
@@ -87,6 +87,15 @@ function told(store: ApprovalStore, say: (line: object) => void): ApprovalStore 
   return { ...store, ...Object.fromEntries(watched) }
 }
 
+/** Tools that a human is asked about in loops: `ASKS` names others. */
+const asksAbout = (process.env.ASKS ?? 'delete').split(',')
+
+export const asks: Gate = {
+  id: 'ask',
+  point: 'beforeToolCall',
+  decide: ({ apiName }) => (asksAbout.includes(apiName ?? '') ? requireApproval() : undefined),
+}
+
 /** Takes `TOOL_MS`, so that there is something to be killed in. */
 const toolMs = Number(process.env.TOOL_MS ?? 0)
 
@@ -132,11 +141,17 @@ export function shop(scene: Scenario): Agent {
 
 const call = (id: string, name: string, args: unknown = {}) => ({ id, name, args })
 
-export const shopModel = (say: (line: object) => void = () => {}) =>
-  statelessModel((messages) => {
+type Messages = readonly { readonly role: string; readonly content?: unknown }[]
+
+/** What the model of the shop says, out of the conversation alone. */
+export const shopAnswer =
+  (say: (line: object) => void = () => {}) =>
+  (messages: Messages): Turn => {
     say({ mark: 'model' })
     const told = messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))
-    if (messages.some(({ content }) => content === 'write it down')) {
+    const isAsked = ({ role, content }: Messages[number]) =>
+      role === 'user' && JSON.stringify(content).includes('write it down')
+    if (messages.some(isAsked)) {
       return told.length > 0 ? { content: `noted: ${told}` } : { calls: [call('n', 'note')] }
     }
     if (told.length === 0) {
@@ -144,17 +159,14 @@ export const shopModel = (say: (line: object) => void = () => {}) =>
       return { calls: [call('p', 'pay'), call('w', 'write'), research] }
     }
     return told.length === 3 ? { calls: [call('d', 'delete')] } : { content: told.join(' | ') }
-  })
+  }
+
+export const shopModel = (say?: (line: object) => void) => statelessModel(shopAnswer(say))
 
 /** The same run as a loop of one's own: the research is a tool. */
 export function shopLoop(scene: Scenario): DurableLoop<{ prompt: string }> {
   const { pay, tool } = toolsOf(scene)
   const tools = new Map([pay, tool('write'), tool('note'), tool('delete')].map((one) => [one.name, one]))
-  const asks: Gate = {
-    id: 'ask',
-    point: 'beforeToolCall',
-    decide: ({ apiName }) => (apiName === 'delete' ? requireApproval() : undefined),
-  }
   scene.dispatcher.use({ name: 'asks', gates: [asks] })
   const plan = [['pay', 'write', 'note'], ['delete'], []]
   return async (run, { prompt }) => {

@@ -1,0 +1,138 @@
+import type { LlmCallDecision, LlmCallInit, LlmFunction, OpenLlmCall } from '../../dispatcher/index.ts'
+import type { LlmResponse } from '../../hooks/index.ts'
+import { isRecord } from '../../internal/objects.ts'
+import type { LoopKeeper } from './keeper.ts'
+import { errorOf, failureOf, fromKept, toKept } from './kept-json.ts'
+import type { KeptEntry } from './records.ts'
+
+/** A model call of a durable loop: made once, as far as that is kept, and else given what is kept of it. */
+export class KeyedLlmCall<R> {
+  readonly #loop: LoopKeeper
+  readonly #turn: number
+  readonly #init: LlmCallInit<R>
+  readonly #key: string
+  #real: OpenLlmCall<R> | undefined
+  #decided: Promise<LlmCallDecision<R>> | undefined
+
+  constructor(loop: LoopKeeper, turn: number, init: LlmCallInit<R>) {
+    this.#loop = loop
+    this.#turn = turn
+    this.#init = init
+    this.#key = loop.keyOf('model call')
+  }
+
+  #kept(): { readonly value: R } | undefined {
+    const kept = this.#loop.keptOf(this.#key, this.#init.model)
+    if (kept === undefined) return undefined
+    if (kept.failure !== undefined) throw errorOf(kept.failure)
+    return {
+      value: (kept.pieces === undefined
+        ? fromKept(kept.value)
+        : streamOf(fromKept(kept.pieces) as unknown[])) as R,
+    }
+  }
+
+  /** From its beginning to its end. */
+  async make(fn: LlmFunction<R>): Promise<R> {
+    const kept = this.#kept()
+    if (kept !== undefined) return kept.value
+    return this.#loop.atWork(async () => {
+      try {
+        const step = await this.#loop.steps.of(this.#turn)
+        return await this.#answered(await step.llmCall(this.#init, fn))
+      } catch (error) {
+        await this.#failed(error)
+        throw error
+      }
+    })
+  }
+
+  get decided(): Promise<LlmCallDecision<R>> {
+    this.#decided ??= this.#decide()
+    return this.#decided
+  }
+
+  async #decide(): Promise<LlmCallDecision<R>> {
+    const kept = this.#kept()
+    if (kept !== undefined) return { state: 'answered', reply: kept.value, response: {} }
+    return this.#loop.atWork(async () => {
+      try {
+        this.#real = (await this.#loop.steps.of(this.#turn)).openLlmCall(this.#init)
+        const decided = await this.#real.decided
+        if (decided.state === 'run') return decided
+        return { ...decided, reply: await this.#answered(decided.reply) }
+      } catch (error) {
+        await this.#failed(error)
+        throw error
+      }
+    })
+  }
+
+  get replaced(): LlmResponse | undefined {
+    return this.#real?.replaced
+  }
+
+  run<T>(fn: () => T): T {
+    return this.#real === undefined ? fn() : this.#real.run(fn)
+  }
+
+  noteResponse(response: unknown): void {
+    this.#real?.noteResponse(response)
+  }
+
+  noteAnswered(): void {
+    this.#real?.noteAnswered()
+  }
+
+  settle(reply: R): Promise<R> {
+    return this.#loop.atWork(async () => {
+      const real = this.#real as OpenLlmCall<R>
+      try {
+        return await this.#answered(await real.settle(reply))
+      } catch (error) {
+        await this.#failed(error)
+        throw error
+      }
+    })
+  }
+
+  /** Nobody waits for it: what comes next is kept after it. */
+  fail(error: unknown): void {
+    this.#real?.fail(error)
+    void this.#failed(error)
+  }
+
+  /** A stream is read to its end first: what is not whole cannot be kept. */
+  async #answered(value: R): Promise<R> {
+    const name = this.#init.model
+    if (!isStream(value)) {
+      await this.#loop.keep(this.#key, { name, value: toKept(withoutRequest(value)) } as KeptEntry)
+      return value
+    }
+    const pieces: unknown[] = []
+    for await (const piece of value) pieces.push(piece)
+    await this.#loop.keep(this.#key, { name, pieces: toKept(pieces) as unknown[] })
+    return streamOf(pieces) as R
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    // What ended with the run says nothing of the model.
+    if (this.#loop.signal.aborted) return
+    await this.#loop.keep(this.#key, { name: this.#init.model, failure: failureOf(error) })
+  }
+}
+
+function isStream(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+async function* streamOf(pieces: readonly unknown[]): AsyncGenerator<unknown> {
+  yield* pieces
+}
+
+/** Some replies bring the whole request along, which is in the records as what it was made of. */
+function withoutRequest(value: unknown): unknown {
+  if (!isRecord(value) || !isRecord(value.request)) return value
+  const { body: _asked, ...request } = value.request
+  return { ...value, request }
+}

@@ -1,0 +1,67 @@
+import { erroredOutcome, refusedOutcome, resultOutcome } from '../../dispatcher/calls/tool-outcome.ts'
+import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
+import { errorOf, type Failure, failureOf, fromKept, toKept } from './kept-json.ts'
+
+/** What an engine keeps of a loop at a time. Plain JSON. */
+export interface LoopRecord {
+  /** What calls came to, by the key of each. */
+  readonly entries: Readonly<Record<string, KeptEntry>>
+  /** How the run stands after them. */
+  readonly saved: ParkedOperation
+  /** The turn whose step is open in it. */
+  readonly turn?: number
+}
+
+export interface KeptEntry {
+  /** Of the model or the tool. */
+  readonly name: string
+  readonly value?: unknown
+  /** The pieces of a stream. */
+  readonly pieces?: readonly unknown[]
+  readonly failure?: Failure
+  readonly outcome?: KeptOutcome
+}
+
+/** A tool call's outcome. */
+export interface KeptOutcome {
+  readonly state: Exclude<ToolOutcome['state'], 'waiting'>
+  readonly content: string
+  readonly result?: unknown
+  readonly failure?: Failure
+  readonly code?: string
+  readonly reason?: string
+  readonly stop?: true
+}
+
+export function keptOutcome(outcome: Exclude<ToolOutcome, { state: 'waiting' }>): KeptOutcome {
+  const { state } = outcome
+  const { content } = outcome.toToolMessage()
+  if ('result' in outcome) return { state, content, ...defined({ result: toKept(outcome.result) }) }
+  if (outcome.state === 'errored') return { state, content, failure: failureOf(outcome.error) }
+  const { code, reason, stop } = outcome
+  return { state, content, code, reason, ...(stop && { stop }) }
+}
+
+export function outcomeFrom(kept: KeptOutcome, toolCallId: string): ToolOutcome {
+  const { state, content, result, failure, code = '', reason = '', stop = false } = kept
+  if (state === 'errored') {
+    return erroredOutcome(failure === undefined ? new Error(content) : errorOf(failure), toolCallId)
+  }
+  if (state === 'denied' || state === 'rejected') {
+    const kind = state === 'denied' ? 'deny' : 'reject'
+    return refusedOutcome({ kind, code, reason, stop }, toolCallId)
+  }
+  return resultOutcome(state, fromKept(result), toolCallId, content)
+}
+
+/** @throws HookspanError `INVALID_STATE` for another call than the one that was kept. */
+export function assertSame(key: string, entry: KeptEntry, name: string): void {
+  if (entry.name === name) return
+  throw new HookspanError(
+    'INVALID_STATE',
+    `The run goes on with other code than it was begun with: at "${key}" it had called "${entry.name}", and now it calls ` +
+      `"${name}". A durable loop has to come by the same calls each time. Bring the code back that began the run, or cancel it.`,
+  )
+}

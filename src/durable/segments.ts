@@ -1,0 +1,71 @@
+import type { Approver } from '../gates/index.ts'
+import type { AskedRequest, Look, Segment, SegmentInput, SegmentRunner } from './drive.ts'
+
+/** A run that goes on in this process, from one thing that is kept to the next. */
+export interface Live<R, O> {
+  /** How many records there are, those that it went on from included. */
+  readonly position: number
+  /** What comes next of it; what was given before has been kept. @throws what keeps the run from being begun or gone on with. */
+  next(): Promise<Segment<R, O>>
+  /** To its end: the engine keeps nothing of it any more. */
+  rest(): Promise<Segment<R, O>>
+  /** Ends the run: what is at work is aborted. */
+  stop(by: 'cancel' | 'maxDurationMs'): void
+  /** Another attempt of the engine goes on with it: nothing more of it is done or told here. */
+  leave(): void
+}
+
+/** The parts of one run, for as long as this process has it. */
+export class Segments<R, O> implements SegmentRunner<R, O> {
+  readonly #begin: (input: SegmentInput<R>) => Live<R, O>
+  readonly #approver: Approver | undefined
+  #live: Live<R, O> | undefined
+  #left = false
+
+  constructor(approver: Approver | undefined, begin: (input: SegmentInput<R>) => Live<R, O>) {
+    this.#approver = approver
+    this.#begin = begin
+  }
+
+  async run(input: SegmentInput<R>): Promise<Segment<R, O>> {
+    if (this.#left) throw new Error('Another attempt goes on with the run.')
+    const live = this.#liveAt(input)
+    try {
+      if (input.cancelled) live.stop('cancel')
+      const segment = await (input.cancelled ? live.rest() : live.next())
+      // What comes of an answer is found by going on from what is kept.
+      if (segment.asked !== undefined || segment.outcome !== undefined) this.#live = undefined
+      return segment
+    } catch (error) {
+      live.leave()
+      if (this.#live === live) this.#live = undefined
+      throw error
+    }
+  }
+
+  #liveAt(input: SegmentInput<R>): Live<R, O> {
+    const live = this.#live
+    if (live !== undefined && (input.cancelled || live.position === input.kept.length)) return live
+    live?.leave()
+    this.#live = this.#begin(input)
+    return this.#live
+  }
+
+  async look(asked: readonly AskedRequest[]): Promise<Look> {
+    return { closed: await anyClosed(this.#approver, asked), at: Date.now() }
+  }
+
+  /** This process does not have the run any more: it goes on from what is kept. */
+  leave(): void {
+    this.#left = true
+    this.#live?.leave()
+    this.#live = undefined
+  }
+}
+
+/** An approver that cannot say is asked again by going on with the run. */
+async function anyClosed(approver: Approver | undefined, asked: readonly AskedRequest[]): Promise<boolean> {
+  if (approver?.closed === undefined) return true
+  for (const { id } of asked) if (await approver.closed(id)) return true
+  return false
+}
