@@ -186,6 +186,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'fleet',
+          include: ['test/fleet/**/*.test.ts'],
+          exclude: ['**/node_modules/**'],
+          testTimeout: 1_200_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'jaeger',
           include: ['test/jaeger/**/*.test.ts'],
           testTimeout: 300_000,
