@@ -132,7 +132,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'conformance', include: ['test/conformance/**/*.test.ts'], testTimeout: 120_000 },
+        test: { name: 'conformance', include: ['test/conformance/**/*.test.ts'], testTimeout: 300_000 },
       },
       {
         extends: true,

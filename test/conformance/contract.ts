@@ -40,12 +40,16 @@ export function metered() {
 
 export function conformsInContract(subjects: readonly ContractSubject[]): void {
   describe.each(['latest', 'compat'] as const)('profile %s', (semconv) => {
-    it.each(subjects)('has no violation in the contract runs of $name', async (subject) => {
-      const { spans, metrics, violations } = await contractRun(subject, semconv)
-      expect(spans).toBeGreaterThan(10)
-      expect(metrics).toBeGreaterThan(2)
-      expect(violations).toEqual([])
-    })
+    it.each(subjects)(
+      'has no violation in the contract runs of $name',
+      { timeout: 300_000 },
+      async (subject) => {
+        const { spans, metrics, violations } = await contractRun(subject, semconv)
+        expect(spans).toBeGreaterThan(10)
+        expect(metrics).toBeGreaterThan(2)
+        expect(violations).toEqual([])
+      },
+    )
   })
 }
 
