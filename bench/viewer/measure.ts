@@ -1,5 +1,6 @@
 /** What one system does with the stream, and then with questions about it. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { idle } from './idle.ts'
 import { runRequest, SPANS_PER_RUN, traceIdOf } from './stream.ts'
 import { type System, weigh } from './systems.ts'
 
@@ -9,6 +10,8 @@ export const BIG_SPANS = 10_000
 const IN_FLIGHT = 4
 /** Nobody waits longer for an answer. */
 const ANSWER_MS = 120_000
+/** What is not idle then is said not to be. */
+const IDLE_MS = 900_000
 
 export interface Figures {
   name: string
@@ -16,8 +19,16 @@ export interface Figures {
   spans: number
   /** Of what was offered, when the system's time was over before. */
   offered: number
+  receivedBytes: number
   perSecond: number
   perCpuSecond: number
+  /** CPU seconds for 200,000 spans: until the last was answered, and until nothing followed from them. */
+  cpuAnswered: number
+  cpuIdle: number
+  isIdle: boolean
+  /** The most of a core that it took in any ten seconds of that. */
+  background: number
+  diskBytes: number
   /** Counting what the system does until the last run can be opened whole; `undefined` when it never could. */
   perCpuSecondUntilOpened: number | undefined
   lagSeconds: number
@@ -43,19 +54,28 @@ export async function measure(system: System, runs: number): Promise<Figures> {
   const untilMs = begun + system.sendSeconds * 1000
   let next = 0
   let taken = 0
+  let receivedBytes = 0
   const send = async () => {
     while (next < runs && performance.now() < untilMs) {
-      if (await deliver(system, runRequest(next++, beginMs), untilMs)) taken += SPANS_PER_RUN
+      const body = runRequest(next++, beginMs)
+      if (!(await deliver(system, body, untilMs))) continue
+      taken += SPANS_PER_RUN
+      receivedBytes += body.length
     }
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, send))
   const seconds = (performance.now() - begun) / 1000
   const ingest = weigh(system.process).cpuSeconds - before.cpuSeconds
+  const after = weigh(system.process)
+  const quiet = await idle(system.process, IDLE_MS)
+  const diskBytes = system.diskBytes()
+  const per200k = 200_000 / Math.max(1, taken)
   const big = runRequest(BIG_RUN, Date.now() - BIG_RUN * 10 - 60_000, BIG_SPANS)
+  const cpuBetween = weigh(system.process).cpuSeconds - after.cpuSeconds
   const settleMs = performance.now() + system.settleSeconds * 1000
   if (await deliver(system, big, settleMs)) taken += BIG_SPANS
   const lag = await waitUntilStored(system, settleMs)
-  const after = weigh(system.process)
+  const opened = weigh(system.process)
   const list = await timed(() => system.list(10_000))
   const open = await timed(() => system.open(traceIdOf(BIG_RUN)))
   const search = await timed(() => system.search())
@@ -66,9 +86,16 @@ export async function measure(system: System, runs: number): Promise<Figures> {
     offered: runs * SPANS_PER_RUN + BIG_SPANS,
     perSecond: (taken - BIG_SPANS) / seconds,
     perCpuSecond: (taken - BIG_SPANS) / ingest,
-    perCpuSecondUntilOpened: lag === undefined ? undefined : taken / (after.cpuSeconds - before.cpuSeconds),
+    receivedBytes,
+    cpuAnswered: ingest * per200k,
+    cpuIdle: (quiet.cpuSeconds - before.cpuSeconds) * per200k,
+    isIdle: quiet.isIdle,
+    background: quiet.most,
+    diskBytes,
+    perCpuSecondUntilOpened:
+      lag === undefined ? undefined : taken / (opened.cpuSeconds - before.cpuSeconds - cpuBetween),
     lagSeconds: lag ?? Number.NaN,
-    residentMib: after.rssBytes / 1024 ** 2,
+    residentMib: opened.rssBytes / 1024 ** 2,
     residentMibAtEnd: weigh(system.process).rssBytes / 1024 ** 2,
     list,
     open,

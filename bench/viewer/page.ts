@@ -6,6 +6,7 @@ import { type Answer, BIG_SPANS, type Figures } from './measure.ts'
 import { SPANS_PER_RUN } from './stream.ts'
 
 const TITLE = '## The local viewer'
+const LARGE_TITLE = '## The local viewer, many runs'
 const PART = `${root}/bench/results/viewer.md`
 const PAGE = `${root}/bench/RESULTS.md`
 
@@ -24,6 +25,14 @@ export function figuresTable(systems: readonly Figures[]): string {
     row('spans per CPU second, until answered', ({ perCpuSecond }) => whole(perCpuSecond)),
     row('spans per CPU second, until the last run can be opened', (system) =>
       system.perCpuSecondUntilOpened === undefined ? 'never' : whole(system.perCpuSecondUntilOpened),
+    ),
+    row('CPU seconds for 200,000 spans, until answered', ({ cpuAnswered }) => cpuAnswered.toFixed(2)),
+    row('CPU seconds for 200,000 spans, until idle', ({ cpuIdle, isIdle }) =>
+      isIdle ? cpuIdle.toFixed(2) : `more than ${cpuIdle.toFixed(2)}: not idle in 15 minutes`,
+    ),
+    row('the most of a core in ten seconds between the two', ({ background }) => background.toFixed(2)),
+    row('bytes on disk for each received', ({ diskBytes, receivedBytes }) =>
+      Number.isNaN(diskBytes) ? 'in memory' : (diskBytes / receivedBytes).toFixed(3),
     ),
     row('seconds from the last answer until then', ({ lagSeconds }) =>
       Number.isNaN(lagSeconds) ? 'never' : lagSeconds.toFixed(1),
@@ -70,10 +79,25 @@ export function writePage(
     browserTable(browser),
     `<sub>${environment}</sub>`,
   ].join('\n\n')
+  writePart(TITLE, PART, text)
+}
+
+/** Of the many runs on disk, a part of its own: it takes longer than all the others. */
+export function writeLarge(table: string, environment: string): void {
+  const text = [
+    LARGE_TITLE,
+    `The same runs as for the others, in a file: nine tenths while nobody looks, one tenth while ten people do, each with a question a second; then each question twenty times. Written by \`npm run bench:viewer -- --large RUNS\`.`,
+    table,
+    `<sub>${environment}</sub>`,
+  ].join('\n\n')
+  writePart(LARGE_TITLE, `${root}/bench/results/viewer-large.md`, text)
+}
+
+function writePart(title: string, file: string, text: string): void {
   mkdirSync(`${root}/bench/results`, { recursive: true })
-  writeFileSync(PART, `${text}\n`)
+  writeFileSync(file, `${text}\n`)
   const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '# Benchmarks\n'
-  const others = page.split(/^(?=## )/m).filter((part) => !part.startsWith(`${TITLE}\n`))
+  const others = page.split(/^(?=## )/m).filter((part) => !part.startsWith(`${title}\n`))
   const at = others.findIndex((part) => part.startsWith('## Versions'))
   others.splice(at < 0 ? others.length : at, 0, `${text}\n\n`)
   writeFileSync(PAGE, others.join(''))

@@ -1,6 +1,6 @@
 /** The systems under test: how each is started, asked and weighed. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,6 +26,8 @@ export interface System {
   /** How often it is asked whether it has. */
   pollMs: number
   process: ChildProcess
+  /** Of the files in which it keeps spans; `NaN` for what keeps them in memory. */
+  diskBytes(): number
   stop(): Promise<void>
 }
 
@@ -66,11 +68,23 @@ export async function startHookspan(memory: boolean): Promise<System> {
     settleSeconds: 30,
     pollMs: 250,
     process: child,
+    diskBytes: () => (memory ? Number.NaN : bytesIn(folder)),
     stop: () => stop(child, folder),
   }
 }
 
-export async function startJaeger(): Promise<System | undefined> {
+/** In memory, or in Badger's files, which is what it has for one machine. */
+export async function startJaeger(storage: 'memory' | 'badger' = 'memory'): Promise<System | undefined> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-jaeger-'))
+  const backend =
+    storage === 'memory'
+      ? { memory: { max_traces: 1_000_000 } }
+      : {
+          badger: {
+            directories: { keys: join(folder, 'keys'), values: join(folder, 'values') },
+            ephemeral: false,
+          },
+        }
   const found = await findJaeger().catch(() => undefined)
   if (found?.kind !== 'binary') return undefined
   const [http, grpc, ui, uiGrpc, health] = await freePorts(5)
@@ -85,11 +99,11 @@ export async function startJaeger(): Promise<System | undefined> {
     extensions: {
       healthcheckv2: { use_v2: true, http: { endpoint: `127.0.0.1:${health}` } },
       jaeger_query: {
-        storage: { traces: 'memory' },
+        storage: { traces: 'store' },
         http: { endpoint: `127.0.0.1:${ui}` },
         grpc: { endpoint: `127.0.0.1:${uiGrpc}` },
       },
-      jaeger_storage: { backends: { memory: { memory: { max_traces: 1_000_000 } } } },
+      jaeger_storage: { backends: { store: backend } },
     },
     receivers: {
       otlp: {
@@ -97,7 +111,7 @@ export async function startJaeger(): Promise<System | undefined> {
       },
     },
     processors: { batch: {} },
-    exporters: { jaeger_storage_exporter: { trace_storage: 'memory' } },
+    exporters: { jaeger_storage_exporter: { trace_storage: 'store' } },
   }
   const child = spawn(found.path, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: 'ignore' })
   const url = `http://127.0.0.1:${ui}`
@@ -108,7 +122,7 @@ export async function startJaeger(): Promise<System | undefined> {
       spans: unknown[]
     }[]
   return {
-    name: 'Jaeger (memory)',
+    name: `Jaeger (${storage === 'memory' ? 'memory' : 'Badger files'})`,
     tracesUrl: `http://127.0.0.1:${http}/v1/traces`,
     // Its list is the whole traces, and its API gives at most 1,500 of them.
     list: async (limit) => (await traces(Math.min(limit, 1500))).length,
@@ -125,8 +139,16 @@ export async function startJaeger(): Promise<System | undefined> {
     settleSeconds: 30,
     pollMs: 250,
     process: child,
-    stop: () => stop(child),
+    diskBytes: () => (storage === 'memory' ? Number.NaN : bytesIn(folder)),
+    stop: () => stop(child, folder),
   }
+}
+
+/** As `npm run backends:install` puts it, in a folder of its version. */
+function phoenixBinary(): string {
+  const folder = join(root, '.cache/phoenix')
+  const versions = existsSync(folder) ? readdirSync(folder).sort() : []
+  return join(folder, versions.at(-1) ?? 'none', 'bin', 'phoenix')
 }
 
 interface Page {
@@ -135,7 +157,7 @@ interface Page {
 }
 
 export async function startPhoenix(): Promise<System | undefined> {
-  const binary = process.env.PHOENIX_BIN ?? join(root, '.cache/phoenix/bin/phoenix')
+  const binary = process.env.PHOENIX_BIN ?? phoenixBinary()
   if (!existsSync(binary)) return undefined
   const [port, grpc] = await freePorts(2)
   const folder = mkdtempSync(join(tmpdir(), 'bench-phoenix-'))
@@ -203,8 +225,17 @@ export async function startPhoenix(): Promise<System | undefined> {
     // Asking costs it more than storing.
     pollMs: 5_000,
     process: child,
+    diskBytes: () => bytesIn(folder),
     stop: () => stop(child, folder),
   }
+}
+
+function bytesIn(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
+  // What is reserved and not written does not count: Badger's value log is 2 GB long from the start.
+  return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).blocks * 512, 0)
 }
 
 /** CPU seconds that the process and its threads took, and its resident bytes. Linux. */

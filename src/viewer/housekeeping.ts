@@ -7,6 +7,13 @@ import { Abandoned, takeTurns } from './turns.ts'
 
 /** At a time; then it is looked whether spans came meanwhile, which go first. */
 const WORK_MS = 25
+/** Between two times while somebody looks. Otherwise it rests for some times as long as it worked: a quarter of a core at most. */
+const REST_MS = 5
+const RESTS = 4
+/** Who looked lately may go on to search. */
+const LOOKED_MS = 600_000
+/** When nothing came for so long, the file is put in order. */
+const SETTLE_MS = 3_000
 
 export class Housekeeping {
   readonly #store: Store
@@ -14,7 +21,9 @@ export class Housekeeping {
   readonly #notice: (message: string) => void
   #slice: NodeJS.Timeout | undefined
   #timers: NodeJS.Timeout[] = []
+  #settle: NodeJS.Timeout | undefined
   #workedAt = 0
+  #lookedAt = Number.NEGATIVE_INFINITY
   #stopped = false
   /** What goes on; each task waits for its own last round. */
   readonly #running = new Map<string, Promise<void>>()
@@ -31,6 +40,8 @@ export class Housekeeping {
       setInterval(() => this.#do('recheck', () => this.#recheck()), 2_000),
       setInterval(() => this.#do('sweep', () => this.#store.sweeping()), 60_000),
     ]
+    this.#settle = setTimeout(() => this.#do('settle', () => this.#settling()), SETTLE_MS)
+    this.#timers.push(this.#settle)
     for (const timer of this.#timers) timer.unref()
     this.#later(50)
   }
@@ -41,6 +52,13 @@ export class Housekeeping {
     clearTimeout(this.#slice)
     for (const timer of this.#timers) clearInterval(timer)
     await Promise.all(this.#running.values())
+  }
+
+  /** Somebody asked for what is stored: it is made ready, also to be searched. */
+  looked(): void {
+    const wasLooked = this.#isLooked
+    this.#lookedAt = performance.now()
+    if (!wasLooked) this.#later(0)
   }
 
   changed(traceIds: Set<string>): void {
@@ -75,9 +93,20 @@ export class Housekeeping {
   }
 
   *#work(): InTurns<void> {
-    const more = yield* this.#store.working(WORK_MS)
+    const beganAt = performance.now()
+    const more = yield* this.#store.working(WORK_MS, this.#isLooked)
     this.#workedAt = performance.now()
-    if (more) this.#later(5)
+    if (more) this.#later(this.#isLooked ? REST_MS : (this.#workedAt - beganAt) * RESTS)
+    else if (!this.#stopped) this.#settle?.refresh()
+  }
+
+  *#settling(): InTurns<void> {
+    yield
+    this.#store.settle()
+  }
+
+  get #isLooked(): boolean {
+    return this.#live.watched || performance.now() - this.#lookedAt < LOOKED_MS
   }
 
   *#recheck(): InTurns<void> {

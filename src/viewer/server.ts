@@ -177,6 +177,7 @@ async function serve(
       waiting: await watch.count(),
     }),
     onChanged: (traceIds) => housekeeping.changed(traceIds),
+    onLooked: () => housekeeping.looked(),
     onAnswered: () => void watch.look(),
     lookAtApprovals: () => watch.refresh(),
     onStorageError: (error) => housekeeping.storage(error),

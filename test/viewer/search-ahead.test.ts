@@ -41,8 +41,9 @@ it('finds a word in what came since the index was made', () => {
   const store = openStore()
   for (let at = 0; at < 400; at++) add(store, [note(at, at % 100 === 7 ? 'a Chrysoprase ring' : 'nothing')])
   expect(names(store, 'chrysoprase')).toEqual(['span 107', 'span 207', 'span 307', 'span 7'])
-  expect(store.indexing).toBe(0)
-  expect(store.listRuns('ring', { limit: 10, offset: 0 })).toMatchObject({ total: 4, indexing: 0 })
+  let list = store.listRuns('ring', { limit: 10, offset: 0 })
+  while (list.indexing > 0) list = store.listRuns('ring', { limit: 10, offset: 0 })
+  expect(list.total).toBe(4)
   add(store, [note(1000, 'chrysoprase'), note(1001, 'nothing')])
   expect(names(store, 'chrysoprase')).toHaveLength(5)
   while (store.work(1000)) {}

@@ -23,6 +23,8 @@ async function twoVersions() {
     }))
     await post(viewer, otlp(spans, { 'service.name': 'shop', 'service.version': version, 'process.pid': 1 }))
   }
+  // What is not summed is no part of a set yet.
+  while (viewer.store.work(1000)) {}
   return viewer
 }
 

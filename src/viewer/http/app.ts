@@ -15,6 +15,8 @@ export interface AppContext extends ApiContext, OtlpContext {
   policy: AccessPolicy
   /** The answer to `GET /v1/hookspan`, by which our tracing knows that it talks to a viewer. */
   announcement(): object
+  /** Somebody asks for what is stored. */
+  onLooked(): void
   /** Before runs are shown: which of them wait for a person. */
   lookAtApprovals(): Promise<void>
 }
@@ -51,6 +53,7 @@ async function route(request: IncomingMessage, response: ServerResponse, context
     if (!mayRead || (found.route.needsToken && !hasToken(request.headers, context.policy))) {
       throw new HttpError(401, 'This needs the token: open the link that `hookspan view` printed.')
     }
+    context.onLooked()
     if (path.startsWith('/api/runs')) await context.lookAtApprovals()
     return handleApi(request, response, found, url.searchParams, context)
   }

@@ -15,7 +15,7 @@ export interface SummaryInput {
   conversationId: string
   /** Why operations ended, by span. */
   reasonOf: (spanId: string) => string
-  /** Opens one span, for the input shown in the list. */
+  /** Opens one span, for the input shown in the list; its logs are not asked for. */
   open: (spanId: string) => SpanRecord | undefined
   /** What the approval store knows, and the spans may not. @default nothing is asked */
   asked?: AskedInRun | undefined

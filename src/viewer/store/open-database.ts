@@ -6,6 +6,8 @@ import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
 import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
+/** Another viewer of the file writes for less. */
+export const BUSY_MS = 2000
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
 /** Where traces are kept when nothing else is said: the data folder of the user, by the custom of the system. */
@@ -47,8 +49,8 @@ function open(file: string): OpenedDatabase {
   const db = new DatabaseSync(file)
   db.exec(`
     PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-    PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 2000;
-    PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;`)
+    PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = ${BUSY_MS};
+    PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216;`)
   // First: until the version is written, with the tables, it is done again.
   if (BROUGHT_UP.has(versionOf(db))) bringUp(db)
   createSchema(db)

@@ -11,6 +11,7 @@ import { FoundRuns, type RunSlice } from './found-runs.ts'
 import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
 import { RunCounter } from './run-numbers.ts'
 import { RunUses, type SummingUses, usesInOrder } from './run-uses.ts'
+import { IS_OPEN } from './schema.ts'
 import { Snippets } from './snippets.ts'
 import type { SpanReader } from './span-reader.ts'
 import type { WordSearch } from './word-search.ts'
@@ -80,7 +81,9 @@ export class Reader {
     this.#findRun = db.prepare(
       'SELECT id, trace_id, received_ms, dirty FROM run WHERE trace_id >= ? AND trace_id < ? LIMIT 2',
     )
-    this.#waiting = db.prepare("SELECT id, trace_id FROM run WHERE status = 'waiting' ORDER BY id DESC")
+    this.#waiting = db.prepare(
+      `SELECT id, trace_id FROM run WHERE ${IS_OPEN} AND status = 'waiting' ORDER BY id DESC`,
+    )
     this.#resum = db.prepare('UPDATE run SET dirty = 1 WHERE trace_id = ?')
     this.#traceId = db.prepare('SELECT trace_id FROM run WHERE id = ?')
   }
@@ -181,10 +184,15 @@ export class Reader {
   }
 
   /** Spans that hold every word of what was typed, newest first; in one run when `run` is given. */
-  *search(typed: string, limit: number, run?: RunKey): InTurns<{ hits: SearchHit[]; unsearched: number }> {
+  *search(
+    typed: string,
+    limit: number,
+    run?: RunKey,
+    lookMs?: number,
+  ): InTurns<{ hits: SearchHit[]; unsearched: number }> {
     const query = wordQuery(typed)
     if (!query) return { hits: [], unsearched: 0 }
-    const { spans, logs, unsearched } = yield* this.#search.spans(query, limit, run?.id)
+    const { spans, logs, unsearched } = yield* this.#search.spans(query, limit, run?.id, lookMs)
     const hits = new Map<string, SearchHit>()
     const add = (run: number, { spanId, name, category, startUs }: Omit<SearchHit, 'traceId'>) =>
       hits.set(`${run} ${spanId}`, { traceId: this.#traceIdOf(run), spanId, name, category, startUs })

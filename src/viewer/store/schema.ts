@@ -24,6 +24,9 @@ export function bringUp(db: DatabaseSync): void {
     DROP TABLE IF EXISTS text; DROP TABLE IF EXISTS ahead`)
 }
 
+/** As the index of open runs has it: a query must say it with these words to go by the index. */
+export const IS_OPEN = "status IN ('running', 'waiting')"
+
 export function createSchema(db: DatabaseSync): void {
   db.exec(`
     CREATE TABLE IF NOT EXISTS run (
@@ -33,6 +36,7 @@ export function createSchema(db: DatabaseSync): void {
     CREATE INDEX IF NOT EXISTS run_figures ON run (start_us, ${FIGURE_COLUMNS});
     DROP INDEX IF EXISTS run_by_start;
     CREATE INDEX IF NOT EXISTS run_dirty ON run (dirty) WHERE dirty = 1;
+    CREATE INDEX IF NOT EXISTS run_open ON run (status) WHERE ${IS_OPEN};
     CREATE TABLE IF NOT EXISTS run_use (${DECLARED_USES}) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, resource TEXT NOT NULL, scope TEXT NOT NULL);
     -- AUTOINCREMENT: the text index goes by these numbers, so that of a removed row is never given again.

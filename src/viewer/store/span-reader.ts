@@ -102,12 +102,17 @@ export class SpanReader {
     return { rows, seq: Math.max(seq, sinceSeq), silentMs, spans }
   }
 
-  /** The whole span, its logs among its events. */
-  open(runId: number, { origin, chunk, index }: StoredSpan): SpanRecord | undefined {
+  /** The span as it was sent: without its logs, which take a query. */
+  openSent({ origin, chunk, index }: StoredSpan): SpanRecord | undefined {
     const span = this.chunk(chunk)?.span(index)
-    if (!span) return undefined
     const { otlpResource, otlpScope } = this.#origins.get(origin)
-    const record = plainSpan(span, otlpResource, otlpScope)
+    return span && plainSpan(span, otlpResource, otlpScope)
+  }
+
+  /** The whole span, its logs among its events. */
+  open(runId: number, stored: StoredSpan): SpanRecord | undefined {
+    const record = this.openSent(stored)
+    if (!record) return undefined
     const logs = logRecords(this.#logs.all(runId, record.spanId, MAX_LOGS))
     for (const log of logs) record.events.push(logAsEvent(log))
     if (logs.length > 0) record.events.sort((a, b) => a.timeUs - b.timeUs)

@@ -10,10 +10,11 @@ import type { AskedInRun, Marking, RunSummary, SpanRecord, SpanRow } from '../mo
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
-import { openDatabase } from './open-database.ts'
+import { BUSY_MS, openDatabase } from './open-database.ts'
 import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
+import { IS_OPEN } from './schema.ts'
 import { SpanReader } from './span-reader.ts'
 import { Summaries } from './summaries.ts'
 import { TextIndex } from './text-index.ts'
@@ -49,7 +50,7 @@ export interface SearchResult {
 /** How long the list waits for the sums of what came meanwhile. */
 const SUM_MS = 1000
 /** How long a search waits for the index of what came meanwhile. */
-const REACH_MS = 1000
+const REACH_MS = 200
 const hasWords = (typed: string): boolean => wordQuery(typed) !== undefined
 
 /** What may take long comes twice: at once, and in turns with others. */
@@ -99,7 +100,7 @@ export class Store {
     }
     this.#spanCount = spans
     // Runs that were open when the viewer last stopped are looked at again.
-    db.exec("UPDATE run SET dirty = 1 WHERE status IN ('running', 'waiting')")
+    db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
   }
 
   addSpans(batch: readonly IncomingSpans[], nowMs?: number): Set<string> {
@@ -135,12 +136,23 @@ export class Store {
 
   /** Sums and indexes for about `budgetMs`; says whether there is more to do. */
   work(budgetMs: number, nowMs?: number): boolean {
-    return finish(this.working(budgetMs, nowMs))
+    return finish(this.working(budgetMs, true, nowMs))
   }
 
-  *working(budgetMs: number, nowMs: number = Date.now()): InTurns<boolean> {
-    const moreRuns = yield* this.#sum(nowMs, budgetMs / 2)
-    return (yield* this.#index.work(budgetMs / 2)) || moreRuns
+  /** `indexes`: whether the text is indexed, too, which only who searches has something of. */
+  *working(budgetMs: number, indexes: boolean, nowMs: number = Date.now()): InTurns<boolean> {
+    const moreRuns = yield* this.#sum(nowMs, indexes ? budgetMs / 2 : budgetMs)
+    return (indexes && (yield* this.#index.work(budgetMs / 2))) || moreRuns
+  }
+
+  /** Folds what was written into the file, so that it is not kept twice; not while another viewer reads. */
+  settle(): void {
+    this.#db.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    }
   }
 
   /** What people are asked now, by run; gives the runs of which that is news. They are summed again. */
@@ -297,15 +309,15 @@ export class Store {
     return finish(this.searching(typed, limit, traceId))
   }
 
-  /** Looks through what is not indexed for `reachMs` at most. */
-  *searching(typed: string, limit: number, traceId?: string, reachMs?: number): InTurns<SearchResult> {
+  /** Indexes for `budgetMs` at most, and looks through what may be it for as long. */
+  *searching(typed: string, limit: number, traceId?: string, budgetMs?: number): InTurns<SearchResult> {
     // Summing notices which spans were replaced: their words are no longer found.
     yield* this.#ifStorable(this.#sum(Date.now(), SUM_MS / 10))
     const run = traceId ? this.#reader.findRun(traceId) : undefined
     if (traceId && !run) return { hits: [], indexing: 0 }
-    const indexing = hasWords(typed) ? yield* this.#reach(reachMs) : 0
-    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run)
-    return { hits, indexing: indexing + unsearched }
+    if (hasWords(typed)) yield* this.#reach(budgetMs)
+    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run, budgetMs)
+    return { hits, indexing: unsearched }
   }
 
   /** Where the words of a query are in each of these runs, by trace id; what is not indexed is not found. */
@@ -373,9 +385,9 @@ export class Store {
     nowMs: number,
   ): InTurns<{ areSummed: boolean; indexing: number; found: FoundByWords | undefined }> {
     const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) === false
-    const indexing = hasWords(parseFilter(query).text) ? yield* this.#reach() : 0
+    if (hasWords(parseFilter(query).text)) yield* this.#reach()
     const found = yield* this.#reader.withWords(query)
-    return { areSummed, indexing: indexing + (found?.unsearched ?? 0), found }
+    return { areSummed, indexing: found?.unsearched ?? 0, found }
   }
 
   *#sumInSight(runs: RunSummary[], nowMs: number): InTurns<void> {
@@ -387,10 +399,9 @@ export class Store {
     }
   }
 
-  /** Indexes what came; gives how many spans it did not reach. */
-  *#reach(budgetMs: number = REACH_MS): InTurns<number> {
+  /** Indexes what came. */
+  *#reach(budgetMs: number = REACH_MS): InTurns<void> {
     yield* this.#ifStorable(this.#index.work(budgetMs))
-    return this.#index.remaining
   }
 
   /** `undefined` where nothing can be stored: who only looks is answered from what is. */

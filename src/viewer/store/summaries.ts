@@ -12,6 +12,7 @@ import type { Removals } from './retention.ts'
 import { ASSIGNED_COLUMNS, MARK_COLUMNS, parametersOf, summaryOf } from './run-columns.ts'
 import type { RunSpans } from './run-spans.ts'
 import { RunUses } from './run-uses.ts'
+import { IS_OPEN } from './schema.ts'
 import type { RowsOfRun, SpanReader } from './span-reader.ts'
 
 /** Saved together: a transaction for each would cost more than the sums. */
@@ -61,7 +62,7 @@ export class Summaries {
       `SELECT id, trace_id, received_ms, dirty FROM run WHERE dirty = 1 AND id > ? ORDER BY id LIMIT ${RUNS_AT_ONCE}`,
     )
     this.#open = db.prepare(
-      "SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND status IN ('running', 'waiting')",
+      `SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND ${IS_OPEN}`,
     )
     this.#lastLog = db.prepare('SELECT coalesce(max(id), 0) AS id FROM log')
     // What came while the run was being summed has yet to be.
@@ -146,7 +147,7 @@ export class Summaries {
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
       open: (spanId) => {
         const stored = spans.get(spanId)
-        return stored && this.#spans.open(run.id, stored)
+        return stored && this.#spans.openSent(stored)
       },
     })
     return { run, summary, uses, seq, logs, spans, asked }

@@ -20,6 +20,8 @@ const SEGMENT_BYTES = 16 * 1024 * 1024
 const SEGMENT_DOCUMENTS = 10_000
 const SEGMENT_WORDS = MAX_WORDS / 2
 const BLOCKS_AT_ONCE = 4
+/** More are not looked through before the index comes to them. */
+const MOST_UNINDEXED = 4096
 
 /** Words of what came after `from`, up to `to`. */
 class Part {
@@ -43,6 +45,7 @@ export class TextIndex {
   readonly #nextChunk: StatementSync
   readonly #nextLogs: StatementSync
   readonly #countAfter: StatementSync
+  readonly #newest: StatementSync
   readonly #words: SpanWords
   #part: Part
   /** A part that is being kept; it can be searched all the while. */
@@ -55,6 +58,9 @@ export class TextIndex {
     this.#nextChunk = db.prepare('SELECT id, run, spans, body FROM chunk WHERE id > ? ORDER BY id LIMIT 1')
     this.#nextLogs = db.prepare('SELECT id, run, payload FROM log WHERE id > ? ORDER BY id LIMIT ?')
     this.#countAfter = db.prepare('SELECT coalesce(sum(spans), 0) AS count FROM chunk WHERE id > ?')
+    this.#newest = db.prepare(
+      `SELECT id, run, spans FROM chunk WHERE id > ? ORDER BY id DESC LIMIT ${MOST_UNINDEXED}`,
+    )
     const scanner = new WordScanner((hash, length) => this.#part.builder.add(scanner.word, hash, length))
     this.#words = new SpanWords(scanner)
     this.#part = new Part(this.#segments.mark())
@@ -100,6 +106,13 @@ export class TextIndex {
     for (const part of [this.#part, this.#full]) if (part) add(documentsIn(part.builder, query))
     yield* this.#segments.find(query, add)
     return [...found.values()]
+  }
+
+  /** What the index has not come to, the newest first; and how many spans there are beside those. */
+  unindexed(): { documents: WordDocument[]; spans: number } {
+    const documents = this.#newest.all(this.#part.to.chunk) as unknown as WordDocument[]
+    const told = documents.reduce((sum, { spans }) => sum + spans, 0)
+    return { documents, spans: Math.max(0, this.#remaining - told) }
   }
 
   #step(): boolean {

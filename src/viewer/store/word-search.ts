@@ -11,7 +11,7 @@ import { WordMatch } from './word-match.ts'
 import type { WordQuery } from './words.ts'
 
 /** Nobody waits longer for what was found to be looked through. */
-const LOOK_MS = 250
+const LOOK_MS = 200
 /** Queries of which it is remembered what was looked through: who asks again goes on. */
 const KEPT_QUERIES = 4
 /** More are not looked up one by one. */
@@ -78,10 +78,12 @@ export class WordSearch {
         else if (!gone.has(document.id)) runs.add(document.run)
       }
     }
-    let unsearched = 0
     const match = new WordMatch(query)
     const looked = this.#lookedFor(query)
-    for (const { id, run, spans } of rest.sort(newestFirst)) {
+    // What is not indexed may have them too.
+    const { documents: unindexed, spans: unseen } = this.#index.unindexed()
+    let unsearched = unseen
+    for (const { id, run, spans } of [...rest.sort(newestFirst), ...unindexed]) {
       if (runs.has(run)) continue
       let isIn = looked.isIn.get(id)
       if (isIn === undefined) {
@@ -103,15 +105,22 @@ export class WordSearch {
     query: WordQuery,
     limit: number,
     run?: number,
+    lookMs: number = LOOK_MS,
   ): InTurns<{ spans: FoundSpan[]; logs: FoundLog[]; unsearched: number }> {
-    const untilMs = performance.now() + LOOK_MS
+    const untilMs = performance.now() + lookMs
     const documents = run === undefined ? yield* this.#index.find(query) : this.#documentsOf(run)
     const match = new WordMatch(query)
     const looked = this.#lookedFor(query)
     const spans: FoundSpan[] = []
     const logs: FoundLog[] = []
+    documents.sort(newestFirst)
     let unsearched = 0
-    for (const document of documents.sort(newestFirst)) {
+    if (run === undefined) {
+      const { documents: unindexed, spans: unseen } = this.#index.unindexed()
+      documents.push(...unindexed)
+      unsearched = unseen
+    }
+    for (const document of documents) {
       const { id } = document
       if (id > 0 ? spans.length >= limit : logs.length >= limit) continue
       if (looked.isIn.get(id) === false) continue
@@ -132,6 +141,7 @@ export class WordSearch {
       }
       yield
     }
+    spans.sort((a, b) => b.chunk - a.chunk || b.index - a.index)
     return { spans: spans.slice(0, limit), logs, unsearched }
   }
 
