@@ -307,6 +307,11 @@ describe('while a run is live', () => {
       () => document.querySelector('.run-header .status')?.textContent === 'With errors',
     )
     expect(await page.evaluate(() => (globalThis as never as { shift: number }).shift)).toBeLessThan(0.02)
+    // What the bar says of the store follows, too.
+    const { spans: stored } = (await (await fetch(`${viewer.url}/api/status`)).json()) as { spans: number }
+    await expect
+      .poll(() => page.locator('.store').innerText())
+      .toContain(`${stored.toLocaleString('en-US')} spans`)
     expect(problems).toEqual([])
     await page.close()
   })

@@ -4,7 +4,7 @@ import { QUERY_KEYS } from '../../src/viewer/model/query-keys.ts'
 import { ApprovalsDialog } from './approval-dialog.tsx'
 import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
-import { useKeys, useLive, useLiveConnection, useLoaded, useSource } from './hooks.ts'
+import { useFollowed, useKeys, useLive, useLiveConnection, useSource } from './hooks.ts'
 import { Button } from './parts.tsx'
 import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
@@ -83,11 +83,10 @@ function Mark() {
 function StoreSize() {
   const source = useSource()
   const [version, setVersion] = useState(0)
-  useEffect(() => {
-    const timer = setInterval(() => setVersion((before) => before + 1), 10_000)
-    return () => clearInterval(timer)
-  }, [])
-  const { value } = useLoaded(() => source.status(), [version])
+  useLive((event) => {
+    if (event.type === 'changed' || event.type === 'connected') setVersion((before) => before + 1)
+  })
+  const { value } = useFollowed(() => source.status(), [], version, 1_000)
   if (!value || source.offline) return null
   return (
     <span class="store hint">
