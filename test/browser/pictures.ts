@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { startViewer } from 'hookspan/viewer'
 import type { Page } from 'playwright-core'
-import { launch } from '../test/browser/support.ts'
+import { launch } from './support.ts'
 
 const ENCODER = 'sharp@0.35.5'
 const KEPT = resolve('.cache/pictures')
