@@ -18,6 +18,7 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
       'streamObject',
       'embed',
       'embedMany',
+      'rerank',
       'ToolLoopAgent',
       'Experimental_Agent',
     ],

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
 import * as ai from 'ai'
-import { MockEmbeddingModelV4, MockLanguageModelV4 } from 'ai/test'
+import { MockEmbeddingModelV4, MockLanguageModelV4, MockRerankingModelV4 } from 'ai/test'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
@@ -9,6 +9,7 @@ import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { SpanTree } from '../../src/spans/span-tree.ts'
 import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
 
 type Part = Record<string, unknown> & { type: string }
@@ -715,6 +716,36 @@ describe('other functions', () => {
       }),
       expect.objectContaining({ model: 'small' }),
     ])
+  })
+
+  it('rerank is a model call, and gates decide on what is asked', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const spans = new SpanTree()
+    dispatcher.use({ name: 'spans', instrument: spans })
+    const asked: unknown[] = []
+    const model = new MockRerankingModelV4({
+      modelId: 'ranks',
+      doRerank: async ({ query, documents }) => {
+        asked.push([query, documents.values])
+        return { ranking: [{ index: 1, relevanceScore: 0.9 }], warnings: [] }
+      },
+    })
+    const { rerank } = observeAISDK(ai, { dispatcher })
+    const documents = ['a sunny day', 'a rainy day']
+    const { rerankedDocuments } = await rerank({ model, documents, query: 'rain' })
+    await dispatcher.drain()
+
+    expect(rerankedDocuments).toEqual(['a rainy day'])
+    expect(asked).toEqual([['rain', documents]])
+    expect(typesOf(events)).toEqual(['onStart', 'beforeLlmCall', 'afterLlmCall', 'onComplete'])
+    expect(spans.roots.map(({ children }) => children.map(({ name }) => name))).toEqual([['rerank ranks']])
+
+    dispatcher.use({
+      name: 'no',
+      gates: [{ id: 'no', point: 'beforeLlmCall', decide: () => deny('not today') }],
+    })
+    await expect(rerank({ model, documents, query: 'sun' })).rejects.toThrow(/not today/)
+    expect(asked).toHaveLength(1)
   })
 
   it('belong to the operation around them', async () => {

@@ -7,7 +7,7 @@ import { warnOnce } from '../warn-once.ts'
 import type { Host } from './begin-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { observeAgentClass } from './observe-agent.ts'
-import { observeEmbed, observeGenerateObject, observeStreamObject } from './observe-object.ts'
+import { observeEmbed, observeGenerateObject, observeRerank, observeStreamObject } from './observe-object.ts'
 import { observeGenerate, observeStream } from './observe-text.ts'
 import type { SdkFunction } from './sdk.ts'
 
@@ -40,6 +40,7 @@ const OBSERVED: Readonly<Record<string, Observe>> = {
   streamObject: observeStreamObject,
   embed: observeEmbed,
   embedMany: observeEmbed,
+  rerank: observeRerank,
   ToolLoopAgent: observeAgentClass as Observe,
   Experimental_Agent: observeAgentClass as Observe,
 } satisfies Record<string, ((sdk: SdkFunction, host: Host, gateway: unknown) => SdkFunction) | Observe>
@@ -48,8 +49,8 @@ const observed = new WeakMap<object, HookDispatcher>()
 
 /**
  * Gives the functions of the `ai` package, each of whose runs lives the lifecycle: `generateText`, `streamText`,
- * `generateObject`, `streamObject`, `embed`, `embedMany` and `ToolLoopAgent`. All else of the package is handed through
- * as it is. The package itself stays as it was: to undo it, do not use what this gives.
+ * `generateObject`, `streamObject`, `embed`, `embedMany`, `rerank` and `ToolLoopAgent`. All else of the package is handed
+ * through as it is. The package itself stays as it was: to undo it, do not use what this gives.
  *
  * A call is a run of its own. Inside of a tool it is the run of a sub-agent, below that tool; inside of an operation
  * that is running, its calls belong to that.

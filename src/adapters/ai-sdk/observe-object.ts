@@ -55,14 +55,20 @@ function oneStep(run: ObservedRun, host: Host, args: SdkArguments, gateway: unkn
   }
 }
 
-/** `embed` and `embedMany`: model calls of the run that is going on, or of one of their own. */
-export function observeEmbed(sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction {
-  return async (args, ...more) => {
-    const run = beginCalls(host, args ?? {})
-    return generated(run, async () => {
-      await run.admit()
-      const model = observeModel(args.model, run, gateway, 'embeddingModel')
-      return run.run(() => sdk({ ...args, ...(host.omitSdkSpans && withoutSpans(args)), model }, ...more))
-    })
-  }
+/** What asks a model that says nothing: model calls of the run that is going on, or of one of their own. */
+function observeValues(kind: 'embeddingModel' | 'rerankingModel') {
+  return (sdk: SdkFunction, host: Host, gateway: unknown): SdkFunction =>
+    async (args, ...more) => {
+      const run = beginCalls(host, args ?? {})
+      return generated(run, async () => {
+        await run.admit()
+        const model = observeModel(args.model, run, gateway, kind)
+        return run.run(() => sdk({ ...args, ...(host.omitSdkSpans && withoutSpans(args)), model }, ...more))
+      })
+    }
 }
+
+/** `embed` and `embedMany`. */
+export const observeEmbed = observeValues('embeddingModel')
+
+export const observeRerank = observeValues('rerankingModel')

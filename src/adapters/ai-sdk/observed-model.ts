@@ -16,6 +16,7 @@ const observed = new WeakMap<object, ObservedRun>()
 interface ModelRegistry {
   readonly languageModel?: (id: string) => unknown
   readonly embeddingModel?: (id: string) => unknown
+  readonly rerankingModel?: (id: string) => unknown
 }
 
 /** What belongs to this process, and is nothing that is asked of the model. */
@@ -54,6 +55,7 @@ export function observeModel(
       if (key === 'doGenerate') return own.generate
       if (key === 'doStream') return own.stream
       if (key === 'doEmbed') return own.embed
+      if (key === 'doRerank') return own.rerank
       // Models may keep private fields, which only they themselves can read.
       const value: unknown = Reflect.get(target, key, target)
       return typeof value === 'function' && key !== 'constructor' ? value.bind(target) : value
@@ -137,6 +139,14 @@ class ObservedModel {
       return this.#model.doEmbed?.(this.#sent(options, sent))
     }
     return this.#noted(calls.llmCall({ ...init, request, read, operationName: 'embeddings' }, ask))
+  }
+
+  readonly rerank = async (options: SdkModelOptions): Promise<unknown> => {
+    const init = this.#init(options)
+    const calls = await this.#run.calls()
+    const read = () => ({ response: {} })
+    const ask = (request: LlmRequest) => this.#model.doRerank?.(this.#sent(options, request))
+    return this.#noted(calls.llmCall({ ...init, read, operationName: 'rerank' }, ask))
   }
 
   readonly stream = async (options: SdkModelOptions): Promise<SdkStreamReply> => {

@@ -51,6 +51,7 @@ export interface SdkModel {
   doGenerate?: (options: SdkModelOptions) => PromiseLike<unknown>
   doStream?: (options: SdkModelOptions) => PromiseLike<SdkStreamReply>
   doEmbed?: (options: SdkModelOptions) => PromiseLike<unknown>
+  doRerank?: (options: SdkModelOptions) => PromiseLike<unknown>
 }
 
 export type SdkModelOptions = Readonly<Record<string, unknown>>

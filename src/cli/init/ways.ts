@@ -53,6 +53,7 @@ export const WAYS: Readonly<Record<AdapterName, KnownWay>> = {
         'streamObject',
         'embed',
         'embedMany',
+        'rerank',
         'ToolLoopAgent',
       ],
       observe: 'observeAISDK',
