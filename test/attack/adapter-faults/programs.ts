@@ -28,8 +28,8 @@ export interface Program {
   readonly name: string
   /** Of the calls of ours, so many to one that fails: where each piece of a stream is one. @default 1 */
   readonly everyNth?: number
-  /** Ways in which an abort, or an abort while a tool hangs, ends otherwise with hookspan, as the adapter's page says. */
-  readonly differs?: { readonly aborted?: readonly string[]; readonly hanging?: readonly string[] }
+  /** The agent is a process of its own: how long it takes is not told by turns of this one's event loop. */
+  readonly elsewhere?: boolean
   run(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>
   /** The same, streamed: gives the events, in their order. */
   stream?(world: World, dispatcher: HookDispatcher | undefined): Promise<unknown>

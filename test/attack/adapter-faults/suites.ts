@@ -6,12 +6,11 @@ import { traceHooks } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Program } from './programs.ts'
 import { FAULT, type FaultKind, faultySeam } from './seam.ts'
-import { type Told, toldBy, type World } from './told.ts'
+import { type How, type Told, toldBy, type World } from './told.ts'
 
 type Run = (world: World, dispatcher: HookDispatcher | undefined) => Promise<unknown>
 
-const bare = (run: Run, how?: { abortAt?: number; hangs?: boolean }) =>
-  toldBy((world) => run(world, undefined), how)
+const bare = (run: Run, how?: How) => toldBy((world) => run(world, undefined), how)
 
 const quiet = () => new HookDispatcher({ onHookError: () => {} })
 
@@ -248,9 +247,9 @@ export function faultSuites(programs: readonly Program[]): void {
   describe('a tool that never returns', () => {
     it.each(HELD_WITH_TOOLS)(
       '%s: holds the run up no longer than without us, once it is aborted',
-      async (_name, run) => {
-        const without = await bare(run, { hangs: true })
-        const told = await toldBy((world) => run(world, quiet()), { hangs: true })
+      async (_name, run, { elsewhere }) => {
+        const without = await bare(run, { hangs: true, elsewhere })
+        const told = await toldBy((world) => run(world, quiet()), { hangs: true, elsewhere })
 
         expect(differenceOf(endOf(without), endOf(told))).toBeUndefined()
         expect(told.outlasted && !without.outlasted).toBe(false)

@@ -19,9 +19,21 @@ const HANGS_MS = 60_000
 /** Turns of the event loop: these runs wait for nothing that is elsewhere. */
 const TURNS = 1_000
 
+/** How long a process of its own has to end a run that was aborted. */
+const ENDS_MS = 10_000
+
+export interface How {
+  /** The moment at which the user aborts the run, from 1. */
+  readonly abortAt?: number
+  /** A tool does not return until the run has had its time to end. */
+  readonly hangs?: boolean
+  /** The agent is a process of its own. */
+  readonly elsewhere?: boolean | undefined
+}
+
 export async function toldBy(
   run: (world: World) => Promise<unknown>,
-  { abortAt = 0, hangs = false }: { readonly abortAt?: number; readonly hangs?: boolean } = {},
+  { abortAt = 0, hangs = false, elsewhere = false }: How = {},
 ): Promise<Told & { readonly moments: number; readonly outlasted: boolean }> {
   const tools: string[] = []
   const controller = new AbortController()
@@ -35,7 +47,10 @@ export async function toldBy(
     async tool(name, args) {
       tools.push(`${name} ${JSON.stringify(args)}`)
       moment()
-      if (hangs && name === 'look') return hanging.promise
+      if (hangs && name === 'look') {
+        atWork.resolve()
+        return hanging.promise
+      }
       await new Promise((resolve) => setImmediate(resolve))
       moment()
       if (name === 'broken') throw new TypeError('the shelf fell down')
@@ -44,6 +59,8 @@ export async function toldBy(
   }
   let outlasted = false
   const hanging = Promise.withResolvers<string>()
+  const atWork = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
   /** Once the run has had all the time that it needs to end by itself, the tool does return, so that no run is left. */
   const release = async () => {
     for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -52,7 +69,18 @@ export async function toldBy(
     outlasted = true
     hanging.resolve('at last')
   }
-  if (hangs) void release()
+  const releaseElsewhere = async () => {
+    await atWork.promise
+    controller.abort()
+    const late = setTimeout(() => {
+      outlasted = true
+      ended.resolve()
+    }, ENDS_MS)
+    await ended.promise
+    clearTimeout(late)
+    hanging.resolve('at last')
+  }
+  if (hangs) void (elsewhere ? releaseElsewhere() : release())
   let timer: NodeJS.Timeout | undefined
   const never = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('the run hangs')), HANGS_MS)
@@ -65,6 +93,7 @@ export async function toldBy(
     return { thrown: { name, message: withoutIds(message) }, tools, moments, outlasted }
   } finally {
     clearTimeout(timer)
+    ended.resolve()
   }
 }
 
