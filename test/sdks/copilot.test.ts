@@ -1,17 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
-import { observeCopilot, unobserveCopilot } from 'hookspan/copilot'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { observeCopilot, parkedRun, runWith, unobserveCopilot } from 'hookspan/copilot'
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
+import { requireHuman } from 'hookspan/policies'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { configOf, copilotSubject, scriptedCopilot, startClient } from './subjects/copilot.ts'
+import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
 
 describe('the contract holds for copilot', () => {
-  for (const { name, run } of adapterContract(copilotSubject)) it(name, run)
+  for (const { name, run } of adapterContract({ ...copilotSubject, elsewhere: elsewhere('copilot') })) {
+    it(name, run)
+  }
 })
 
 let copilot: Awaited<ReturnType<typeof startClient>>
@@ -162,6 +167,101 @@ it('a run that is denied at its start asks no model, and rejects for whoever wai
   expect(server.requests).toEqual([])
   await session.disconnect()
   await server.close()
+})
+
+describe('a call that waits for a human elsewhere', () => {
+  const asking = (match: string) => {
+    const given = guarded(requireHuman({ match }))
+    const approvals = createApprovals({ store: memoryStore(), mode: 'park' })
+    given.dispatcher.use(approvals)
+    const approve = async () => {
+      const [{ request }] = (await approvals.list({ status: 'pending' })) as Untyped
+      const { id, argsDigest } = request
+      await approvals.respond(id, { decision: 'approve', approver: 'ann', argsDigest })
+    }
+    return { ...given, approvals, approve }
+  }
+  const tool = (name: string, ran: string[]) => ({
+    name,
+    description: `${name}.`,
+    parameters: { type: 'object', properties: { q: { type: 'string' } } },
+    handler: ({ q }: { q: string }) => {
+      ran.push(`${name} ${q}`)
+      return `${name} did ${q}`
+    },
+  })
+  const call = (id: string, name: string, q: string) => ({ id, name, args: { q } })
+
+  it('waits until the calls beside it have ended; asked again too early, it goes on waiting', async () => {
+    const { dispatcher, told, approve } = asking('refund')
+    const ran: string[] = []
+    const both = { toolCalls: [call('1', 'refund', 'a'), call('2', 'look', 'b'), call('3', 'refund', 'c')] }
+    const server = await scriptedCopilot({ contract: [both, done] })
+    const config = configOf(server.baseURL, 'contract', [tool('refund', ran), tool('look', ran)])
+    const first = await startClient()
+    const session = await observeCopilot(first.client, { dispatcher }).createSession(config)
+    await session.sendAndWait('go on')
+    expect(ran).toEqual(['look b'])
+    const resume = await parkedRun(session)
+    await first.stop(true)
+    /** Each with a Copilot of its own. */
+    const goOn = async (parked: Untyped) => {
+      const { client, stop } = await startClient(first.home)
+      observeCopilot(client, { dispatcher })
+      const next = await client.resumeSession(session.sessionId, { ...config, continuePendingWork: true })
+      const said = await runWith({ resume: parked }, () => next.sendAndWait(''))
+      await stop(true)
+      return { said, parked: await parkedRun(next) }
+    }
+
+    const early = await goOn(resume)
+    expect(early.said).toBeUndefined()
+    expect(early.parked).toBeDefined()
+    await approve()
+    await approve()
+    const { said, parked } = await goOn(early.parked)
+
+    expect(said.data.content).toBe('done')
+    expect(parked).toBeUndefined()
+    expect(ran.toSorted()).toEqual(['look b', 'refund a', 'refund c'])
+    expect(toolMessages(server.requests.map(({ body }) => body)).toSorted()).toEqual([
+      'look did b',
+      'refund did a',
+      'refund did c',
+    ])
+    expect(told.filter((one) => one.startsWith('onComplete'))).toEqual(['onComplete done'])
+    rmSync(first.home, { recursive: true, force: true, maxRetries: 5 })
+    await server.close()
+  })
+
+  it('is refused where Copilot itself runs the tool', async () => {
+    const { dispatcher, approvals } = asking('bash')
+    const make = ask('bash', { command: 'echo made > parked.txt', description: 'makes a file', mode: 'sync' })
+    const { said, requests } = await prompt(dispatcher, [make, done], { builtIn: ['bash'] })
+
+    expect(said).toBe('done')
+    expect(existsSync(join(copilot.home, 'parked.txt'))).toBe(false)
+    expect(toolMessages(requests).join()).toContain('approval_error')
+    expect(await approvals.list({ status: 'pending' })).toEqual([])
+  })
+
+  it('is not gone on with in a session that does not have it pending', async () => {
+    const { dispatcher } = asking('refund')
+    const ran: string[] = []
+    const first = { toolCalls: [call('1', 'refund', 'a')] }
+    const server = await scriptedCopilot({ contract: [first, done] })
+    observeCopilot(copilot.client, { dispatcher })
+    const config = configOf(server.baseURL, 'contract', [tool('refund', ran)])
+    const session = await copilot.client.createSession(config)
+    await session.sendAndWait('go on')
+    const resume = (await parkedRun(session)) as Untyped
+    const other = await copilot.client.createSession(config)
+
+    await expect(runWith({ resume }, () => other.sendAndWait(''))).rejects.toThrow(/continuePendingWork/)
+    expect(ran).toEqual([])
+    await other.disconnect()
+    await server.close()
+  })
 })
 
 it("tools have the caller's AsyncLocalStorage, and attached twice is attached once", async () => {

@@ -10,9 +10,12 @@ interface Running {
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
   stopIfAsked(): void
+  /** Copilot has what it needs of a call. */
+  ended(toolCallId: string | undefined): void
 }
 
 interface Open {
+  readonly id: string | undefined
   readonly call: SafeToolCall<unknown, unknown>
   readonly name: string
   /** As they are run. */
@@ -52,16 +55,19 @@ export class BuiltIns {
       apiName: name,
       identifier: 'copilot',
       args,
+      // What Copilot runs by itself is not asked for again when its session goes on.
+      parkable: false,
       ...(toolCallId !== undefined && { toolCallId }),
     })
     const decision = await call.decided
     this.#run.stopIfAsked()
     if (decision.state === 'run') {
-      this.#open.push({ call, name, args: decision.args })
+      this.#open.push({ id: toolCallId, call, name, args: decision.args })
       return decision.args === args || isDeepStrictEqual(decision.args, args)
         ? {}
         : { modifiedArgs: decision.args }
     }
+    this.#run.ended(toolCallId)
     const reason =
       'result' in decision
         ? 'Something stands in for this tool, and Copilot runs it by itself: it was not run.'
@@ -76,6 +82,7 @@ export class BuiltIns {
     if (open === undefined) return {}
     const said = result.textResultForLlm
     const outcome = await open.call.settle(said)
+    this.#run.ended(open.id)
     this.#run.stopIfAsked()
     const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
     if (changed === said) return {}
@@ -84,7 +91,9 @@ export class BuiltIns {
   }
 
   async failed(name: string, args: unknown, error: string): Promise<void> {
-    await this.#take(name, args)?.call.fail(new Error(error))
+    const open = this.#take(name, args)
+    await open?.call.fail(new Error(error))
+    this.#run.ended(open?.id)
   }
 
   #take(name: string, args: unknown): Open | undefined {

@@ -2,8 +2,8 @@ import type { AdapterCapabilities, AdapterInfo } from '../../dispatcher/run/capa
 
 /**
  * What `observeCopilot` can do. Model calls are made in Copilot's own process, which tells of them: nobody decides on one. A
- * session has no way to hold a run up and go on with it in another process. Of the agents that Copilot calls by itself
- * (`task`) only the call is told; those that a tool of yours runs are whole.
+ * run is parked for calls of your own tools; those that Copilot runs by itself are refused where they would have to wait. Of
+ * the agents that Copilot calls by itself (`task`) only the call is told; those that a tool of yours runs are whole.
  */
 export const COPILOT_CAPABILITIES: AdapterCapabilities = {
   steps: true,
@@ -16,7 +16,7 @@ export const COPILOT_CAPABILITIES: AdapterCapabilities = {
   changeResults: true,
   mockToolCalls: true,
   askHuman: true,
-  park: false,
+  park: true,
   subAgents: true,
   compaction: false,
   abort: true,

@@ -28,6 +28,22 @@ export class Lane {
     this.#conversation.push({ role: 'user', content: prompt })
   }
 
+  /** What was said before this run went on, in whatever process. */
+  async remember(events: readonly CopilotEvent[]): Promise<void> {
+    for (const { type, data = {}, agentId } of events) {
+      if (agentId !== undefined) continue
+      if (type === 'user.message') this.asked(asText(data.content) ?? '')
+      if (type === 'assistant.message') {
+        this.#conversation.push({
+          role: 'assistant',
+          content: asText(data.content) ?? '',
+          ...toolCallsOf(data),
+        })
+      }
+      if (type === 'tool.execution_complete') this.#ran(data)
+    }
+  }
+
   async told({ type, data = {} }: CopilotEvent): Promise<void> {
     // What is still told after an abort is no turn any more.
     if (type === 'assistant.turn_start' && !this.#run.signal?.aborted)

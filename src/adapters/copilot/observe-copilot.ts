@@ -4,6 +4,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
+import { rememberRun } from '../sdk-run/parked-run.ts'
 import { Patches } from '../sdk-run/patches.ts'
 import { withHooks } from './built-ins.ts'
 import { ADAPTER } from './capabilities.ts'
@@ -105,7 +106,12 @@ async function watched(
   })
   const { send, sendAndWait, abort, disconnect, sessionId } = session
   const stop = () => abort.call(session)
-  const begin = (prompt?: string) => new SessionRun(host, config, { agentName, sessionId, prompt, stop })
+  const begin = (prompt?: string) => {
+    const begun = new SessionRun(host, config, { agentName, sessionId, prompt, stop, session: () => session })
+    rememberRun(session, begun.run.parked)
+    return begun
+  }
+  let prepared: SessionRun | undefined
   session.on((event) => {
     // Copilot goes on by itself, with what was scheduled or came from elsewhere.
     if (run === undefined && event.type === 'assistant.turn_start' && event.agentId === undefined) {
@@ -117,13 +123,19 @@ async function watched(
     if (heard?.isEnding) run = undefined
   })
   patches.replace(session, 'send', async (options: Prompt) => {
+    // It may have ended without a word of Copilot's.
+    if (run?.isEnding) run = undefined
     // Another prompt for a run that is under way.
-    if (run !== undefined) return send.call(session, options)
-    const prompt = typeof options === 'string' ? options : options.prompt
-    const begun = begin(prompt)
+    if (prepared === undefined && run !== undefined) return send.call(session, options)
+    const begun = prepared ?? begin(promptOf(options))
+    prepared = undefined
     run = begun
     try {
       const admitted = await begun.admit()
+      if (begun.run.resumed !== undefined) {
+        await begun.goOn(session)
+        return ''
+      }
       return await send.call(
         session,
         typeof options === 'string' ? admitted : { ...options, prompt: admitted },
@@ -136,9 +148,13 @@ async function watched(
     }
   })
   patches.replace(session, 'sendAndWait', async (options: Prompt, timeoutMs?: number) => {
-    let waited: SessionRun | undefined
-    const sent = sendAndWait.call(session, options, timeoutMs)
-    waited = run
+    if (run === undefined || run.isEnding) prepared = begin(promptOf(options))
+    const resumed = prepared?.run.resumed === undefined ? undefined : prepared
+    const sent =
+      resumed === undefined
+        ? sendAndWait.call(session, options, timeoutMs)
+        : goneOn(session, resumed, options)
+    const waited = run
     try {
       return await sent
     } finally {
@@ -160,4 +176,21 @@ async function watched(
     return disconnect.call(session)
   })
   return session
+}
+
+const promptOf = (options: Prompt): string => (typeof options === 'string' ? options : options.prompt)
+
+/** Like the SDK's own `sendAndWait`, of a run to which nothing new is said: gives the last message, if there was one. */
+async function goneOn(session: CopilotSession, run: SessionRun, options: Prompt): Promise<unknown> {
+  let last: unknown
+  const unwatch = session.on((event) => {
+    if (event.type === 'assistant.message' && event.agentId === undefined) last = event
+  })
+  try {
+    await session.send(options)
+    await run.over
+    return last
+  } finally {
+    unwatch()
+  }
 }

@@ -16,6 +16,12 @@ export interface CopilotSession {
   abort(): Promise<void>
   disconnect(): Promise<void>
   on(handler: (event: CopilotEvent) => void): () => void
+  /** All that was said in it, also by processes before. */
+  getEvents(): Promise<readonly CopilotEvent[]>
+  readonly rpc: {
+    suspend(): Promise<unknown>
+    readonly tools: { handlePendingToolCall(answer: Loose): Promise<unknown> }
+  }
 }
 
 export type Prompt = string | ({ readonly prompt: string } & Loose)
@@ -48,6 +54,9 @@ export type ToolHandler = (args: unknown, invocation: ToolInvocation) => unknown
 
 export interface ToolInvocation {
   readonly toolCallId: string
+  readonly sessionId?: string
+  readonly toolName?: string
+  readonly arguments?: unknown
   readonly signal?: AbortSignal
 }
 

@@ -3,17 +3,27 @@ import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName, type Loose } from '../../wire/reading.ts'
+import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
 import { BuiltIns } from './built-ins.ts'
 import { Lane } from './lane.ts'
-import type { CopilotConfig, CopilotEvent, CopilotTool, ToolHandler, ToolInvocation } from './sdk.ts'
+import type {
+  CopilotConfig,
+  CopilotEvent,
+  CopilotSession,
+  CopilotTool,
+  ToolHandler,
+  ToolInvocation,
+} from './sdk.ts'
+import { handedOver, pendingRequest, WaitingCalls } from './waiting.ts'
 
 /** From a prompt until the session is idle. */
 export class SessionRun {
   readonly run: ObservedRun
   readonly builtIns: BuiltIns
   readonly #lane: Lane
+  readonly #calls: WaitingCalls
+  readonly #config: CopilotConfig
   readonly #controller = new AbortController()
   /** As the caller's code had it: Copilot's messages come from elsewhere. */
   readonly #within = AsyncLocalStorage.snapshot()
@@ -22,6 +32,7 @@ export class SessionRun {
   #told: Promise<unknown> = Promise.resolve()
   readonly #stop: () => Promise<void>
   isEnding = false
+  #isSuspended = false
 
   constructor(
     host: RunHost,
@@ -31,10 +42,13 @@ export class SessionRun {
       readonly sessionId: string
       readonly prompt: string | undefined
       stop(): Promise<void>
+      session(): CopilotSession | undefined
     },
   ) {
     const { systemMessage: system, tools, model, provider } = config
     this.#stop = said.stop
+    this.#config = config
+    this.#calls = new WaitingCalls(said.session)
     this.run = new ObservedRun(
       host,
       defined({
@@ -78,6 +92,7 @@ export class SessionRun {
 
   hear(event: CopilotEvent): void {
     const { type, data = {}, agentId } = event
+    this.#calls.hear(event)
     if (type === 'tool.execution_start') this.builtIns.started(data)
     if (agentId !== undefined) return
     this.#next(() => this.#lane.told(event))
@@ -113,6 +128,62 @@ export class SessionRun {
     if (this.run.isStopped) void this.#stop().catch(() => {})
   }
 
+  ended(toolCallId: string | undefined): void {
+    this.#calls.ended(toolCallId)
+  }
+
+  /** Goes on with a parked run: the calls that wait are decided on again, and Copilot is told what came of them. */
+  async goOn(session: CopilotSession): Promise<void> {
+    const events = await session.getEvents()
+    await this.#lane.remember(events)
+    const pending = (this.run.resumed?.waiting ?? []).map(({ toolCallId = '', apiName = '' }) => {
+      const asked = pendingRequest(events, toolCallId)
+      const tool = this.#config.tools?.find(({ name }) => name === apiName)
+      if (asked === undefined || tool?.handler === undefined) throw unknownCall(apiName)
+      this.#calls.began(toolCallId)
+      const { requestId, args } = asked
+      const { sessionId } = session
+      const invocation = {
+        sessionId,
+        toolCallId,
+        toolName: apiName,
+        arguments: args,
+        signal: this.#controller.signal,
+      }
+      return { tool, handler: tool.handler, requestId, args, invocation }
+    })
+    const answered = Promise.all(
+      pending.map(async ({ tool, handler, requestId, args, invocation }) => {
+        const answer = await this.callTool(tool, handler, args, invocation).then(
+          (result) => ({ result: handedOver(result) }),
+          (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
+        )
+        // Asked again too early: it stays pending.
+        if (!this.#isSuspended) await hand(session, requestId, answer)
+        this.#calls.ended(invocation.toolCallId)
+      }),
+    )
+    await Promise.race([answered, this.over])
+  }
+
+  /** The call waits for a human elsewhere, and the session with it. */
+  async #park({ toolCallId }: ToolInvocation): Promise<unknown> {
+    this.run.waitingFor = 'human'
+    this.#calls.waits(toolCallId)
+    try {
+      await this.#calls.suspended
+    } catch (error) {
+      this.run.waitingFor = undefined
+      throw new Error('The call waits for a human, and Copilot could not suspend the session.', {
+        cause: error,
+      })
+    }
+    this.#isSuspended = true
+    this.end()
+    // Copilot does not hear of it any more.
+    return undefined
+  }
+
   /** A tool of the user's, which runs in this process. */
   async callTool(
     tool: CopilotTool,
@@ -129,12 +200,28 @@ export class SessionRun {
       args,
       ...defined({ description: tool.description, inputSchema: schemaOf(tool.parameters) }),
     })
+    const decided = await call.decided
+    if (decided.state === 'waiting') return this.#park(invocation)
     const outcome = await this.#within(() =>
       call.run((effective) => own(effective, { ...invocation, ...{ arguments: effective } })),
     )
     this.stopIfAsked()
     return givenOf(outcome)
   }
+}
+
+/** @throws HookspanError `INVALID_CALL` where Copilot does not want it any more. */
+async function hand(session: CopilotSession, requestId: string, answer: Loose): Promise<void> {
+  const told = await session.rpc.tools.handlePendingToolCall({ requestId, ...answer })
+  if (asObject(told)?.success === false) throw unknownCall()
+}
+
+function unknownCall(apiName = 'a tool'): HookspanError {
+  return new HookspanError(
+    'INVALID_CALL',
+    `The session does not have the call of ${apiName} pending that the run waits for. Resume the session with that tool, ` +
+      'and with `continuePendingWork: true`.',
+  )
 }
 
 /** As the model is offered them, without what Copilot adds of its own. */

@@ -118,7 +118,10 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
       toolCallId,
       callKey: callKey as string,
       ...(point === 'afterToolCall' && { args }),
-      parkable: point === 'beforeToolCall' && incapable(this.core.init.adapter, 'park') === undefined,
+      parkable:
+        point === 'beforeToolCall' &&
+        this.init.parkable !== false &&
+        incapable(this.core.init.adapter, 'park') === undefined,
       settled: this.#settled,
       asked: this.#asked,
     })

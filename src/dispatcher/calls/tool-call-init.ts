@@ -29,6 +29,8 @@ export interface ToolCallInit<A = unknown> {
    * @default false
    */
   outlastsAbort?: boolean
+  /** False when this call cannot wait for a human across processes, though other calls of the runtime can. @default true */
+  parkable?: boolean
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }
@@ -44,6 +46,7 @@ const NAMES = keysOf<ToolCallInit>({
   outputSchema: true,
   idempotent: true,
   outlastsAbort: true,
+  parkable: true,
   onProgress: true,
 })
 
@@ -63,6 +66,7 @@ function isKnown(name: keyof ToolCallInit): boolean {
     case 'outputSchema':
     case 'idempotent':
     case 'outlastsAbort':
+    case 'parkable':
     case 'onProgress':
       return true
     default:

@@ -4,6 +4,7 @@ import { type ContractSubject, resumeElsewhere } from 'hookspan/adapter/contract
 /** Each with its own SDK alone: they are slow to load. */
 const SUBJECTS: Readonly<Record<string, () => Promise<ContractSubject>>> = {
   'claude-agent': async () => (await import('../subjects/claude-agent.ts')).claudeAgentSubject,
+  copilot: async () => (await import('../subjects/copilot.ts')).copilotSubject,
   mastra: async () => (await import('../subjects/mastra.ts')).mastraSubject,
   strands: async () => (await import('../subjects/strands.ts')).strandsSubject,
   'strands 1.16': async () => (await import('../subjects/strands.ts')).oldestStrandsSubject,

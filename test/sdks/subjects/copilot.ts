@@ -1,18 +1,32 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ParkedOperation } from 'hookspan'
 import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
-import { COPILOT_CAPABILITIES, observeCopilot } from 'hookspan/copilot'
+import { COPILOT_CAPABILITIES, observeCopilot, parkedRun, runWith } from 'hookspan/copilot'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 import { saysOf, stepOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@github/copilot-sdk'
 
+interface Saved {
+  readonly parked: ParkedOperation
+  readonly sessionId: string
+  readonly home: string
+}
+
+interface Started {
+  readonly client: Untyped
+  readonly home: string
+  /** @param keep leaves the folder: its sessions go on elsewhere. */
+  stop(keep?: boolean): Promise<void>
+}
+
 /** A client whose Copilot has a folder of its own, and nothing of whoever runs this. */
-export async function startClient(): Promise<{ client: Untyped; home: string; stop(): Promise<void> }> {
+export async function startClient(kept?: string): Promise<Started> {
   const { CopilotClient }: Untyped = await import(NAME)
-  const home = mkdtempSync(join(tmpdir(), 'hookspan-copilot-'))
+  const home = kept ?? mkdtempSync(join(tmpdir(), 'hookspan-copilot-'))
   const client = new CopilotClient({
     env: { PATH: process.env.PATH, HOME: home },
     baseDirectory: home,
@@ -20,9 +34,9 @@ export async function startClient(): Promise<{ client: Untyped; home: string; st
     useLoggedInUser: false,
     logLevel: 'error',
   })
-  const stop = async () => {
+  const stop = async (keep = false) => {
     await client.stop()
-    rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+    if (!keep) rmSync(home, { recursive: true, force: true, maxRetries: 5 })
   }
   return { client, home, stop }
 }
@@ -69,7 +83,9 @@ export const copilotSubject: ContractSubject = {
     const begun = Promise.withResolvers<void>()
     before = begun.promise
     await turn
-    const { client, stop } = await startClient()
+    const saved = run.state as Saved | undefined
+    const { client, home, stop } = await startClient(saved?.home)
+    let waits = false
     const ask = async (prompt: string, model: string, tools: readonly Untyped[], signal?: AbortSignal) => {
       const session = await client.createSession({
         ...configOf(server.baseURL, model, tools),
@@ -87,14 +103,30 @@ export const copilotSubject: ContractSubject = {
     }
     try {
       observeCopilot(client, { dispatcher, agentName })
-      const said = await ask(run.prompt, 'contract', toolsOf(run, ask), run.signal)
+      const tools = toolsOf(run, ask)
+      if (saved !== undefined) {
+        const config = { ...configOf(server.baseURL, 'contract', tools), continuePendingWork: true }
+        const session = await client.resumeSession(saved.sessionId, config)
+        return outcomeOf(run, await runWith({ resume: saved.parked }, () => session.sendAndWait('')))
+      }
+      if (run.signal === undefined && subAgent === undefined) {
+        const session = await client.createSession(configOf(server.baseURL, 'contract', tools))
+        const said = session.sendAndWait(run.prompt)
+        begun.resolve()
+        const content = await said
+        const parked = await parkedRun(session)
+        waits = parked !== undefined
+        const state = parked && ({ parked, sessionId: session.sessionId, home } satisfies Saved)
+        return waits ? { status: 'waiting', state } : outcomeOf(run, content)
+      }
+      const said = await ask(run.prompt, 'contract', tools, run.signal)
       return outcomeOf(run, said)
     } catch (error) {
       if (run.signal?.aborted) return { status: 'interrupted' }
       throw error
     } finally {
       begun.resolve()
-      await stop()
+      await stop(waits)
       await server.close()
     }
   },
