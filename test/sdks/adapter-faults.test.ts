@@ -52,7 +52,6 @@ const strandsAgent = (world: World, dispatcher: Attach): Untyped => {
 const ofStrands: Program = {
   name: 'strands',
   everyNth: 11,
-  differs: { aborted: ['strands', 'strands, streamed'], hanging: ['strands'] },
   async run(world, dispatcher) {
     const agent = strandsAgent(world, dispatcher)
     const { stopReason, lastMessage } = await agent.invoke(
@@ -146,7 +145,6 @@ const mastraAgent = (world: World, dispatcher: Attach): Untyped => {
 
 const ofMastra: Program = {
   name: 'mastra',
-  differs: { aborted: ['mastra'] },
   async run(world, dispatcher) {
     const options = world.signal && { abortSignal: world.signal }
     const { text, finishReason, steps } = await mastraAgent(world, dispatcher).generate('go', options)

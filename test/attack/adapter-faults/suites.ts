@@ -220,12 +220,8 @@ export function faultSuites(programs: readonly Program[]): void {
     })
   })
 
-  /** But for those of which it is known that they differ, and said on their pages. */
-  const HELD = WAYS.filter(([name, , { differs }]) => !differs?.aborted?.includes(name))
-  const HELD_WITH_TOOLS = WITH_TOOLS.filter(([name, , { differs }]) => !differs?.hanging?.includes(name))
-
   describe('an abort by the user', () => {
-    it.each(HELD)('%s: ends the run as it does without us, at each moment', async (_name, run) => {
+    it.each(WAYS)('%s: ends the run as it does without us, at each moment', async (_name, run) => {
       const { moments, ...whole } = await bare(run)
       const wrong: string[] = []
 
@@ -245,7 +241,7 @@ export function faultSuites(programs: readonly Program[]): void {
   })
 
   describe('a tool that never returns', () => {
-    it.each(HELD_WITH_TOOLS)(
+    it.each(WITH_TOOLS)(
       '%s: holds the run up no longer than without us, once it is aborted',
       async (_name, run, { elsewhere }) => {
         const without = await bare(run, { hangs: true, elsewhere })
