@@ -130,7 +130,7 @@ export const KNOWN: readonly Known[] = [
     why: 'the server tells the text of what was thrown without its class',
   },
   {
-    of: ['mastra', 'strands', CLAUDE],
+    of: ['mastra', 'strands', CLAUDE, 'copilot'],
     where: [RUN_IN],
     when: 'parks',
     why: 'what the run goes on from is in the SDK’s own snapshot or session, and is not said again',
