@@ -6,7 +6,8 @@ import { defined } from '../internal/objects.ts'
 import { fromKept, toKept } from './loop/kept-json.ts'
 
 /** A tool call, and what runs it. */
-export interface DurableToolCall<A = unknown> extends Omit<ToolCallInit<A>, 'onProgress' | 'outlastsAbort' | 'parkable'> {
+export interface DurableToolCall<A = unknown>
+  extends Omit<ToolCallInit<A>, 'onProgress' | 'outlastsAbort' | 'parkable'> {
   /** As a tool's function in a step; what it gives is JSON. Gets an `idempotencyKey`. */
   run(args: A, context: ToolRunContext): unknown
 }
