@@ -12,6 +12,8 @@ import { RestateServer } from './support/restate-server.ts'
 import type { Line } from './support/scenario.ts'
 
 const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 24)
+/** Time enough for each, on a machine that is busy with something else. */
+const PATIENCE = { timeout: 300_000 + KILLS * 20_000 }
 /** Long enough to be killed in. */
 const TOOL_MS = '60'
 
@@ -96,7 +98,7 @@ const evenly = (count: number, of: number, shift: number) =>
 
 describe.each(['agent', 'loop'])('a durable %s', (what) => {
   const third = Math.max(1, Math.round(KILLS / 6))
-  it(`is killed after ${2 * third} of the things that its worker does`, async () => {
+  it(`is killed after ${2 * third} of the things that its worker does`, PATIENCE, async () => {
     const length = await saidBy(what)
     // Others each day, so that in time there are all of them; `HOOKSPAN_KILL_SEED` has the same ones again.
     const seed = Number(process.env.HOOKSPAN_KILL_SEED ?? Math.floor(Date.now() / 86_400_000))
@@ -143,7 +145,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     },
   )
 
-  it.each(['engine', 'worker and engine'])(`has its %s killed ${third} times`, async (killed) => {
+  it.each(['engine', 'worker and engine'])(`has its %s killed ${third} times`, PATIENCE, async (killed) => {
     for (let nth = 0; nth < Math.ceil(third / 2); nth++) {
       const scene = await RestateScene.open(server, what)
       await scene.start({ TOOL_MS })

@@ -6,7 +6,13 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher, type HookEvent } from 'hookspan'
 import type { Agent, AgentTool } from 'hookspan/agent'
-import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
+import {
+  type ApprovalStore,
+  createApprovals,
+  redisStore,
+  sqliteStore,
+  webhookChannel,
+} from 'hookspan/approval'
 import { type Gate, requireApproval } from 'hookspan/gates'
 import type { DurableLoop } from 'hookspan/restate'
 import { traceHooks } from 'hookspan/tracing'
@@ -53,8 +59,16 @@ export function scenario(folder: string) {
     if (String(++said) === process.env.KILL_AFTER) process.kill(process.pid, 'SIGKILL')
   }
   const tracer = tracerTelling(({ at: span, pid: _, ...line }) => say({ span, ...line }))
-  const store = told(sqliteStore({ path: `${folder}/approvals.db` }), say)
-  const approvals = createApprovals({ store, mode: 'park' })
+  const { REDIS, REDIS_PREFIX = '', WEBHOOK } = process.env
+  const store = told(
+    REDIS === undefined
+      ? sqliteStore({ path: `${folder}/approvals.db` })
+      : redisStore({ url: REDIS, prefix: REDIS_PREFIX }),
+    say,
+  )
+  const channels =
+    WEBHOOK === undefined ? [] : [webhookChannel({ url: WEBHOOK, allowPrivateAddresses: true })]
+  const approvals = createApprovals({ store, mode: 'park', channels })
   const dispatcher = new HookDispatcher()
   dispatcher.use(approvals)
   dispatcher.use(traceHooks({ tracer }))
@@ -174,7 +188,10 @@ export function shopLoop(scene: Scenario): DurableLoop<{ prompt: string }> {
     for (;;) {
       const over = await run.step(async (step) => {
         const { next } = await step.llmCall(
-          { model: 'planner', request: { messages: [{ role: 'user', content: prompt }] } },
+          {
+            model: process.env.MODEL ?? 'planner',
+            request: { messages: [{ role: 'user', content: prompt }] },
+          },
           async () => {
             scene.say({ mark: 'model' })
             return { next: plan[told.length === 0 ? 0 : told.length === 3 ? 1 : 2] ?? [] }
