@@ -18,14 +18,17 @@ const READERS = /^(viewer\/|mock\/trajectory\/)/
 /** What looks like the name of an attribute and is none. */
 const OTHERS = new Map([
   ['hookspan.alwaysAllow', 'a key of what gates keep'],
+  ['hookspan.bytes', 'a mark in what an engine keeps'],
   ['hookspan.call', 'a mark on a client'],
   ['hookspan.checkpoint', 'the format of a saved record'],
   ['hookspan.config.', 'a file'],
   ['hookspan.config.yaml', 'a file'],
+  ['hookspan.date', 'a mark in what an engine keeps'],
   ['hookspan.log.', 'ids of hooks'],
   ['hookspan.matcher', 'a symbol'],
   ['hookspan.register', 'a symbol'],
   ['hookspan.mocks.', 'ids of hooks'],
+  ['hookspan.plain', 'a mark in what an engine keeps'],
   ['hookspan.recorder.', 'ids of hooks'],
   ['hookspan.replay.', 'ids of hooks'],
   ['hookspan.setup', 'a file'],
@@ -33,6 +36,7 @@ const OTHERS = new Map([
   ['gen_ai.agent.id', 'for hosted agents, and never written'],
   ['gen_ai.token.type', 'on metrics'],
   ['gen_ai.token.modality', 'on metrics'],
+  ['user.message', "an event of Copilot's SDK"],
 ])
 
 /** Every text in the sources that has the shape of a name, and where it stands. */

@@ -4,30 +4,45 @@ import { isRecord } from '../../internal/objects.ts'
 
 const DATE = 'hookspan.date'
 const BYTES = 'hookspan.bytes'
+/** Around an object that only looks as if it were one of these. */
+const PLAIN = 'hookspan.plain'
 
 /** A copy as it is kept: plain JSON, in which dates and bytes are written as what they come back from. */
 export function toKept(value: unknown): unknown {
-  const text = safeStringify(marked(value, new Set()))
+  const text = safeStringify(marked(value, []))
   return text === '' ? undefined : JSON.parse(text)
 }
 
-function marked(value: unknown, above: Set<object>): unknown {
+function marked(value: unknown, above: object[]): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : { [DATE]: value.toISOString() }
   if (value instanceof Uint8Array) return { [BYTES]: Buffer.from(value).toString('base64') }
-  if (typeof value !== 'object' || value === null || above.has(value)) return value
+  if (typeof value !== 'object' || value === null || above.includes(value)) return value
   if ('toJSON' in value) return value
-  const below = new Set(above).add(value)
-  if (Array.isArray(value)) return value.map((one) => marked(one, below))
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, marked(one, below)]))
+  above.push(value)
+  const copy = Array.isArray(value)
+    ? value.map((one) => marked(one, above))
+    : mapped(value, (one) => marked(one, above))
+  above.pop()
+  return markOf(value) === undefined ? copy : { [PLAIN]: copy }
+}
+
+const mapped = (value: object, map: (one: unknown) => unknown) =>
+  Object.fromEntries(Object.entries(value).map(([key, one]) => [key, map(one)]))
+
+/** The mark of an object which has nothing else. */
+function markOf(value: object): string | undefined {
+  const [key, ...more] = Object.keys(value)
+  return more.length === 0 && (key === DATE || key === BYTES || key === PLAIN) ? key : undefined
 }
 
 export function fromKept(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromKept)
   if (!isRecord(value)) return value
-  const { [DATE]: date, [BYTES]: bytes } = value
-  if (typeof date === 'string') return new Date(date)
-  if (typeof bytes === 'string') return new Uint8Array(Buffer.from(bytes, 'base64'))
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, fromKept(one)]))
+  const mark = markOf(value)
+  if (mark === undefined) return mapped(value, fromKept)
+  const what = value[mark]
+  if (mark === PLAIN) return isRecord(what) ? mapped(what, fromKept) : what
+  return mark === DATE ? new Date(String(what)) : new Uint8Array(Buffer.from(String(what), 'base64'))
 }
 
 /** What was thrown, as JSON. */
