@@ -19,6 +19,9 @@ const OLDEST = 'test/sdks/oldest/*.test.ts'
 /** Examples on SDKs that only test/sdks has. */
 const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'
 
+/** Beside what they test, and as long as the others of their suite. */
+const OF_TRACING = 'src/tracing/**/*.test.ts'
+
 /** The commands that read the viewer's store, each a process of its own. */
 const COMMANDS = 'test/viewer/commands*.test.ts'
 
@@ -59,16 +62,21 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/*.test.ts',
             'examples/**/*.test.ts',
-            'test/{core,spans,wire,agent,types,gates,policies,approval,mock,vitest}/**/*.test.ts',
+            'test/{core,spans,wire,agent,types,gates,mock,vitest}/**/*.test.ts',
           ],
-          exclude: ['**/node_modules/**', SDK_EXAMPLES],
+          exclude: ['**/node_modules/**', SDK_EXAMPLES, OF_TRACING],
         },
       },
-      ...(['tracing', 'adapter', 'viewer'] as const).map((name) => ({
+      ...Object.entries({
+        tracing: ['test/tracing/**/*.test.ts', OF_TRACING],
+        policies: ['test/{policies,approval}/**/*.test.ts'],
+        adapter: ['test/adapter/**/*.test.ts'],
+        viewer: ['test/viewer/**/*.test.ts'],
+      }).map(([name, include]) => ({
         extends: true as const,
         test: {
           name,
-          include: [`test/${name}/**/*.test.ts`],
+          include,
           exclude: ['**/node_modules/**', COMMANDS],
           testTimeout: 120_000,
           hookTimeout: 120_000,
