@@ -8,6 +8,11 @@ import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
 /** Another viewer of the file writes for less. */
 export const BUSY_MS = 2000
+export const SQLITE_FULL = 13
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+  PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = ${BUSY_MS};
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216;`
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
 /** Where traces are kept when nothing else is said: the data folder of the user, by the custom of the system. */
@@ -47,10 +52,14 @@ function open(file: string): OpenedDatabase {
     makePrivateFile(file)
   }
   const db = new DatabaseSync(file)
-  db.exec(`
-    PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-    PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = ${BUSY_MS};
-    PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216;`)
+  try {
+    db.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${PRAGMAS}`)
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode !== SQLITE_FULL) throw error
+    // Not even the file that several viewers share has room: by itself it needs none, and shows what there is.
+    db.exec(`PRAGMA locking_mode = EXCLUSIVE; ${PRAGMAS}`)
+    if (versionOf(db) === SCHEMA_VERSION) return { db, setAside }
+  }
   // First: until the version is written, with the tables, it is done again.
   if (BROUGHT_UP.has(versionOf(db))) bringUp(db)
   createSchema(db)

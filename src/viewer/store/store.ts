@@ -10,7 +10,7 @@ import type { AskedInRun, Marking, RunSummary, SpanRecord, SpanRow } from '../mo
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
-import { BUSY_MS, openDatabase } from './open-database.ts'
+import { BUSY_MS, openDatabase, SQLITE_FULL } from './open-database.ts'
 import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -100,7 +100,12 @@ export class Store {
     }
     this.#spanCount = spans
     // Runs that were open when the viewer last stopped are looked at again.
-    db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
+    try {
+      db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
+    } catch (error) {
+      // On a full disk they are shown as they stood.
+      if ((error as { errcode?: number }).errcode !== SQLITE_FULL) throw error
+    }
   }
 
   addSpans(batch: readonly IncomingSpans[], nowMs?: number): Set<string> {
