@@ -1,7 +1,24 @@
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { HookspanError } from './errors.ts'
 
 const require = createRequire(import.meta.url)
+
+/** What npx has fetched for once has none of the program's packages above it: they are found from where the program runs. */
+const isFetched = /[/\\]_npx[/\\]/.test(import.meta.url)
+
+/** Whose `require` finds a peer. */
+function finderOf(name: string): NodeJS.Require {
+  try {
+    require.resolve(name)
+    return require
+  } catch (error) {
+    if (!isFetched) throw error
+    const ofProgram = createRequire(join(process.cwd(), 'program'))
+    ofProgram.resolve(name)
+    return ofProgram
+  }
+}
 
 /**
  * Loads an optional peer dependency, synchronously.
@@ -10,7 +27,7 @@ const require = createRequire(import.meta.url)
  */
 export function requirePeer<T>(name: string, neededBy: string, install: readonly string[] = [name]): T {
   try {
-    return require(name) as T
+    return finderOf(name)(name) as T
   } catch (error) {
     if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
     throw new HookspanError(
@@ -23,7 +40,7 @@ export function requirePeer<T>(name: string, neededBy: string, install: readonly
 
 /** Loads a package that an optional peer brings along, wherever the package manager put it: the last of the path. */
 export function requireVia<T>(peer: string, ...path: readonly [string, ...string[]]): T {
-  let from = createRequire(require.resolve(peer))
+  let from = createRequire(finderOf(peer).resolve(peer))
   for (const name of path.slice(0, -1)) from = createRequire(from.resolve(name))
   return from(path.at(-1) as string) as T
 }

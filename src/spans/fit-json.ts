@@ -24,7 +24,7 @@ export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string)
   const fitted =
     (Array.isArray(value) && marker !== undefined ? dropOldest(value, maxBytes, bytes, marker) : undefined) ??
     shorten(value, maxBytes, marker !== undefined) ??
-    JSON.stringify({ hookspan_cut: `${bytes} bytes did not fit into ${maxBytes}` })
+    nothingOf(value, `${bytes} bytes did not fit into ${maxBytes}`)
   return { text: fitted, cutBytes: Math.max(bytes - byteLength(fitted), 1) }
 }
 
@@ -77,7 +77,27 @@ function shorten(value: unknown, maxBytes: number, keepsItems: boolean): string 
 
 function headOfList(list: readonly unknown[], maxItems: number): readonly unknown[] {
   if (list.length <= maxItems) return list
-  return [...list.slice(0, maxItems), { hookspan_cut: `${list.length - maxItems} of ${list.length} items` }]
+  return [...list.slice(0, maxItems), noteLike(list, `${list.length - maxItems} of ${list.length} items`)]
+}
+
+/** What stands for all of a value. A list stays one. */
+function nothingOf(value: unknown, cut: string): string {
+  return JSON.stringify(Array.isArray(value) ? [noteLike(value, cut)] : { hookspan_cut: cut })
+}
+
+/** A note of what was cut, of the shape of the items beside it: backends read messages and parts by the conventions' schemas. */
+function noteLike(list: readonly unknown[], cut: string): object {
+  const note = { hookspan_cut: cut }
+  const part = { type: 'hookspan_cut', ...note }
+  if (list.every(isMessage)) return { role: list[list.length - 1]?.role, parts: [part] }
+  return list.every(isPart) ? part : note
+}
+
+const isPart = (item: unknown): boolean => typeof (item as { type?: unknown } | null)?.type === 'string'
+
+const isMessage = (item: unknown): item is { role: string } => {
+  const { role, parts } = (item ?? {}) as { role?: unknown; parts?: unknown }
+  return typeof role === 'string' && Array.isArray(parts)
 }
 
 function headOfObject(object: object, maxItems: number): object {

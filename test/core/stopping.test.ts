@@ -65,6 +65,30 @@ describe('a run that is to end', () => {
 
     expect([waited.state, ran]).toEqual(['denied', 0])
   })
+
+  it('begins nothing after it was stopped, however close that is to what was decided of another call', async () => {
+    for (let turns = 0; turns < 40; turns++) {
+      const stopsLate: Gate = {
+        id: 'stops late',
+        point: 'beforeToolCall',
+        decide: async () => {
+          for (let i = 0; i < turns; i++) await undefined
+          return deny('never', { stop: true })
+        },
+      }
+      const observes: Gate = { id: 'observes', point: 'beforeCallAgent', decide: () => undefined }
+      const { op } = startWatched({ gates: [stopsLate, observes] })
+      const begun: unknown[] = []
+      const body = () => void begun.push(op.stopRequested)
+
+      await Promise.allSettled([op.toolCall(drop, body), op.callAgent({ instruction: 'x' }, body)])
+
+      expect(
+        begun.filter((stop) => stop !== undefined),
+        `${turns} turns`,
+      ).toEqual([])
+    }
+  })
 })
 
 describe('a tool whose gates take their time', () => {

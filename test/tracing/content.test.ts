@@ -165,6 +165,33 @@ describe('content capture', () => {
     }
   })
 
+  it('says what a message lost as one of its parts, and of all that was too much as a message', async () => {
+    const parts = Array.from({ length: 60 }, (_, id) => ({
+      type: 'text',
+      text: `part ${id} ${'x'.repeat(200)}`,
+    }))
+    const cut = async (maxContentBytes: number) => {
+      using setup = traced({ captureContent: true, maxContentBytes })
+      const op = setup.dispatcher.startOperation({ agentName: 'a' })
+      await op.llmCall({ model: 'm', request: { messages: [{ role: 'user', content: parts }] } }, () => ({
+        content: 'ok',
+      }))
+      await op.complete()
+      return JSON.parse(String(setup.span('chat m').attributes['gen_ai.input.messages']))
+    }
+    const [message] = await cut(2_000)
+    expect(message.role).toBe('user')
+    expect(message.parts.at(-1)).toEqual({
+      type: 'hookspan_cut',
+      hookspan_cut: `${61 - message.parts.length} of 60 items`,
+    })
+    const [all] = await cut(256)
+    expect(all).toEqual({
+      role: 'user',
+      parts: [{ type: 'hookspan_cut', hookspan_cut: expect.stringMatching(/bytes did not fit into 256$/) }],
+    })
+  })
+
   it('keeps token counts when a history of 200 messages is captured', async () => {
     using setup = traced({ captureContent: true })
     const messages = Array.from({ length: 200 }, (_, i) => ({ role: 'user', content: `message ${i}` }))

@@ -1,4 +1,4 @@
-import { CallRefused } from '../../dispatcher/calls/suspended.ts'
+import { CallRefused, refusalBy } from '../../dispatcher/calls/suspended.ts'
 import { idempotencyKeyOf } from '../../dispatcher/calls/tool-call-init.ts'
 import type { Operation, ParkedOperation, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -79,8 +79,7 @@ export class RunCheckpoint {
     const { op } = this.#source as RunSource
     op.signal?.throwIfAborted()
     if (op.ended) throw new HookspanError('OPERATION_ENDED', `Operation "${op.operationId}" has ended.`)
-    if (op.stopRequested !== undefined)
-      throw new CallRefused({ kind: 'deny', ...op.stopRequested, stop: true })
+    if (op.stopRequested !== undefined) throw new CallRefused(refusalBy(op.stopRequested))
   }
 
   /**

@@ -116,6 +116,9 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       const decided = await this.decided
       if (decided.state === 'skipped') return this.settle(decided.result as R)
       if (decided.state !== 'run') throw this.refused()
+      // Since the decision was made, what was decided of another call may have stopped the run.
+      this.core.assertRunning()
+      this.core.signal?.throwIfAborted()
       const running = this.within(() => body(decided as Effective))
       return this.settle(await untilAborted(Promise.resolve(running), this.core.signal))
     })

@@ -69,6 +69,11 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     if (decided.state !== 'run') return decided
     // Aborted since, or its run or step has ended: then the tool must not run any more.
     if (!this.#call.isOpen || this.#call.cutBy?.aborted) return this.outcome
+    const refused = this.#call.refusedSince
+    if (refused !== undefined) {
+      this.#body.reject(refused)
+      return this.outcome
+    }
     try {
       this.#body.resolve(this.#call.runBody(() => body(decided.args, decided.context)) as R | PromiseLike<R>)
     } catch (error) {

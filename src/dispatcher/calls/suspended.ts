@@ -1,4 +1,5 @@
 import type { Refusal } from '../../gates/chain.ts'
+import type { Stop } from '../run/phase.ts'
 
 /**
  * Thrown by a tool in which a run waits for a human in another process, as a sub-agent's does: the call ends as
@@ -17,4 +18,9 @@ export class CallRefused extends Error {
     super(refusal.reason)
     this.refusal = refusal
   }
+}
+
+/** What a call is refused with whose run was stopped by what was decided elsewhere. */
+export function refusalBy(stop: Stop): Refusal {
+  return { kind: 'deny', ...stop, stop: true }
 }

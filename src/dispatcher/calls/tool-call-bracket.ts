@@ -11,6 +11,7 @@ import { type CallSite, endedError, type OperationCore } from '../run/operation-
 import { invalidCall } from '../run/operation-init.ts'
 import type { WaitingCall } from '../run/parked.ts'
 import { decide } from './decide.ts'
+import { refusalBy } from './suspended.ts'
 import { assertToolCallKeys, type ToolCallInit } from './tool-call-init.ts'
 import { erroredEnding, type MockOrigin, refusedEnding, type ToolEnding, toldToolEnd } from './tool-ending.ts'
 import { type ToolOutcome, waitingOutcome } from './tool-outcome.ts'
@@ -77,7 +78,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     if (!this.isCutShort()) return undefined
     const { ended, stop } = this.core
     const { toolCallId } = this.call
-    if (stop !== undefined) return refusedEnding<R>(toolCallId, { kind: 'deny', ...stop, stop: true })
+    if (stop !== undefined) return refusedEnding<R>(toolCallId, refusalBy(stop))
     if (ended || !this.isOpen) return this.endedBefore()
     return erroredEnding<R>(toolCallId, this.cutBy?.reason, false)
   }

@@ -10,7 +10,7 @@ import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
 import { askPlugged } from './ask-plugged.ts'
 import { readToolResult } from './read-generator.ts'
-import { CallRefused, RunSuspended } from './suspended.ts'
+import { CallRefused, RunSuspended, refusalBy } from './suspended.ts'
 import { ToolCallBracket } from './tool-call-bracket.ts'
 import {
   idempotencyKeyOf,
@@ -220,6 +220,12 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     }
     this.atWork = true
     return this.runBody(() => fn(this.call.args as A, context))
+  }
+
+  /** What was decided of another call has stopped the run since this one was decided: its tool must not run any more. */
+  get refusedSince(): CallRefused | undefined {
+    const { stop } = this.core
+    return stop && new CallRefused(refusalBy(stop))
   }
 
   /** Inside of the call, so that what the tool traces becomes a child, generators and their finally blocks included. */

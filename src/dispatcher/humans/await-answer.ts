@@ -29,7 +29,9 @@ export async function answerTo(
     const answer = await asking(approver, asked, limitMs, runSignal)
     if (answer?.decision !== 'park') return verdictOf(answer, asked, approver)
     if (question.parkable === true) return 'park'
-    throw new Error(`the approver parks the run, which is not possible at ${question.point}`)
+    throw new Error(
+      `the approver parks the run, which is not possible at ${question.point} of this run: let it wait in the process`,
+    )
   } catch (error) {
     if (error instanceof Expired) {
       const late = await lastWord(approver, asked)

@@ -63,6 +63,11 @@ function message<K extends string>(fields: Record<K, Field>): Message<K> {
   return { fields: new Map(entries), byTag, names, lists }
 }
 
+/** The number of a field, and in the lowest three bits its wire type: for who goes through the bytes. */
+export function tagOf<K extends string>(of: Message<K>, name: NoInfer<K>): number {
+  return of.fields.get(name)!.tag
+}
+
 export const KEY_VALUE = message({ key: text(1), value: one(2, () => ANY_VALUE) })
 export const ANY_VALUE: Message<
   'stringValue' | 'boolValue' | 'intValue' | 'doubleValue' | 'arrayValue' | 'kvlistValue' | 'bytesValue'

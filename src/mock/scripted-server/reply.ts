@@ -149,7 +149,7 @@ const ERROR_TYPES: Record<number, string | undefined> = {
 
 function errorReply(error: ScriptedError, headers: Record<string, string>, format: WireFormat): Response {
   const { status, message, code = null, type = ERROR_TYPES[status] ?? 'server_error', retryAfterMs } = error
-  const retry =
+  const retry: Record<string, string> =
     retryAfterMs === undefined
       ? {}
       : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)), 'retry-after-ms': String(retryAfterMs) }

@@ -1,0 +1,5 @@
+/** What the processes of `hookspan run` write down for it: names of packages, one in a line. */
+export const RUN_REPORT = 'HOOKSPAN_RUN_REPORT'
+
+/** Written in place of a package: no span of a process can be sent. */
+export const UNTRACED = 'untraced'
