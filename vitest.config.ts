@@ -140,7 +140,14 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'conformance', include: ['test/conformance/**/*.test.ts'], testTimeout: 300_000 },
+        test: {
+          name: 'conformance',
+          // Examples that are tests: setup.ts looks at what they trace.
+          include: ['test/conformance/**/*.test.ts', 'examples/**/*.test.ts'],
+          exclude: ['**/node_modules/**', SDK_EXAMPLES],
+          setupFiles: 'test/conformance/setup.ts',
+          testTimeout: 300_000,
+        },
       },
       {
         extends: true,
@@ -153,6 +160,7 @@ export default defineConfig({
           name: 'sdks',
           include: ['test/sdks/**/*.test.ts', SDK_EXAMPLES],
           exclude: ['**/node_modules/**', OLDEST],
+          setupFiles: 'test/conformance/setup.ts',
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -10,7 +10,7 @@ const missing = missingSdks(folder)
 if (missing.length === 0) {
   console.log(`The engines of ${folder} are installed.`)
 } else {
-  console.log(`Installing ${missing.join(', ')} into ${folder}/node_modules: npm ci, 240 MB.`)
+  console.log(`Installing ${missing.join(', ')} into ${folder}/node_modules: npm ci, 500 MB.`)
   const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: folder,
     stdio: 'inherit',

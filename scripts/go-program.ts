@@ -1,6 +1,15 @@
 /** Builds programs that are not in any registry of ours out of Go modules. */
 import { execFile, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -56,4 +65,14 @@ function streamed(command: string, args: string[], cwd: string): Promise<void> {
         : reject(new Error(`\`${command} ${args[0]}\` ended with ${signal ?? code}; its output is above.`)),
     )
   })
+}
+
+/** Whether a program that can be run is there. */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }

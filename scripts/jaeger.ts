@@ -4,11 +4,11 @@
  * Order: `JAEGER_BIN`, the cache in `.cache/jaeger/`, a build through the Go module proxy, Docker.
  */
 import { execFile } from 'node:child_process'
-import { accessSync, constants, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { buildGo } from './go-program.ts'
+import { buildGo, isExecutable } from './go-program.ts'
 
 /** The last v1 tag that fits Go's module path rules; its `cmd/jaeger` is Jaeger v2.13.0. */
 export const JAEGER_VERSION = 'v1.76.0'
@@ -58,15 +58,6 @@ function installedBinary(): JaegerSource | undefined {
     return { kind: 'binary', path: chosen }
   }
   return isExecutable(cachedBinary) ? { kind: 'binary', path: cachedBinary } : undefined
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function dockerImage(): Promise<JaegerSource | undefined> {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Approver } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import type { DurableAgentOptions } from './options.ts'
@@ -17,6 +18,11 @@ export class AnswerWatch {
   readonly #everyMs: number
   /** The run that waits for it, by request. */
   readonly #waiting = new Map<string, string>()
+  /**
+   * Looks are begun by runs and are part of none: DBOS takes whatever is done in a run's context for a step of it, which would not be
+   * there when the run is replayed.
+   */
+  readonly #outside = AsyncLocalStorage.snapshot()
   #watching = false
   #warned = false
 
@@ -47,7 +53,7 @@ export class AnswerWatch {
   }
 
   #later(): void {
-    setTimeout(() => void this.#look(), this.#everyMs).unref()
+    this.#outside(() => setTimeout(() => void this.#look(), this.#everyMs).unref())
   }
 
   async #look(): Promise<void> {

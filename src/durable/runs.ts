@@ -1,8 +1,10 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
+import type { Approver } from '../gates/index.ts'
 import { type DurableRun, LiveRun } from './agent-run.ts'
 import { drive } from './drive.ts'
 import type { DurableEngine } from './engine.ts'
-import { LiveLoop, type LoopOutcome } from './loop/live-loop.ts'
+import { LiveLoop } from './loop/live-loop.ts'
+import type { LoopOutcome } from './loop/loop-outcome.ts'
 import type { LoopRecord } from './loop/records.ts'
 import { type DurableLoop, runLoop } from './loop-run.ts'
 import { agentRunOptions, type DurableAgentOptions, durableInput, loopOptions } from './options.ts'
@@ -16,8 +18,8 @@ export type SegmentsOf = (operationId: string, input: unknown) => RunSegments
 
 /** @throws HookspanError `INVALID_OPTION`. */
 export function segmentsOf(options: DurableAgentOptions, dispatcher: HookDispatcher): SegmentsOf {
-  const { name, agent, approver: own } = options
-  const approver = (typeof own === 'function' ? undefined : own) ?? dispatcher.approver
+  const { name, agent } = options
+  const approver = approverOf(options, dispatcher)
   if (typeof agent === 'function') {
     const shared = { ...loopOptions({ ...options, dispatcher }), dispatcher }
     const loop = agent as DurableLoop<unknown>
@@ -32,6 +34,14 @@ export function segmentsOf(options: DurableAgentOptions, dispatcher: HookDispatc
     const asked = durableInput(name, input)
     return new Segments<string, DurableRun>(approver, (at) => new LiveRun(shared, operationId, asked, at))
   }
+}
+
+/** Who can say whether a request was answered. */
+export function approverOf(
+  { approver: own }: Pick<DurableAgentOptions, 'approver'>,
+  dispatcher: HookDispatcher,
+): Approver | undefined {
+  return (typeof own === 'function' ? undefined : own) ?? dispatcher.approver
 }
 
 /** A run in one attempt of an engine. */

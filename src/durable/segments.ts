@@ -51,8 +51,8 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
     return this.#live
   }
 
-  async look(asked: readonly AskedRequest[]): Promise<Look> {
-    return { closed: await anyClosed(this.#approver, asked), at: Date.now() }
+  look(asked: readonly AskedRequest[]): Promise<Look> {
+    return lookAt(this.#approver, asked)
   }
 
   /** This process does not have the run any more: it goes on from what is kept. */
@@ -61,6 +61,10 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
     this.#live?.leave()
     this.#live = undefined
   }
+}
+
+export async function lookAt(approver: Approver | undefined, asked: readonly AskedRequest[]): Promise<Look> {
+  return { closed: await anyClosed(approver, asked), at: Date.now() }
 }
 
 /** An approver that cannot say is asked again by going on with the run. */

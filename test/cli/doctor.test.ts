@@ -117,6 +117,50 @@ describe('hookspan doctor', { timeout: 60_000 }, () => {
     ])
   })
 
+  it('names an SDK that is attached or wanted, and not installed; one package of several is enough', async () => {
+    using project = projectWith({ '@modelcontextprotocol/sdk': '1.30.0' })
+    const wanted = { langchain: '*', '@modelcontextprotocol/client': '*' }
+    writeFileSync(join(project.folder, 'package.json'), JSON.stringify({ dependencies: wanted }))
+    writeFileSync(join(project.folder, 'agent.ts'), "import { observeAnthropic } from 'hookspan/anthropic'\n")
+    const { stdout } = await runCli(['doctor', '--json', '--timeout', '500'], { cwd: project.folder })
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] }
+    expect(
+      findings.filter(({ mend }) => /^Run: npm install (langchain|@anthropic|@model)/.test(mend ?? '')),
+    ).toEqual([
+      {
+        check: 'adapter:langchain',
+        state: 'note',
+        says: 'langchain is not installed: hookspan/langchain, package.json names it',
+        mend: 'Run: npm install langchain',
+      },
+      {
+        check: 'adapter:@anthropic-ai/sdk',
+        state: 'note',
+        says: '@anthropic-ai/sdk is not installed: hookspan/anthropic, attached in agent.ts',
+        mend: 'Run: npm install @anthropic-ai/sdk',
+      },
+    ])
+  })
+
+  it('says of each durable engine of the project what runs agents on it, and which version was not tested', async () => {
+    using project = projectWith({ '@dbos-inc/dbos-sdk': '4.9.0', '@temporalio/activity': '1.24.0' })
+    const { stdout } = await runCli(['doctor', '--json', '--timeout', '500'], { cwd: project.folder })
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] }
+    expect(findings.filter(({ check }) => check.startsWith('engine:'))).toEqual([
+      {
+        check: 'engine:@dbos-inc/dbos-sdk',
+        state: 'note',
+        says: '@dbos-inc/dbos-sdk 4.9.0: hookspan/dbos runs agents on it. It was tested with >=5.3 <6',
+        mend: 'Run: npm install @dbos-inc/dbos-sdk@">=5.3 <6"',
+      },
+      {
+        check: 'engine:@temporalio/activity',
+        state: 'ok',
+        says: '@temporalio/activity 1.24.0: hookspan/temporal runs agents on it',
+      },
+    ])
+  })
+
   it('reads the range of each peer', () => {
     const ranges = Object.values(manifest.peerDependencies)
     for (const range of ranges) {

@@ -1,9 +1,7 @@
 /** A durable run whose human answers elsewhere: in another process than the one that asked, through each channel. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import {
@@ -16,22 +14,13 @@ import {
 } from 'hookspan/approval'
 import { startViewer } from 'hookspan/viewer'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { redisUrl } from '../approval/support.ts'
 import { expectHeld } from './support/held.ts'
-import { RestateScene } from './support/restate-scene.ts'
-import { RestateServer } from './support/restate-server.ts'
+import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import { until } from './support/wait.ts'
 
-const folder = mkdtempSync(`${tmpdir()}/hookspan-channels-`)
-let server: RestateServer
-beforeAll(async () => {
-  server = await RestateServer.start(folder)
-})
-afterAll(async () => {
-  await server.kill()
-  rmSync(folder, { recursive: true, force: true })
-})
+const restate = restateOfSuite()
 
 const SECRET = 'a secret of some length'
 const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
@@ -81,7 +70,7 @@ async function endsWell(scene: RestateScene, key: string): Promise<void> {
 }
 
 it.each(Object.entries(CHANNELS))('is answered through %s', async (_name, answer) => {
-  const scene = await RestateScene.open(server)
+  const scene = await RestateScene.open(restate.server)
   await scene.start()
   await scene.parked(await scene.begin('run-1'))
   const db = `${scene.folder}/approvals.db`
@@ -103,7 +92,7 @@ it('is asked through a webhook, and answered by who got it', async () => {
   }).listen(0, '127.0.0.1')
   await once(endpoint, 'listening')
   const { port } = endpoint.address() as { port: number }
-  const scene = await RestateScene.open(server)
+  const scene = await RestateScene.open(restate.server)
   await scene.start({ WEBHOOK: `http://127.0.0.1:${port}/` })
   await scene.parked(await scene.begin('run-2'))
   const told = await until('the request', async () => heard.find(({ type }) => type === 'approval.requested'))
@@ -128,7 +117,7 @@ it('is answered through Redis', async ({ skip }) => {
   const url = await redisUrl()
   if (url === undefined) return skip('There is no redis-server.')
   const prefix = `${crypto.randomUUID()}:`
-  const scene = await RestateScene.open(server)
+  const scene = await RestateScene.open(restate.server)
   await scene.start({ REDIS: url, REDIS_PREFIX: prefix })
   await scene.parked(await scene.begin('run-3'))
   const approvals = createApprovals({ store: redisStore({ url, prefix }) })

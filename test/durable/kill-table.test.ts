@@ -1,123 +1,134 @@
 /**
- * Runs on a real Restate, and what is held of them when something is killed: the worker at each of its boundaries (after a line that
- * it has said: a span, a hook, a tool, the store, the journal), the engine and both at moments drawn at random. `HOOKSPAN_KILLS`
- * says how many.
+ * Runs on a real Restate, and on a real DBOS and Postgres, and what is held of them when something is killed: the worker at each of
+ * its boundaries (after a line that it has said: a span, a hook, a tool, the store, the journal), the engine and both at moments drawn
+ * at random. `HOOKSPAN_KILLS` says how many, over both engines.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
+import { DbosScene, postgresOfSuite } from './support/dbos-scene.ts'
 import { expectHeld, toldAgain } from './support/held.ts'
-import { RestateScene } from './support/restate-scene.ts'
-import { RestateServer } from './support/restate-server.ts'
-import type { Line } from './support/scenario.ts'
+import { KillRows, whatItWas } from './support/kill-rows.ts'
+import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
+import { asks, begins, type Ended, type Scene, toldBy } from './support/scene.ts'
 
 const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 24)
+/** Of the twelve: on two engines, an agent and a loop, of the worker, the engine and both. */
+const EACH = Math.max(1, Math.round(KILLS / 12))
 /** Time enough for each, on a machine that is busy with something else. */
-const PATIENCE = { timeout: 300_000 + KILLS * 20_000 }
+const PATIENCE = { timeout: 300_000 + EACH * 60_000 }
 /** Long enough to be killed in. */
 const TOOL_MS = '60'
+/** Others each day, so that in time there are all of them; `HOOKSPAN_KILL_SEED` has the same ones again. */
+const SEED = Number(process.env.HOOKSPAN_KILL_SEED ?? Math.floor(Date.now() / 86_400_000))
 
-interface Row {
-  killed: string
-  times: number
-  unknown: number
-  toldAgain: number
-}
-const rows: Row[] = []
+const rows = new KillRows()
+const restate = restateOfSuite()
+const postgres = postgresOfSuite()
+afterAll(() => rows.print())
 
-const folder = mkdtempSync(`${tmpdir()}/hookspan-kills-`)
-let server: RestateServer
-beforeAll(async () => {
-  server = await RestateServer.start(folder)
-})
-afterAll(async () => {
-  await server.kill()
-  rmSync(folder, { recursive: true, force: true })
-  const cells = [
-    ['what was killed', 'times', 'runs told execution_unknown', 'events told again'],
-    ...rows.map(Object.values),
-  ]
-  console.log(cells.map((row) => row.map((cell) => String(cell).padEnd(42)).join('')).join('\n'))
-})
-
-const whatItWas = (line: Line | undefined): string => {
-  if (line === undefined) return 'nothing'
-  if ('span' in line) return `span ${line.span}`
-  if ('hookType' in line) return 'hook'
-  if ('tool' in line) return `tool ${line.phase}`
-  return line.mark.replace(/ \S.*/, '')
+/** One run of the scenario, on an engine. */
+interface Run {
+  readonly scene: Scene
+  readonly id: string
+  /** Starts its worker, and begins the run where that is not begun. */
+  start(env?: NodeJS.ProcessEnv): Promise<void>
+  output(): Promise<Ended>
 }
 
-function note(killed: string, told: string, lines: readonly Line[]): void {
-  const row = rows.find((one) => one.killed === killed) ?? { killed, times: 0, unknown: 0, toldAgain: 0 }
-  if (!rows.includes(row)) rows.push(row)
-  row.times++
-  if (told.includes('execution_unknown')) row.unknown++
-  row.toldAgain += toldAgain(lines)
+interface Engine {
+  open(what: string): Promise<Run>
+  kill(): Promise<void>
+  start(): Promise<void>
 }
 
-const begins = (name: string) => (line: Line) =>
-  'tool' in line && line.tool === name && line.phase === 'begin'
+const ENGINES: Record<string, Engine> = {
+  Restate: {
+    async open(what) {
+      const scene = await RestateScene.open(restate.server, what)
+      const id = `${scene.service}-run`
+      return {
+        scene,
+        id,
+        async start(env = { TOOL_MS }) {
+          await scene.start(env)
+          // A worker that is to be killed may be gone before it is told that the run has begun.
+          await scene.begin(id).catch(() => {})
+        },
+        output: () => scene.output(id),
+      }
+    },
+    kill: () => restate.server.kill(),
+    start: () => restate.server.start(),
+  },
+  DBOS: {
+    async open(what) {
+      const scene = new DbosScene(postgres.server, what)
+      return {
+        scene,
+        id: scene.id,
+        async start(env = { TOOL_MS }) {
+          scene.start(env)
+          await scene.upOrGone()
+        },
+        output: () => scene.output(),
+      }
+    },
+    kill: () => postgres.server.kill(),
+    start: () => postgres.server.start(),
+  },
+}
 
 const MOMENTS = [
   { name: 'parallel tools', begun: begins('write') },
   { name: 'a sub-agent', begun: begins('note') },
-  { name: 'a wait for a human', begun: (line: Line) => 'mark' in line && line.mark === 'store add' },
+  { name: 'a wait for a human', begun: asks },
 ]
 
-interface Ended {
-  readonly reason: string
-  readonly content?: string
-  readonly value?: string
-}
-
 /** Waits for the run's end, and answers for its human. */
-async function toItsEnd(scene: RestateScene, key: string): Promise<string> {
+async function toItsEnd({ scene, id, output }: Run, kills: number): Promise<string> {
   const human = scene.human()
-  const { reason, content, value } = await scene.output<Ended>(key)
+  const ended = await output()
   await human.goes()
-  expect([key, reason]).toEqual([key, 'done'])
-  return content ?? value ?? ''
+  expect([id, ended.reason]).toEqual([id, 'done'])
+  const told = toldBy(ended)
+  expectHeld(expect, { lines: scene.lines, operationId: id, told, kills })
+  return told
 }
 
 /** How many lines a process says when nothing is killed. */
-async function saidBy(what: string): Promise<number> {
-  const scene = await RestateScene.open(server, what)
-  await scene.start({ TOOL_MS })
-  await scene.begin('whole')
-  const told = await toItsEnd(scene, 'whole')
-  expectHeld(expect, { lines: scene.lines, operationId: 'whole', told, kills: 0 })
-  expect(toldAgain(scene.lines)).toBe(0)
-  const { length } = scene.lines
-  await scene.close()
+async function saidBy(engine: Engine, what: string): Promise<number> {
+  const run = await engine.open(what)
+  await run.start()
+  await toItsEnd(run, 0)
+  expect(toldAgain(run.scene.lines)).toBe(0)
+  const { length } = run.scene.lines
+  await run.scene.close()
   return length
 }
 
 const evenly = (count: number, of: number, shift: number) =>
   Array.from({ length: count }, (_, nth) => 2 + ((Math.floor((nth * of) / count) + shift) % of))
 
-describe.each(['agent', 'loop'])('a durable %s', (what) => {
-  const third = Math.max(1, Math.round(KILLS / 6))
-  it(`is killed after ${2 * third} of the things that its worker does`, PATIENCE, async () => {
-    const length = await saidBy(what)
-    // Others each day, so that in time there are all of them; `HOOKSPAN_KILL_SEED` has the same ones again.
-    const seed = Number(process.env.HOOKSPAN_KILL_SEED ?? Math.floor(Date.now() / 86_400_000))
-    const points = evenly(2 * third, length - 2, seed)
-    const next = points.values()
+const onEngines = Object.keys(ENGINES).flatMap((name) =>
+  ['agent', 'loop'].map((what) => [name, what] as const),
+)
+
+describe.each(onEngines)('on %s, a durable %s', (name, what) => {
+  const engine = ENGINES[name] as Engine
+
+  it(`is killed after ${EACH} of the things that its worker does`, PATIENCE, async () => {
+    const length = await saidBy(engine, what)
+    const next = evenly(EACH, length - 2, SEED).values()
     const lane = async () => {
       for (const point of next) {
-        const scene = await RestateScene.open(server, what)
-        await scene.start({ TOOL_MS, KILL_AFTER: String(point) })
-        await scene.begin(`run-${point}`).catch(() => {})
+        const run = await engine.open(what)
+        const { scene } = run
         const human = scene.human()
+        await run.start({ TOOL_MS, KILL_AFTER: String(point) }).catch(() => {})
         await scene.worker.ended()
         await human.goes()
         const at = whatItWas(scene.lines.at(-1))
-        await scene.start({ TOOL_MS })
-        await scene.begin(`run-${point}`)
-        const told = await toItsEnd(scene, `run-${point}`)
-        expectHeld(expect, { lines: scene.lines, operationId: `run-${point}`, told, kills: 1 })
-        note(`${what}: worker after ${at}`, told, scene.lines)
+        await run.start()
+        rows.note(`${name}, ${what}: worker, after ${at}`, 1, await toItsEnd(run, 1), scene.lines)
         await scene.close()
       }
     }
@@ -126,43 +137,38 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
 
   it.each(MOMENTS.filter((moment) => what === 'agent' || moment.name !== 'a sub-agent'))(
     'is killed during $name: the worker, the engine, both',
-    async ({ name, begun }) => {
+    async ({ name: during, begun }) => {
       for (const killed of ['worker', 'engine', 'both']) {
-        const scene = await RestateScene.open(server, what)
-        await scene.start({ TOOL_MS: '700' })
-        const key = `during-${killed}`
-        await scene.begin(key)
-        await scene.said(begun)
-        if (killed !== 'worker') await server.kill()
-        if (killed !== 'engine') await scene.worker.kill()
-        if (killed !== 'worker') await server.start()
-        if (killed !== 'engine') await scene.start({ TOOL_MS })
-        const told = await toItsEnd(scene, key)
-        expectHeld(expect, { lines: scene.lines, operationId: key, told, kills: 1 })
-        note(`${what}: ${killed} during ${name}`, told, scene.lines)
-        await scene.close()
+        const run = await engine.open(what)
+        await run.start({ TOOL_MS: '700' })
+        await run.scene.said(begun)
+        if (killed !== 'worker') await engine.kill()
+        if (killed !== 'engine') await run.scene.worker.kill()
+        if (killed !== 'worker') await engine.start()
+        if (killed !== 'engine') await run.start()
+        const told = await toItsEnd(run, 1)
+        rows.note(`${name}, ${what}: ${killed}, during ${during}`, 1, told, run.scene.lines)
+        await run.scene.close()
       }
     },
   )
 
-  it.each(['engine', 'worker and engine'])(`has its %s killed ${third} times`, PATIENCE, async (killed) => {
-    for (let nth = 0; nth < Math.ceil(third / 2); nth++) {
-      const scene = await RestateScene.open(server, what)
-      await scene.start({ TOOL_MS })
-      const key = `both-${nth}`
-      await scene.begin(key)
-      for (let kill = 0; kill < 2; kill++) {
+  it.each(['engine', 'worker and engine'])(`has its %s killed ${EACH} times`, PATIENCE, async (killed) => {
+    for (let left = EACH; left > 0; left -= 2) {
+      const run = await engine.open(what)
+      const { scene } = run
+      await run.start()
+      const kills = Math.min(left, 2)
+      for (let kill = 0; kill < kills; kill++) {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 500))
-        if (killed !== 'engine') await Promise.all([scene.worker.kill(), server.kill()])
-        else await server.kill()
+        if (killed !== 'engine') await Promise.all([scene.worker.kill(), engine.kill()])
+        else await engine.kill()
         // The human answers meanwhile.
         if (kill === 1) await scene.answerNow()
-        await server.start()
-        if (killed !== 'engine') await scene.start({ TOOL_MS })
+        await engine.start()
+        if (killed !== 'engine') await run.start()
       }
-      const told = await toItsEnd(scene, key)
-      expectHeld(expect, { lines: scene.lines, operationId: key, told, kills: 2 })
-      note(`${what}: ${killed}, at random`, told, scene.lines)
+      rows.note(`${name}, ${what}: ${killed}, at random`, kills, await toItsEnd(run, kills), scene.lines)
       await scene.close()
     }
   })

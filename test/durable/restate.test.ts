@@ -1,22 +1,11 @@
 /** Runs on a real Restate: what an agent is there, and what its limits and its human's answers are. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { expectHeld } from './support/held.ts'
-import { RestateScene } from './support/restate-scene.ts'
-import { RestateServer } from './support/restate-server.ts'
+import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import type { EventLine } from './support/scenario.ts'
 import { until } from './support/wait.ts'
 
-const folder = mkdtempSync(`${tmpdir()}/hookspan-restate-`)
-let server: RestateServer
-beforeAll(async () => {
-  server = await RestateServer.start(folder)
-})
-afterAll(async () => {
-  await server.kill()
-  rmSync(folder, { recursive: true, force: true })
-})
+const restate = restateOfSuite()
 
 const asked = (line: object) => 'mark' in line && line.mark === 'store add'
 const ends = (lines: readonly object[]) =>
@@ -24,13 +13,13 @@ const ends = (lines: readonly object[]) =>
 
 describe.each(['agent', 'loop'])('a durable %s', (what) => {
   it('goes on after its process and Restate were killed while a human was asked, in one trace, each hook once', async () => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     await scene.start()
     await scene.parked(await scene.begin('run-1'))
     await scene.worker.kill()
-    await server.kill()
+    await restate.server.kill()
     await scene.answer()
-    await server.start()
+    await restate.server.start()
     await scene.start()
     const { reason, content, value } = await scene.output<{
       reason: string
@@ -50,12 +39,12 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     // What it asked is in the store of the approvals, and not in the journal.
     ['was killed as it asked one', (scene: RestateScene) => scene.said(asked)],
   ])('ends as interrupted when it is cancelled while nobody runs it, and it %s', async (_name, moment) => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     await scene.start()
     const id = await scene.begin('run-2')
     await moment(scene, id)
     await scene.worker.kill()
-    await server.cancel(id)
+    await restate.server.cancel(id)
     await scene.start()
     expect(await scene.output('run-2')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-2')).toHaveLength(1)
@@ -64,11 +53,11 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
   })
 
   it('ends as interrupted when it is cancelled before anybody runs it', async () => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     await scene.start()
     await scene.worker.kill()
     const id = await scene.begin('run-0')
-    await server.cancel(id)
+    await restate.server.cancel(id)
     await scene.start()
     expect(await scene.output('run-0')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     const told = scene.lines.filter((line): line is EventLine => 'hookType' in line)
@@ -77,32 +66,32 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
   })
 
   it('ends as interrupted when it is cancelled while a tool is at work', async () => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     await scene.start({ TOOL_MS: '30000' })
     const id = await scene.begin('run-3')
     await scene.said((line) => 'tool' in line && line.tool === 'write')
-    await server.cancel(id)
+    await restate.server.cancel(id)
     expect(await scene.output('run-3')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
     expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-3')).toHaveLength(1)
     await scene.close()
   })
 
   it('ends when its time is over, which goes on while nobody runs it', async () => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     const limit = { MAX_DURATION_MS: '4000' }
     await scene.start(limit)
     await scene.parked(await scene.begin('run-4'))
     await scene.worker.kill()
-    await server.kill()
+    await restate.server.kill()
     await new Promise((resolve) => setTimeout(resolve, 4_000))
-    await server.start()
+    await restate.server.start()
     await scene.start(limit)
     expect(await scene.output('run-4')).toMatchObject({ reason: 'interrupted', endedBy: 'maxDurationMs' })
     await scene.close()
   })
 
   it('finds the answer that nobody told Restate of', async () => {
-    const scene = await RestateScene.open(server, what)
+    const scene = await RestateScene.open(restate.server, what)
     await scene.start()
     await scene.parked(await scene.begin('run-5'))
     await scene.worker.kill()
@@ -115,7 +104,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
 })
 
 it('counts what a run has cost over the processes it had', async () => {
-  const scene = await RestateScene.open(server)
+  const scene = await RestateScene.open(restate.server)
   // Four model calls come before the question, with those of the sub-agent.
   await scene.start({ MAX_COST_USD: '0.0035' })
   await scene.parked(await scene.begin('run-6'))
@@ -127,11 +116,11 @@ it('counts what a run has cost over the processes it had', async () => {
 })
 
 it('refuses input that no attempt could run, and says why', async () => {
-  const scene = await RestateScene.open(server)
+  const scene = await RestateScene.open(restate.server)
   await scene.start()
   await scene.begin('run-7', { promt: 'go' })
   const refused = await until('the refusal', async () => {
-    const answer = await fetch(`${server.ingress}/restate/workflow/${scene.service}/run-7/output`)
+    const answer = await fetch(`${restate.server.ingress}/restate/workflow/${scene.service}/run-7/output`)
     return answer.status === 470 || answer.status === 404 ? undefined : answer.text()
   })
   expect(refused).toMatch(/promt.*prompt/)

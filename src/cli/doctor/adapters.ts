@@ -41,12 +41,22 @@ const CAN: Readonly<Record<AdapterName, AdapterCapabilities | undefined>> = {
 export function checkAdapters(project: string): Finding[] {
   const from = pathToFileURL(join(project, 'package.json')).href
   const { wanted, attached } = readSources(project)
+  const found = new Map(KNOWN_SDKS.map(([sdk]) => [sdk, findInstalled(sdk, from)]))
+  const hasOneFor = (adapter: AdapterName) => KNOWN_SDKS.some(([sdk, of]) => of === adapter && found.get(sdk))
+  const told = new Set<AdapterName>()
   return KNOWN_SDKS.flatMap(([sdk, adapter]): Finding[] => {
-    const installed = findInstalled(sdk, from)
-    if (installed === undefined) return []
+    const installed = found.get(sdk)
     const check = `adapter:${sdk}`
     const can = CAN[adapter]
     const files = attached.get(adapter) ?? []
+    if (installed === undefined) {
+      // One of several packages is enough for an adapter.
+      if ((files.length === 0 && !wanted.has(sdk)) || hasOneFor(adapter) || told.has(adapter)) return []
+      told.add(adapter)
+      const where = files.length === 0 ? 'package.json names it' : `attached in ${files.join(', ')}`
+      const says = `${sdk} is not installed: hookspan/${adapter}, ${where}`
+      return [{ check, state: 'note', says, mend: `Run: npm install ${sdk}` }]
+    }
     const where = files.length === 0 ? '' : `, attached in ${files.join(', ')}`
     const says = `${sdk} ${installed.version}: hookspan/${adapter}${can === undefined ? '' : missing(can)}${where}`
     const range = testedRange(sdk) ?? ''

@@ -5,6 +5,7 @@ import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
 import { checkAdapters } from './adapters.ts'
 import { checkBackend } from './backend.ts'
 import { checkDelivery } from './delivery.ts'
+import { checkEngines } from './engines.ts'
 import { checkEndpoint, checkEnvironment } from './environment.ts'
 import type { Finding } from './finding.ts'
 import { checkPackages } from './packages.ts'
@@ -34,6 +35,7 @@ export async function runDoctor({ endpoint, timeout, json }: DoctorOptions): Pro
   const packages = checkPackages()
   tell(packages)
   tell(checkAdapters(process.cwd()))
+  tell(checkEngines(process.cwd()))
   const { findings: place, tracesUrl } = checkEndpoint(endpoint)
   tell(place)
   const canSend = !packages.some(({ check, state }) => check === 'tracing-packages' && state === 'wrong')

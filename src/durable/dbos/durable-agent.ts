@@ -4,7 +4,7 @@ import { requirePeer } from '../../internal/require-peer.ts'
 import type { DurableRun } from '../agent-run.ts'
 import { AnswerWatch } from '../answer-watch.ts'
 import type { DurableEngine } from '../engine.ts'
-import type { LoopOutcome } from '../loop/live-loop.ts'
+import type { LoopOutcome } from '../loop/loop-outcome.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { runsOf } from '../runs.ts'
 

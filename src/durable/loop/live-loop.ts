@@ -6,22 +6,21 @@ import {
   type OperationInit,
   type ParkedOperation,
   StateClaim,
-  type WaitingCall,
 } from '../../dispatcher/index.ts'
 import { inDurableRun } from '../../dispatcher/run/durable-run.ts'
 import type { OperationCore } from '../../dispatcher/run/operation-core.ts'
 import { withdrawRun } from '../../gates/approver.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
-import type { RunTotals } from '../../hooks/index.ts'
 import { MAX_TIMER_MS } from '../../internal/async.ts'
-import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
-import { safeStringify } from '../../internal/json.ts'
-import type { AskedRequest, Segment, SegmentInput } from '../drive.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import type { Segment, SegmentInput } from '../drive.ts'
 import type { Live } from '../segments.ts'
 import type { LoopKeeper } from './keeper.ts'
 import { KeyedOperation } from './keyed-operation.ts'
+import { LoopJournal } from './loop-journal.ts'
+import { endOf, type LoopOutcome, type StoppedBy } from './loop-outcome.ts'
 import { LoopSteps } from './loop-steps.ts'
-import { assertSame, type KeptEntry, type LoopRecord } from './records.ts'
+import type { KeptEntry, LoopRecord } from './records.ts'
 
 export type LiveLoopOptions = Pick<
   OperationInit,
@@ -30,25 +29,6 @@ export type LiveLoopOptions = Pick<
   readonly dispatcher: HookDispatcher
   /** Names of tools that may be run again. */
   readonly idempotentTools?: readonly string[]
-}
-
-export type StoppedBy = 'cancel' | 'maxDurationMs'
-
-/** How the run of a loop ended. Plain JSON. */
-export interface LoopOutcome {
-  readonly operationId: string
-  readonly reason: 'done' | 'error' | 'interrupted' | 'denied'
-  /** What the loop gave. */
-  readonly value?: unknown
-  readonly error?: { readonly type: string; readonly message: string }
-  readonly endedBy?: StoppedBy
-  readonly totals: RunTotals
-}
-
-interface Unkept {
-  readonly key: string
-  readonly entry: KeptEntry
-  readonly kept: PromiseWithResolvers<void>
 }
 
 type Ended = { readonly outcome: LoopOutcome } | { readonly failure: unknown }
@@ -61,23 +41,14 @@ const NEVER = new Promise<never>(() => {})
  * is nothing kept any more. From then on each call stands still until the engine has what came of it.
  */
 export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
-  /** How many records there are, those that it went on from included. */
-  position: number
   readonly operationId: string
   readonly steps: LoopSteps
   readonly #op: Operation
   readonly #options: LiveLoopOptions
   readonly #stop: AbortController
-  readonly #kept = new Map<string, KeptEntry>()
-  /** Calls whose tool was begun and whose outcome is not kept yet, by their key. */
-  readonly #begun = new Map<string, WaitingCall>()
-  /** Calls that are decided and not begun. */
-  readonly #held = new Map<string, () => Promise<void>>()
-  readonly #asked = new Map<string, AskedRequest>()
+  readonly #journal: LoopJournal
   readonly #counts = new Map<string, number>()
   readonly #main: Promise<LoopOutcome>
-  #unkept: Unkept[] = []
-  #given: Unkept[] = []
   #atWork = 0
   #turns = 0
   #ended: Ended | undefined
@@ -97,13 +68,10 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     { kept, endsAt }: SegmentInput<LoopRecord>,
     loop: (run: LiveLoop) => Promise<unknown>,
   ) {
-    this.position = kept.length
+    this.#journal = new LoopJournal(kept)
     this.operationId = operationId
     this.#options = options
     this.#stop = new AbortController()
-    for (const { entries } of kept) {
-      for (const [key, entry] of Object.entries(entries)) this.#kept.set(key, entry)
-    }
     const last = kept.at(-1)
     this.#op = this.#start(last?.saved, input)
     this.steps = new LoopSteps(this.#op, last?.turn)
@@ -126,8 +94,11 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     }
     // The engine lets one process have the run.
     StateClaim.cover(saved)
-    for (const call of saved.waiting ?? []) if (call.unknown) this.#begun.set(call.callKey, call)
     return dispatcher.startOperation({ ...shared, signal, resume: saved })
+  }
+
+  get position(): number {
+    return this.#journal.position
   }
 
   get signal(): AbortSignal {
@@ -179,17 +150,14 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   }
 
   keptOf(key: string, name: string): KeptEntry | undefined {
-    const entry = this.#kept.get(key)
-    if (entry === undefined) return undefined
     try {
-      assertSame(key, entry, name)
+      return this.#journal.keptOf(key, name)
     } catch (failure) {
       // The attempt has failed, whatever the loop makes of it.
       this.#end({ failure })
       this.leave()
       throw failure
     }
-    return entry
   }
 
   async atWork<T>(work: () => Promise<T>): Promise<T> {
@@ -224,28 +192,25 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   async keep(key: string, entry: KeptEntry): Promise<void> {
     if (this.#left) return NEVER
     if (this.#unlistened) return
-    const unkept = { key, entry, kept: Promise.withResolvers<void>() }
-    this.#unkept.push(unkept)
+    const kept = this.#journal.add(key, entry)
     this.#notify()
-    await unkept.kept.promise
+    await kept
   }
 
   hold(callKey: string, suspend: () => Promise<void>): void {
-    this.#held.set(callKey, suspend)
+    this.#journal.hold(callKey, suspend)
   }
 
   begins(callKey: string): void {
-    this.#held.delete(callKey)
+    this.#journal.begins(callKey)
   }
 
   told(callKey: string): void {
-    this.#held.delete(callKey)
-    this.#begun.delete(callKey)
+    this.#journal.told(callKey)
   }
 
   waits(request: ApprovalRequest): Promise<never> {
-    const { id, expiresAt } = request
-    this.#asked.set(id, { id, ...(expiresAt !== undefined && { expiresAt }) })
+    this.#journal.asks(request)
     this.#atWork--
     this.#notify()
     // It is not at work any more, and its `finally` never comes.
@@ -269,15 +234,15 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
 
   /** What comes next of it; what was given before has been kept. @throws what keeps the run from going on. */
   async next(): Promise<Segment<LoopRecord, LoopOutcome>> {
-    for (const { kept } of this.#given.splice(0)) kept.resolve()
+    this.#journal.hasGiven()
     for (;;) {
       const changed = this.#changed.promise
       // What comes at once is kept at once: tools that run side by side, and have all begun.
       await nextTurn()
       if (this.#ended !== undefined) return this.#last(this.#ended)
       if (this.#left) throw new Error('Another attempt goes on with the run.')
-      if (this.#unkept.length > 0) return this.#part()
-      if (this.#atWork === 0 && this.#asked.size > 0) return this.#park()
+      if (this.#journal.hasUnkept) return this.#journal.part(this.#op, this.steps)
+      if (this.#atWork === 0 && this.#journal.asksSomebody) return this.#park()
       await changed
     }
   }
@@ -285,43 +250,16 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   /** To its end: the engine keeps nothing of it any more. */
   async rest(): Promise<Segment<LoopRecord, LoopOutcome>> {
     this.#unlistened = true
-    for (const { kept } of [...this.#given.splice(0), ...this.#unkept.splice(0)]) kept.resolve()
+    this.#journal.close()
     await this.#main.catch(() => {})
     return this.#last(this.#ended as Ended)
   }
 
-  #part(): Segment<LoopRecord, LoopOutcome> {
-    this.#given = this.#unkept.splice(0)
-    const entries = Object.fromEntries(this.#given.map(({ key, entry }) => [key, entry]))
-    this.position++
-    return { kept: [this.#record(entries, this.#saved())], at: Date.now() }
-  }
-
   async #park(): Promise<Segment<LoopRecord, LoopOutcome>> {
-    const { turn } = this.steps
-    for (const suspend of this.#held.values()) await suspend()
-    await this.steps.suspend()
-    const record = this.#record({}, this.#op.park({ waitingFor: 'human' }), turn)
+    const { record, segment } = await this.#journal.park(this.#op, this.steps)
     this.#parked = record
     clearTimeout(this.#deadline)
-    return { kept: [record], at: Date.now(), asked: [...this.#asked.values()] }
-  }
-
-  #record(entries: LoopRecord['entries'], saved: ParkedOperation, turn = this.steps.turn): LoopRecord {
-    return { entries, saved, ...(turn !== undefined && { turn }) }
-  }
-
-  /** A call whose tool has returned a moment ago, and whose outcome is not kept, is open still: else it looks as if never made. */
-  #saved(): ParkedOperation {
-    const saved = this.#op.checkpoint()
-    const open = new Map(this.#begun)
-    for (const call of saved.waiting ?? []) {
-      const { unknown, ...decided } = call
-      const isHeld = this.#held.has(call.callKey)
-      open.set(call.callKey, isHeld ? decided : call)
-      if (unknown && !isHeld) this.#begun.set(call.callKey, call)
-    }
-    return { ...saved, waiting: [...open.values()] }
+    return segment
   }
 
   #last(ended: Ended): Segment<LoopRecord, LoopOutcome> {
@@ -358,31 +296,10 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
       thrown = error ?? new Error('The loop threw nothing.')
     }
     if (this.#gone) return NEVER
-    const outcome = await this.#complete(value, thrown)
+    const outcome = await endOf(this.#op, this.#stoppedBy, value, thrown)
     // A process that died may have asked what is not kept.
     await withdrawRun(this.#options.approver ?? this.#options.dispatcher.approver, this.operationId)
     return outcome
-  }
-
-  async #complete(value: unknown, thrown: unknown): Promise<LoopOutcome> {
-    const { operationId } = this
-    const op = this.#op
-    const { totals } = op
-    const endedBy = this.#stoppedBy
-    if (endedBy !== undefined) {
-      await op.complete({ reason: 'interrupted' })
-      return { operationId, reason: 'interrupted', totals, endedBy }
-    }
-    if (thrown !== undefined && op.stopRequested === undefined) {
-      await op.fail(thrown)
-      const error = { type: errorType(thrown), message: errorMessage(thrown) }
-      return { operationId, reason: 'error', totals, error }
-    }
-    const content =
-      value === undefined ? {} : { content: typeof value === 'string' ? value : safeStringify(value) }
-    const { reason } = await op.complete(content)
-    if (reason === 'denied') return { operationId, reason, totals }
-    return { operationId, reason: 'done', totals, ...(value !== undefined && { value }) }
   }
 
   get core(): OperationCore {

@@ -1,5 +1,5 @@
 export type { DurableInput, DurableRun } from '../agent-run.ts'
-export type { LoopOutcome } from '../loop/live-loop.ts'
+export type { LoopOutcome } from '../loop/loop-outcome.ts'
 export type { DurableLoop, LoopRun, LoopStep } from '../loop-run.ts'
 export type { CallOutcome, DurableToolCall } from '../loop-tools.ts'
 export { durableAgent, type RestateAgentOptions, type RestateWorkflow } from './durable-agent.ts'

@@ -27,9 +27,14 @@ export class RestateServer {
     this.admin = `http://127.0.0.1:${admin}`
   }
 
-  static async start(folder: string): Promise<RestateServer> {
+  /** @param ports others than free ones */
+  static async start(
+    folder: string,
+    ports: { ingress?: number; admin?: number } = {},
+  ): Promise<RestateServer> {
     mkdirSync(folder, { recursive: true })
-    const [node, ingress, admin] = [await freePort(), await freePort(), await freePort()]
+    const { ingress = await freePort(), admin = await freePort() } = ports
+    const node = await freePort()
     const config = `bind-ip = "127.0.0.1"
 bind-port = ${node}
 base-dir = ${JSON.stringify(join(folder, 'data'))}
@@ -74,6 +79,11 @@ max-attempts = "unlimited"
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return
     process.kill('SIGKILL')
     await once(process, 'exit')
+  }
+
+  /** `SIGSTOP`: it stands still, as one that is too busy to answer; until `SIGCONT`. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal)
   }
 
   get log(): string {

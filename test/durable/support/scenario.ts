@@ -113,6 +113,9 @@ export const asks: Gate = {
 /** Takes `TOOL_MS`, so that there is something to be killed in. */
 const toolMs = Number(process.env.TOOL_MS ?? 0)
 
+/** `RESULT_BYTES`: more than an engine may keep. */
+const extra = '.'.repeat(Number(process.env.RESULT_BYTES ?? 0))
+
 export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
   const tool = (name: string, more: Partial<AgentTool> = {}): AgentTool => ({
     name,
@@ -120,7 +123,7 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
       say({ tool: name, phase: 'begin', key: idempotencyKey })
       if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
       say({ tool: name, phase: 'end', key: idempotencyKey })
-      return `${name} done`
+      return `${name} done${extra}`
     },
     ...more,
   })

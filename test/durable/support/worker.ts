@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import type { Line } from './scenario.ts'
 import { until } from './wait.ts'
 
@@ -36,6 +37,9 @@ export class Worker {
       env: { ...process.env, ...env },
       stdio: ['ignore', log, log],
     })
+    closeSync(log)
+    const started = this.#process
+    onTestFinished(() => void started.kill('SIGKILL'))
   }
 
   async up(): Promise<void> {

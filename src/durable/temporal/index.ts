@@ -1,0 +1,5 @@
+export type { DurableInput, DurableRun } from '../agent-run.ts'
+export type { LoopOutcome } from '../loop/loop-outcome.ts'
+export type { DurableLoop, LoopRun, LoopStep } from '../loop-run.ts'
+export type { CallOutcome, DurableToolCall } from '../loop-tools.ts'
+export { durableAgent, type TemporalActivities, type TemporalAgentOptions } from './durable-agent.ts'

@@ -1,0 +1,1 @@
+export { type AgentWorkflow, agentWorkflow, type TemporalWorkflowSdk } from './agent-workflow.ts'

@@ -1,0 +1,75 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll } from 'vitest'
+import { Postgres } from './postgres.ts'
+import type { Line } from './scenario.ts'
+import { Scene } from './scene.ts'
+import { until } from './wait.ts'
+import { Worker } from './worker.ts'
+
+/** A Postgres for the tests of a file: there once they run. */
+export function postgresOfSuite(): { readonly server: Postgres } {
+  const folder = mkdtempSync(`${tmpdir()}/hookspan-dbos-`)
+  let server: Postgres | undefined
+  beforeAll(async () => {
+    server = await Postgres.start(`${folder}/postgres`)
+  })
+  afterAll(async () => {
+    await server?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return {
+    get server() {
+      return server as Postgres
+    },
+  }
+}
+
+/** One agent on DBOS, which has one run: its worker begins it, or takes it up again. */
+export class DbosScene extends Scene {
+  override readonly worker: Worker
+  readonly id: string
+  #env: NodeJS.ProcessEnv = {}
+
+  static #count = 0
+
+  constructor(postgres: Postgres, what: string) {
+    super()
+    // DBOS takes up the runs of its own version, and of no other.
+    const version = `v${DbosScene.#count++}`
+    this.id = `${version}-1`
+    this.worker = new Worker('dbos-worker', this.folder, postgres.url, version, what)
+  }
+
+  start(env: NodeJS.ProcessEnv = {}): void {
+    this.#env = env
+    this.worker.start(env)
+  }
+
+  /** Until its worker is up, or has ended: as it does without Postgres. */
+  async upOrGone(): Promise<void> {
+    const { worker } = this
+    const isUp = (line: Line) => line.pid === worker.pid && 'mark' in line && line.mark === 'up'
+    await until(`the worker in ${this.folder}`, async () =>
+      !worker.runs || this.lines.some(isUp) ? true : undefined,
+    )
+  }
+
+  /** What came of the run; waits for it. */
+  async output<T>(): Promise<T> {
+    const path = `${this.folder}/done.json`
+    await until(`the end of run ${this.id}`, async () => {
+      if (existsSync(path)) return true
+      // As whoever looks after it does: without Postgres it cannot even begin.
+      if (!this.worker.runs) this.start(this.#env)
+      return undefined
+    })
+    await this.said((line) => 'mark' in line && line.mark === 'done')
+    return JSON.parse(readFileSync(path, 'utf8')) as T
+  }
+
+  /** As somebody does elsewhere: the worker looks for it. */
+  cancel(): void {
+    writeFileSync(`${this.folder}/cancel`, '')
+  }
+}
