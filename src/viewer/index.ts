@@ -1,6 +1,7 @@
 export type { ViewerApprovals } from './http/approvals.ts'
 export type { RunStatus, RunSummary, SpanCategory, SpanRecord, SpanRow } from './model/span.ts'
-export { openRunSource, type RunSource, type RunSourceOptions, type RunWithRows } from './run-source.ts'
+export { openRunSource, type RunSourceOptions } from './open-run-source.ts'
+export type { RunSource, RunWithRows } from './run-source.ts'
 export { startViewer, type Viewer, type ViewerOptions } from './server.ts'
 export { defaultDatabaseFile } from './store/open-database.ts'
 export type { RunList, SearchHit } from './store/reader.ts'

@@ -1,9 +1,10 @@
 /** Who holds a port that we wanted, as far as can be told, and what to do about it. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { whoAnswers } from './who-answers.ts'
 
 export async function describePortOwner(host: string, port: number): Promise<string> {
-  const answer = await ask(`http://${host}:${port}/v1/hookspan`)
-  if (answer?.name === 'hookspan-viewer') {
+  const answer = await whoAnswers(`http://${host}:${port}`, 500)
+  if (answer?.name === 'hookspan-viewer' || answer?.name === 'hookspan-page') {
     return `A hookspan viewer already runs there: open ${String(answer.uiUrl)}, or stop it first.`
   }
   const owner = processOn(port) ?? (await guess(host))
@@ -12,15 +13,6 @@ export async function describePortOwner(host: string, port: number): Promise<str
     `Stop it, or start the viewer elsewhere and tell your program:\n` +
     `  hookspan view --port ${port + 1000}\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:${port + 1000} node your-agent.js`
   )
-}
-
-async function ask(url: string): Promise<{ name?: unknown; uiUrl?: unknown } | undefined> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(500) })
-    return (await response.json()) as { name?: unknown; uiUrl?: unknown }
-  } catch {
-    return undefined
-  }
 }
 
 /** Backends are known by their pages' ports. */

@@ -3,7 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { defined } from '../internal/objects.ts'
 import { packageVersion } from '../internal/package-version.ts'
 import { installedTable } from '../wire/prices.ts'
 import type { HeldPort } from './held-port.ts'
@@ -12,8 +14,10 @@ import { type AppContext, handleRequest } from './http/app.ts'
 import { ApprovalWatch } from './http/approval-watch.ts'
 import { PageApprovals, type ViewerApprovals } from './http/approvals.ts'
 import { BodyReader } from './http/body.ts'
+import { FetchedRuns } from './http/fetched-runs.ts'
 import { Live } from './http/live.ts'
 import { StaticFiles } from './http/static-files.ts'
+import type { JaegerFeed } from './jaeger/feed.ts'
 import { describePortOwner } from './port-owner.ts'
 import { defaultDatabaseFile } from './store/open-database.ts'
 import { Store } from './store/store.ts'
@@ -60,6 +64,17 @@ export interface ViewerOptions {
   approvals?: ViewerApprovals
   /** In whose name the page answers; where a request names its approvers, one of them. */
   approver?: string
+  /**
+   * Shows the runs of this Jaeger instead, read only: `jaeger=http://jaeger:16686`. What was fetched is kept in memory; with
+   * `HOOKSPAN_JAEGER_TOKEN`, or `HOOKSPAN_JAEGER_USER` and `HOOKSPAN_JAEGER_PASSWORD`, in the environment it is told who asks.
+   */
+  from?: string
+  /**
+   * Of each service, so many runs at most are fetched from there, the newest; 1,500 at most.
+   *
+   * @default 100
+   */
+  most?: number
   /** Told what the user should know, such as that the disk is full. Default: nothing is printed. */
   onNotice?: (message: string) => void
 }
@@ -74,13 +89,17 @@ const FIELDS: Fields<ViewerOptions> = {
   maxBodyBytes: a.number(0),
   approvals: a.object,
   approver: a.name,
+  from: a.string,
+  most: a.integer(1),
   onNotice: a.function,
 }
+/** What has no meaning for runs that are elsewhere. */
+const OF_A_STORE = ['db', 'maxAgeMs', 'maxBodyBytes', 'approvals', 'approver'] as const
 
 export interface Viewer {
   /** The page, without the token: good for reading on this machine. */
   url: string
-  /** The page with the token: may also import, remove and answer. */
+  /** The page with the token: may also import, remove and answer; not with `from`. */
   link: string
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   otlpEndpoint: string
@@ -121,18 +140,39 @@ async function start(
   host: string,
   listens: (server: Server) => Promise<void>,
 ): Promise<Viewer> {
+  const { store, feed } = await openStore(options)
+  try {
+    return await serve(options, host, { store, feed }, listens)
+  } catch (error) {
+    store.close()
+    throw error
+  }
+}
+
+/** @throws HookspanError for options that exclude each other. */
+async function openStore(options: ViewerOptions): Promise<{ store: Store; feed?: JaegerFeed }> {
+  if (options.from !== undefined) {
+    const other = OF_A_STORE.find((name) => options[name] !== undefined)
+    if (other)
+      throw new HookspanError(
+        'INVALID_OPTION',
+        `Expected \`from\` or \`${other}\`, got both: what is elsewhere is only read.`,
+      )
+    const { openFeed } = await import('./jaeger/open-feed.ts')
+    return openFeed(options.from, defined({ most: options.most, maxBytes: options.maxBytes }))
+  }
+  if (options.most !== undefined)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      '`most` says how much is fetched from a Jaeger: it needs `from`.',
+    )
   const file = options.db ?? defaultDatabaseFile()
   const store = new Store({
     file,
     maxAgeMs: options.maxAgeMs ?? 30 * DAY_MS,
     maxBytes: options.maxBytes ?? (file === ':memory:' ? GIB : 4 * GIB),
   })
-  try {
-    return await serve(options, host, store, listens)
-  } catch (error) {
-    store.close()
-    throw error
-  }
+  return { store }
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
@@ -150,7 +190,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 async function serve(
   options: ViewerOptions,
   host: string,
-  store: Store,
+  { store, feed }: { store: Store; feed?: JaegerFeed },
   listens: (server: Server) => Promise<void>,
 ): Promise<Viewer> {
   const token = randomBytes(24).toString('base64url')
@@ -159,6 +199,7 @@ async function serve(
   const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
   const desk = new PageApprovals(options.approvals, options.approver, store)
   const watch = new ApprovalWatch(desk, live, store)
+  const fetched = feed && new FetchedRuns(feed, store, (traceIds) => housekeeping.changed(traceIds))
   let url = ''
   const context: AppContext = {
     store,
@@ -167,7 +208,14 @@ async function serve(
     files: new StaticFiles(),
     approvals: desk,
     policy: { token, loopback: LOOPBACK.has(host), allowedHosts: options.allowedHosts ?? [] },
-    announcement: () => ({ name: 'hookspan-viewer', version: packageVersion(), uiUrl: url }),
+    fetched,
+    notes: (query) => fetched?.notes(query) ?? [],
+    // Who sends spans looks for the first name, and this one takes none.
+    announcement: () => ({
+      name: fetched ? 'hookspan-page' : 'hookspan-viewer',
+      version: packageVersion(),
+      uiUrl: url,
+    }),
     status: async () => ({
       version: packageVersion(),
       ...store.counts(),
@@ -194,9 +242,11 @@ async function serve(
     )
   housekeeping.start()
   watch.start()
+  fetched?.start(() => live.watched)
   let closing: Promise<void> | undefined
   const close = async () => {
     watch.stop()
+    fetched?.stop()
     await housekeeping.stop()
     live.close()
     server.closeAllConnections()

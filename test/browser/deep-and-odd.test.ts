@@ -112,6 +112,36 @@ it('a conversation of 10 MB', async () => {
   expect(problems).toEqual([])
 })
 
+it('a conversation of 10,000 spans: its first words come with the page, and no more of it is drawn than is in sight', async () => {
+  const viewer = await view()
+  const calls = Array.from({ length: 9_999 }, (_, at) =>
+    chat(at + 2, [says('user', `question ${at}`)], says('assistant', `answer ${at}`)),
+  )
+  await send(viewer, [agent('talker'), ...calls], 2_500)
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  ends.push(() => page.close())
+  page.setDefaultTimeout(120_000)
+  // What the page asks for is not answered until the first words are there.
+  const { promise: areThere, resolve: allow } = Promise.withResolvers<void>()
+  await page.route('**/api/**', async (route) => {
+    await areThere
+    await route.continue()
+  })
+  await page.goto(`${viewer.url}/run/${TRACE}?view=conversation`)
+  await page.locator('.prose').getByText('question 0', { exact: true }).waitFor()
+  await page.locator('.prose').getByText('answer 0', { exact: true }).waitFor()
+  allow()
+  // A line for each step, a question and an answer.
+  const items = page.locator('.conversation .item')
+  await page.locator('.conversation [aria-setsize="29997"]').first().waitFor()
+  expect(await items.count()).toBeLessThan(100)
+  await page.locator('.conversation').evaluate((pane) => {
+    pane.scrollTop = pane.scrollHeight
+  })
+  await page.locator('.prose').getByText('answer 9998', { exact: true }).waitFor()
+  expect(await items.count()).toBeLessThan(100)
+})
+
 it(
   '100,000 runs: listed, searched, sorted, and one of them opened',
   async () => {

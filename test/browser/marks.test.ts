@@ -1,12 +1,22 @@
 /** Marking by key, searching by marks, and the ways out of the viewer, as a person uses them. */
-import { readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { HookDispatcher } from 'hookspan'
+import { execAgent } from 'hookspan/agent'
+import { callTool, scriptedModel } from 'hookspan/mock'
+import { startTracing } from 'hookspan/tracing'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { post } from '../viewer/support.ts'
 import { findFlaws, launch, SHOTS, watch } from './support.ts'
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OTHER = 'b'.repeat(32)
 const THIRD = 'c'.repeat(32)
 let browser: Browser
@@ -23,15 +33,25 @@ afterAll(async () => {
   await viewer?.close()
 })
 
-async function open(path: string, isAllowed = true): Promise<{ page: Page; problems: string[] }> {
+async function open(
+  path: string,
+  isAllowed = true,
+  { url, token } = viewer,
+): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   const page = await context.newPage()
   const problems = watch(page)
-  await page.goto(`${viewer.url}${path}${isAllowed ? `#token=${viewer.token}` : ''}`)
+  await page.goto(`${url}${path}${isAllowed ? `#token=${token}` : ''}`)
   return { page, problems }
+}
+
+/** A vitest that is started in a test is no worker of that one. */
+function outsideOfVitest(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name))
+  return { ...Object.fromEntries(kept), CI: 'true', NO_COLOR: '1' }
 }
 
 const marksOf = (traceId: string) => {
@@ -136,6 +156,43 @@ it('a run is copied for a model, and as the command that makes a test of it', as
   await expect
     .poll(copied)
     .toBe(`npx hookspan export ${SAMPLE_TRACE} --url ${viewer.url} --format vitest --out recorded.test.ts`)
+  expect(problems).toEqual([])
+  await page.context().close()
+})
+
+it('the command that is copied makes a test that passes at once', async () => {
+  const own = await startViewer({ db: ':memory:', port: 0 })
+  onTestFinished(() => own.close())
+  const dispatcher = new HookDispatcher()
+  const tracing = startTracing({ endpoint: own.otlpEndpoint, captureContent: true })
+  dispatcher.use(tracing)
+  using client = scriptedModel([callTool('find_order', { id: '7' }), 'It was paid twice.'])
+  const agent = {
+    name: 'clerk',
+    model: 'gpt-4o',
+    tools: [{ name: 'find_order', execute: () => ({ id: '7', paid: 400 }) }],
+  }
+  await execAgent({ agent, prompt: 'Order 7 was charged twice', dispatcher, client })
+  await tracing.shutdown()
+  const [run] = own.store.listRuns('', { limit: 1, offset: 0 }).runs
+  const { page, problems } = await open(`/run/${run!.traceId}`, true, own)
+  await page.getByRole('button', { name: 'As test' }).click()
+  const copied = () => page.evaluate(() => navigator.clipboard.readText())
+  await expect.poll(copied).toContain('npx hookspan export')
+  const project = mkdtempSync(join(tmpdir(), 'hookspan-as-test-'))
+  onTestFinished(() => rmSync(project, { recursive: true }))
+  mkdirSync(join(project, 'node_modules'))
+  symlinkSync(ROOT, join(project, 'node_modules', 'hookspan'))
+  symlinkSync(join(ROOT, 'node_modules', 'vitest'), join(project, 'node_modules', 'vitest'))
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  const [npx, name, ...words] = (await copied()).split(' ')
+  expect([npx, name]).toEqual(['npx', 'hookspan'])
+  const inProject = (...args: string[]) =>
+    promisify(execFile)(process.execPath, args, { cwd: project, env: outsideOfVitest() })
+  await inProject(join(ROOT, 'dist/cli/bin.js'), ...words)
+  const { stdout } = await inProject(join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', project)
+  expect(stdout).toMatch(/recorded\.test\.ts/)
+  expect(stdout).toMatch(/Tests +1 passed/)
   expect(problems).toEqual([])
   await page.context().close()
 })

@@ -59,6 +59,38 @@ it('a drag over the map shows that part, its edges move it, and a double click s
   expect(problems).toEqual([])
 })
 
+it('the part that is shown is in the address, and comes with it', async () => {
+  const { page, problems } = await open(run)
+  const all = await names(page)
+  await page.keyboard.press('e')
+  await page.waitForSelector('.panel')
+  await page.keyboard.press('z')
+  await expect.poll(() => names(page)).toHaveLength(7)
+  await expect.poll(() => new URL(page.url()).searchParams.get('zoom')).toMatch(/^0\.\d+,0\.\d+$/)
+  const part = await names(page)
+  const told = await page.locator('.chip.on').innerText()
+  const again = await open(new URL(page.url()).pathname + new URL(page.url()).search)
+  await expect.poll(() => names(again.page)).toEqual(part)
+  expect(await again.page.locator('.chip.on').innerText()).toBe(told)
+  // It stays while another view is looked at.
+  await again.page.keyboard.press('3')
+  await again.page.locator('.conversation').waitFor()
+  await again.page.keyboard.press('1')
+  await expect.poll(() => names(again.page)).toEqual(part)
+  await again.page.keyboard.press('0')
+  await expect.poll(() => names(again.page)).toEqual(all)
+  await expect.poll(() => new URL(again.page.url()).searchParams.has('zoom')).toBe(false)
+  for (const none of ['0.5', '0.9,0.1', '-1,2', 'a,b', '0.1,0.2,0.3', ',']) {
+    const whole = await open(`${run}?zoom=${none}`)
+    expect(await names(whole.page)).toEqual(all)
+    expect(whole.problems).toEqual([])
+    await whole.page.close()
+  }
+  expect([...problems, ...again.problems]).toEqual([])
+  await again.page.close()
+  await page.close()
+})
+
 it('keys zoom: to the row, in and out, and to all of it', async () => {
   const { page } = await open(run)
   const all = await names(page)

@@ -19,6 +19,7 @@ import { requireApproval } from 'hookspan/gates'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { asJaeger, startQueryStub } from '../support/query-stub.ts'
 import { runCli } from '../support/run-cli.ts'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, otlp, post } from '../viewer/support.ts'
@@ -250,6 +251,19 @@ describe('hookspan mcp', () => {
     expect(await refused(client, 'show_span', { ...span, attribute: 'gen_ai.nothing' })).toContain(
       'It has gen_ai.operation.name',
     )
+  })
+
+  it('reads a Jaeger, keeps what it fetched, and says what Jaeger was not asked', async () => {
+    const jaeger = await startQueryStub(asJaeger('support', { [SAMPLE_TRACE]: sampleRun() }))
+    const client = await overStdio('--from', `jaeger=${jaeger.url}`)
+    const list = await ask(client, 'list_runs', {})
+    expect(list).toContain(SAMPLE_TRACE)
+    expect(list).toContain('Jaeger searches within a time')
+    expect(await ask(client, 'show_run', { run: SAMPLE_TRACE.slice(0, 8) })).toContain('search_bookings')
+    const fetched = jaeger.asked.length
+    const ids = await ask(client, 'show_span', { run: SAMPLE_TRACE, span: id(1) })
+    expect(ids).toContain('invoke_agent')
+    expect(jaeger.asked).toHaveLength(fetched)
   })
 
   it('goes on with the runs of its first page when others begin meanwhile', async () => {

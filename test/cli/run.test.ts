@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -90,6 +90,30 @@ describe('node --import hookspan/register', () => {
     expect(spansOf().sort()).toEqual([...each('/a'), ...each('/b')].sort())
   })
 
+  it('tells conversations apart by their ids', async () => {
+    const { code, stdout, stderr } = await registered('conversations.mjs')
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    const run = 'invoke_agent conversations.mjs'
+    const runs = [
+      run,
+      '  chat gpt-4o',
+      '  chat gpt-4o',
+      run,
+      '  chat gpt-4o',
+      run,
+      '  chat gpt-4o',
+      '  chat gpt-4o',
+    ]
+    expect(spansOf().sort()).toEqual(runs.sort())
+    const ofRuns = collector.spans.filter(({ name }) => name.startsWith('invoke_agent'))
+    expect(ofRuns.map(({ attributes }) => attributes['gen_ai.conversation.id']).sort()).toEqual([
+      'conv_7',
+      'conv_8',
+      undefined,
+    ])
+  })
+
   it('keeps the code of a program that calls process.exit(), and delivers its runs', async () => {
     const { code, stdout } = await registered('chat.mjs', { args: ['3'] })
 
@@ -114,6 +138,20 @@ describe('node --import hookspan/register', () => {
       const { code, stdout, stderr } = await registered(name, { cwd })
       expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: 'done\n' })
     }
+  })
+
+  it('holds the mocks of hookspan.config.*', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const hooks = [{ id: 'clean', type: 'mock', match: 'wipe', returns: 'as if' }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ hooks }))
+
+    for (const name of ['agents.mjs', 'agents.cjs']) {
+      const { code, stdout, stderr } = await registered(name, { cwd })
+      expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: 'done\n' })
+    }
+    expect(
+      collector.spans.filter(({ attributes }) => attributes['hookspan.mock.rule'] === 'clean'),
+    ).toHaveLength(2)
   })
 
   it('does not start a program whose guards cannot start', async () => {
@@ -250,6 +288,82 @@ describe('hookspan run', () => {
     const [plain, parsed] = await Promise.all([run(...given), runCli(['--debug', 'run', ...given], { env })])
 
     expect(plain).toEqual(parsed)
+  })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'at %s it shows what was attached, and where to look',
+    async (signal) => {
+      const port = await freePort()
+      const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
+      const child = spawn(
+        process.execPath,
+        [BIN, 'run', '--db', db, '--', process.execPath, program('stays.mjs')],
+        {
+          env: {
+            ...process.env,
+            ...env,
+            OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+            NODE_OPTIONS: '',
+          },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        },
+      )
+      const stderr = text(child.stderr)
+      await once(child.stdout, 'readable')
+      child.kill(signal)
+
+      expect(await once(child, 'close')).toEqual([null, signal])
+      expect(await stderr).toMatch(/attached openai 7\..*Look at it with: npx hookspan view --db /)
+      expect((await runCli(['runs', '--db', db])).stdout).toMatch(/interrupted +stays\.mjs/)
+    },
+  )
+
+  it("finds the SDK of OpenTelemetry in the program's folder where npx has fetched hookspan itself", async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const fetched = join(folder, '_npx/1/node_modules')
+    const project = join(folder, 'project')
+    const modules = (of: string) => at(`../../node_modules/${of}`)
+    cpSync(at('../../dist'), join(fetched, 'hookspan/dist'), { recursive: true })
+    cpSync(at('../../package.json'), join(fetched, 'hookspan/package.json'))
+    mkdirSync(join(fetched, '@opentelemetry'))
+    symlinkSync(modules('@opentelemetry/api'), join(fetched, '@opentelemetry/api'))
+    mkdirSync(join(project, 'node_modules/@opentelemetry'), { recursive: true })
+    symlinkSync(modules('openai'), join(project, 'node_modules/openai'))
+    copyFileSync(program('chat.cjs'), join(project, 'chat.cjs'))
+    const command = join(fetched, 'hookspan/dist/cli/bin.js')
+    const start = () => runCli(['run', '--', process.execPath, 'chat.cjs'], { env, cwd: project, command })
+
+    const without = await start()
+    expect({ code: without.code, stdout: without.stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(without.stderr).toContain('runs are not traced: startTracing() needs @opentelemetry/sdk-node')
+    expect(without.stderr).not.toMatch(/1 run|were sent/)
+    expect(without.stderr).toMatch(/attached openai 7\..*Not all of it could be traced/)
+
+    symlinkSync(modules('@opentelemetry/sdk-node'), join(project, 'node_modules/@opentelemetry/sdk-node'))
+    const { code, stderr } = await start()
+    expect({ code, spans: spansOf() }, stderr).toEqual({
+      code: 0,
+      spans: ['invoke_agent chat.cjs', '  chat gpt-4o'],
+    })
+  })
+
+  it('says that a program has nothing to attach to whose SDKs are bundled inside', async () => {
+    const bundle = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'bundle.cjs')
+    const { build } = await import('esbuild')
+    const entryPoints = [program('chat.cjs')]
+    await build({
+      entryPoints,
+      outfile: bundle,
+      bundle: true,
+      platform: 'node',
+      format: 'cjs',
+      logLevel: 'silent',
+    })
+    const { code, stdout, stderr } = await run('--', process.execPath, bundle)
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(stderr).toMatch(/^hookspan: nothing was attached: .* or has it bundled inside\.$/m)
+    expect(collector.spans).toEqual([])
   })
 
   it('says that nothing was attached', async () => {

@@ -47,26 +47,35 @@ export interface Jaeger extends AsyncDisposable {
   stop(): Promise<void>
 }
 
+export interface StartJaeger {
+  /** How long Jaeger may take until it is healthy, in milliseconds. @default 30_000 */
+  readyTimeoutMs?: number
+  /** `queryUrl` has it, too. Only where Jaeger is a program, not a container. @default '' */
+  basePath?: string
+  /** `badger` keeps spans in the shape of Jaeger 1, as Cassandra and others do. A program likewise. @default 'memory' */
+  storage?: 'memory' | 'badger'
+}
+
 /**
- * @param options.readyTimeoutMs How long Jaeger may take until it is healthy, in milliseconds. Default `30_000`.
  * @throws Error when no Jaeger is installed, or when it does not come up; the message carries its log.
  */
-export async function startJaeger(options: { readyTimeoutMs?: number } = {}): Promise<Jaeger> {
+export async function startJaeger(options: StartJaeger = {}): Promise<Jaeger> {
   const source = await findJaeger()
   // Free ports are found by asking for them and letting go, so another process can win one of them.
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(source, options.readyTimeoutMs ?? 30_000)
+      return await startOnce(source, options)
     } catch (error) {
       if (attempt === 3 || !String(error).includes('address already in use')) throw error
     }
   }
 }
 
-async function startOnce(source: JaegerSource, readyTimeoutMs: number): Promise<Jaeger> {
+async function startOnce(source: JaegerSource, options: StartJaeger): Promise<Jaeger> {
+  const { readyTimeoutMs = 30_000, basePath = '' } = options
   const folder = mkdtempSync(join(tmpdir(), 'hookspan-jaeger-'))
   const ports = await portsOf()
-  const guard = launch(source, ports, folder)
+  const guard = launch(source, ports, folder, options)
   let log = ''
   for (const stream of [guard.stdout, guard.stderr]) stream?.on('data', (chunk) => (log += chunk))
   const stop = async () => {
@@ -83,7 +92,7 @@ async function startOnce(source: JaegerSource, readyTimeoutMs: number): Promise<
     await stop()
     throw new Error(`Jaeger did not start: ${(error as Error).message}. Its log:\n${log}`)
   }
-  const queryUrl = `http://127.0.0.1:${ports.query}`
+  const queryUrl = `http://127.0.0.1:${ports.query}${basePath}`
   return {
     otlpUrl: `http://127.0.0.1:${ports.otlpHttp}`,
     otlpGrpcUrl: `http://127.0.0.1:${ports.otlpGrpc}`,
@@ -114,7 +123,7 @@ async function portsOf(): Promise<Ports> {
   return { otlpHttp, otlpGrpc, query, queryGrpc, health } as Ports
 }
 
-function launch(source: JaegerSource, ports: Ports, folder: string): ChildProcess {
+function launch(source: JaegerSource, ports: Ports, folder: string, options: StartJaeger): ChildProcess {
   const guarded = (cleanup: string[] | null, command: string, args: string[]) =>
     spawn(
       process.execPath,
@@ -128,7 +137,7 @@ function launch(source: JaegerSource, ports: Ports, folder: string): ChildProces
     )
   if (source.kind === 'binary') {
     const config = join(folder, 'jaeger.yaml')
-    writeFileSync(config, configYaml(ports))
+    writeFileSync(config, configYaml(ports, folder, options))
     return guarded(null, source.path, ['--config', config])
   }
   const name = `hookspan-jaeger-${process.pid}-${ports.query}`
@@ -144,7 +153,12 @@ function launch(source: JaegerSource, ports: Ports, folder: string): ChildProces
   ])
 }
 
-const configYaml = (ports: Ports) => `
+const storages = (folder: string) => ({
+  memory: '{ memory: { max_traces: 100000 } }',
+  badger: `{ badger: { directories: { keys: '${folder}/keys', values: '${folder}/values' }, ephemeral: false } }`,
+})
+
+const configYaml = (ports: Ports, folder: string, { storage = 'memory', basePath = '' }: StartJaeger) => `
 service:
   extensions: [jaeger_storage, jaeger_query, healthcheckv2]
   pipelines:
@@ -154,9 +168,10 @@ service:
     logs: { level: warn }
 extensions:
   healthcheckv2: { use_v2: true, http: { endpoint: '127.0.0.1:${ports.health}' } }
-  jaeger_storage: { backends: { memory: { memory: { max_traces: 100000 } } } }
+  jaeger_storage: { backends: { here: ${storages(folder)[storage]} } }
   jaeger_query:
-    storage: { traces: memory }
+    storage: { traces: here }
+    base_path: '${basePath || '/'}'
     enable_tracing: false
     http: { endpoint: '127.0.0.1:${ports.query}' }
     grpc: { endpoint: '127.0.0.1:${ports.queryGrpc}' }
@@ -166,7 +181,7 @@ receivers:
       http: { endpoint: '127.0.0.1:${ports.otlpHttp}' }
       grpc: { endpoint: '127.0.0.1:${ports.otlpGrpc}' }
 exporters:
-  jaeger_storage_exporter: { trace_storage: memory }
+  jaeger_storage_exporter: { trace_storage: here }
 `
 
 async function untilHealthy(guard: ChildProcess, port: number, timeoutMs: number): Promise<void> {

@@ -1,4 +1,6 @@
 /** The store's file, where it is not what was expected. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,4 +40,21 @@ it('that is no database is named, and left as it is', async () => {
     `Cannot open ${db}: file is not a database. Name another file with --db.`,
   )
   expect(readFileSync(db, 'utf8')).toBe('hello')
+})
+
+it('that another process has for itself for a moment, as one that ends has, is waited for', async () => {
+  const db = join(folder, 'traces.db')
+  await (await startViewer({ db, port: 0 })).close()
+  const holds = `
+    const { DatabaseSync } = require('node:sqlite')
+    const db = new DatabaseSync(${JSON.stringify(db)})
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    console.log('held')
+    setTimeout(() => db.close(), 300)`
+  const holder = spawn(process.execPath, ['--eval', holds], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(holder, 'exit')
+  await once(holder.stdout, 'data')
+  const viewer = await startViewer({ db, port: 0 })
+  await viewer.close()
+  expect(await ended).toEqual([0, null])
 })

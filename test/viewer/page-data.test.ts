@@ -65,6 +65,46 @@ it.each(['', '?view=conversation'])(
   },
 )
 
+const firstWords = (text: string) =>
+  JSON.parse(/<script type="application\/json" id="first-words">([^<]*)<\/script>/.exec(text)?.[1] ?? 'null')
+/** A model that is called so many times, and says as much each time. */
+const talk = (calls: number, more = 'la') =>
+  otlp([
+    {
+      spanId: id(1),
+      name: 'invoke_agent',
+      end: 5000,
+      attributes: { 'gen_ai.operation.name': 'invoke_agent' },
+    },
+    ...Array.from({ length: calls }, (_, at) => ({
+      spanId: id(at + 2),
+      parentSpanId: id(1),
+      name: 'chat',
+      start: at,
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.output.messages': JSON.stringify([
+          { role: 'assistant', parts: [{ type: 'text', content: `</script> ${at} ${more}` }] },
+        ]),
+      },
+    })),
+  ])
+
+it('sends the first words of a conversation with its page, and only there', async () => {
+  const said = firstWords(await page(`/run/${TRACE}?view=conversation`, undefined, talk(300)))
+  expect(said.isPart).toBe(true)
+  expect(said.items.length).toBeGreaterThanOrEqual(40)
+  expect(said.items.length).toBeLessThan(60)
+  expect(JSON.stringify(said.items[1])).toContain('</script> 0 la')
+  expect(firstWords(await page(`/run/${TRACE}`, undefined, talk(300)))).toBeNull()
+})
+
+it('lets the browser ask for words that would hold up the page', async () => {
+  const text = await page(`/run/${TRACE}?view=conversation`, undefined, talk(60, '漢字'.repeat(15_000)))
+  expect(firstWords(text)).toBeNull()
+  expect(inSight(text)).toMatchObject({ summary: { traceId: TRACE } })
+})
+
 it('sends a short run whole with its page', async () => {
   const data = inSight(await page(`/run/${TRACE}`, undefined, long(30)))
   expect(fromColumns(data.columns)).toHaveLength(30)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startViewer } from 'hookspan/viewer'
 import { afterEach, expect, it } from 'vitest'
+import { finish } from '../../src/viewer/model/in-turns.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { id, otlp, post, type TestSpan } from './support.ts'
@@ -50,6 +51,14 @@ it('finds a word in what came since the index was made', () => {
   expect(store.indexing).toBe(0)
   expect(names(store, 'chrysoprase')).toHaveLength(5)
   expect(names(store, 'nothing')).toHaveLength(100)
+})
+
+it('looks through the newest of what is not indexed though there is no time left', () => {
+  const store = openStore()
+  for (let at = 0; at < 400; at++) add(store, [note(at, 'walrus')])
+  const found = finish(store.searching('walrus', 100, undefined, 0))
+  expect(found.hits.map((hit) => hit.name)).toContain('span 399')
+  expect(found.indexing).toBeGreaterThan(0)
 })
 
 it('indexes after a restart what was in memory only', () => {

@@ -10,6 +10,7 @@ import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
 import { SetsView } from './sets-view.tsx'
+import { assertMayChange } from './source.ts'
 import { StepsView } from './steps-view.tsx'
 import { UsesView } from './uses-view.tsx'
 
@@ -90,6 +91,7 @@ function StoreSize() {
   if (!value || source.offline) return null
   return (
     <span class="store hint">
+      {source.readOnly && `${source.readOnly}, read only: `}
       {formatWhole(value.spans)} spans, {formatBytes(value.bytes)}
     </span>
   )
@@ -180,8 +182,7 @@ function useDrop(tell: (problem: string) => void) {
   const [over, setOver] = useState(false)
   const take = async (file: File) => {
     try {
-      if (!source.mayChange)
-        throw new Error('Importing needs the link that `hookspan view` printed: open it once in this tab.')
+      assertMayChange(source, 'Importing')
       const reply = await source.importTraces(await file.text())
       if (reply.rejected > 0) tell(`${reply.rejected} spans of ${file.name} were refused: ${reply.reason}`)
       if (reply.runs[0]) go({ page: 'run', traceId: reply.runs[0], view: 'timeline', spanId: '' })

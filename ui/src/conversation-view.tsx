@@ -1,10 +1,11 @@
 /** The run as the chat it was. Only what is in sight exists, so ten thousand messages scroll as ten do. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type {
-  AgentItem,
-  Conversation,
-  ConversationItem,
-  StepItem,
+import {
+  type AgentItem,
+  type Conversation,
+  type ConversationItem,
+  FIRST_ITEMS,
+  type StepItem,
 } from '../../src/viewer/model/conversation-items.ts'
 import { formatCount } from '../../src/viewer/model/format.ts'
 import { ContextGrowth } from './context-growth.tsx'
@@ -25,8 +26,6 @@ interface Props {
   onSelect: (spanId: string) => void
 }
 
-/** Drawn before the rest of a long one is there. */
-const FIRST_ITEMS = 40
 /** Between two readings of a conversation that goes on. */
 const PAUSE_MS = 400
 

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Mark, Marking, RunSummary } from '../../src/viewer/model/span.ts'
 import { useSource } from './hooks.ts'
 import { Badge, Button, Text } from './parts.tsx'
+import { assertMayChange } from './source.ts'
 
 const WORDS: Record<Exclude<Mark, ''>, string> = { good: 'Good', bad: 'Bad' }
 
@@ -38,8 +39,7 @@ export function useMarks(onProblem: (problem: string) => void): Marks {
   const [edited, setEdited] = useState<RunSummary>()
   const keep = async (run: RunSummary, marking: Marking) => {
     try {
-      if (!source.mayChange)
-        throw new Error('Marking needs the link that `hookspan view` printed: open it once in this tab.')
+      assertMayChange(source, 'Marking')
       await source.mark(run.traceId, marking)
       onProblem('')
     } catch (error) {

@@ -17,6 +17,7 @@ import type { Source } from './source.ts'
 export class OfflineSource implements Source {
   readonly offline = true
   readonly mayChange = false
+  readonly readOnly = ''
   readonly #records = new Map<string, SpanRecord>()
   readonly #rows: SpanRow[]
   readonly #summary: RunSummary

@@ -22,6 +22,8 @@ export type Route =
       spanId: string
       /** Searched for in it. */
       find?: string | undefined
+      /** The part of the timeline that is shown: two shares of the whole, with a comma between them. */
+      zoom?: string | undefined
     }
   | { page: 'compare'; a: string; b: string /** Percent of the words that may differ. */; noise?: number }
   /** Several runs, act by act. */
@@ -49,6 +51,7 @@ export function pathOf(route: Route): string {
     if (route.view !== 'timeline') params.set('view', route.view)
     if (route.spanId) params.set('span', route.spanId)
     if (route.find) params.set('find', route.find)
+    if (route.zoom) params.set('zoom', route.zoom)
   } else if (route.page === 'uses') {
     path = `/by/${route.kind}`
     if (route.query) params.set('q', route.query)
@@ -76,6 +79,7 @@ function current(): Route {
     view: VIEWS.includes(view) ? view : ('timeline' as View),
     spanId: /^[0-9a-f]{16}$/.exec(params.get('span') ?? '')?.[0] ?? '',
     find: params.get('find') ?? '',
+    zoom: params.get('zoom') ?? '',
   }
   if (offline) return { page: 'run', traceId: offlineTraceId, ...shown }
   if (run) return { page: 'run', traceId: run[1]!, ...shown }

@@ -63,7 +63,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
     const shown = list.grouped ? groupByConversation(runs).flatMap((group) => group.runs) : runs
     const at = shown.findIndex((one) => one.traceId.startsWith(route.traceId))
     const next = at < 0 ? undefined : shown[at + by]
-    if (next) go({ ...route, traceId: next.traceId, spanId: '' })
+    if (next) go({ ...route, traceId: next.traceId, spanId: '', zoom: '' })
   }
 
   if (error && !run)
@@ -135,6 +135,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
               compact={route.view === 'tree'}
               find={route.find ?? ''}
               onFind={(find) => go({ ...route, find }, true)}
+              zoomed={route.zoom ?? ''}
+              onZoom={(zoom) => go({ ...route, zoom }, true)}
             />
           )}
           {route.view === 'conversation' && (

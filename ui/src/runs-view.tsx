@@ -235,6 +235,8 @@ export function RunsView({ route }: { route: ListRoute }) {
               .
             </p>
           </Empty>
+        ) : source.readOnly ? (
+          <Empty title="No run in this time" />
         ) : (
           <Welcome />
         )

@@ -65,6 +65,8 @@ export interface Source {
   readonly offline: boolean
   /** Whether the link with the token was opened: then runs can be imported and removed. */
   readonly mayChange: boolean
+  /** Where the runs are, when they are not the viewer's own and nothing can be changed; else empty. */
+  readonly readOnly: string
   status(): Promise<Status>
   runs(query: string, limit: number, sort: string): Promise<RunPage>
   /** Of all runs that the query finds. */
@@ -107,6 +109,8 @@ class OnlineSource implements Source {
   readonly offline = false
   readonly #token: string
   #expected: { traceId: string; data: Promise<RunData> } | undefined
+  /** The beginning of a conversation that came with the page. */
+  #firstWords: { traceId: string; words: Conversation } | undefined
 
   constructor(token: string) {
     this.#token = token
@@ -118,6 +122,8 @@ class OnlineSource implements Source {
     if (inside) {
       const data = Promise.resolve(runOf(JSON.parse(inside.textContent ?? '') as RunReply))
       this.#expected = { traceId, data }
+      const words = document.getElementById('first-words')?.textContent
+      if (words) this.#firstWords = { traceId, words: JSON.parse(words) as Conversation }
       return
     }
     const path = `/api/runs/${traceId}?since=0`
@@ -130,8 +136,10 @@ class OnlineSource implements Source {
     this.#expected = { traceId, data }
   }
 
+  readonly readOnly = document.querySelector<HTMLMetaElement>('meta[name="read-only"]')?.content ?? ''
+
   get mayChange(): boolean {
-    return this.#token !== ''
+    return this.#token !== '' && this.readOnly === ''
   }
 
   status = () => this.#get<Status>('/api/status')
@@ -142,8 +150,12 @@ class OnlineSource implements Source {
     this.#get<UseSums>(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   diffSets = (a: string, b: string) =>
     this.#get<SetDiff>(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
-  conversation = (traceId: string, first = 0) =>
-    this.#get<Conversation>(`/api/runs/${traceId}/conversation${first > 0 ? `?first=${first}` : ''}`)
+  async conversation(traceId: string, first = 0): Promise<Conversation> {
+    const came = this.#firstWords
+    this.#firstWords = undefined
+    if (first > 0 && came && traceId.startsWith(came.traceId)) return came.words
+    return this.#get<Conversation>(`/api/runs/${traceId}/conversation${first > 0 ? `?first=${first}` : ''}`)
+  }
   seen = (traceId: string, spanId: string, all = false) =>
     this.#get<Seen>(`/api/runs/${traceId}/spans/${spanId}/seen${all ? '?all=1' : ''}`)
   events = (traceId: string) => this.#get<LogEntry[]>(`/api/runs/${traceId}/events`)
@@ -261,6 +273,13 @@ type RunReply = Omit<RunData, 'rows'> & { columns: RowColumns }
 
 function runOf({ columns, ...run }: RunReply): RunData {
   return { ...run, rows: fromColumns(columns) }
+}
+
+/** @throws Error saying why what was to be done cannot be, and what to do. */
+export function assertMayChange(source: Source, doing: string): void {
+  if (source.readOnly) throw new Error(`This page shows ${source.readOnly}, and changes nothing there.`)
+  if (!source.mayChange)
+    throw new Error(`${doing} needs the link that \`hookspan view\` printed: open it once in this tab.`)
 }
 
 /** The token comes in the link's fragment, which no server sees, and is taken out of the address bar at once. */

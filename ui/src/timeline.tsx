@@ -31,6 +31,9 @@ interface Props {
   /** What is searched for in the run. */
   find: string
   onFind: (find: string) => void
+  /** The part that the address tells. */
+  zoomed: string
+  onZoom: (zoom: string) => void
 }
 
 export function Timeline({
@@ -43,6 +46,8 @@ export function Timeline({
   compact,
   find,
   onFind,
+  zoomed,
+  onZoom,
 }: Props) {
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set())
   const [cursor, setCursor] = useState(selected)
@@ -54,7 +59,7 @@ export function Timeline({
   const all = useMemo(() => flatten(tree), [tree])
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
   const whole = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
-  const zoom = useZoom(whole, all, cursor, nowUs, !compact)
+  const zoom = useZoom(whole, all, cursor, nowUs, !compact, { zoom: zoomed, onZoom })
   const { range } = zoom
   const passed = useMemo(() => passedBelow(all, gates), [all, gates])
   const { rows, way, matches } = useMemo(() => {

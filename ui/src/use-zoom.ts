@@ -1,5 +1,5 @@
 /** The part of a run that the timeline shows. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { endOf } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import { type Brush, brushOf } from './minimap.tsx'
@@ -7,9 +7,46 @@ import type { Range } from './timeline-row.tsx'
 
 /** Room around a row that is zoomed to, of its length. */
 const MARGIN = 0.08
+/** Browsers let an address change only so often; a wheel turns quicker. */
+const TELL_AFTER_MS = 250
+/** Of a share, in an address: enough for a millisecond of a year. */
+const DIGITS = 12
 
-export function useZoom(whole: Range, all: readonly TreeNode[], cursor: string, nowUs: number, on: boolean) {
-  const [kept, setBrush] = useState<Brush>()
+function brushIn(told: string): Brush | undefined {
+  const [from, to, ...more] = told.split(',').map(Number)
+  return more.length === 0 && from !== undefined && to !== undefined && from >= 0 && from < to && to <= 1
+    ? { from, to }
+    : undefined
+}
+
+function textOf(brush: Brush | undefined): string {
+  return brush ? [brush.from, brush.to].map((share) => Number(share.toPrecision(DIGITS))).join() : ''
+}
+
+interface Told {
+  /** The part that the address tells; what is none is all of it. */
+  zoom: string
+  onZoom: (zoom: string) => void
+}
+
+export function useZoom(
+  whole: Range,
+  all: readonly TreeNode[],
+  cursor: string,
+  nowUs: number,
+  on: boolean,
+  { zoom, onZoom }: Told,
+) {
+  const [kept, setBrush] = useState(() => brushIn(zoom))
+  // Whatever else of the address changed until then stays.
+  const tell = useRef(onZoom)
+  tell.current = onZoom
+  useEffect(() => {
+    const told = textOf(kept)
+    if (told === textOf(brushIn(zoom))) return
+    const timer = setTimeout(() => tell.current(told), TELL_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [kept])
   const brush = on ? kept : undefined
   const range: Range = brush
     ? {

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { defined } from '../../internal/objects.ts'
 import { UsageError } from '../failure.ts'
-import { type SourceFlags, withRuns, withSource } from './run-source-flags.ts'
+import { manyTimes, type SourceFlags, withSource } from './run-source-flags.ts'
 
 interface McpFlags extends SourceFlags {
   http?: string
@@ -48,7 +48,7 @@ export function registerMcp(program: Command): void {
       const { serveMcp } = await import('../mcp/serve.ts')
       const place = approvals === undefined ? undefined : { db: approvals, ...defined({ audit }) }
       await serveMcp({
-        withRuns: (use) => withRuns(flags, use),
+        withRuns: manyTimes(flags),
         ...defined({ port, token }),
         ...(place && { approvals: { place, approver, mayAnswer } }),
       })

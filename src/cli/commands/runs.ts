@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { nearestName } from '../../internal/nearest-name.ts'
+import { defined } from '../../internal/objects.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
 import { NEWEST_FIRST, SORT_KEYS } from '../../viewer/model/query-keys.ts'
 import { USE_KINDS, type UseKind } from '../../viewer/model/run-uses.ts'
@@ -12,6 +13,10 @@ import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 import { withCheckpointFlags } from './resume.ts'
 import {
+  FROM_FLAG,
+  FROM_SAYS,
+  MOST_FLAG,
+  MOST_SAYS,
   printJson,
   type SourceFlags,
   terminalPaint,
@@ -39,6 +44,7 @@ export function registerRuns(program: Command): void {
       .option('--by <kind>', `what they come to by ${USE_KINDS.join(', ')}, instead of the list`)
       .option('--unfinished', 'instead: the runs with `checkpoint` that have not ended'),
   )
+  registerPull(runs)
   withCheckpointFlags(runs).action(async (words: string[], flags: RunsFlags) => {
     if (flags.unfinished) return (await import('../checkpoints/actions.ts')).listUnfinished(flags)
     const query = words.join(' ')
@@ -66,6 +72,29 @@ export function registerRuns(program: Command): void {
         console.log(`… ${formatWhole(list.indexing)} spans are still being indexed and were not searched yet`)
     })
   })
+}
+
+function registerPull(runs: Command): void {
+  runs
+    .command('pull')
+    .description('copy a run of a Jaeger into the store of this machine; what is there is not copied again')
+    .argument('<run>', 'its id; or the beginning of one, of the last 24 hours; or latest')
+    .requiredOption(FROM_FLAG, `the Jaeger, ${FROM_SAYS}`)
+    .option(MOST_FLAG, MOST_SAYS)
+    .option('--db <file>', 'copy into this file instead of the running viewer')
+    .option('--url <address>', 'copy into the viewer at this address')
+    .option('--json', 'print JSON')
+    .option('--debug', 'show the stack of an error')
+    .action(async (run: string, flags: PullFlags) => {
+      const { db, url, from, most, json } = flags
+      if (db !== undefined && url !== undefined) throw new UsageError('Expected --db or --url, got both.')
+      const { pullRun } = await import('../pull/pull-run.ts')
+      await withRuns(defined({ from, most }), (source) => pullRun(source, run, defined({ db, url, json })))
+    })
+}
+
+interface PullFlags extends SourceFlags {
+  from: string
 }
 
 async function printUses(

@@ -55,8 +55,10 @@ export function registerShow(program: Command): void {
 }
 
 /** What shows all of a span, from where this was read. */
-function commandFor(traceId: string, spanId: string, { db, url }: SourceFlags): string {
-  const quoted = (text: string) => (/^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-  const from = url !== undefined ? ` --url ${quoted(url)}` : db !== undefined ? ` --db ${quoted(db)}` : ''
-  return `hookspan show ${traceId} --span ${spanId}${from}`
+function commandFor(traceId: string, spanId: string, { db, url, from }: SourceFlags): string {
+  const quoted = (text: string) => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+  const place = Object.entries({ url, db, from }).flatMap(([flag, value]) =>
+    value === undefined ? [] : ` --${flag} ${quoted(value)}`,
+  )
+  return `hookspan show ${traceId} --span ${spanId}${place.join('')}`
 }

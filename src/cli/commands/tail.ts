@@ -40,8 +40,13 @@ async function follow(
   tell: (run: RunSummary, row: SpanRow) => void,
 ): Promise<void> {
   const seen = new Map<string, { seq: number; spans: number; status: string }>()
+  const told = new Set<string>()
   for (let first = true; !signal.aborted; first = false) {
-    const { runs } = await source.listRuns(query, RECENT)
+    const { runs, problems = [] } = await source.listRuns(query, RECENT)
+    for (const problem of problems.filter((one) => !told.has(one))) {
+      told.add(problem)
+      process.stderr.write(`${shown(problem)}\n`)
+    }
     for (const summary of runs.reverse()) {
       const before = seen.get(summary.traceId)
       if (

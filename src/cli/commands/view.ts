@@ -4,9 +4,10 @@ import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
+import { FROM_FLAG, FROM_SAYS, MOST_FLAG, MOST_SAYS, mostOf } from './run-source-flags.ts'
 
 interface ViewFlags {
-  port: string
+  port?: string
   host: string
   memory?: boolean
   db?: string
@@ -17,13 +18,24 @@ interface ViewFlags {
   approvals?: string
   audit?: string
   as: string
+  from?: string
+  most?: string
 }
+
+/** Where runs of a Jaeger are shown: programs that send spans look at the other one. */
+const PORT = '4318'
+const PORT_OF_FROM = '4319'
 
 export function registerView(program: Command): void {
   program
     .command('view')
     .description('show traces in the browser: an OTLP receiver, a store and a page, in one process')
-    .option('--port <number>', 'port for OTLP and the page; 0 takes a free one', '4318')
+    .option(FROM_FLAG, `show the runs of a Jaeger instead, read only, ${FROM_SAYS}`)
+    .option(MOST_FLAG, MOST_SAYS)
+    .option(
+      '--port <number>',
+      `port for OTLP and the page; 0 takes a free one (${PORT}; with --from ${PORT_OF_FROM})`,
+    )
     .option(
       '--host <address>',
       'address to listen on; beyond loopback, reading needs the token too',
@@ -44,7 +56,16 @@ export function registerView(program: Command): void {
     .option('--as <name>', 'in whose name the page answers', userInfo().username)
     .action(async (flags: ViewFlags, command: Command) => {
       if (flags.memory && flags.db) command.error('error: --memory and --db exclude each other')
-      await view(flags)
+      const given = (name: string) => command.getOptionValueSource(name) === 'cli'
+      if (flags.from === undefined) {
+        mostOf(flags.most, flags.from)
+        await view(flags)
+        return
+      }
+      const other = ['memory', 'db', 'keep', 'approvals', 'audit', 'as'].find(given)
+      if (other)
+        throw new UsageError(`Expected --from or --${other}, got both: what is elsewhere is only read.`)
+      await viewFrom(flags.from, flags, given('maxSize'))
     })
 }
 
@@ -57,18 +78,18 @@ async function view(flags: ViewFlags): Promise<void> {
       ? undefined
       : (await import('../approvals/open-approvals.ts')).openApprovals(flags.approvals, flags.audit)
   const viewer = await startViewer({
-    port: numberOf('--port', flags.port, 0, 65_535),
+    port: numberOf('--port', flags.port ?? PORT, 0, 65_535),
     host: flags.host,
     db,
     ...(approvals && { approvals, approver: flags.as }),
     allowedHosts: flags.allowHost ?? [],
     maxAgeMs: numberOf('--keep', flags.keep, 0, 100_000) * 86_400_000,
-    maxBytes: numberOf('--max-size', flags.maxSize, 1, 1e9) * 1024 * 1024,
+    maxBytes: sizeOf(flags),
     onNotice: (message) => console.error(message),
   })
   console.log(`hookspan viewer  ${viewer.link}`)
   console.log(
-    `send traces to   ${viewer.otlpEndpoint}  (OTLP over HTTP${flags.port === '4318' ? ', the default of OpenTelemetry SDKs' : ''})`,
+    `send traces to   ${viewer.otlpEndpoint}  (OTLP over HTTP${(flags.port ?? PORT) === PORT ? ', the default of OpenTelemetry SDKs' : ''})`,
   )
   console.log(`kept in          ${db === ':memory:' ? 'memory, until this ends' : shown(db)}`)
   if (flags.approvals !== undefined) {
@@ -76,13 +97,45 @@ async function view(flags: ViewFlags): Promise<void> {
       `approvals from   ${shown(flags.approvals)}${isNew ? '  (new: no agent has asked yet)' : ''}, answered as ${flags.as}`,
     )
   }
-  if (flags.open && process.stdout.isTTY && !process.env.CI) openBrowser(viewer.link)
+  if (flags.open) openBrowser(viewer.link)
+  untilStopped(async () => {
+    await viewer.close()
+    await approvals?.close()
+  })
+}
+
+async function viewFrom(from: string, flags: ViewFlags, hasMaxSize: boolean): Promise<void> {
+  const most = mostOf(flags.most, from)
+  const { startViewer } = await import('../../viewer/index.ts')
+  const viewer = await startViewer({
+    from,
+    ...(most !== undefined && { most }),
+    port: numberOf('--port', flags.port ?? PORT_OF_FROM, 0, 65_535),
+    host: flags.host,
+    allowedHosts: flags.allowHost ?? [],
+    ...(hasMaxSize && { maxBytes: sizeOf(flags) }),
+    onNotice: (message) => console.error(message),
+  })
+  // Beyond loopback, reading needs the token.
+  const link = isLoopback(flags.host) ? viewer.url : viewer.link
+  console.log(`hookspan viewer  ${link}`)
+  console.log(`shows            ${shown(from.replace(/^jaeger=/i, 'Jaeger at '))}, read only`)
+  if (flags.open) openBrowser(link)
+  untilStopped(() => viewer.close())
+}
+
+const isLoopback = (host: string) => ['127.0.0.1', '::1', 'localhost'].includes(host)
+
+function sizeOf({ maxSize }: ViewFlags): number {
+  return numberOf('--max-size', maxSize, 1, 1e9) * 1024 * 1024
+}
+
+function untilStopped(close: () => Promise<void>): void {
   let stopping = false
   const stop = async () => {
     if (stopping) return
     stopping = true
-    await viewer.close()
-    await approvals?.close()
+    await close()
     process.exit(0)
   }
   process.once('SIGINT', () => void stop())
@@ -91,6 +144,7 @@ async function view(flags: ViewFlags): Promise<void> {
 
 /** Best effort: the link is on the screen. */
 function openBrowser(link: string): void {
+  if (!process.stdout.isTTY || process.env.CI) return
   const [command, ...args] =
     process.platform === 'darwin'
       ? ['open', link]

@@ -2,13 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const NOT_FOUND = 127
 const NOT_RUN = 126
-/** Runtimes that take nothing of NODE_OPTIONS. */
-const OTHERS = ['bun', 'bunx', 'deno', 'python', 'python3']
+/** Runtimes that nothing can be preloaded into. */
+const OTHERS = ['deno', 'python', 'python3']
+const BUN = ['bun', 'bunx']
+
+const REGISTER = new URL('../../register/index.js', import.meta.url).href
 
 const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
 
@@ -29,8 +34,10 @@ export async function runProgram(
   options: RunFlags,
 ): Promise<number> {
   const viewer = await findViewer(options.db)
-  if (OTHERS.includes(basename(command).replace(/\.exe$/, ''))) {
-    tell(`${basename(command)} takes no NODE_OPTIONS: nothing of it is attached.`)
+  const name = basename(command).replace(/\.exe$/, '')
+  if (OTHERS.includes(name)) tell(`${name} takes no NODE_OPTIONS: nothing of it is attached.`)
+  if (BUN.includes(name) && /\s/.test(fileURLToPath(REGISTER))) {
+    tell(`${name} takes no path with spaces (${fileURLToPath(REGISTER)}): nothing of it is attached.`)
   }
   const folder = mkdtempSync(join(tmpdir(), 'hookspan-run-'))
   const report = join(folder, 'attached')
@@ -52,18 +59,25 @@ export async function runProgram(
 }
 
 function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
-  const register = new URL('../../register/index.js', import.meta.url).href
   const { NODE_OPTIONS, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: capture } = process.env
   return {
     ...process.env,
-    NODE_OPTIONS: [NODE_OPTIONS, `--import=${register}`].filter(Boolean).join(' '),
-    HOOKSPAN_RUN_REPORT: report,
+    NODE_OPTIONS: [NODE_OPTIONS, `--import=${REGISTER}`].filter(Boolean).join(' '),
+    BUN_OPTIONS: bunOptions(),
+    [RUN_REPORT]: report,
     ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
     // What is said stays on this machine.
     ...(viewer.isOurs &&
       capture === undefined && { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }),
     ...(viewer.endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: viewer.endpoint }),
   }
+}
+
+/** For Bun, which splits them at spaces, and knows no quotes. */
+function bunOptions(): string | undefined {
+  const path = fileURLToPath(REGISTER)
+  const { BUN_OPTIONS } = process.env
+  return /\s/.test(path) ? BUN_OPTIONS : [BUN_OPTIONS, `--preload=${path}`].filter(Boolean).join(' ')
 }
 
 interface Ended {
@@ -90,12 +104,13 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
 }
 
 function tellEnd(where: string, report: string): void {
-  const attached = existsSync(report) ? new Set(readFileSync(report, 'utf8').trim().split('\n')) : new Set()
-  if (attached.size === 0) {
+  const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
+  const isUntraced = reported.delete(UNTRACED)
+  if (reported.size === 0) {
     tell('nothing was attached: the program loaded no SDK that hookspan knows, or has it bundled inside.')
     return
   }
-  tell(`attached ${[...attached].join(', ')}. ${where}`)
+  tell(`attached ${[...reported].join(', ')}. ${isUntraced ? 'Not all of it could be traced.' : where}`)
 }
 
 function untilInterrupted(): Promise<void> {

@@ -35,6 +35,8 @@ export interface ApiContext {
   status(): object | Promise<object>
   onChanged(traceIds: Set<string>): void
   onAnswered(): void
+  /** What the answer to a query is not, where runs are fetched from elsewhere. */
+  notes(query: string): string[]
 }
 
 /** Runs that are told side by side. */
@@ -69,13 +71,15 @@ interface Route {
 const ROUTES: Route[] = [
   get(/^\/api\/status$/, async (_asked, { status }) => ({ json: await status() })),
   get(/^\/api\/live$/, async () => ({ stream: true })),
-  get(/^\/api\/runs$/, function* ({ query }, { store }) {
+  get(/^\/api\/runs$/, function* ({ query }, { store, notes }) {
     const page = {
       limit: whole(query.get('limit'), 200, 10_000),
       offset: whole(query.get('offset'), 0, 1e9),
       sort: sortOf(query.get('sort')),
     }
-    return { json: yield* store.listing(query.get('q') ?? '', page) }
+    const asked = query.get('q') ?? ''
+    const list = yield* store.listing(asked, page)
+    return { json: { ...list, problems: [...list.problems, ...notes(asked)] } }
   }),
   get(/^\/api\/numbers$/, function* ({ query }, { store }) {
     return { json: yield* store.counting(query.get('q') ?? '') }
@@ -83,8 +87,10 @@ const ROUTES: Route[] = [
   get(/^\/api\/uses\/([a-z]+)$/, function* ({ params: [kind], query }, { store }) {
     return { json: yield* store.summingUses(query.get('q') ?? '', kindOf(kind!)) }
   }),
-  get(/^\/api\/sets$/, function* ({ query }, { store }) {
-    return { json: yield* store.diffingSets(query.get('a') ?? '', query.get('b') ?? '') }
+  get(/^\/api\/sets$/, function* ({ query }, { store, notes }) {
+    const [a, b] = [query.get('a') ?? '', query.get('b') ?? '']
+    const diff = yield* store.diffingSets(a, b)
+    return { json: { ...diff, problems: [...diff.problems, ...new Set([...notes(a), ...notes(b)])] } }
   }),
   get(/^\/api\/snippets$/, function* ({ query }, { store }) {
     const ids = (query.get('runs') ?? '').split(',').slice(0, MOST_SNIPPETS)

@@ -5,8 +5,9 @@ import { errorMessage } from '../../internal/errors.ts'
 import { takeTurns } from '../turns.ts'
 import { type ApiContext, findRoute, handleApi } from './api.ts'
 import { HttpError } from './body.ts'
+import type { FetchedRuns } from './fetched-runs.ts'
 import { handleOtlp, type OtlpContext } from './otlp-handler.ts'
-import { runPage } from './run-page.ts'
+import { readOnlyPage, runPage } from './run-page.ts'
 import { type AccessPolicy, hasToken, PAGE_HEADERS, refusal } from './security.ts'
 
 const OTLP_PATHS = new Set(['/v1/traces', '/v1/logs', '/v1/metrics'])
@@ -17,6 +18,8 @@ export interface AppContext extends ApiContext, OtlpContext {
   announcement(): object
   /** Somebody asks for what is stored. */
   onLooked(): void
+  /** Where the runs of this page are, when they are not here. */
+  fetched: FetchedRuns | undefined
   /** Before runs are shown: which of them wait for a person. */
   lookAtApprovals(): Promise<void>
 }
@@ -41,6 +44,8 @@ async function route(request: IncomingMessage, response: ServerResponse, context
   if (refused) throw new HttpError(403, refused)
   const url = parseUrl(request.url)
   const path = url.pathname
+  if (OTLP_PATHS.has(path) || path.startsWith('/api/'))
+    context.fetched?.assertReads(request.method ?? 'GET', path)
   if (OTLP_PATHS.has(path)) return handleOtlp(request, response, path, context)
   if (path === '/v1/hookspan') return sendJson(response, 200, context.announcement())
   if (path.startsWith('/api/')) {
@@ -54,6 +59,7 @@ async function route(request: IncomingMessage, response: ServerResponse, context
       throw new HttpError(401, 'This needs the token: open the link that `hookspan view` printed.')
     }
     context.onLooked()
+    await context.fetched?.before(path, url.searchParams)
     if (path.startsWith('/api/runs')) await context.lookAtApprovals()
     return handleApi(request, response, found, url.searchParams, context)
   }
@@ -78,8 +84,14 @@ async function servePage(
       name === 'index.html' ? 'The page is not built; run `npm run build`.' : 'No such file.',
     )
   const mayRead = context.policy.loopback && name === 'index.html'
-  if (mayRead) await context.lookAtApprovals()
-  const body = mayRead ? await takeTurns(runPage(file.body, url, request, context.store)) : file.body
+  if (mayRead) {
+    await context.lookAtApprovals()
+    // What is wrong the page is told when it asks.
+    await context.fetched?.before(path, url.searchParams).catch(() => {})
+  }
+  const page =
+    name === 'index.html' && context.fetched ? readOnlyPage(file.body, context.fetched.name) : file.body
+  const body = mayRead ? await takeTurns(runPage(page, url, request, context.store)) : page
   response.writeHead(200, {
     'content-type': file.mediaType,
     'content-length': body.length,

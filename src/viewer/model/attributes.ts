@@ -193,9 +193,53 @@ const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'errorType',
 ]
 export const READ_FOR_ROWS: ReadonlySet<string> = new Set(NAMES_READ_FOR_ROWS.flatMap((name) => NAMES[name]))
+const NUMBERS: ReadonlyMap<string, number> = new Map([...READ_FOR_ROWS].map((key, number) => [key, number]))
+const NUMBERS_OF: Partial<Record<AttributeName, readonly number[]>> = Object.fromEntries(
+  NAMES_READ_FOR_ROWS.map((name) => [name, NAMES[name].map((key) => NUMBERS.get(key)!)]),
+)
+
+/** The number by which `RowValues` knows an attribute of `READ_FOR_ROWS`. */
+export function rowNumber(key: string): number {
+  return NUMBERS.get(key)!
+}
+
+/**
+ * What is read for rows of one span after the other, by number: an object with names for keys would be made, filled and asked for
+ * each, at several times the cost.
+ */
+export class RowValues {
+  readonly #values: (AttributeValue | undefined)[] = Array.from(NUMBERS, () => undefined)
+  readonly #given: number[] = []
+
+  clear(): void {
+    for (const number of this.#given) this.#values[number] = undefined
+    this.#given.length = 0
+  }
+
+  set(number: number, value: AttributeValue): void {
+    this.#given.push(number)
+    this.#values[number] = value
+  }
+
+  at(name: AttributeName, index: number): AttributeValue | undefined {
+    return this.#values[NUMBERS_OF[name]![index]!]
+  }
+
+  first(name: AttributeName): AttributeValue | undefined {
+    const values = this.#values
+    for (const number of NUMBERS_OF[name]!) {
+      const value = values[number]
+      if (value !== undefined && value !== null && value !== '') return value
+    }
+    return undefined
+  }
+}
+
+export type AttributeSource = Attributes | RowValues
 
 /** The first of the names that has a value. */
-export function read(attributes: Attributes, name: AttributeName): AttributeValue | undefined {
+export function read(attributes: AttributeSource, name: AttributeName): AttributeValue | undefined {
+  if (attributes instanceof RowValues) return attributes.first(name)
   for (const key of NAMES[name]) {
     const value = attributes[key]
     if (value !== undefined && value !== null && value !== '') return value
@@ -203,21 +247,33 @@ export function read(attributes: Attributes, name: AttributeName): AttributeValu
   return undefined
 }
 
-export function readText(attributes: Attributes, name: AttributeName): string {
+/** Of all the names: what is no number counts as 0. */
+export function readSum(attributes: AttributeSource, name: AttributeName): number {
+  const names = NAMES[name]
+  let sum = 0
+  for (let index = 0; index < names.length; index++) {
+    const value = attributes instanceof RowValues ? attributes.at(name, index) : attributes[names[index]!]
+    const part = Number(value ?? 0)
+    if (Number.isFinite(part)) sum += part
+  }
+  return sum
+}
+
+export function readText(attributes: AttributeSource, name: AttributeName): string {
   const value = read(attributes, name)
   if (value === undefined) return ''
   return typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** `undefined` for what is absent or not a finite number; numbers sent as text count. */
-export function readNumber(attributes: Attributes, name: AttributeName): number | undefined {
+export function readNumber(attributes: AttributeSource, name: AttributeName): number | undefined {
   const value = read(attributes, name)
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
   const number = Number(value)
   return Number.isFinite(number) ? number : undefined
 }
 
-export function readBoolean(attributes: Attributes, name: AttributeName): boolean | undefined {
+export function readBoolean(attributes: AttributeSource, name: AttributeName): boolean | undefined {
   const value = read(attributes, name)
   if (typeof value === 'boolean') return value
   return value === 'true' ? true : value === 'false' ? false : undefined

@@ -101,6 +101,9 @@ export type ConversationItem =
   | BareItem
   | ErrorItem
 
+/** Drawn before the rest of a long one is there. */
+export const FIRST_ITEMS = 40
+
 export interface Conversation {
   items: ConversationItem[]
   /** False when no call carried its messages, mostly because capturing content was not asked for. */

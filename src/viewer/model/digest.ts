@@ -1,16 +1,18 @@
 /** Reads from a span, on arrival, what lists and rows show; the rest stays packed until someone opens it. */
-import { GATE_EVENT, NAMES, readBoolean, readNumber, readText, STARTED } from './attributes.ts'
-import type {
-  Attributes,
-  CompactionFacts,
-  GateDecision,
-  HumanFacts,
-  SpanCategory,
-  SpanEvent,
-} from './span.ts'
+import {
+  type AttributeSource,
+  GATE_EVENT,
+  readBoolean,
+  readNumber,
+  readSum,
+  readText,
+  STARTED,
+} from './attributes.ts'
+import type { CompactionFacts, GateDecision, HumanFacts, SpanCategory, SpanEvent } from './span.ts'
 
 const PREVIEW_CHARS = 200
 const REASON_CHARS = 1_000
+const NOT_ONE_LINE = /[^\S ]| {2}/
 
 export interface SpanDigest {
   category: SpanCategory
@@ -79,7 +81,7 @@ const BY_TRACELOOP: Record<string, SpanCategory> = {
   tool: 'tool',
 }
 
-export function classify(name: string, attributes: Attributes): SpanCategory {
+export function classify(name: string, attributes: AttributeSource): SpanCategory {
   const operation = readText(attributes, 'operation')
   const own = Object.hasOwn(BY_OPERATION, operation) ? BY_OPERATION[operation] : undefined
   if (own) return own
@@ -107,7 +109,7 @@ function classifyAiSdk(operation: string): SpanCategory {
 
 export function digestSpan(
   name: string,
-  attributes: Attributes,
+  attributes: AttributeSource,
   events: readonly SpanEvent[],
   status: { code: number; message: string },
   category: SpanCategory = classify(name, attributes),
@@ -138,7 +140,7 @@ export function digestSpan(
   }
 }
 
-function labelOf(category: SpanCategory, name: string, attributes: Attributes): string {
+function labelOf(category: SpanCategory, name: string, attributes: AttributeSource): string {
   switch (category) {
     case 'llm':
     case 'embedding':
@@ -157,27 +159,21 @@ function labelOf(category: SpanCategory, name: string, attributes: Attributes): 
 }
 
 /** What was mocked or replayed cost nothing. */
-function unpricedOf(attributes: Attributes): UnpricedCall | undefined {
+function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
   if (readText(attributes, 'mockSource')) return undefined
   const model = readText(attributes, 'responseModel') || readText(attributes, 'requestModel')
   const provider = readText(attributes, 'provider')
   return { provider, model, cacheCreationTokens: readNumber(attributes, 'cacheCreationTokens') ?? 0 }
 }
 
-function costOf(attributes: Attributes): number {
+function costOf(attributes: AttributeSource): number {
   const total = readNumber(attributes, 'costUsd')
-  if (total !== undefined) return total
-  let sum = 0
-  for (const key of NAMES.costPartsUsd) {
-    const part = Number(attributes[key] ?? 0)
-    if (Number.isFinite(part)) sum += part
-  }
-  return sum
+  return total ?? readSum(attributes, 'costPartsUsd')
 }
 
 function detailOf(
   category: SpanCategory,
-  attributes: Attributes,
+  attributes: AttributeSource,
   events: readonly SpanEvent[],
   status: { code: number; message: string },
 ): DigestDetail | undefined {
@@ -206,7 +202,7 @@ function detailOf(
   return Object.keys(detail).length > 0 ? detail : undefined
 }
 
-function gateOf(attributes: Attributes, timeUs: number): GateDecision {
+function gateOf(attributes: AttributeSource, timeUs: number): GateDecision {
   return {
     timeUs,
     id: readText(attributes, 'gateId'),
@@ -220,9 +216,8 @@ function gateOf(attributes: Attributes, timeUs: number): GateDecision {
 
 /** Short, on one line, cut between code points. */
 export function oneLine(text: string, maxChars = PREVIEW_CHARS): string {
-  const flat = text
-    .slice(0, maxChars * 4)
-    .replace(/\s+/g, ' ')
-    .trim()
+  const start = text.slice(0, maxChars * 4)
+  // Most of what is read is on one line: to look is quicker than to replace.
+  const flat = (NOT_ONE_LINE.test(start) ? start.replace(/\s+/g, ' ') : start).trim()
   return flat.length <= maxChars ? flat : `${flat.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

@@ -208,9 +208,11 @@ class Uses {
 }
 
 function newUse(kind: UseKind, name: string): RunUse {
-  return { kind, name, ...noCounts(), durationsMs: [], errors: new Map() }
+  return { kind, name, ...NO_COUNTS, durationsMs: [], errors: new Map() }
 }
 
+const NO_COUNTS = Object.fromEntries(USE_COUNTS.map((count) => [count, 0])) as Record<UseCount, number>
+
 export function noCounts(): Record<UseCount, number> {
-  return Object.fromEntries(USE_COUNTS.map((count) => [count, 0])) as Record<UseCount, number>
+  return { ...NO_COUNTS }
 }

@@ -22,17 +22,30 @@ const MOST_BYTES = 48
 
 /** Short values, such as names of models and tools: each of them likely to come again soon. */
 export class RecentTexts {
-  readonly #slots: ({ bytes: Buffer; text: string } | undefined)[] = new Array(1024)
+  readonly #texts: string[] = Array.from({ length: 1024 }, () => '')
+  readonly #lengths = new Uint8Array(1024)
+  /** Copies: what is read is part of a chunk, which must not be kept for it. */
+  readonly #bytes = new Uint8Array(1024 * MOST_BYTES)
 
   get(bytes: Buffer, start: number, end: number): string {
     if (end - start > MOST_BYTES) return bytes.toString('utf8', start, end)
     const slot = slotOf(bytes, start, end)
-    const recent = this.#slots[slot]
-    if (recent && isAt(bytes, start, end, recent.bytes)) return recent.text
+    if (this.#isIn(slot, bytes, start, end)) return this.#texts[slot]!
     const text = bytes.toString('utf8', start, end)
-    // A copy: the bytes are part of a chunk, which must not be kept for it.
-    this.#slots[slot] = { bytes: Buffer.from(bytes.subarray(start, end)), text }
+    this.#texts[slot] = text
+    this.#lengths[slot] = end - start
+    const kept = this.#bytes
+    const at = slot * MOST_BYTES - start
+    for (let from = start; from < end; from++) kept[at + from] = bytes[from]!
     return text
+  }
+
+  #isIn(slot: number, bytes: Buffer, start: number, end: number): boolean {
+    if (this.#lengths[slot] !== end - start) return false
+    const kept = this.#bytes
+    const at = slot * MOST_BYTES - start
+    for (let from = start; from < end; from++) if (kept[at + from] !== bytes[from]) return false
+    return true
   }
 }
 

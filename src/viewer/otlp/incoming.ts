@@ -18,6 +18,8 @@ export interface IncomingSpans {
   count: number
   /** When the first of them started. */
   startUs: number
+  /** Whether one of them has no parent: perhaps the run came whole. */
+  hasRoot: boolean
   /** Protobuf spans, each with its tag and length; or the text of an array of OTLP/JSON spans. */
   body: Uint8Array | string
 }

@@ -1,9 +1,25 @@
 /** Of a packed span, what lists and rows show; the rest stays packed until someone opens the span. */
 
-import { decodeAnyValue, decodeEvent, decodeStatus, EVENT, SPAN } from '../../internal/otlp/messages.ts'
+import {
+  ANY_VALUE,
+  decodeAnyValue,
+  decodeEvent,
+  decodeStatus,
+  EVENT,
+  KEY_VALUE,
+  SPAN,
+  tagOf,
+} from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
-import { GATE_EVENT, NAMES, READ_FOR_ROWS } from '../model/attributes.ts'
+import {
+  type AttributeSource,
+  GATE_EVENT,
+  NAMES,
+  READ_FOR_ROWS,
+  RowValues,
+  rowNumber,
+} from '../model/attributes.ts'
 import { classify, digestSpan, type SpanDigest } from '../model/digest.ts'
 import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../model/span.ts'
 import { KnownTexts, RecentTexts } from './byte-texts.ts'
@@ -27,17 +43,19 @@ export interface SpanFacts {
 }
 
 export function readSpan(bytes: Buffer, start: number, end: number): SpanFacts {
-  return new FactsReader().read(bytes, start, end)
+  return READER.read(bytes, start, end)
 }
 
-// Tags of opentelemetry-proto that are compared for each attribute.
-const KEY = 10
-const VALUE = 18
-const STRING = 10
-const INTEGER = 24
+const KEY = tagOf(KEY_VALUE, 'key')
+const VALUE = tagOf(KEY_VALUE, 'value')
+const STRING = tagOf(ANY_VALUE, 'stringValue')
+const INTEGER = tagOf(ANY_VALUE, 'intValue')
 /** Those read for rows; and whether it is only for those of tools, which are the long ones. */
 const KEYS = new KnownTexts(
-  [...READ_FOR_ROWS].map((key) => [key, { key, isArguments: isToolArguments(key) }] as const),
+  [...READ_FOR_ROWS].map(
+    (key) =>
+      [key, { number: rowNumber(key), isArguments: isToolArguments(key), isId: isCallId(key) }] as const,
+  ),
 )
 const TEXTS = new RecentTexts()
 
@@ -45,15 +63,39 @@ function isToolArguments(key: string): boolean {
   return (NAMES.toolArguments as readonly string[]).includes(key)
 }
 
+/** Another one for each call. */
+function isCallId(key: string): boolean {
+  return (NAMES.toolCallId as readonly string[]).includes(key)
+}
+
+interface Known {
+  number: number
+  isArguments: boolean
+  isId: boolean
+}
+
+const NO_EVENTS: readonly SpanEvent[] = []
+const NO_STATUS: Parts['status'] = {}
+
+/** Reads one span after the other. */
 class FactsReader extends ByteCursor {
-  readonly #attributes: Attributes = Object.create(null)
-  readonly #events: SpanEvent[] = []
-  #status: { code?: number; message?: string } = {}
-  /** Of long texts that only a tool's row shows, where they are. */
-  readonly #arguments: { key: string; start: number; end: number }[] = []
+  readonly #attributes = new RowValues()
+  #events: SpanEvent[] | undefined
+  #status = NO_STATUS
+  /** Where the long text is that only a tool's row shows: of several, that of the first name. */
+  #argumentsNumber = 0
+  #argumentsStart = 0
+  #argumentsEnd = 0
+  #parent = ''
+  readonly #parentBytes = new Uint8Array(8)
 
   read(bytes: Buffer, start: number, end: number): SpanFacts {
     this.begin(bytes, start)
+    this.#attributes.clear()
+    this.#argumentsNumber = Number.POSITIVE_INFINITY
+    this.#argumentsEnd = 0
+    this.#events = undefined
+    this.#status = NO_STATUS
     let spanId = ''
     let parentSpanId = ''
     let name = ''
@@ -66,7 +108,7 @@ class FactsReader extends ByteCursor {
           spanId = this.#hex(end)
           break
         case 'parentSpanId':
-          parentSpanId = this.#hex(end)
+          parentSpanId = this.#parentHex(end)
           break
         case 'name':
           name = this.#text(this.field(end))
@@ -92,9 +134,9 @@ class FactsReader extends ByteCursor {
     }
     const attributes = this.#attributes
     const category = classify(name, attributes)
-    if (category === 'tool')
-      for (const { key, start, end } of this.#arguments) attributes[key] = bytes.toString('utf8', start, end)
-    const events = this.#events
+    if (category === 'tool' && this.#argumentsEnd > 0)
+      attributes.set(this.#argumentsNumber, bytes.toString('utf8', this.#argumentsStart, this.#argumentsEnd))
+    const events = this.#events ?? NO_EVENTS
     const status = this.#status
     return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status, category })
   }
@@ -110,11 +152,18 @@ class FactsReader extends ByteCursor {
         this.at++
         const textEnd = this.field(stop)
         const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
-        if (known.isArguments) this.#arguments.push({ key: known.key, start: this.at, end: previewEnd })
-        else this.#attributes[known.key] = TEXTS.get(bytes, this.at, previewEnd)
-      } else this.#attributes[known.key] = this.#value(tag, stop)
+        if (known.isArguments) this.#argumentsAt(known.number, previewEnd)
+        else this.#attributes.set(known.number, textAt(known, bytes, this.at, previewEnd))
+      } else this.#attributes.set(known.number, this.#value(tag, stop))
     }
     this.at = end
+  }
+
+  #argumentsAt(number: number, end: number): void {
+    if (number > this.#argumentsNumber || end === this.at) return
+    this.#argumentsNumber = number
+    this.#argumentsStart = this.at
+    this.#argumentsEnd = end
   }
 
   /** What is not text. */
@@ -128,7 +177,7 @@ class FactsReader extends ByteCursor {
     return plainValue(decodeAnyValue(new ProtobufReader(this.bytes, start, end)))
   }
 
-  #known(end: number): { key: string; isArguments: boolean } | undefined {
+  #known(end: number): Known | undefined {
     const known = KEYS.get(this.bytes, this.at, end)
     this.at = end
     return known
@@ -143,8 +192,10 @@ class FactsReader extends ByteCursor {
         reader.skip(tag)
         continue
       }
-      if (reader.key() === GATE_EVENT)
+      if (reader.key() === GATE_EVENT) {
+        this.#events ??= []
         this.#events.push(plainEvent(decodeEvent(new ProtobufReader(this.bytes, start, end))))
+      }
       break
     }
     this.at = end
@@ -162,11 +213,38 @@ class FactsReader extends ByteCursor {
     return hex
   }
 
+  /** Children come beside one another. */
+  #parentHex(end: number): string {
+    const { bytes, at } = this
+    const stop = this.field(end)
+    if (stop - this.at !== 8) {
+      this.at = at
+      return this.#hex(end)
+    }
+    const known = this.#parentBytes
+    let isKnown = this.#parent !== ''
+    for (let index = 0; index < 8; index++) {
+      const byte = bytes[this.at + index]!
+      if (known[index] === byte) continue
+      known[index] = byte
+      isKnown = false
+    }
+    if (!isKnown) this.#parent = bytes.toString('hex', this.at, stop)
+    this.at = stop
+    return this.#parent
+  }
+
   #text(end: number): string {
     const text = TEXTS.get(this.bytes, this.at, Math.min(end, this.at + PREVIEW_BYTES))
     this.at = end
     return text
   }
+}
+
+const READER = new FactsReader()
+
+function textAt({ isId }: Known, bytes: Buffer, start: number, end: number): string {
+  return isId ? bytes.toString('utf8', start, end) : TEXTS.get(bytes, start, end)
 }
 
 /** Of a span as `receiveJsonTraces` stores it. */
@@ -203,8 +281,8 @@ interface Parts {
   name: string
   startUs: number
   endUs: number
-  attributes: Attributes
-  events: SpanEvent[]
+  attributes: AttributeSource
+  events: readonly SpanEvent[]
   status: { code?: number; message?: string }
   category: SpanCategory
 }

@@ -104,6 +104,7 @@ function parsed<T>(text: string, extent: JsonExtent, message: Message): T {
 interface Group {
   traceId: string
   startUs: number
+  hasRoot: boolean
   chars: number
   spans: string[]
 }
@@ -155,16 +156,17 @@ function add(groups: Map<string, Group>, span: OtlpSpan, sent: string, flush: (f
     group = undefined
   }
   if (!group) {
-    group = { traceId, startUs: Number.POSITIVE_INFINITY, chars: 0, spans: [] }
+    group = { traceId, startUs: Number.POSITIVE_INFINITY, hasRoot: false, chars: 0, spans: [] }
     groups.set(traceId, group)
   }
   group.spans.push(sent)
   group.chars += sent.length
   group.startUs = Math.min(group.startUs, nanosToUs(span.startTimeUnixNano))
+  if (!span.parentSpanId) group.hasRoot = true
 }
 
-function packed({ traceId, startUs, spans }: Group, origin: Origin): IncomingSpans {
-  return { traceId, origin, count: spans.length, startUs, body: `[${spans.join(',')}]` }
+function packed({ traceId, startUs, hasRoot, spans }: Group, origin: Origin): IncomingSpans {
+  return { traceId, origin, count: spans.length, startUs, hasRoot, body: `[${spans.join(',')}]` }
 }
 
 /** The span itself, where its ids are as the store keeps them. */

@@ -109,6 +109,7 @@ interface Group {
   traceId: string
   traceAt: number
   startUs: number
+  hasRoot: boolean
   count: number
   bytes: number
   ranges: number[]
@@ -149,9 +150,9 @@ function* receiveScope(
       group = emptyGroup(group.traceId, check.traceAt)
       groups.set(group.traceId, group)
     }
-    add(group, start, span.end, check.startUs)
+    add(group, start, span.end, check)
   }
-  for (const { traceId, startUs, count: spans, ranges } of [...full, ...groups.values()]) {
+  for (const { traceId, startUs, hasRoot, count: spans, ranges } of [...full, ...groups.values()]) {
     if (resource instanceof Error || scope instanceof Error) {
       reject(received, resource instanceof Error ? resource : scope, spans)
       continue
@@ -162,6 +163,7 @@ function* receiveScope(
       origin: { key, resource, scope },
       count: spans,
       startUs,
+      hasRoot,
       body: joined(bytes, ranges),
     })
     received.accepted += spans
@@ -178,16 +180,25 @@ function groupAt(groups: Map<string, Group>, bytes: Buffer, traceAt: number): Gr
 }
 
 function emptyGroup(traceId: string, traceAt: number): Group {
-  return { traceId, traceAt, startUs: Number.POSITIVE_INFINITY, count: 0, bytes: 0, ranges: [] }
+  return {
+    traceId,
+    traceAt,
+    startUs: Number.POSITIVE_INFINITY,
+    hasRoot: false,
+    count: 0,
+    bytes: 0,
+    ranges: [],
+  }
 }
 
-function add(group: Group, start: number, end: number, startUs: number): void {
+function add(group: Group, start: number, end: number, { startUs, isRoot }: SpanCheck): void {
   const { ranges } = group
   if (ranges.at(-1) === start) ranges[ranges.length - 1] = end
   else ranges.push(start, end)
   group.count++
   group.bytes += end - start
   if (startUs < group.startUs) group.startUs = startUs
+  if (isRoot) group.hasRoot = true
 }
 
 function joined(bytes: Buffer, ranges: readonly number[]): Buffer {

@@ -15,6 +15,8 @@ export class SpanCheck {
   /** Where the 16 bytes of the trace id are. */
   traceAt = 0
   startUs = 0
+  /** Whether it names no parent. */
+  isRoot = true
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -25,6 +27,7 @@ export class SpanCheck {
     this.#begin(start, end)
     this.traceAt = -1
     this.startUs = 0
+    this.isRoot = true
     let spanAt = -1
     while (this.#at < end) {
       const tag = this.#tag(end)
@@ -35,6 +38,12 @@ export class SpanCheck {
         case 'spanId':
           spanAt = this.#id(end, 8, badSpanId)
           break
+        case 'parentSpanId': {
+          const stop = this.#field(end)
+          this.isRoot = stop === this.#at
+          this.#at = stop
+          break
+        }
         case 'startTimeUnixNano':
           this.startUs = fixed64UsAt(this.#bytes, this.#take(8, end))
           break

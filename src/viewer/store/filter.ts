@@ -17,6 +17,16 @@ export interface Filter {
   text: string
   /** What looked like `key:value` and was searched for as words: a sentence each. */
   problems: string[]
+  /** What of it narrows where runs are looked for, where they are fetched from elsewhere. */
+  bounds: FilterBounds
+}
+
+export interface FilterBounds {
+  /** When runs started: from then on, and before then. */
+  fromMs?: number
+  toMs?: number
+  /** Of each, a part of its name, or the whole with `*` for anything. All of them have to fit. */
+  services: string[]
 }
 
 /** As people call them, beside the names that JSON has. Who is done may have had errors on the way. */
@@ -52,7 +62,7 @@ interface Term {
 }
 
 export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
-  const filter: Filter = { where: [], params: [], text: '', problems: [] }
+  const filter: Filter = { where: [], params: [], text: '', problems: [], bounds: { services: [] } }
   const words: string[] = []
   for (const term of query.match(/-?[a-z.]+(?:[<>]=|[:<>])"[^"]*"|"[^"]*"|\S+/gi) ?? []) {
     if (!narrow(filter, term, nowMs)) words.push(term.replaceAll('"', ''))
@@ -76,7 +86,17 @@ function narrow(filter: Filter, term: string, nowMs: number): boolean {
   if (found === undefined) return false
   filter.where.push(minus ? `NOT (${found.condition})` : `(${found.condition})`)
   filter.params.push(...found.params)
+  if (!minus) narrowBounds(filter.bounds, asked, nowMs)
   return true
+}
+
+function narrowBounds(bounds: FilterBounds, { key, value }: Term, nowMs: number): void {
+  const known = QUERY_KEYS[key]
+  if (key === 'service') bounds.services.push(value)
+  if (known?.kind !== 'time') return
+  const ms = timeUs(known.bound, value, nowMs) / 1000
+  if (known.bound === 'to') bounds.toMs = Math.min(bounds.toMs ?? ms, ms)
+  else bounds.fromMs = Math.max(bounds.fromMs ?? ms, ms)
 }
 
 /** A sentence where it is not understood. Undefined for what only looks like a key, such as a URL. */

@@ -1,4 +1,4 @@
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { dataFolder } from '../../internal/data-folder.ts'
@@ -6,12 +6,16 @@ import { makeFolder } from '../../internal/make-folder.ts'
 import { makePrivateFile } from '../../internal/private-file.ts'
 import { BROUGHT_UP, bringUp, createSchema, SCHEMA_VERSION } from './schema.ts'
 
-/** Another viewer of the file writes for less. */
+/** Another viewer of the file writes for less. From the first statement on: the first read may meet one that ends. */
 export const BUSY_MS = 2000
-export const SQLITE_FULL = 13
+const SQLITE_FULL = 13
+/** The file that several viewers share could not be made as long as it has to be. */
+const SQLITE_IOERR_SHMSIZE = 4874
+/** More than it is. */
+const SHARED_BYTES = 64 * 1024
 const PRAGMAS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-  PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = ${BUSY_MS};
+  PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216;`
 const OPEN_ELSEWHERE = 'HOOKSPAN_OPEN_ELSEWHERE'
 
@@ -20,8 +24,15 @@ export function defaultDatabaseFile(env: NodeJS.ProcessEnv = process.env): strin
   return join(dataFolder(env), 'traces.db')
 }
 
+export function isDiskFull(error: unknown): boolean {
+  const { errcode = 0 } = error as { errcode?: number }
+  return errcode % 256 === SQLITE_FULL || errcode === SQLITE_IOERR_SHMSIZE
+}
+
 export interface OpenedDatabase {
   db: DatabaseSync
+  /** Nobody else can open it until `shareDatabase`: there was no room for the file that several share. */
+  isAlone: boolean
   /** Where the file of another version went that had this one's name. */
   setAside: string | undefined
 }
@@ -51,31 +62,62 @@ function open(file: string): OpenedDatabase {
     setAside = setAsideOtherVersion(file)
     makePrivateFile(file)
   }
-  const db = new DatabaseSync(file)
+  let { db, isAlone } = connect(file)
   try {
     db.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${PRAGMAS}`)
   } catch (error) {
-    if ((error as { errcode?: number }).errcode !== SQLITE_FULL) throw error
-    // Not even the file that several viewers share has room: by itself it needs none, and shows what there is.
-    db.exec(`PRAGMA locking_mode = EXCLUSIVE; ${PRAGMAS}`)
-    if (versionOf(db) === SCHEMA_VERSION) return { db, setAside }
+    if (!isDiskFull(error)) throw error
+    if (!isAlone) {
+      db.close()
+      db = connectAlone(file)
+      isAlone = true
+    }
+    db.exec(PRAGMAS)
+    if (versionOf(db) === SCHEMA_VERSION) return { db, setAside, isAlone }
   }
   // First: until the version is written, with the tables, it is done again.
   if (BROUGHT_UP.has(versionOf(db))) bringUp(db)
-  createSchema(db)
-  return { db, setAside }
+  try {
+    createSchema(db)
+  } catch (error) {
+    // Everything is there; only that it is could not be written again.
+    if (!isDiskFull(error) || versionOf(db) !== SCHEMA_VERSION) throw error
+  }
+  return { db, setAside, isAlone }
+}
+
+/** Lets others open it again, where there is room by now; says whether they can. */
+export function shareDatabase(db: DatabaseSync, file: string): boolean {
+  // A write-ahead log that was begun alone stays so: it is folded in, and another one begun.
+  if (!hasRoom(file) || !leavesLog(db)) return false
+  db.exec('PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL')
+  versionOf(db)
+  return true
+}
+
+/** Found out beforehand: a connection that misses it later could not go back. */
+function hasRoom(file: string): boolean {
+  const trial = `${file}.room`
+  try {
+    writeFileSync(trial, Buffer.alloc(SHARED_BYTES), { mode: 0o600 })
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(trial, { force: true })
+  }
 }
 
 /** Where it went, if it did. One that can be brought up stays. */
 function setAsideOtherVersion(file: string): string | undefined {
   if (!existsSync(file)) return undefined
-  const db = new DatabaseSync(file)
+  const { db } = connect(file)
   let version: number
   try {
     version = versionOf(db)
     if (version === SCHEMA_VERSION || version === 0) return undefined
     // What is in the write-ahead log moves along: leaving that mode folds it in, and cannot be done while another reads.
-    if (!isAlone(db)) {
+    if (!leavesLog(db)) {
       const message = `${file} is in use by a viewer of another version. Stop that one, or name another file with --db.`
       throw Object.assign(new Error(message), { code: OPEN_ELSEWHERE })
     }
@@ -88,13 +130,34 @@ function setAsideOtherVersion(file: string): string | undefined {
   return aside
 }
 
-function isAlone(db: DatabaseSync): boolean {
+/** Whether what is in the write-ahead log could be folded in: not while another reads, nor without room. */
+function leavesLog(db: DatabaseSync): boolean {
   try {
     const mode = db.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string }
     return mode.journal_mode === 'delete'
   } catch {
     return false
   }
+}
+
+/** Alone where not even the file that several viewers share has room: by itself it needs none, and shows what there is. */
+function connect(file: string): { db: DatabaseSync; isAlone: boolean } {
+  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  try {
+    versionOf(db)
+    return { db, isAlone: false }
+  } catch (error) {
+    db.close()
+    if (!isDiskFull(error)) throw error
+    return { db: connectAlone(file), isAlone: true }
+  }
+}
+
+/** Has to be told before anything is read. */
+function connectAlone(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  db.exec('PRAGMA locking_mode = EXCLUSIVE')
+  return db
 }
 
 function versionOf(db: DatabaseSync): number {

@@ -11,6 +11,11 @@ export interface OriginFacts {
   otlpScope: OtlpScope
 }
 
+export function originFacts(otlpResource: OtlpResource, otlpScope: OtlpScope): OriginFacts {
+  const resource = plainAttributes(otlpResource.attributes)
+  return { resource, service: readText(resource, 'serviceName'), otlpResource, otlpScope }
+}
+
 /** Where spans came from: resource and scope, each stored once. */
 export class Origins {
   readonly #find: StatementSync
@@ -24,14 +29,10 @@ export class Origins {
     const known = this.#known.get(id)
     if (known) return known
     const stored = this.#find.get(id) as { resource: string; scope: string } | undefined
-    const otlpResource = stored ? (JSON.parse(stored.resource) as OtlpResource) : {}
-    const resource = plainAttributes(otlpResource.attributes)
-    const facts: OriginFacts = {
-      resource,
-      service: readText(resource, 'serviceName'),
-      otlpResource,
-      otlpScope: stored ? (JSON.parse(stored.scope) as OtlpScope) : {},
-    }
+    const facts = originFacts(
+      stored ? (JSON.parse(stored.resource) as OtlpResource) : {},
+      stored ? (JSON.parse(stored.scope) as OtlpScope) : {},
+    )
     if (this.#known.size >= 1000) this.#known.clear()
     this.#known.set(id, facts)
     return facts

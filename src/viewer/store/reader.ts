@@ -122,8 +122,10 @@ export class Reader {
       count: number
     }
     const order = orderOf(page.sort ?? NEWEST_FIRST)
+    // Which ones is told by an index mostly; whole rows are read only of those.
+    const shown = `SELECT id FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`
     const rows = this.#db
-      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`)
+      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run WHERE id IN (${shown}) ORDER BY ${order}`)
       .all(...params, page.limit, page.offset)
     return { runs: rows.map(summaryOf), total: total.count, problems, words }
   }

@@ -88,6 +88,14 @@ export const SELECTED_FIGURES = (['startUs', ...FIGURES] as const)
 /** With a parameter called like the field for each. */
 export const ASSIGNED_COLUMNS = SUMMED.map((name) => `${columnOf(name)} = :${name}`).join(', ')
 
+/** Of a run that is summed as it comes: its columns, and a question mark for each of `valuesOf`. */
+export const INSERTED_COLUMNS = SUMMED.map(columnOf).join(', ')
+export const INSERTED_MARKS = SUMMED.map(() => '?').join(', ')
+
+export function valuesOf(summary: RunSummary): SQLInputValue[] {
+  return SUMMED.map((name) => storable(summary[name]))
+}
+
 export function parametersOf(summary: RunSummary): Record<string, SQLInputValue> {
   return Object.fromEntries(SUMMED.map((name) => [name, storable(summary[name])]))
 }

@@ -68,6 +68,20 @@ export class RunSpans {
     return this.#ordered
   }
 
+  /** The first that is told, in order of start. */
+  get conversationId(): string {
+    return this.ordered().find((span) => span.conversationId)?.conversationId ?? ''
+  }
+
+  /** Whether each span has ended, came once, and below a parent that came: then nothing but another span changes the run. */
+  get isWhole(): boolean {
+    if (this.superseded.length > 0) return false
+    for (const { row } of this.#byId.values()) {
+      if (row.endUs === 0 || (row.parentSpanId !== '' && !this.#byId.has(row.parentSpanId))) return false
+    }
+    return true
+  }
+
   /** To be called when what was superseded has been removed. */
   settle(): void {
     this.superseded = []

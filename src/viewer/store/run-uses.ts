@@ -41,6 +41,11 @@ export class RunUses {
   /** In place of what was kept of the run. */
   save(run: number, uses: readonly RunUse[]): void {
     this.#remove.run(run)
+    this.add(run, uses)
+  }
+
+  /** Of a run of which nothing is kept yet. */
+  add(run: number, uses: readonly RunUse[]): void {
     for (const use of uses) {
       const durations = new Uint8Array(Float32Array.from(use.durationsMs).buffer)
       const errors = use.errors.size > 0 ? JSON.stringify([...use.errors]) : null

@@ -1,4 +1,13 @@
 /** The words of a packed span, from its bytes: what `spanText` says, several times as fast. */
+import {
+  ANY_VALUE,
+  ARRAY_VALUE,
+  EVENT,
+  KEY_VALUE,
+  SPAN,
+  STATUS as STATUS_FIELDS,
+  tagOf,
+} from '../../internal/otlp/messages.ts'
 import { ByteCursor } from '../otlp/cursor.ts'
 import type { WordScanner } from './words.ts'
 
@@ -6,22 +15,21 @@ import type { WordScanner } from './words.ts'
 const INDEXED_BYTES = 256 * 1024
 const MAX_DEPTH = 64
 
-// Tags of opentelemetry-proto: the field's number, and in the lowest three bits the wire type.
-const TRACE_ID = 10
-const SPAN_ID = 18
-const NAME = 42
-const ATTRIBUTES = 74
-const EVENTS = 90
-const STATUS = 122
-const STATUS_MESSAGE = 18
-const EVENT_NAME = 18
-const EVENT_ATTRIBUTES = 26
-const PAIR_VALUE = 18
-const STRING = 10
-const INTEGER = 24
-const LIST = 42
-const PAIRS = 50
-const ITEM = 10
+const TRACE_ID = tagOf(SPAN, 'traceId')
+const SPAN_ID = tagOf(SPAN, 'spanId')
+const NAME = tagOf(SPAN, 'name')
+const ATTRIBUTES = tagOf(SPAN, 'attributes')
+const EVENTS = tagOf(SPAN, 'events')
+const STATUS = tagOf(SPAN, 'status')
+const STATUS_MESSAGE = tagOf(STATUS_FIELDS, 'message')
+const EVENT_NAME = tagOf(EVENT, 'name')
+const EVENT_ATTRIBUTES = tagOf(EVENT, 'attributes')
+const PAIR_VALUE = tagOf(KEY_VALUE, 'value')
+const STRING = tagOf(ANY_VALUE, 'stringValue')
+const INTEGER = tagOf(ANY_VALUE, 'intValue')
+const LIST = tagOf(ANY_VALUE, 'arrayValue')
+const PAIRS = tagOf(ANY_VALUE, 'kvlistValue')
+const ITEM = tagOf(ARRAY_VALUE, 'values')
 
 const BRACE = 0x7b
 const BRACKET = 0x5b

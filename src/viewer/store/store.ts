@@ -8,9 +8,10 @@ import { measuresOf, RunSet, type SetDiff } from '../model/set-diff.ts'
 import type { Snippet } from '../model/snippet.ts'
 import type { AskedInRun, Marking, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
+import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
-import { BUSY_MS, openDatabase, SQLITE_FULL } from './open-database.ts'
+import { BUSY_MS, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
 import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -67,13 +68,16 @@ export class Store {
   readonly #retention: Retention
   readonly #limits: RetentionOptions
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
+  /** Opened without room: others cannot open the file. */
+  #isAlone: boolean
   /** Replaced ones count until they are gone. */
   #spanCount: number
 
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#limits = options
-    const { db, setAside } = openDatabase(options.file)
+    const { db, setAside, isAlone } = openDatabase(options.file)
+    this.#isAlone = isAlone
     this.#db = db
     this.setAside = setAside
     this.#writer = new Writer(db)
@@ -104,7 +108,7 @@ export class Store {
       db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
     } catch (error) {
       // On a full disk they are shown as they stood.
-      if ((error as { errcode?: number }).errcode !== SQLITE_FULL) throw error
+      if (!isDiskFull(error)) throw error
     }
   }
 
@@ -116,7 +120,12 @@ export class Store {
   *addingSpans(batch: readonly IncomingSpans[], nowMs: number = Date.now()): InTurns<Set<string>> {
     const changed = new Set<string>()
     for (const part of this.#writer.parts(batch, ({ body }) => body.length)) {
-      for (const traceId of this.#writer.writeSpans(part, nowMs)) changed.add(traceId)
+      const arrived = yield* summingArrived(
+        part,
+        (traceId) => !this.#writer.knows(traceId),
+        (traceId) => this.#asked.get(traceId),
+      )
+      for (const traceId of this.#writer.writeSpans(part, nowMs, arrived)) changed.add(traceId)
       for (const { count } of part) {
         this.#spanCount += count
         this.#index.added(count)
@@ -152,6 +161,7 @@ export class Store {
 
   /** Folds what was written into the file, so that it is not kept twice; not while another viewer reads. */
   settle(): void {
+    this.#shareAgain()
     this.#db.exec('PRAGMA busy_timeout = 0')
     try {
       this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -351,8 +361,9 @@ export class Store {
     return finish(this.sweeping(nowMs))
   }
 
-  sweeping(nowMs: number = Date.now()): InTurns<number> {
-    return this.#retention.sweep(this.#limits, nowMs)
+  *sweeping(nowMs: number = Date.now()): InTurns<number> {
+    this.#shareAgain()
+    return yield* this.#retention.sweep(this.#limits, nowMs)
   }
 
   counts(): { runs: number; spans: number; bytes: number } {
@@ -372,6 +383,10 @@ export class Store {
 
   close(): void {
     this.#db.close()
+  }
+
+  #shareAgain(): void {
+    if (this.#isAlone) this.#isAlone = !shareDatabase(this.#db, this.file)
   }
 
   *#sum(nowMs: number, budgetMs: number): InTurns<boolean> {

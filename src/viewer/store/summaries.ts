@@ -143,7 +143,7 @@ export class Summaries {
       asked,
       marks: this.#marksOf(run.id),
       isFresh: silentMs < SILENCE_MS,
-      conversationId: spans.ordered().find((span) => span.conversationId)?.conversationId ?? '',
+      conversationId: spans.conversationId,
       reasonOf: (spanId) => spans.get(spanId)?.reason ?? '',
       open: (spanId) => {
         const stored = spans.get(spanId)

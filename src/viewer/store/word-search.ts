@@ -12,6 +12,8 @@ import type { WordQuery } from './words.ts'
 
 /** Nobody waits longer for what was found to be looked through. */
 const LOOK_MS = 200
+/** So many of the newest are looked through all the same: on a busy machine all time may be gone before the first. */
+const LOOKED_AT_LEAST = 4
 /** Queries of which it is remembered what was looked through: who asks again goes on. */
 const KEPT_QUERIES = 4
 /** More are not looked up one by one. */
@@ -64,8 +66,9 @@ export class WordSearch {
 
   /** Runs with a span, or a log of a span, that holds every word; and how many spans could not be looked through. */
   *runs(query: WordQuery): InTurns<{ runs: number[]; unsearched: number }> {
-    const untilMs = performance.now() + LOOK_MS
     const documents = yield* this.#index.find(query)
+    const untilMs = performance.now() + LOOK_MS
+    let looks = 0
     const runs = new Set<number>()
     const rest: WordDocument[] = []
     if (query.bytes.length > 1) rest.push(...documents)
@@ -87,10 +90,11 @@ export class WordSearch {
       if (runs.has(run)) continue
       let isIn = looked.isIn.get(id)
       if (isIn === undefined) {
-        if (performance.now() > untilMs) {
+        if (looks >= LOOKED_AT_LEAST && performance.now() > untilMs) {
           unsearched += spans
           continue
         }
+        looks++
         isIn = id > 0 ? !this.#placesIn(id, match).next().done : this.#logWith(id, match) !== undefined
         looked.isIn.set(id, isIn)
         yield
@@ -107,8 +111,9 @@ export class WordSearch {
     run?: number,
     lookMs: number = LOOK_MS,
   ): InTurns<{ spans: FoundSpan[]; logs: FoundLog[]; unsearched: number }> {
-    const untilMs = performance.now() + lookMs
     const documents = run === undefined ? yield* this.#index.find(query) : this.#documentsOf(run)
+    const untilMs = performance.now() + lookMs
+    let looks = 0
     const match = new WordMatch(query)
     const looked = this.#lookedFor(query)
     const spans: FoundSpan[] = []
@@ -125,10 +130,11 @@ export class WordSearch {
       if (id > 0 ? spans.length >= limit : logs.length >= limit) continue
       if (looked.isIn.get(id) === false) continue
       let places = looked.places.get(id)
-      if (!places && performance.now() > untilMs) {
+      if (!places && looks >= LOOKED_AT_LEAST && performance.now() > untilMs) {
         unsearched += document.spans
         continue
       }
+      if (!places) looks++
       if (id > 0) {
         places ??= [...this.#placesIn(id, match)].reverse()
         looked.isIn.set(id, places.length > 0)

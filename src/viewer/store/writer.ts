@@ -2,7 +2,10 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { IncomingLog, IncomingSpans, Origin } from '../otlp/incoming.ts'
+import type { ArrivedRuns } from './arrivals.ts'
 import { packChunk } from './chunk.ts'
+import { INSERTED_COLUMNS, INSERTED_MARKS, valuesOf } from './run-columns.ts'
+import { RunUses } from './run-uses.ts'
 
 /** Known ids kept in memory, so that a batch costs one lookup per trace. */
 const CACHED_RUNS = 50_000
@@ -13,6 +16,8 @@ export class Writer {
   readonly #db: DatabaseSync
   readonly #insertChunk: StatementSync
   readonly #insertRun: StatementSync
+  readonly #insertSummed: StatementSync
+  readonly #uses: RunUses
   readonly #findRun: StatementSync
   readonly #touchRun: StatementSync
   readonly #insertOrigin: StatementSync
@@ -26,6 +31,10 @@ export class Writer {
     this.#db = db
     this.#insertChunk = db.prepare('INSERT INTO chunk (run, origin, spans, body) VALUES (?, ?, ?, ?)')
     this.#insertRun = db.prepare('INSERT INTO run (trace_id, received_ms, start_us) VALUES (?, ?, ?)')
+    this.#insertSummed = db.prepare(
+      `INSERT INTO run (trace_id, received_ms, dirty, ${INSERTED_COLUMNS}) VALUES (?, ?, 0, ${INSERTED_MARKS})`,
+    )
+    this.#uses = new RunUses(db)
     this.#findRun = db.prepare('SELECT id FROM run WHERE trace_id = ?')
     this.#touchRun = db.prepare('UPDATE run SET dirty = 1, received_ms = ? WHERE id = ?')
     this.#insertOrigin = db.prepare('INSERT INTO origin (resource, scope) VALUES (?, ?)')
@@ -48,10 +57,10 @@ export class Writer {
   }
 
   /** Returns the trace ids that changed. All or nothing: on an error nothing of the batch is stored. */
-  writeSpans(batch: readonly IncomingSpans[], nowMs: number): Set<string> {
+  writeSpans(batch: readonly IncomingSpans[], nowMs: number, arrived: ArrivedRuns): Set<string> {
     return this.#transaction(nowMs, (touched) => {
       for (const { traceId, origin, count, startUs, body } of batch) {
-        const run = this.#runOf(traceId, nowMs, startUs)
+        const run = this.#runOf(traceId, nowMs, startUs, arrived)
         this.#insertChunk.run(run, this.#originOf(origin), count, packChunk(body))
         touched.set(traceId, run)
       }
@@ -68,6 +77,11 @@ export class Writer {
         touched.set(traceId, run)
       }
     })
+  }
+
+  /** Whether something is stored of the run, as far as is known without looking. */
+  knows(traceId: string): boolean {
+    return this.#runs.has(traceId)
   }
 
   /** To be called when runs were removed behind the writer's back. */
@@ -94,18 +108,23 @@ export class Writer {
     return new Set(touched.keys())
   }
 
-  #runOf(traceId: string, nowMs: number, startUs: number): number {
+  #runOf(traceId: string, nowMs: number, startUs: number, arrived?: ArrivedRuns): number {
     const known = this.#runs.get(traceId)
     if (known !== undefined) return known
     if (this.#runs.size >= CACHED_RUNS) this.#runs.clear()
     const found = this.#findRun.get(traceId) as { id: number } | undefined
-    const id = found ? found.id : this.#inserting(traceId, nowMs, startUs)
+    const id = found ? found.id : this.#inserting(traceId, nowMs, startUs, arrived)
     this.#runs.set(traceId, id)
     return id
   }
 
-  #inserting(traceId: string, nowMs: number, startUs: number): number {
-    const id = Number(this.#insertRun.run(traceId, nowMs, startUs).lastInsertRowid)
+  #inserting(traceId: string, nowMs: number, startUs: number, arrived: ArrivedRuns | undefined): number {
+    const summed = arrived?.get(traceId)
+    const { lastInsertRowid } = summed
+      ? this.#insertSummed.run(traceId, nowMs, ...valuesOf(summed.summary))
+      : this.#insertRun.run(traceId, nowMs, startUs)
+    const id = Number(lastInsertRowid)
+    if (summed) this.#uses.add(id, summed.uses)
     this.#inserted.add(id)
     return id
   }

@@ -1,0 +1,140 @@
+/** A run that comes whole is summed as it comes, from what is in hand; whatever may still change is summed later. */
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it, onTestFinished } from 'vitest'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { Store } from '../../src/viewer/store/store.ts'
+import { sampleRun } from './sample-run.ts'
+import { databaseFile } from './start.ts'
+import { id, otlp, recordedTraces, type TestSpan, TRACE } from './support.ts'
+
+const COSTS = 'round(cost_usd, 9) AS cost_usd, round(estimated_usd, 9) AS estimated_usd'
+
+/** Nothing happens in it but what it is told to do. */
+function open() {
+  const file = databaseFile()
+  const store = new Store({ file })
+  const db = new DatabaseSync(file)
+  onTestFinished(() => {
+    db.close()
+    store.close()
+  })
+  return {
+    store,
+    db,
+    add: (traces: object) => {
+      const { items, rejected } = receiveTraces(Buffer.from(JSON.stringify(traces)), 'json')
+      expect(rejected).toBe(0)
+      store.addSpans(items)
+    },
+    waiting: () =>
+      (db.prepare('SELECT trace_id FROM run WHERE dirty = 1').all() as { trace_id: string }[]).map(
+        ({ trace_id }) => trace_id,
+      ),
+    // The first estimate of a price is the library's, whose last digit is another.
+    runs: () => db.prepare(`SELECT *, ${COSTS} FROM run ORDER BY trace_id`).all(),
+    uses: () =>
+      db.prepare('SELECT *, round(cost_usd, 9) AS cost_usd FROM run_use ORDER BY run, kind, name').all(),
+  }
+}
+
+const agent: TestSpan = {
+  spanId: id(1),
+  name: 'invoke_agent clerk',
+  end: 9,
+  attributes: { 'gen_ai.operation.name': 'invoke_agent', 'input.value': 'where is it?' },
+}
+const tool: TestSpan = {
+  spanId: id(2),
+  parentSpanId: id(1),
+  name: 'execute_tool find',
+  start: 1,
+  end: 4,
+  attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'find' },
+}
+
+it('is summed as it would be later', () => {
+  const { add, store, db, waiting, runs, uses } = open()
+  add(sampleRun())
+  add(otlp([tool, agent]))
+  for (const { traces } of recordedTraces()) add(traces)
+  const asTheyCame = { runs: runs(), uses: uses() }
+  const later = new Set(waiting())
+  expect([...later]).not.toContain(TRACE)
+  expect(asTheyCame.runs.find((run) => run.trace_id === TRACE)).toMatchObject({
+    dirty: 0,
+    status: 'ok',
+    title: 'clerk',
+    tools: '["find"]',
+    input_preview: 'where is it?',
+  })
+  expect(uses().length).toBeGreaterThan(1)
+
+  db.exec('UPDATE run SET dirty = 1')
+  while (store.work(1_000)) {}
+  // Those that were summed as they came, and got nothing since.
+  const before = asTheyCame.runs.filter((run) => !later.has(run.trace_id as string))
+  const ids = new Set(before.map((run) => run.id))
+  expect(runs().filter((run) => ids.has(run.id))).toEqual(before)
+  expect(uses().filter((use) => ids.has(use.run as never))).toEqual(
+    asTheyCame.uses.filter((use) => ids.has(use.run as never)),
+  )
+})
+
+it.each<[string, TestSpan[]]>([
+  ['runs', [agent, { ...tool, attributes: { ...tool.attributes, 'hookspan.span.state': 'started' } }]],
+  ['has no root yet', [tool]],
+  ['lacks a parent', [agent, { ...tool, parentSpanId: id(7) }]],
+  ['says a span twice', [agent, tool, tool]],
+])('waits to be summed while it %s', (_, spans) => {
+  const { add, waiting } = open()
+  add(otlp(spans))
+  expect(waiting()).toEqual([TRACE])
+})
+
+it('is summed again when another span of it comes, late or in place of one', () => {
+  const { add, store, waiting } = open()
+  add(otlp([agent, tool]))
+  expect(waiting()).toEqual([])
+  add(otlp([{ ...tool, spanId: id(3), error: 'gone' }]))
+  expect(waiting()).toEqual([TRACE])
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([
+    { toolCalls: 2, status: 'with_errors' },
+  ])
+  add(otlp([{ ...agent, error: 'all of it' }]))
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([
+    { toolCalls: 2, status: 'failed', spans: 3 },
+  ])
+})
+
+it('says who waits for a person, whenever that is told', () => {
+  const { add, store, waiting } = open()
+  store.tellAsked(new Map([[TRACE, { open: 1, agentName: 'clerk' }]]))
+  add(otlp([agent, tool]))
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([{ status: 'waiting', waiting: 1 }])
+  store.tellAsked(new Map())
+  expect(waiting()).toEqual([TRACE])
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([{ status: 'ok', waiting: 0 }])
+})
+
+it('is summed later where a person is asked while it is being stored', () => {
+  const { store, waiting } = open()
+  const { items } = receiveTraces(Buffer.from(JSON.stringify(otlp([agent, tool]))), 'json')
+  const adding = store.addingSpans(items)
+  adding.next()
+  store.tellAsked(new Map([[TRACE, { open: 1, agentName: 'clerk' }]]))
+  while (!adding.next().done) {}
+  expect(waiting()).toEqual([TRACE])
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([{ status: 'waiting' }])
+})
+
+it('comes from two sides at once', () => {
+  const { store } = open()
+  const of = (spans: TestSpan[]) => receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items
+  const one = store.addingSpans(of([agent]))
+  const other = store.addingSpans(of([{ ...tool, parentSpanId: '' }]))
+  one.next()
+  other.next()
+  while (!one.next().done) {}
+  while (!other.next().done) {}
+  expect(store.listRuns('', { limit: 10, offset: 0 }).runs).toMatchObject([{ spans: 2, toolCalls: 1 }])
+})
