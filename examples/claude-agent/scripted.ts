@@ -3,9 +3,11 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 
-export async function scripted(steps: readonly ScriptedStep[]) {
+export async function scripted(
+  steps: readonly ScriptedStep[],
+  home = mkdtempSync(`${tmpdir()}/hookspan-claude-`),
+) {
   const server = await startScriptedServer({ steps })
-  const home = mkdtempSync(`${tmpdir()}/hookspan-claude-`)
   const options = {
     model: 'scripted',
     cwd: home,

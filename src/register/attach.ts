@@ -14,15 +14,14 @@ import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { type Loaded, packageOf } from './module-hooks.ts'
+import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
-import type { RunBounds } from './run-bounds.ts'
+import { type RunBounds, scriptName } from './run-bounds.ts'
 import { tell } from './tell.ts'
 
 export interface Attaching {
   readonly dispatcher: HookDispatcher
   readonly bounds: RunBounds
-  /** What was attached: names and versions. */
-  readonly attached: Set<string>
 }
 
 type Attach = (exports: Loaded['exports'], to: Attaching) => Loaded['exports'] | undefined
@@ -53,6 +52,7 @@ const ATTACH: Readonly<Record<string, Attach>> = {
       adapter<typeof Anthropic>('anthropic').observeAnthropic(client, {
         dispatcher: to.dispatcher,
         operationOf: to.bounds.operationOf,
+        agentName: scriptName(),
       })
     const seen = new WeakSet<Client>()
     eachRunner(exports, observe, seen)
@@ -61,13 +61,19 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   '@openai/agents-core': (exports, { dispatcher }) =>
     void adapter<typeof OpenAIAgents>('openai-agents').observeAgents(exports, { dispatcher }),
   ai: (exports, { dispatcher }) =>
-    adapter<typeof AiSdk>('ai-sdk').observeAISDK(exports, { dispatcher }) as Loaded['exports'],
+    adapter<typeof AiSdk>('ai-sdk').observeAISDK(exports, {
+      dispatcher,
+      agentName: scriptName(),
+    }) as Loaded['exports'],
   langchain: (exports, { dispatcher }) => ({
     createAgent: (params: AgentParams, ...more: unknown[]) => {
       const { hookspanMiddleware } = adapter<typeof LangChain>('langchain')
       const { middleware = [], name } = params
       const own = middleware.some((one) => one.name === 'hookspan')
-      const ours = hookspanMiddleware({ dispatcher, ...(typeof name === 'string' && { agentName: name }) })
+      const ours = hookspanMiddleware({
+        dispatcher,
+        agentName: typeof name === 'string' && name !== '' ? name : scriptName(),
+      })
       const given = own ? params : { ...params, middleware: [ours, ...middleware] }
       return (exports.createAgent as (...args: unknown[]) => unknown)(given, ...more)
     },
@@ -140,6 +146,7 @@ function startupOf(query: ClaudeQuery) {
 function observeMcpClient(client: object, { dispatcher, bounds }: Attaching): void {
   mcp().observeMcpClient(client, {
     dispatcher,
+    agentName: scriptName(),
     // Asked for at each call.
     get operation() {
       return bounds.current as Operation
@@ -167,7 +174,7 @@ export function attach(
     return undefined
   }
   const given = known(exports, to)
-  to.attached.add(what)
+  report(what)
   return given
 }
 

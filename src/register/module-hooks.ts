@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import Module, { registerHooks } from 'node:module'
+import Module from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
 import { PACKAGES } from './packages.ts'
 import { tell } from './tell.ts'
 
@@ -16,31 +17,21 @@ export interface Loaded {
 /** Gives what stands in for exports, where that is possible and asked for. */
 export type OnLoaded = (loaded: Loaded) => Readonly<Record<string, unknown>> | undefined
 
-const KEY = 'hookspan.register'
-/** The module itself, where another one stands in its place. */
-const OWN = '?hookspan'
+/** What is known of a module that is the entry of a package. */
+export interface Entry {
+  readonly name: string
+  readonly bySdk: boolean
+}
 
 /**
  * Hears of the packages that the program loads, by `import` and by `require`. A package's own entry says that it is
  * there, in a line behind its last one; a program that is bundled has no such entry.
  */
 export function watchModules(onLoaded: OnLoaded): void {
-  const entries = new Map<string, { readonly name: string; readonly bySdk: boolean }>()
-  Object.defineProperty(globalThis, Symbol.for(KEY), {
-    configurable: true,
-    value: (url: string, exports: Loaded['exports']) => {
-      const entry = entries.get(url)
-      if (entry === undefined) return undefined
-      const { name, bySdk } = entry
-      try {
-        return onLoaded({ name, bySdk, version: versionOf(url, packageOf(name)), exports })
-      } catch (error) {
-        tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
-        return undefined
-      }
-    },
-  })
-  registerHooks({
+  const entries = new Map<string, Entry>()
+  hear(entries, onLoaded)
+  // Asked for here: Bun has none, and would not even load a file that imports it.
+  Module.registerHooks({
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
       const known = Object.hasOwn(PACKAGES, specifier) ? PACKAGES[specifier] : undefined
@@ -57,16 +48,32 @@ export function watchModules(onLoaded: OnLoaded): void {
       const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
       const { name } = entries.get(url) ?? {}
       if (name === undefined) return loaded
-      const replaced = replacedOf(name)
-      if (loaded.format === 'module' && replaced.length > 0)
-        return { ...loaded, source: standIn(url, replaced) }
+      if (loaded.format === 'module' && isReplaced(name)) return { ...loaded, source: standIn(url, name) }
       const source = loaded.source ?? readFileSync(fileURLToPath(url))
       const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
-      const line = loaded.format === 'module' ? moduleLine(url) : commonLine(url, replaced)
+      const line = loaded.format === 'module' ? moduleLine(url) : commonLine(url, name)
       return { ...loaded, source: `${text}\n${line}\n` }
     },
   })
   watchCompiled((url) => entries.get(url)?.name)
+}
+
+/** The lines in entries call this. */
+export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): void {
+  Object.defineProperty(globalThis, Symbol.for(KEY), {
+    configurable: true,
+    value: (url: string, exports: Loaded['exports']) => {
+      const entry = entries.get(url)
+      if (entry === undefined) return undefined
+      const { name, bySdk } = entry
+      try {
+        return onLoaded({ name, bySdk, version: versionOf(url, packageOf(name)), exports })
+      } catch (error) {
+        tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
+        return undefined
+      }
+    },
+  })
 }
 
 interface Compiler {
@@ -81,42 +88,9 @@ function watchCompiled(nameOf: (url: string) => string | undefined): void {
     const url = pathToFileURL(filename).href
     const name = nameOf(url)
     const isNew = name !== undefined && !content.includes(CALL)
-    const source = isNew ? `${content}\n${commonLine(url, replacedOf(name))}\n` : content
+    const source = isNew ? `${content}\n${commonLine(url, name)}\n` : content
     return _compile.call(this, source, filename, ...more)
   }
-}
-
-const CALL = `globalThis[Symbol.for(${JSON.stringify(KEY)})]?.`
-
-function moduleLine(url: string): string {
-  const own = JSON.stringify(url)
-  return `;import * as hookspan$own from ${own};${CALL}(${own}, hookspan$own);`
-}
-
-/** What bundlers made of a module cannot be changed: then a copy is handed out. */
-function commonLine(url: string, replaced: readonly string[]): string {
-  const call = `${CALL}(${JSON.stringify(url)}, module.exports)`
-  if (replaced.length === 0) return `;${call};`
-  return `;{const given = ${call}
-if (given) module.exports = Object.create(Object.getPrototypeOf(module.exports), {
-...Object.getOwnPropertyDescriptors(module.exports),
-${replaced.map((name) => `${name}: { value: given.${name}, enumerable: true, configurable: true, writable: true },`).join('\n')}
-})}`
-}
-
-function replacedOf(name: string): readonly string[] {
-  const known = PACKAGES[name]
-  return known?.how === 'attach' ? (known.replaced ?? []) : []
-}
-
-/** A module that hands through all of another, and other exports for some. */
-function standIn(url: string, replaced: readonly string[]): string {
-  const own = JSON.stringify(url + OWN)
-  return `import * as real from ${own}
-export * from ${own}
-const given = ${CALL}(${JSON.stringify(url)}, real) ?? real
-${replaced.map((name) => `export const ${name} = given.${name}`).join('\n')}
-`
 }
 
 /** `@scope/name` of `@scope/name/what/ever`. */

@@ -83,7 +83,7 @@ export class RunBounds {
 
   #begin(request: LlmRequest, ids: readonly string[]): Run {
     const known = new Set(ids)
-    const op = this.#start(basename(process.argv[1] ?? 'script'), request, known)
+    const op = this.#start(scriptName(), request, known)
     const run: Run = { op, said: '', ids: known, usedAt: Date.now() }
     this.#open.add(run)
     return run
@@ -131,6 +131,11 @@ export class RunBounds {
     }
     this.#open.clear()
   }
+}
+
+/** What a run is called that the script begins. */
+export function scriptName(): string {
+  return basename(process.argv[1] ?? 'script')
 }
 
 /** The messages as one text, of which an earlier request's is the beginning. */

@@ -9,13 +9,12 @@ import { traceFirstRun } from './trace-first-run.ts'
 const dispatcher = new HookDispatcher()
 const tracing = traceFirstRun(dispatcher)
 const bounds = new RunBounds(dispatcher)
-const attached = new Set<string>()
 
 bounds.watch()
-tellAtExit({ attached, bounds, tracing })
+tellAtExit({ bounds, tracing })
 
 export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
-  return attach(loaded, { dispatcher, bounds, attached })
+  return attach(loaded, { dispatcher, bounds })
 }
 
 /** @throws HookspanError `INVALID_CONFIG`. */

@@ -1,5 +1,6 @@
+import { thisBun, watchBun } from './bun-modules.ts'
 import { projectHasConfig } from './has-config.ts'
-import { watchModules } from './module-hooks.ts'
+import { type OnLoaded, watchModules } from './module-hooks.ts'
 import { requireOwn } from './require-own.ts'
 import type * as Runtime from './runtime.ts'
 
@@ -11,4 +12,7 @@ const runtime = (): typeof Runtime => requireOwn('./runtime.js')
 
 // A guard that cannot start must not be missing: then the program does not start either.
 if (projectHasConfig()) await runtime().useProjectConfig()
-watchModules((loaded) => runtime().attachLoaded(loaded))
+const onLoaded: OnLoaded = (loaded) => runtime().attachLoaded(loaded)
+const bun = thisBun()
+if (bun === undefined) watchModules(onLoaded)
+else watchBun(bun, onLoaded)

@@ -1,23 +1,17 @@
-import { appendFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 import type { RunBounds } from './run-bounds.ts'
 import { tell } from './tell.ts'
 import type { FirstRunTracing } from './trace-first-run.ts'
 
 /** Ends what the script began, and says where to look. */
-export function tellAtExit(of: {
-  readonly attached: ReadonlySet<string>
-  readonly bounds: RunBounds
-  readonly tracing: FirstRunTracing
-}): void {
-  const { attached, bounds, tracing } = of
+export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: FirstRunTracing }): void {
+  const { bounds, tracing } = of
   process.on('beforeExit', () => bounds.end(Number(process.exitCode ?? 0)))
   process.on('exit', (code) => {
     bounds.end(code)
     if (!isMainThread) return
-    report(attached)
     const { runs, last } = tracing
-    if (runs === 0) return
+    if (runs === 0 || tracing.off) return
     const where = process.env.HOOKSPAN_RUN_VIEWER
     const traceId = last?.traceparent?.split('-')[1]
     const sent = tracing.tracing?.tracesUrl
@@ -29,15 +23,4 @@ export function tellAtExit(of: {
           : `sent to ${sent}`
     tell(`${runs === 1 ? '1 run' : `${runs} runs, the last`}: ${look}`)
   })
-}
-
-/** For `hookspan run`, which says when nothing was attached in any of the processes. */
-function report(attached: ReadonlySet<string>): void {
-  const file = process.env.HOOKSPAN_RUN_REPORT
-  if (file === undefined || attached.size === 0) return
-  try {
-    appendFileSync(file, `${[...attached].join('\n')}\n`)
-  } catch {
-    // It is gone: nobody waits for it any more.
-  }
 }

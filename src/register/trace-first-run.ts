@@ -1,13 +1,17 @@
 import { type ProxyTracerProvider, type TracerProvider, trace } from '@opentelemetry/api'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
-import { errorMessage, HookspanError } from '../internal/errors.ts'
+import { errorMessage } from '../internal/errors.ts'
+import { UNTRACED } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
+import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { tell } from './tell.ts'
 
 export interface FirstRunTracing {
   /** Set where spans are sent by us, not by an OpenTelemetry SDK of the program's own. */
   readonly tracing: TracingParts.Tracing | undefined
+  /** Nobody takes the spans. */
+  readonly off: boolean
   readonly runs: number
   readonly last: Operation | undefined
 }
@@ -17,14 +21,19 @@ export interface FirstRunTracing {
  * and spans go where that sends them.
  */
 export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
-  const state: { tracing: TracingParts.Tracing | undefined; runs: number; last: Operation | undefined } = {
+  const state: { -readonly [K in keyof FirstRunTracing]: FirstRunTracing[K] } = {
     tracing: undefined,
+    off: false,
     runs: 0,
     last: undefined,
   }
   const { startOperation } = dispatcher
   dispatcher.startOperation = (init) => {
-    if (state.runs === 0) state.tracing = traced(dispatcher)
+    if (state.runs === 0) {
+      const how = traced(dispatcher)
+      state.off = how === 'off'
+      if (typeof how === 'object') state.tracing = how
+    }
     const op = startOperation.call(dispatcher, init)
     if (init?.parent === undefined) {
       state.runs++
@@ -35,21 +44,21 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
   return state
 }
 
-function traced(dispatcher: HookDispatcher): TracingParts.Tracing | undefined {
-  if (process.env.OTEL_SDK_DISABLED === 'true') return undefined
+function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the program' | 'off' {
+  if (process.env.OTEL_SDK_DISABLED === 'true') return 'off'
   try {
     const { startTracing, traceHooks } = requireOwn<typeof TracingParts>('../tracing/index.js')
     if (hasSdk()) {
       dispatcher.use(traceHooks())
-      return undefined
+      return 'by the program'
     }
     const tracing = startTracing()
     dispatcher.use(tracing)
     return tracing
   } catch (error) {
-    const why = error instanceof HookspanError && error.code === 'MISSING_DEPENDENCY'
-    tell(why ? `runs are not traced. ${errorMessage(error)}` : `runs are not traced: ${errorMessage(error)}`)
-    return undefined
+    tell(`runs are not traced: ${errorMessage(error)}`)
+    report(UNTRACED)
+    return 'off'
   }
 }
 

@@ -374,3 +374,29 @@ it.each([
 ])('refuses %s', (_, attach, why) => {
   expect(attach).toThrow(why)
 })
+
+it('names the model behind one that LangChain itself makes of a text', async () => {
+  const { ConfigurableModel } = await import('langchain/chat_models/universal')
+  const defaultConfig = { model: 'gpt-5', modelProvider: 'openai' }
+  const real = new ConfigurableModel({ defaultConfig })
+  // Its own would load the package of its provider.
+  const chosen = (cache: unknown) => {
+    const parts = { ...real, _modelInstanceCache: cache } as unknown as Record<string, unknown>
+    const { _defaultConfig, _modelInstanceCache } = parts
+    return Object.assign(fakeModel().respond(new AIMessage('hi')), { _defaultConfig, _modelInstanceCache })
+  }
+  const told = async (cache: unknown) => {
+    const { dispatcher, events } = dispatcherWith()
+    const agent = createAgent({
+      model: chosen(cache),
+      tools: [],
+      middleware: [hookspanMiddleware({ dispatcher })],
+    })
+    await agent.invoke(hi())
+    return find(events, 'beforeLlmCall')
+  }
+  const { _modelInstanceCache: none } = real as unknown as { _modelInstanceCache: unknown }
+  expect(await told(none)).toMatchObject({ model: 'gpt-5', provider: 'openai' })
+  const made = { model: 'gpt-5', lc_namespace: ['langchain', 'chat_models', 'azure'] }
+  expect(await told(new Map([['', made]]))).toMatchObject({ model: 'gpt-5', provider: 'azure.ai.openai' })
+})

@@ -124,6 +124,24 @@ describe('a tool call that is opened', () => {
     expect(types.lastIndexOf('onToolCallError')).toBeLessThan(types.indexOf('afterStep'))
   })
 
+  it('is not run once another call has stopped the run after the decision', async () => {
+    const stop = {
+      id: 'stop',
+      point: 'beforeToolCall' as const,
+      decide: ({ apiName }: { apiName?: string }) =>
+        apiName === 'drop' ? deny('never', { code: 'no_drop', stop: true }) : undefined,
+    }
+    const { step } = await open({ gates: [stop] })
+    const call = step.openToolCall(look)
+    await toRun(call)
+    await step.openToolCall({ apiName: 'drop', args: {} }).decided
+    expect(await call.run(() => expect.unreachable())).toMatchObject({
+      state: 'denied',
+      code: 'no_drop',
+      stop: true,
+    })
+  })
+
   it('is not run once the run was aborted after the decision', async () => {
     const controller = new AbortController()
     const { step } = await open({ signal: controller.signal })

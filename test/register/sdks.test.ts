@@ -45,7 +45,7 @@ it.each(['langchain.mjs', 'langchain.cjs'])('attaches to agents of LangChain: %s
   const { code, stdout, stderr } = await program(name)
 
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'sunny\n' })
-  expect(spansOf().slice(1)).toEqual(turns('fake-model-builder', 'get_weather'))
+  expect(spansOf()).toEqual([`invoke_agent ${name}`, ...turns('fake-model-builder', 'get_weather')])
   expect(stderr).not.toContain('not attached')
 })
 
@@ -68,6 +68,7 @@ it('attaches to the AI SDK where it is required', async () => {
   const { code, stdout, stderr } = await program('ai-sdk.cjs')
 
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'hello\n' })
+  expect(spansOf()[0]).toBe('invoke_agent ai-sdk.cjs')
   expect(spansOf().map((name) => name.trim().split(' ')[0])).toEqual(['invoke_agent', 'step', 'chat'])
 })
 
@@ -94,8 +95,8 @@ it('attaches to the first tool runner of a client of Anthropic, and holds the ga
 
   expect(stdout).not.toContain('is wiped')
   const [run, first, asked, tool] = spansOf()
-  expect([run?.split(' ')[0], first, asked, tool]).toEqual([
-    'invoke_agent',
+  expect([run, first, asked, tool]).toEqual([
+    'invoke_agent tool-runner.mjs',
     '  step 0',
     '    chat claude-opus-4-6',
     '    execute_tool wipe',

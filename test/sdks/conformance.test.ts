@@ -1,9 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { spanViolations } from '../conformance/check.ts'
 import { conformsInContract } from '../conformance/contract.ts'
-import { ofOtlp } from '../conformance/read.ts'
-import { startOtlpStub } from '../support/otlp-stub.ts'
+import { seenBy } from '../conformance/programs.ts'
+import { PROFILES, violationsOf } from '../conformance/watch.ts'
 import { claudeAgentSubject } from './subjects/claude-agent.ts'
 import { copilotSubject } from './subjects/copilot.ts'
 import { googleAdkSubject } from './subjects/google-adk.ts'
@@ -15,17 +14,22 @@ import { runProgram } from './support/elsewhere.ts'
 conformsInContract([claudeAgentSubject, copilotSubject, googleAdkSubject, mastraSubject, strandsSubject])
 
 const EXAMPLES = [
+  'claude-agent/ask-a-human.ts',
   'claude-agent/support.ts',
   'copilot/agent.ts',
+  'copilot/ask-a-human.ts',
   'google-adk/agent.ts',
+  'mastra/ask-a-human.ts',
   'mastra/support.ts',
   'strands/support.ts',
 ]
 it.each(EXAMPLES)('has no violation in examples/%s', async (name) => {
-  await using collector = await startOtlpStub({ status: 200 })
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
-  await runProgram(fileURLToPath(new URL(`../../examples/${name}`, import.meta.url)), [], { env })
-  const spans = collector.bodies.flatMap(ofOtlp)
-  expect(spans.length).toBeGreaterThan(2)
-  expect([...new Set(spans.flatMap((span) => spanViolations(span, 'compat')))]).toEqual([])
+  const path = fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
+  const more = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
+  const seen = await seenBy((env) => runProgram(path, [], { env: { ...env, ...more }, input: 'y\n' }))
+  for (const profile of PROFILES) {
+    expect(seen[profile].spans.length).toBeGreaterThan(2)
+    expect(seen[profile].metrics.map(({ name }) => name)).toContain('gen_ai.invoke_agent.duration')
+  }
+  expect(violationsOf(seen)).toEqual([])
 })

@@ -1,6 +1,7 @@
 import { HookDispatcher } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
-import { deny, mutate } from 'hookspan/gates'
+import { createApprovals } from 'hookspan/approval'
+import { deny, mutate, requireApproval } from 'hookspan/gates'
 import { hookspanPlugin, runWith } from 'hookspan/google-adk'
 import { mock, mockTools } from 'hookspan/mock'
 import { describe, expect, it } from 'vitest'
@@ -129,4 +130,19 @@ it('attached twice is refused by the SDK, and disposed of it leaves the agent as
   expect(await run(agent, [plugin])).toBe('two')
   expect(told).toEqual(['start'])
   expect(() => hookspanPlugin({} as never)).toThrow(/dispatcher/)
+})
+
+it('a call that would wait in another process is refused, and does not run', async () => {
+  const dispatcher = new HookDispatcher()
+  const approvals = createApprovals({ mode: 'park' })
+  dispatcher.use(approvals)
+  dispatcher.use({
+    name: 'g',
+    gates: [{ id: 'g', point: 'beforeToolCall', match: 'look', decide: () => requireApproval() }],
+  })
+  const bodies: string[] = []
+  const agent = agentOn(LOOK_THEN_DONE, [look(({ q }) => void bodies.push(q))])
+  expect(await run(agent, [hookspanPlugin({ dispatcher })])).toBe('done')
+  expect(bodies).toEqual([])
+  expect(JSON.stringify(agent.model.requests[1])).toMatch(/"code":"approval_error".*parks the run/)
 })

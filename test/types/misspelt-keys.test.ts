@@ -64,6 +64,7 @@ import {
 } from 'hookspan/policies'
 import { durableAgent } from 'hookspan/restate'
 import { observeStrands } from 'hookspan/strands'
+import { durableAgent as durableOnTemporal } from 'hookspan/temporal'
 import { startTracing, traceHooks, withFlush } from 'hookspan/tracing'
 import { openRunSource, startViewer } from 'hookspan/viewer'
 import { matchers, repeatRuns } from 'hookspan/vitest'
@@ -217,6 +218,7 @@ const CALLS: Record<string, Record<string, Call>> = {
     ...agentCalls((options) => durableAgent({ name: 'd', client, ...options } as never)),
     DbosAgentOptions: (more) => durableOnDbos({ name: 'd', agent: agent(), client, ...more }),
     RestateAgentOptions: (more) => durableAgent({ name: 'd', agent: agent(), client, ...more }),
+    TemporalAgentOptions: (more) => durableOnTemporal({ name: 'd', agent: agent(), client, ...more }),
   },
   observeAgents: { ObserveAgentsOptions: (more) => observeAgents({}, { dispatcher: dispatcher(), ...more }) },
   observeAISDK: { ObserveAISDKOptions: (more) => observeAISDK({}, { dispatcher: dispatcher(), ...more }) },
@@ -474,7 +476,7 @@ const NOT_OPTIONS: Record<string, RegExp> = {
   'handed from one part of the package to another': /^(ApprovalRequest|SettledExecution|RecordedToolCall)$/,
   'data of a run, to which runtimes add fields': /Event$|^(Omit|PendingTool|AgentMessage)$/,
   'a service with methods of its own':
-    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|CheckpointStore|AuditLog|ViewerApprovals|\{ get \})$/,
+    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|CheckpointStore|AuditLog|ViewerApprovals|TemporalWorkflowSdk|\{ (get|nonCancellable) \})$/,
   'what the package calls itself': /^(CallSite|Place|GateContext|HookContext|TestModule)$/,
   'told whole, by a check of its own': /^AdapterInfo$/,
   'no object of options': /^NonNullable$/,

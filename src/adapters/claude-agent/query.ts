@@ -1,5 +1,4 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { currentPlace } from '../../dispatcher/run/current.ts'
 import { asName } from '../../wire/reading.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { ClaudeRun } from './claude-run.ts'
@@ -76,11 +75,10 @@ class ObservedMessages {
     const input = await this.run.admit()
     const { prompt, options = {} } = this.#params
     const claude = this.#claude
-    const traceparent = this.run.run(() => currentPlace()?.site.traced.traceparent)
     const canUseTool = withPermission(claude, options.canUseTool)
     const observed: ClaudeOptions = {
       ...options,
-      ...telemetryOf(options.env, sdkSpans, traceparent),
+      ...telemetryOf(options.env, sdkSpans, this.run.traceparent),
       hooks: withHooks(claude, this.#subAgents, options.hooks),
       includePartialMessages: true,
       ...(canUseTool && { canUseTool }),

@@ -16,9 +16,21 @@ export interface ObserveCopilotOptions {
   dispatcher: HookDispatcher
   /** Names runs of sessions whose `agent` says none. @default 'copilot' */
   agentName?: string
+  /**
+   * What becomes of the spans that Copilot makes itself, and sends where its client's `telemetry` or
+   * `OTEL_EXPORTER_OTLP_ENDPOINT` says: `omit` leaves them out, as each call is a span of ours already; `nest` leaves them,
+   * in the same trace, below the run.
+   *
+   * @default 'nest' of a client that was made with `telemetry`, else 'omit'
+   */
+  sdkSpans?: 'omit' | 'nest'
 }
 
-const FIELDS: Fields<ObserveCopilotOptions> = { dispatcher: a.value, agentName: a.string }
+const FIELDS: Fields<ObserveCopilotOptions> = {
+  dispatcher: a.value,
+  agentName: a.string,
+  sdkSpans: a.oneOf('omit', 'nest'),
+}
 
 interface Observed {
   readonly dispatcher: HookDispatcher
@@ -56,7 +68,8 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
   warnOfVersion('@github/copilot-sdk')
   const patches = new Patches()
   const host = { dispatcher, adapter: ADAPTER }
-  omitSdkSpans(asked, patches)
+  const { sdkSpans = asked.options?.telemetry === undefined ? 'omit' : 'nest' } = options
+  if (sdkSpans === 'omit') omitSdkSpans(asked, patches)
   const { createSession, resumeSession } = asked
   patches.replace(asked, 'createSession', (config) =>
     watched({ host, agentName, patches }, config, (given) => createSession.call(client, given)),
@@ -121,6 +134,11 @@ async function watched(
     const heard = run
     heard?.hear(event)
     if (heard?.isEnding) run = undefined
+  })
+  const { traceContextProvider } = session
+  patches.replace(session, 'traceContextProvider', async () => {
+    const traceparent = run?.run.traceparent
+    return traceparent === undefined ? traceContextProvider?.() : { traceparent }
   })
   patches.replace(session, 'send', async (options: Prompt) => {
     // It may have ended without a word of Copilot's.

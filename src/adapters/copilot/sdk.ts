@@ -11,6 +11,8 @@ export interface CopilotClient {
 
 export interface CopilotSession {
   readonly sessionId: string
+  /** Below which span Copilot's own are to lie. */
+  traceContextProvider?: () => unknown
   send(options: Prompt): Promise<string>
   sendAndWait(options: Prompt, timeoutMs?: number): Promise<unknown>
   abort(): Promise<void>

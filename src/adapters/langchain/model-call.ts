@@ -30,10 +30,11 @@ export async function callModel(
     await tellSummary(agent, request.messages)
     const calls = await run.calls()
     const asked = requestOf(request)
+    const model = chosenBy(request.model)
     const init = {
-      model: nameOf(request.model),
-      provider: providerOf(request.model),
-      ...configuredServer(request.model),
+      model: nameOf(model),
+      provider: providerOf(model),
+      ...configuredServer(model),
       request: asked,
       read: readReply,
       standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
@@ -103,6 +104,18 @@ interface ModelLike {
   readonly modelName?: unknown
   readonly lc_namespace?: readonly string[]
   _llmType?(): string
+  /** Of `initChatModel`, which `createAgent({ model: 'openai:gpt-5' })` calls: what it was made with. */
+  readonly _defaultConfig?: { readonly model?: unknown; readonly modelProvider?: unknown }
+  readonly _modelInstanceCache?: unknown
+}
+
+/** The model itself, or the one behind it that it makes its calls by. */
+function chosenBy(model: unknown): unknown {
+  const { _defaultConfig: config, _modelInstanceCache: cache } = (model ?? {}) as ModelLike
+  if (config === undefined) return model
+  const made: unknown[] = cache instanceof Map ? [...cache.values()] : []
+  if (made.length === 1 && nameOf(made[0]) === config.model) return made[0]
+  return { model: config.model, lc_namespace: [config.modelProvider] }
 }
 
 function nameOf(model: unknown): string {

@@ -4,10 +4,15 @@ import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-r
 
 const frames = new AsyncLocalStorage<MastraRun>()
 
+/** Who observes, and how. */
+export interface MastraHost extends RunHost {
+  readonly sdkSpans?: 'omit' | 'nest'
+}
+
 /** One call of an agent, and what is known of it while it goes on. */
 export class MastraRun {
   readonly run: ObservedRun
-  readonly host: RunHost
+  readonly host: MastraHost
   /** The tools between which and the model we are. */
   readonly tools = new Set<string>()
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
@@ -15,7 +20,7 @@ export class MastraRun {
   #turns = 0
   #answered = true
 
-  constructor(host: RunHost, said: SaidOfRun) {
+  constructor(host: MastraHost, said: SaidOfRun) {
     this.host = host
     this.run = new ObservedRun(host, said)
   }

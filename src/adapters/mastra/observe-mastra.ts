@@ -10,7 +10,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
 import { ADAPTER, UNREACHED } from './capabilities.ts'
-import { MastraRun } from './mastra-run.ts'
+import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import { generated, streamed } from './run.ts'
 import type { MastraAgent, MastraMethod } from './sdk.ts'
@@ -19,12 +19,19 @@ import { observeWorkflows } from './workflows.ts'
 
 export interface ObserveMastraOptions {
   dispatcher: HookDispatcher
+  /**
+   * What becomes of the spans that Mastra makes itself, where an `observability` is configured, which sends them to places of
+   * its own: `omit` leaves them out; `nest` puts them into the same trace, below the run. For whoever sends both to one place.
+   *
+   * @default neither: they are as without us
+   */
+  sdkSpans?: 'omit' | 'nest'
 }
 
-const FIELDS: Fields<ObserveMastraOptions> = { dispatcher: a.value }
+const FIELDS: Fields<ObserveMastraOptions> = { dispatcher: a.value, sdkSpans: a.oneOf('omit', 'nest') }
 
 /** The agents whose runs are observed. Those that they call are, too, for as long as they are called by them. */
-const observed = new WeakMap<object, RunHost>()
+const observed = new WeakMap<object, MastraHost>()
 
 /**
  * Makes each run of a Mastra agent an operation: its turns, model calls, tools, the agents it delegates to, and the tools
@@ -52,7 +59,8 @@ export function observeMastra<T extends object>(agent: T, options: ObserveMastra
     warnOfVersion('@mastra/core')
     patches.hold(agent)
   }
-  observed.set(agent, { dispatcher: options.dispatcher, adapter: ADAPTER })
+  const { dispatcher, sdkSpans } = options
+  observed.set(agent, { dispatcher, adapter: ADAPTER, ...defined({ sdkSpans }) })
   observePrototype(prototype)
   return agent
 }
@@ -99,7 +107,7 @@ function prototypeOf(agent: unknown): MastraAgent {
 }
 
 /** Who observes the run that begins now: the agent's own host, or that of the run which calls it. */
-function hostOf(agent: object): RunHost | undefined {
+function hostOf(agent: object): MastraHost | undefined {
   return observed.get(agent) ?? MastraRun.current?.host
 }
 

@@ -1,13 +1,14 @@
 import type { ParkedOperation } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
-import { type ObservedRun, type RunHost, whenAborted } from '../sdk-run/observed-run.ts'
+import { type ObservedRun, whenAborted } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { runWith, takeRunInit } from '../sdk-run/run-with.ts'
-import { MastraRun } from './mastra-run.ts'
+import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { observedModels } from './models.ts'
 import { tellAnswered, tellAsked } from './own-approval.ts'
 import type { MastraAgent, MastraMethod, MastraOptions, MastraResult } from './sdk.ts'
+import { telemetryOf } from './telemetry.ts'
 
 /** What an agent was asked for. */
 export interface Asked {
@@ -21,7 +22,7 @@ export interface Asked {
 }
 
 /** `generate()`, and going on with it: the run ends with what is given. */
-export async function generated(host: RunHost, asked: Asked): Promise<MastraResult> {
+export async function generated(host: MastraHost, asked: Asked): Promise<MastraResult> {
   const started = begin(host, asked)
   const { run } = started
   let result: MastraResult
@@ -40,7 +41,7 @@ export async function generated(host: RunHost, asked: Asked): Promise<MastraResu
 }
 
 /** `stream()`, and going on with it: the run ends when the SDK has read the last of it. */
-export async function streamed(host: RunHost, asked: Asked): Promise<MastraResult> {
+export async function streamed(host: MastraHost, asked: Asked): Promise<MastraResult> {
   const started = begin(host, asked)
   const { run } = started
   try {
@@ -96,6 +97,7 @@ async function made(started: MastraRun, asked: Asked, more: object): Promise<Mas
   const observed = {
     ...options,
     ...more,
+    ...telemetryOf(run, started.host.sdkSpans, options),
     model: observedModels(agent, started, options?.model ?? defaults.model ?? agent.model),
     stopWhen: stopping(run, { ...defaults, ...defined(options ?? {}) }),
   }
@@ -115,7 +117,7 @@ function stopping(run: ObservedRun, { stopWhen, maxSteps }: MastraOptions): unkn
 /** What the SDK takes where nothing is said. */
 const isFifthStep = ({ steps }: { readonly steps: readonly unknown[] }) => steps.length === 5
 
-function begin(host: RunHost, asked: Asked): MastraRun {
+function begin(host: MastraHost, asked: Asked): MastraRun {
   const { agent, first, options = {}, resumes } = asked
   const { thread } = options.memory ?? {}
   const said = defined({

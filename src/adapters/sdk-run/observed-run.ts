@@ -133,6 +133,11 @@ export class ObservedRun {
     else assertInReach(this.#withinCore, tools)
   }
 
+  /** Of the span that code of the run lies below. */
+  get traceparent(): string | undefined {
+    return this.run(() => currentPlace()?.site.traced.traceparent)
+  }
+
   /** Runs code as part of the run. */
   run<T>(fn: () => T): T {
     return this.#op === undefined ? fn() : this.#op.run(fn)

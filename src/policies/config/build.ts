@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import type { StandIn } from '../../dispatcher/index.ts'
 import { assertGate } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
@@ -8,10 +9,13 @@ import { didYouMean } from '../../internal/expect.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
 import { HOOK_FIELDS, HOOK_KINDS } from './hook-kinds.ts'
+import { MOCK_OPTIONS, standInOf } from './mock-kind.ts'
 import { type ConfigPath, type ConfigSource, configError } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
 const LAYER_FIELDS = ['$schema', 'version', 'gates', 'hooks', 'disable']
+/** The type of an entry of `hooks` that stands in for tools. */
+const MOCK = 'mock'
 /** Where `${NAME}` stands for a variable of the environment, and nowhere else. */
 const ENV_FIELDS = ['url', 'secret', 'headers', 'env']
 
@@ -126,7 +130,7 @@ function makeHooks(
   path: ConfigPath,
   source: ConfigSource,
   context: BuildContext,
-): { hooks: AgentHook[] } {
+): { hooks: AgentHook[] } | { standIn: StandIn } {
   const fail: Fail = (at, message) => configError(source.file, source.lineOf(at), message)
   const fields = entry as Record<string, unknown> & { id: string; type: string }
   try {
@@ -134,9 +138,14 @@ function makeHooks(
       assertHook(fields)
       return { hooks: [fields as unknown as AgentHook] }
     }
+    if (fields.type === MOCK) {
+      assertFields(fields, ['type', 'enabled', ...MOCK_OPTIONS], path, `mock "${fields.id}"`, fail)
+      const { type: _type, enabled: _enabled, ...entry } = fields
+      return { standIn: standInOf(entry) }
+    }
     const kind = Object.hasOwn(HOOK_KINDS, fields.type) ? HOOK_KINDS[fields.type] : undefined
     if (kind === undefined)
-      throw fail([...path, 'type'], unknown('hook type', fields.type, Object.keys(HOOK_KINDS)))
+      throw fail([...path, 'type'], unknown('hook type', fields.type, [...Object.keys(HOOK_KINDS), MOCK]))
     assertFields(fields, [...HOOK_FIELDS, ...kind.options], path, `hook "${fields.id}"`, fail)
     const { type: _type, enabled: _enabled, ...entry } = withEnv(fields, path, context.env, fail)
     return { hooks: kind.create(entry as never, dirname(source.file)) }

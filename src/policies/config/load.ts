@@ -2,7 +2,7 @@ import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Plugin } from '../../dispatcher/index.ts'
+import type { Plugin, StandIn } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
@@ -120,6 +120,7 @@ function assemble(
     entries = overlay(entries, built.entries, built.disable, source)
   }
   const active = entries.filter((entry) => entry.active)
+  const standIns = active.flatMap(({ standIn }) => standIn ?? [])
   return {
     files: sources.filter(([layer]) => layer === 'user' || layer === 'project').map(([, { file }]) => file),
     entries,
@@ -127,7 +128,19 @@ function assemble(
       name: 'config',
       gates: active.flatMap(({ gate }) => gate ?? []),
       hooks: active.flatMap(({ hooks }) => hooks ?? []),
+      ...(standIns.length > 0 && { standIn: firstOf(standIns) }),
     },
+  }
+}
+
+/** The first mock of the files that is meant answers. */
+function firstOf(standIns: readonly StandIn[]): StandIn {
+  return async (call) => {
+    for (const standIn of standIns) {
+      const answer = await standIn(call)
+      if (answer !== undefined) return answer
+    }
+    return undefined
   }
 }
 

@@ -1,3 +1,4 @@
+import type { StandIn } from '../../dispatcher/index.ts'
 import type { Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 
@@ -44,6 +45,8 @@ export interface LoadedEntry {
   readonly gate?: Gate
   /** Several where an entry names several types of events. */
   readonly hooks?: readonly AgentHook[]
+  /** Of `type: mock`. */
+  readonly standIn?: StandIn
 }
 
 /** For typed config modules. */

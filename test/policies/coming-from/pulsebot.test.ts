@@ -192,6 +192,21 @@ it.each(['{}', '{"verdict":"aprove"}', '{"verdict":"modify"}', '[]', 'approve'])
   },
 )
 
+it.each([
+  [201, { a: 1 }],
+  [302, 'gate_error'],
+  [404, 'gate_error'],
+  [500, 'gate_error'],
+])(
+  'protocol: pulsebot denies what comes with another status than 2xx, which PulseBot does not look at: %i',
+  async (status, told) => {
+    const URL = await guard((_, response) => {
+      response.writeHead(status, { location: '/' }).end('{"verdict":"approve","reasoning":"fine"}')
+    })
+    expect(await (await run(SPEAKING, { URL, TOKEN: 't' })).call('t', { a: 1 })).toEqual(told)
+  },
+)
+
 it('protocol: pulsebot is for tool calls only, and a misspelt protocol is an error', async () => {
   const wrong = (text: string) =>
     run(SPEAKING.replace('protocol: pulsebot', text), { URL: 'http://127.0.0.1:9', TOKEN: 't' })

@@ -1,0 +1,91 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startScriptedServer } from 'hookspan/mock'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { programEnv, receivedTree } from '../support/registered.ts'
+import { runCli } from '../support/run-cli.ts'
+import { SDKS_FOLDER } from './support/sdks.ts'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const BUN = join(SDKS_FOLDER, 'node_modules/.bin/bun')
+
+let collector: Awaited<ReturnType<typeof startCollector>>
+let model: Awaited<ReturnType<typeof startScriptedServer>>
+let cwd: string
+beforeAll(async () => {
+  model = await startScriptedServer({
+    respond: ({ body }) =>
+      /"type":"(function_call_output|tool_result)"|"role":"tool"/.test(JSON.stringify(body)) ||
+      !('tools' in body)
+        ? { content: 'It is on its way.' }
+        : { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] },
+  })
+  cwd = mkdtempSync(join(tmpdir(), 'hookspan-bun-'))
+  mkdirSync(join(cwd, 'node_modules'))
+  const given = [
+    'openai',
+    '@anthropic-ai/sdk',
+    '@openai/agents',
+    'ai',
+    '@google/genai',
+    'langchain',
+    '@langchain/core',
+    'zod',
+  ]
+  for (const name of given) {
+    mkdirSync(dirname(join(cwd, 'node_modules', name)), { recursive: true })
+    symlinkSync(at(`../../node_modules/${name}`), join(cwd, 'node_modules', name))
+  }
+})
+afterAll(async () => {
+  rmSync(cwd, { recursive: true, force: true })
+  await model.close()
+})
+beforeEach(async () => {
+  collector = await startCollector()
+})
+afterEach(() => collector.stop())
+
+/** A plain program, run by Bun. */
+function run(name: string) {
+  copyFileSync(at(`../register/processes/${name}`), join(cwd, name))
+  const env = programEnv(model.baseURL, collector.url)
+  return runCli(['run', '--', BUN, name], { env, cwd })
+}
+
+const withoutNames = () =>
+  receivedTree(collector.spans).map((line) => line.replace(/(invoke_agent|chat|generate_content) .*/, '$1'))
+const TURNS = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']
+
+it.each<[name: string, stdout: string, spans: readonly string[]]>([
+  ['chat.cjs', 'It is on its way.\n', ['invoke_agent', '  chat']],
+  ['agents.mjs', 'all is wiped\ndone\n', TURNS],
+  ['ai-sdk.mjs', 'hello\n', ['invoke_agent', '  step 0', '    chat']],
+  ['google.cjs', 'It is on its way. true\n', ['invoke_agent', '  generate_content']],
+  [
+    'langchain.mjs',
+    'sunny\n',
+    ['invoke_agent', '  step 0', '    chat', '    execute_tool get_weather', '  step 1', '    chat'],
+  ],
+])('attaches to what Bun runs, by import and by require(): %s', async (name, stdout, spans) => {
+  const run1 = await run(name)
+
+  expect({ code: run1.code, stdout: run1.stdout }, run1.stderr).toEqual({ code: 0, stdout })
+  expect(withoutNames()).toEqual(spans)
+  expect(run1.stderr).toMatch(/^hookspan: attached .+ \d+\.\d+\.\d+/m)
+})
+
+it.each([
+  ['gates', { gates: [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }] }],
+  ['mocks', { hooks: [{ id: 'clean', type: 'mock', match: 'wipe', returns: 'as if' }] }],
+])('holds the %s of the project there, too', async (_what, config) => {
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify(config))
+  const { stdout, stderr } = await run('tool-runner.mjs')
+  rmSync(join(cwd, 'hookspan.config.json'))
+
+  expect(stdout, stderr).toBe('It is on its way.\n')
+  expect(withoutNames()).toEqual(TURNS)
+})
