@@ -7,7 +7,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 
 /** What the page has to speak of, and at least how often. */
 const SUBJECTS = {
-  'Spans and the spool': 17,
+  'Spans and the spool': 19,
   'The exporter': 11,
   'Guards never vanish': 14,
   'What was shown is what runs': 7,
@@ -24,6 +24,8 @@ const PROMISING = ['README.md', 'docs/tracing.md', 'docs/gates-and-approvals.md'
 /** What they name that is about something else than loss, guards, observers, approvals and what is shown. */
 const OTHER_SUBJECTS = new Set([
   'test/conformance/conformance.test.ts',
+  'test/conformance/recordings.test.ts',
+  'test/sdks/conformance.test.ts',
   'test/mock/sources.test.ts',
   'test/package/sdk-sizes.test.ts',
   'test/package/sdk-versions.test.ts',

@@ -62,11 +62,19 @@ export function spanViolations(span: CheckedSpan, profile: SemconvProfile): stri
   return found.map((what) => `span "${name}": ${what}`)
 }
 
-export function metricViolations(metric: CheckedMetric): string[] {
+/** Names that a profile has and the other has not: those of before the renames of 2026, and those of after. */
+function metricRule(name: string, profile: SemconvProfile): MetricRule | undefined {
+  const rules: Record<string, MetricRule> = registry.metrics
+  if (profile === 'latest') return rules[name]
+  const before: Record<string, MetricRule> = registry.compatMetrics
+  return before[name] ?? (name.startsWith('gen_ai.client.inference.') ? undefined : rules[name])
+}
+
+export function metricViolations(metric: CheckedMetric, profile: SemconvProfile): string[] {
   const { name, points } = metric
-  const rule = (registry.metrics as Record<string, MetricRule>)[name]
+  const rule = metricRule(name, profile)
   if (rule === undefined) return [`metric ${name}: not known`]
-  const found = points.flatMap((labels) => attributeViolations(labels, 'latest'))
+  const found = points.flatMap((labels) => attributeViolations(labels, profile))
   if (metric.type !== rule.type) found.push(`is a ${metric.type}`)
   if (metric.unit !== rule.unit) found.push(`the unit is ${metric.unit}`)
   if (metric.description === '') found.push('no description')

@@ -43,15 +43,7 @@ function blocksOf(page: string): Block[] {
 export const BLOCKS: readonly Block[] = PAGES.flatMap(blocksOf)
 
 /** How a block is held; docs/snippets.md has a row for each. */
-export type Kind =
-  | 'quoted'
-  | 'run'
-  | 'checked by types'
-  | 'command'
-  | 'data'
-  | 'output'
-  | 'followed'
-  | 'shown'
+export type Kind = 'quoted' | 'run' | 'code' | 'command' | 'data' | 'output' | 'followed' | 'shown'
 
 const CODE = ['ts', 'mts', 'js', 'mjs', 'tsx', 'jsx', 'typescript', 'javascript']
 const DATA = ['yaml', 'yml', 'json', 'toml']
@@ -66,7 +58,7 @@ export function kindOf({ at, language, code, note }: Block): Kind {
   if (/^(file|append|change): /.test(note)) return 'followed'
   if (/^examples\//.test(note)) return 'quoted'
   if (note === 'run') return 'run'
-  if (CODE.includes(language)) return 'checked by types'
+  if (CODE.includes(language)) return 'code'
   if (['sh', 'bash', 'shell', 'console'].includes(language)) return 'command'
   if (DATA.includes(language)) return 'data'
   if (['', 'text', 'txt'].includes(language)) return 'output'

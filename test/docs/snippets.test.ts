@@ -7,9 +7,9 @@ import { loadConfig } from 'hookspan/policies'
 import { parse as parseToml } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { createProgram } from '../../src/cli/program.ts'
 import { startCollector } from '../support/collector.ts'
-import { BLOCKS, type Block, kindOf, ROOT, STALE } from './blocks.ts'
+import { BLOCKS, type Block, kindOf, PAGES, ROOT, STALE } from './blocks.ts'
+import { ENGINES, inProgram, PROGRAMS, runPageProgram } from './programs.ts'
 
 const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -25,10 +25,25 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 it('has a kind for every block, and no exception that nothing needs', () => {
-  const kinds = Map.groupBy(BLOCKS, kindOf)
+  const kinds = Map.groupBy(BLOCKS, (block) => (inProgram(block) ? 'run in a program' : kindOf(block)))
   console.log([...kinds].map(([kind, { length }]) => `${kind}: ${length}`).join(', '))
   expect(BLOCKS.length).toBeGreaterThan(60)
   expect(STALE).toEqual([])
+  const onlyLookedAt = kinds.get('code')?.map(({ at }) => at) ?? []
+  expect(onlyLookedAt, 'code that no program of test/docs/programs runs').toEqual([])
+})
+
+it('has no block that is indented, which nothing here would see', () => {
+  const indented = PAGES.filter((page) => /^[ \t]+```/m.test(readFileSync(join(ROOT, page), 'utf8')))
+  expect(indented).toEqual([])
+})
+
+describe('programs of the blocks that are no whole files', () => {
+  // Those with engines: test/durable/docs.test.ts.
+  it.each(PROGRAMS.filter(({ name }) => !name.startsWith(ENGINES)))('$name', async (program) => {
+    const { stderr } = await runPageProgram(program, folder)
+    expect(stderr).not.toMatch(/Error/)
+  })
 })
 
 describe('blocks that are run', () => {
@@ -68,7 +83,7 @@ it('blocks of code compile against the types of the package', async () => {
   const given = readFileSync(new URL('given.d.ts', import.meta.url), 'utf8')
   const ambient = [...names].map(([name, from]) => `  const ${name}: typeof import('${from}').${name}`)
   writeFileSync(join(where, 'given.d.ts'), `${given}\ndeclare global {\n${ambient.join('\n')}\n}\n`)
-  const compiled = of('checked by types')
+  const compiled = BLOCKS.filter((block) => kindOf(block) === 'code')
   for (const { at, code } of compiled) {
     writeFileSync(join(where, `${at.replaceAll(/\W/g, '-')}.mts`), `${code}\nexport {}\n`)
   }
@@ -89,68 +104,6 @@ it('blocks of code compile against the types of the package', async () => {
   expect(said).toBe('')
   expect(compiled.length).toBeGreaterThan(15)
 })
-
-describe('commands', () => {
-  const lines = of('command').flatMap(({ at, code }) =>
-    code
-      .replaceAll(/\\\n\s*/g, ' ')
-      .split('\n')
-      .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
-      .filter((line) => line !== '')
-      .map((line) => ({ at, line })),
-  )
-
-  it.each(lines)('$at: $line', ({ line }) => {
-    const words = line.split(/\s+/).filter((word) => !/^[A-Z_]+=/.test(word))
-    const [program = '', ...rest] = words
-    if (program === 'npx')
-      return expectCommand(rest.filter((word) => !['--no-install', '-y', '--yes'].includes(word)))
-    if (program === 'npm') return expectNpm(rest)
-    expect(['node', 'export'], 'a program that nobody looks at needs a row in docs/snippets.md').toContain(
-      program,
-    )
-  })
-})
-
-function expectNpm([verb = '', ...rest]: string[]): void {
-  if (verb === 'run') {
-    expect(Object.keys(manifest.scripts)).toContain(rest[0])
-    return
-  }
-  expect(['install', 'i', 'test', 'ci']).toContain(verb)
-  const { dependencies, devDependencies, peerDependencies } = manifest
-  const known = Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies, hookspan: '' })
-  const names = rest.filter((word) => !word.startsWith('-')).map((word) => word.replace(/(?<=.)@[^/]*$/, ''))
-  expect(known).toEqual(expect.arrayContaining(names))
-}
-
-/** Whether there is such a command, with such flags and so many arguments. */
-function expectCommand([name = '', ...words]: string[]): void {
-  if (name === 'vitest' || name === 'tsx') return
-  expect(name).toBe('hookspan')
-  let command = createProgram()
-  let left = words
-  for (let next = command; next !== undefined; ) {
-    command = next
-    const found = command.commands.find((one) => one.name() === left[0])
-    if (found === undefined) break
-    left = left.slice(1)
-    next = found
-  }
-  expect(
-    command.name() === 'hookspan' && left[0] !== undefined && !left[0].startsWith('-'),
-    `no such command: ${words}`,
-  ).toBe(false)
-  // What stands behind `run --` is somebody else's.
-  const own = left.includes('--') ? left.slice(0, left.indexOf('--')) : left
-  for (const flag of own.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split('=')[0])) {
-    const flags = command.options.flatMap(({ long, short }) => [long, short])
-    expect([...flags, '--help', '-h']).toContain(flag)
-  }
-  const needed = command.registeredArguments.filter(({ required }) => required).length
-  const help = own.includes('--help')
-  if (!help) expect(left.filter((word) => !word.startsWith('-')).length).toBeGreaterThanOrEqual(needed)
-}
 
 describe('data', () => {
   it.each(of('data'))('$at', async (block) => {

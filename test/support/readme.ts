@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 /** An example as a page quotes it, and what the page says around it. */
 export interface Quote {
   /** Path in the repository. */
@@ -27,4 +30,12 @@ export function readReadme(page: string): Quote[] {
       return { example, saveAs, code, output, install }
     })
   })
+}
+
+/** What README and the skill have the reader install. test/package/paste.test.ts does. */
+export function installLines(root: string): string[] {
+  const pages = ['README.md', 'skills/hookspan/SKILL.md'].map((page) =>
+    readFileSync(join(root, page), 'utf8'),
+  )
+  return [...new Set(pages.join('\n').match(/^npm install .*$/gm))]
 }
