@@ -1,7 +1,8 @@
 /** A full disk: nothing that was acknowledged is lost, and whatever is there can be looked at. */
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { id, otlp } from '../viewer/support.ts'
 import { smallDisk } from './support/small-disk.ts'
@@ -31,6 +32,31 @@ async function fill(viewer: ViewerProcess, first: number): Promise<{ taken: stri
   return { taken, status: 200 }
 }
 
+/** As another process sees it. */
+function runsIn(file: string): number {
+  const db = new DatabaseSync(file)
+  try {
+    return Number((db.prepare('SELECT count(*) AS runs FROM run').get() as { runs: number }).runs)
+  } finally {
+    db.close()
+  }
+}
+
+/** To the last byte. */
+function fillUp(file: string): void {
+  expect(() => {
+    for (;;) appendFileSync(file, Buffer.alloc(4096))
+  }).toThrow('ENOSPC')
+}
+
+function unlessLocked(read: () => number): number {
+  try {
+    return read()
+  } catch {
+    return -1
+  }
+}
+
 const list = async (viewer: ViewerProcess) =>
   (await (await viewer.ask('/api/runs?limit=1000')).json()) as List
 
@@ -41,7 +67,9 @@ it('shows every run it took when its disk is full, before and after a restart, a
   if (!disk) return skip('needs the right to mount a tmpfs')
   const db = join(disk.path, 'traces.db')
   const ballast = join(disk.path, 'ballast')
+  const spare = join(disk.path, 'spare')
   writeFileSync(ballast, Buffer.alloc(200 * 1024))
+  writeFileSync(spare, Buffer.alloc(200 * 1024))
   const all: string[] = []
   {
     await using viewer = await startViewerProcess({ db })
@@ -72,10 +100,17 @@ it('shows every run it took when its disk is full, before and after a restart, a
     )
     expect(all.length).toBeGreaterThanOrEqual(taken.length - 1)
   }
+  const rest = join(disk.path, 'rest')
+  // What is shared by those that have the file open is made anew, and takes the room that is left.
+  rmSync(`${db}-shm`, { force: true })
+  fillUp(rest)
   {
     await using viewer = await startViewerProcess({ db })
     expect((await list(viewer)).runs.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(all))
     await askAll(viewer, routesOf(all[0]!, id(1)))
+    // Without room for what several share it has the file for itself.
+    expect(() => runsIn(db)).toThrow('locked')
+    rmSync(rest)
     rmSync(ballast)
     const { taken } = await fill(viewer, 2000)
     const after = (await list(viewer)).runs.map(({ traceId }) => traceId)
@@ -87,5 +122,9 @@ it('shows every run it took when its disk is full, before and after a restart, a
     })
     expect(missing).toEqual([])
     expect(taken.length).toBeGreaterThan(0)
+    // It filled the disk again. With room others can open the file, once nothing comes for a while.
+    rmSync(spare)
+    await viewer.send(otlp([{ traceId: traceOf(1), spanId: id(2) }]))
+    await expect.poll(() => unlessLocked(() => runsIn(db)), { timeout: 70_000 }).toBe(after.length)
   }
 })

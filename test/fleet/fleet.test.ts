@@ -26,18 +26,32 @@ const isKept = (run: RunTruth): boolean => run.reason !== undefined || !inShare(
 /** How long nothing may come into the store before nothing more is waited for. */
 const STILL_MS = 120_000
 
-/** Waits as long as the store goes on, and gives the runs that it has otherwise than it is to have them. */
+/**
+ * Asks until it is so, for as long as the store takes anything: a sampler that was started again sends all that it kept of an hour
+ * once more, and what comes after that waits.
+ */
+async function untilItIs(fleet: Fleet, isSo: () => Promise<boolean>): Promise<void> {
+  let taken = await fleet.taken()
+  for (let until = Date.now() + STILL_MS; Date.now() < until; ) {
+    if (await isSo()) return
+    const now = await fleet.taken()
+    if (now !== taken) until = Date.now() + STILL_MS
+    taken = now
+    await sleep(1_000)
+  }
+}
+
+/** The runs that the store has otherwise than it is to have them. */
 async function untilDecided(fleet: Fleet, runs: readonly RunTruth[]): Promise<[RunTruth, Verdict][]> {
   const wrongOf = (verdicts: ReadonlyMap<RunTruth, Verdict>) =>
     [...verdicts].filter(([run, verdict]) => verdict !== (isKept(run) ? 'whole' : 'absent'))
   await vi.waitFor(async () => expect(await fleet.undecided()).toBe(0), { timeout: 300_000, interval: 500 })
   let wrong = runs.filter(isKept).map((run): [RunTruth, Verdict] => [run, 'absent'])
-  for (let until = Date.now() + STILL_MS; wrong.length > 0 && Date.now() < until; ) {
+  await untilItIs(fleet, async () => {
     const open = wrong.map(([run]) => run)
     wrong = wrongOf(await verdictsOn(fleet, open))
-    if (wrong.length < open.length) until = Date.now() + STILL_MS
-    await sleep(1_000)
-  }
+    return wrong.length === 0
+  })
   // Last, those of which nothing may have come.
   return wrong.length > 0 ? wrong : wrongOf(await verdictsOn(fleet, runs))
 }
@@ -124,10 +138,8 @@ describe.skipIf(!folder)('the fleet of deploy/fleet, on real engines', () => {
     const parked = { state: join(fleet.folder, `${name}.json`), waitingFor }
     await agent({ name, parked })
     const { traceId } = JSON.parse(readFileSync(parked.state, 'utf8'))
-    await vi.waitFor(async () => expect(await fleet.trace(traceId)).toBeDefined(), {
-      timeout: 120_000,
-      interval: 500,
-    })
+    await untilItIs(fleet, async () => (await fleet.trace(traceId)) !== undefined)
+    expect(await fleet.trace(traceId)).toBeDefined()
     if (which.startsWith('one')) {
       await fleet.servers.sampler.kill()
       await fleet.kafka.forget('spans', PARTITIONS)
@@ -135,10 +147,9 @@ describe.skipIf(!folder)('the fleet of deploy/fleet, on real engines', () => {
     }
     const { truth } = await agent({ name, parked, aheadMs: 3_600_000 })
     expect(truth).toHaveLength(1)
-    await vi.waitFor(async () => expect(await verdictOn(fleet, truth[0] as RunTruth)).toBe('whole'), {
-      timeout: 120_000,
-      interval: 500,
-    })
+    const run = truth[0] as RunTruth
+    await untilItIs(fleet, async () => (await verdictOn(fleet, run)) === 'whole')
+    expect(await verdictOn(fleet, run)).toBe('whole')
   })
 })
 

@@ -82,7 +82,7 @@ describe('importing anything', () => {
 })
 
 describe('`hookspan run`', () => {
-  it('opens three files before it starts a program, and no parser, viewer or fetch', async () => {
+  it('opens four files before it starts a program, and no parser, viewer or fetch', async () => {
     const said = `
       const dist = ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/')).href)}
       const files = []
@@ -106,7 +106,7 @@ describe('`hookspan run`', () => {
 
     const [first = ''] = stdout.split('\n')
     expect(JSON.parse(first)).toEqual({
-      files: ['cli/bin.js', 'cli/run/plain-run.js', 'cli/run/run-program.js'],
+      files: ['cli/bin.js', 'cli/run/plain-run.js', 'cli/run/run-program.js', 'internal/run-report.js'],
       heavy: [],
     })
   })

@@ -160,6 +160,16 @@ describe('from an empty folder', () => {
     expect(await printed(folder, ['node', quote.saveAs])).toBe(quote.output)
     told.push(`  watch sub-agents       ${secondsSince(startedAt)}`)
   })
+
+  it('installs what the skill has installed, which is enough for its file', async () => {
+    const skill = readFileSync(join(ROOT, 'skills/hookspan/SKILL.md'), 'utf8')
+    const folder = await emptyProject('skill')
+    await install(folder, /^npm install .*$/m.exec(skill)?.[0] ?? '')
+    const code = /<!-- file: hookspan\.mjs -->\n```js\n([\s\S]*?)```/.exec(skill)?.[1] ?? ''
+    save(folder, { code }, 'hookspan.mjs')
+    const program = "const { tracing } = await import('./hookspan.mjs'); console.log(tracing.stats().queued)"
+    expect(await printed(folder, ['node', '--input-type=module', '--eval', program])).toBe('0')
+  })
 })
 
 describe('in projects of other kinds', () => {

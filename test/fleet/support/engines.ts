@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { parse } from 'yaml'
 import { jarsOf } from '../../../scripts/fleet.ts'
 import { listens, Server } from './server.ts'
 
@@ -126,6 +127,13 @@ const EXPORTED = [
   'java.base/sun.nio.ch',
 ].flatMap((name) => ['--add-exports', `${name}=ALL-UNNAMED`])
 
+/** What `docker-compose.yml` gives to its process. */
+function composeOptions(): string[] {
+  const file = new URL('../../../deploy/fleet/docker-compose.yml', import.meta.url)
+  const { services } = parse(readFileSync(file, 'utf8'), { merge: true })
+  return services.cassandra.environment.JVM_EXTRA_OPTS.split(' ')
+}
+
 export function startCassandra(folder: string, port: number, storagePort: number, jmxPort: number) {
   mkdirSync(folder, { recursive: true })
   const data = (name: string) => JSON.stringify(join(folder, 'data', name))
@@ -137,8 +145,9 @@ cluster_name: fleet
 num_tokens: 1
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
-# Answers after it is on disk, as "nothing kept is lost" needs of a single node.
-commitlog_sync: batch
+# As the image has it. What compose says beside it makes a node answer after it is on disk.
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
 commitlog_directory: ${data('commitlog')}
 data_file_directories: [${data('data')}]
 saved_caches_directory: ${data('caches')}
@@ -178,6 +187,7 @@ seed_provider:
     '-cp',
     classes,
     ...defined,
+    ...composeOptions(),
     ...EXPORTED,
     ...OPENED,
   ]

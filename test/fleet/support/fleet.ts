@@ -111,9 +111,23 @@ export class Fleet {
 
   /** Traces that the sampler holds, as it says each second. */
   async undecided(): Promise<number> {
-    const port = this.servers.sampler.plan.env?.METRICS_PORT
+    const [held] = await this.#metric('sampler', 'processor_tail_sampling_sampling_traces_on_memory')
+    return held ?? Number.NaN
+  }
+
+  /** Messages of Kafka that the store has taken since it was started. */
+  async taken(): Promise<number> {
+    const partitions = await this.#metric('store', 'kafka_receiver_messages_total')
+    return partitions.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** A value for each set of labels. */
+  async #metric(role: Role, name: string): Promise<number[]> {
+    const port = this.servers[role].plan.env?.METRICS_PORT
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    return Number(/^otelcol_processor_tail_sampling_sampling_traces_on_memory\S* (\d+)/m.exec(metrics)?.[1])
+    return [...metrics.matchAll(new RegExp(`^otelcol_${name}\\S* (\\S+)`, 'gm'))].map(([, value]) =>
+      Number(value),
+    )
   }
 
   /** What the store has of a trace. */
