@@ -24,7 +24,10 @@ const { values: options } = parseArgs({
   },
 })
 
-const viewerPart = `${root}/bench/results/viewer.md`
+/** Measured on their own: `npm run bench:viewer`. The last by hand, of a part of it. */
+const viewerParts = ['viewer.md', 'viewer-large.md', 'viewer-until-idle.md'].map(
+  (name) => `${root}/bench/results/${name}`,
+)
 const chosen = options.suite === undefined ? suites : options.suite.split(',').map(suiteNamed)
 const partial = options.quick || options['no-peers'] || options.variant !== undefined
 if (!options['no-peers']) installPeers()
@@ -108,8 +111,7 @@ function writeReport(): void {
     '# Benchmarks',
     'Written by `npm run bench`. Each variant runs in a fresh process; the order is reversed in every other round; a number is the median of the rounds, and each aim is told by the lowest rounds, too, which other work on the machine disturbs least. It is met or missed by the medians. Where hookspan loses, the table says so.',
     ...measured.map(({ suite, result }) => suiteReport(suite, result)),
-    // Measured on its own: `npm run bench:viewer`.
-    ...(existsSync(viewerPart) ? [readFileSync(viewerPart, 'utf8').trim()] : []),
+    ...viewerParts.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8').trim()),
     '## Versions',
     versionsTable(last),
   ].join('\n\n')

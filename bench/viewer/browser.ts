@@ -23,10 +23,21 @@ export interface BrowserFigures {
   frameCpuMs: number
 }
 
+export const CHROMIUM_ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export function chromiumPath(): string | undefined {
+  return [process.env.CHROMIUM_BIN, '/usr/bin/chromium'].find((path) => path && existsSync(path))
+}
+
 export async function measureBrowser(): Promise<BrowserFigures | undefined> {
-  const executablePath = [process.env.CHROMIUM_BIN, '/usr/bin/chromium'].find(
-    (path) => path && existsSync(path),
-  )
+  const executablePath = chromiumPath()
   if (!executablePath) {
     console.log('browser: no Chromium found, left out')
     return undefined
@@ -34,14 +45,7 @@ export async function measureBrowser(): Promise<BrowserFigures | undefined> {
   const system = await startHookspan(true)
   const browser = await chromium.launch({
     executablePath,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
+    args: CHROMIUM_ARGS,
   })
   try {
     await fetch(system.tracesUrl, {

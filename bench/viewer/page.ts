@@ -62,11 +62,11 @@ export function browserTable({ paintMs, paintCpuMs, fps, worstMs, overPercent, f
   ].join('\n')
 }
 
-/** `few`: the same with as much as the slowest of them takes. */
+/** `few`: the same with as much as the slowest of them takes; `browser`: tables of what was seen in one. */
 export function writePage(
   systems: readonly Figures[],
   few: readonly Figures[],
-  browser: BrowserFigures,
+  browser: readonly string[],
   environment: string,
 ): void {
   const text = [
@@ -76,7 +76,7 @@ export function writePage(
     figuresTable(systems),
     'The same with as many spans as Phoenix takes whole:',
     figuresTable(few),
-    browserTable(browser),
+    ...browser,
     `<sub>${environment}</sub>`,
   ].join('\n\n')
   writePart(TITLE, PART, text)

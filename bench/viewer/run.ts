@@ -1,7 +1,7 @@
 /**
  * The viewer beside a real Jaeger and a real Arize Phoenix: same machine, same OTLP stream, one after the other.
  *
- *   npm run bench:viewer -- [--spans 1000000] [--only hookspan,memory,jaeger,badger,phoenix,browser]
+ *   npm run bench:viewer -- [--spans 1000000] [--only hookspan,memory,jaeger,badger,phoenix,browser,conversation]
  *   npm run bench:viewer -- --large 100000      so many runs of a hundred spans on disk: hours on a busy machine
  *
  * Jaeger is found as the tests find it (`npm run jaeger:install`). Phoenix by PHOENIX_BIN or as
@@ -13,13 +13,14 @@ import { parseArgs } from 'node:util'
 import { environment } from '../harness/environment.ts'
 import { environmentLine } from '../harness/report.ts'
 import { type BrowserFigures, measureBrowser } from './browser.ts'
+import { type ConversationFigures, conversationTable, measureConversation } from './conversation.ts'
 import { largeTable, measureLarge } from './large.ts'
 import { type Figures, measure } from './measure.ts'
 import { browserTable, figuresTable, writeLarge, writePage } from './page.ts'
 import { SPANS_PER_RUN } from './stream.ts'
 import { type System, startHookspan, startJaeger, startPhoenix } from './systems.ts'
 
-const ALL = 'hookspan,memory,jaeger,badger,phoenix,browser'
+const ALL = 'hookspan,memory,jaeger,badger,phoenix,browser,conversation'
 const SPANS = '1000000'
 const { values: options } = parseArgs({
   options: {
@@ -58,9 +59,16 @@ if (only.has('browser')) {
   if (browser) console.log(`${browserTable(browser)}\n`)
   else whole = false
 }
+let conversation: ConversationFigures | undefined
+if (only.has('conversation')) {
+  conversation = await measureConversation()
+  if (conversation) console.log(`${conversationTable(conversation)}\n`)
+  else whole = false
+}
 const line = environmentLine(environment(loadBefore))
 console.log(line)
-if (whole && browser) writePage(measured, few, browser, line)
+if (whole && browser && conversation)
+  writePage(measured, few, [browserTable(browser), conversationTable(conversation)], line)
 else console.log('Only a part was measured: bench/RESULTS.md is as it was.')
 
 async function measureEach(keys: ReadonlySet<string>, runCount: number): Promise<Figures[]> {
