@@ -20,3 +20,9 @@ export class ReplayClock {
     return this.#now
   }
 }
+
+/** The time of now in milliseconds since 1970, with fractions. Never goes back. */
+export function wallClock(): () => number {
+  const epochMs = Date.now() - performance.now()
+  return () => epochMs + performance.now()
+}

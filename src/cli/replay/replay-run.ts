@@ -22,7 +22,7 @@ import type {
   RecordedSystemMessage,
   RecordedUserMessage,
 } from './recordings/index.ts'
-import { ReplayClock } from './replay-clock.ts'
+import { ReplayClock, wallClock } from './replay-clock.ts'
 import { agentNameOf, attributesOf, firstTime, lastText, reasonOf } from './run-facts.ts'
 import { RUN_HEADER } from './served-turns.ts'
 
@@ -66,6 +66,8 @@ class RunReplay {
   readonly #options: ReplayRunOptions
   readonly #model: string
   readonly #clock: ReplayClock | undefined
+  /** Of the spans and of what is noted beside them: by two clocks their order would be lost. */
+  readonly #now: () => number
   readonly #history: object[] = []
   #lastMs: number | undefined
 
@@ -76,6 +78,7 @@ class RunReplay {
     const startMs = firstTime(run)
     this.#lastMs = startMs
     if (options.recordedTimes && startMs !== undefined) this.#clock = new ReplayClock(startMs)
+    this.#now = this.#clock?.now ?? wallClock()
   }
 
   async play(): Promise<ReplayedRun> {
@@ -86,7 +89,7 @@ class RunReplay {
       conversationId: this.#run.id,
       input: userPrompt,
       instructions: systemPrompt,
-      clock: this.#clock?.now,
+      clock: this.#now,
       attributes: attributesOf(this.#run),
     })
     // A tau2-bench policy is no message of the recording, but the model was told it.
@@ -281,7 +284,7 @@ class RunReplay {
         ?.addEvent(
           'hookspan.user_message',
           { [GEN_AI.inputMessages]: JSON.stringify([{ role: 'user', parts }]) },
-          this.#clock?.now(),
+          this.#now(),
         ),
     )
   }
