@@ -18,6 +18,8 @@ import { groupByConversation, RunsTable, type Widths } from './runs-table.tsx'
 import { useSnippets } from './use-snippets.ts'
 
 const PAGE = 200
+/** An answer that says what was not searched yet is asked for again so soon. */
+const NOT_ALL_MS = 300
 /** Sums over all runs are asked for no sooner after the last ones, however often runs change. */
 const NUMBERS_PAUSE_MS = 2_000
 const CHIPS: [string, string][] = [
@@ -70,7 +72,7 @@ export function RunsView({ route }: { route: ListRoute }) {
   })
   useEffect(() => {
     if (!value?.indexing) return
-    const timer = setTimeout(() => setVersion((before) => before + 1), 1000)
+    const timer = setTimeout(() => setVersion((before) => before + 1), NOT_ALL_MS)
     return () => clearTimeout(timer)
   }, [value])
   const isThere = value !== undefined

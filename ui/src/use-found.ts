@@ -16,6 +16,8 @@ const KINDS: Readonly<Record<string, (node: TreeNode) => boolean>> = {
 /** What the run's duration is made of. */
 const CRITICAL = 'is:critical'
 
+/** An answer that says what was not searched yet is asked for again so soon. */
+const NOT_ALL_MS = 300
 const NOTHING: Found = { spanIds: [], indexing: 0 }
 
 /**
@@ -40,7 +42,7 @@ export function useFound(
       const reply = await source.search(text, traceId).catch(() => NOTHING)
       if (!wanted) return
       setInContent(reply)
-      if (reply.indexing > 0) timer = setTimeout(ask, 1000)
+      if (reply.indexing > 0) timer = setTimeout(ask, NOT_ALL_MS)
     }
     timer = setTimeout(ask, 150)
     return () => {

@@ -11,7 +11,7 @@ import { WordMatch } from './word-match.ts'
 import type { WordQuery } from './words.ts'
 
 /** Nobody waits longer for what was found to be looked through. */
-const LOOK_MS = 200
+const LOOK_MS = 150
 /** So many of the newest are looked through all the same: on a busy machine all time may be gone before the first. */
 const LOOKED_AT_LEAST = 4
 /** Queries of which it is remembered what was looked through: who asks again goes on. */
