@@ -171,13 +171,22 @@ export function schemaField(tag: number, { schemaUrl }: { readonly schemaUrl?: s
 }
 
 /** Most spans are between 128 bytes and 16 KiB long. */
-const SPAN_LENGTH_BYTES = 2
+export const SPAN_LENGTH_BYTES = 2
 
 /** With the tag that it has in `ScopeSpans`, and its length. */
 export function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
   writer.byte(SCOPE_SPANS.spans)
   const start = writer.open(SPAN_LENGTH_BYTES)
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+  writeBeginning(writer, span)
+  writeTime(writer, SPAN.endTime, span.endTime)
+  writeAttributes(writer, SPAN.attributes, span.attributes)
+  writeRest(writer, span)
+  writer.close(start, SPAN_LENGTH_BYTES)
+}
+
+/** What comes before the time of its end. */
+export function writeBeginning(writer: ProtobufWriter, span: ReadableSpan): void {
+  const { traceId, spanId, traceState } = span.spanContext()
   const parent = span.parentSpanContext
   writeIds(writer, SPAN, traceId, spanId)
   if (traceState !== undefined) writeState(writer, SPAN.traceState, traceState)
@@ -186,16 +195,17 @@ export function writeSpan(writer: ProtobufWriter, span: ReadableSpan): void {
   // Kinds begin at 1 there, and 0 is a kind that is not known.
   if (span.kind != null) writeCount(writer, SPAN.kind, span.kind + 1)
   writeTime(writer, SPAN.startTime, span.startTime)
-  writeTime(writer, SPAN.endTime, span.endTime)
-  writeAttributes(writer, SPAN.attributes, span.attributes)
+}
+
+/** What comes after the attributes. */
+export function writeRest(writer: ProtobufWriter, span: ReadableSpan): void {
   writeCount(writer, SPAN.droppedAttributesCount, span.droppedAttributesCount)
   for (const event of span.events as readonly SpanEvent[]) writeEvent(writer, event)
   writeCount(writer, SPAN.droppedEventsCount, span.droppedEventsCount)
   for (const link of span.links as readonly Link[]) writeLink(writer, link)
   writeCount(writer, SPAN.droppedLinksCount, span.droppedLinksCount)
   writeStatus(writer, span.status)
-  writeFlags(writer, SPAN.flags, traceFlags, parent?.isRemote)
-  writer.close(start, SPAN_LENGTH_BYTES)
+  writeFlags(writer, SPAN.flags, span.spanContext().traceFlags, span.parentSpanContext?.isRemote)
 }
 
 function writeEvent(writer: ProtobufWriter, event: SpanEvent): void {
@@ -243,15 +253,29 @@ function writeFlags(writer: ProtobufWriter, tag: number, flags: number, isRemote
   writer.fixed32((flags & 0xff) | (isRemote ? 0x300 : 0x100))
 }
 
+/** The second that was written last, which most times share: its nanoseconds, by their lower and upper 32 bits. */
+let lastSeconds = 0
+let lastLow = 0
+let lastHigh = 0
+
 /** Nanoseconds since the epoch, for which a number of JavaScript is too short. */
-function writeTime(writer: ProtobufWriter, tag: number, [seconds, nanos]: HrTime): void {
+export function writeTime(writer: ProtobufWriter, tag: number, [seconds, nanos]: HrTime): void {
+  if (seconds !== lastSeconds) keepSeconds(seconds)
+  const low = lastLow + nanos
+  const carry = Math.floor(low / 2 ** 32)
+  writer.fixed64(tag, low - carry * 2 ** 32, lastHigh + carry)
+}
+
+function keepSeconds(seconds: number): void {
   // The lower 16 bits of the seconds and the rest, each of which can be multiplied without loss.
   const upper = Math.floor(seconds / 2 ** 16)
-  const lowerNanos = (seconds - upper * 2 ** 16) * 1e9 + nanos
+  const lowerNanos = (seconds - upper * 2 ** 16) * 1e9
   const upperNanos = upper * 1e9
   const lowerHigh = Math.floor(lowerNanos / 2 ** 32)
   const upperHigh = Math.floor(upperNanos / 2 ** 16)
   const low = lowerNanos - lowerHigh * 2 ** 32 + (upperNanos - upperHigh * 2 ** 16) * 2 ** 16
   const carry = low < 2 ** 32 ? 0 : 1
-  writer.fixed64(tag, low - carry * 2 ** 32, lowerHigh + upperHigh + carry)
+  lastSeconds = seconds
+  lastLow = low - carry * 2 ** 32
+  lastHigh = lowerHigh + upperHigh + carry
 }

@@ -42,12 +42,19 @@ function keyField(key: string): Uint8Array {
   return field
 }
 
+/** All but the first so many of them. */
 export function writeAttributes(
   writer: ProtobufWriter,
   tag: number,
   attributes: Attributes | undefined,
+  but = 0,
 ): void {
+  let skipped = 0
   for (const key in attributes) {
+    if (skipped < but) {
+      skipped++
+      continue
+    }
     if (!Object.hasOwn(attributes, key)) continue
     const value = attributes[key]
     // What most attributes are goes in one call.

@@ -27,9 +27,7 @@ const scratch = new ProtobufWriter(16 * 1024)
 export function spanBytes(span: ReadableSpan): SpanBytes {
   scratch.reset(KEPT_BYTES)
   writeSpan(scratch, span)
-  const bytes = Buffer.allocUnsafe(scratch.at)
-  bytes.set(scratch.written(0, scratch.at))
-  return { head: headOf(span), bytes }
+  return { head: headOf(span), bytes: scratch.copy(0, scratch.at) }
 }
 
 /**

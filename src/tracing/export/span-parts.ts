@@ -33,8 +33,11 @@ export function headsBy(write: (resource: Resource, scope: Scope) => string): (s
   const heads = new WeakMap<object, WeakMap<object, string>>()
   return ({ resource, instrumentationScope }) => {
     const scope = instrumentationScope as Scope
-    const byScope = heads.get(resource) ?? new WeakMap<object, string>()
-    heads.set(resource, byScope)
+    let byScope = heads.get(resource)
+    if (byScope === undefined) {
+      byScope = new WeakMap()
+      heads.set(resource, byScope)
+    }
     let head = byScope.get(scope)
     if (head === undefined) {
       head = write(resource as Resource, scope)

@@ -70,6 +70,8 @@ export class SpanQueue implements SpanProcessor {
   readonly #delivery: Delivery
   readonly #waiting: WaitingSpans
   #timer: NodeJS.Timeout | undefined
+  /** The timer does not wait. */
+  #isDue = false
   #lookTimer: NodeJS.Timeout | undefined
   #sending: Promise<boolean> | undefined
   /** What was sent last was not ours, and there may be more of it. */
@@ -219,9 +221,10 @@ export class SpanQueue implements SpanProcessor {
     if (this.#sending !== undefined || this.#closed) return
     const wait = Math.max(delayMs, this.#delivery.backoffMs)
     if (this.#timer !== undefined) {
-      if (wait > 0) return
+      if (wait > 0 || this.#isDue) return
       clearTimeout(this.#timer)
     }
+    this.#isDue = wait === 0
     this.#timer = setTimeout(() => void this.#run(), wait)
     // A process that is done is not held by spans; beforeExit sends them.
     this.#timer.unref()

@@ -1,8 +1,8 @@
+import type { StartedBytes } from '../started-bytes.ts'
 import type { ReadableSpan } from '../types.ts'
 
 export interface OpenSpan {
-  readonly head: string
-  readonly bytes: Uint8Array
+  readonly started: StartedBytes
   /** Where on disk it is told of; undefined while the disk takes nothing. */
   segment: number | undefined
 }
@@ -26,8 +26,13 @@ export class OpenSpans {
   }
 
   add(spanId: string, open: OpenSpan): void {
-    this.#bytes += open.bytes.length
+    this.#bytes += open.started.bytes.length
     this.#spans.set(spanId, open)
+  }
+
+  /** What is told of it. */
+  get(span: ReadableSpan): OpenSpan | undefined {
+    return this.#spans.get(span.spanContext().spanId)
   }
 
   /** What was told of it, until now. */
@@ -36,7 +41,7 @@ export class OpenSpans {
     const open = this.#spans.get(spanId)
     if (open === undefined) return undefined
     this.#spans.delete(spanId)
-    this.#bytes -= open.bytes.length
+    this.#bytes -= open.started.bytes.length
     return open
   }
 

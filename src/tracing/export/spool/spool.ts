@@ -1,6 +1,7 @@
 import { describeValue, errorMessage, HookspanError } from '../../../internal/errors.ts'
 import { bytesOf, type Parcel, type Place, type RequestLimits } from '../parcel.ts'
 import { headOf, type SpanBytes, spanBytes } from '../span-bytes.ts'
+import { endedBytes, startedBytes } from '../started-bytes.ts'
 import type { ReadableSpan } from '../types.ts'
 import { DiskPause } from './disk-pause.ts'
 import { OpenSpans } from './open-spans.ts'
@@ -101,9 +102,9 @@ export class Spool {
 
   started(span: ReadableSpan): void {
     if (this.#closed || this.#open.isFull) return
-    const { head, bytes } = spanBytes(span)
-    const segment = this.#write('s', head, bytes)?.segment
-    this.#open.add(span.spanContext().spanId, { head, bytes, segment })
+    const started = startedBytes(span)
+    const segment = this.#write('s', started.head, started.bytes)?.segment
+    this.#open.add(span.spanContext().spanId, { started, segment })
   }
 
   /** Another process ends it: it does not end with this one. */
@@ -118,9 +119,10 @@ export class Spool {
 
   /** The span as it is sent. Without a place when the disk takes nothing. */
   ended(span: ReadableSpan): Parcel {
-    const bytes = spanBytes(span)
+    const open = this.#open.get(span)
+    const bytes = open === undefined ? spanBytes(span) : endedBytes(span, open.started)
     // First: what makes room for its end must not tell of its start again.
-    const open = this.#open.remove(span)
+    this.#open.remove(span)
     const place = this.#writeEnded(bytes)
     if (place === undefined && open?.segment !== undefined) {
       this.#startedOnDisk.set(bytes, span.spanContext().spanId)
@@ -220,7 +222,8 @@ export class Spool {
   /** What is told of open spans in no segment after that one is told again. @throws what the system says. */
   #recordOpen(log: SegmentLog, notAfter: number): void {
     for (const open of this.#open.notAfter(notAfter)) {
-      open.segment = this.#records.append(log, 's', open.head, open.bytes).segment
+      const { head, bytes } = open.started
+      open.segment = this.#records.append(log, 's', head, bytes).segment
     }
   }
 
