@@ -7,7 +7,7 @@ const SPANS = 10_000
 const ROUNDS = 7
 /** Messages that each call of the model is sent. */
 const HISTORY = 12
-const TRACE = 'c0'.padEnd(32, '1')
+export const TRACE = 'c0'.padEnd(32, '1')
 
 export interface ConversationFigures {
   firstWordsMs: { median: number; each: number[] }
@@ -23,7 +23,7 @@ const words = (at: number) =>
   `message ${at}: ${'what was asked, what was found and what it costs. '.repeat(6)}`
 
 /** An agent, and 9,999 calls of its model, each with the last messages. */
-function requests(): object[] {
+export function requests(): object[] {
   const nanos = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`
   const begin = Date.now() - SPANS - 60_000
   const span = (number: number, name: string, ms: [number, number], values: Record<string, string>) => ({
@@ -113,7 +113,7 @@ export async function measureConversation(): Promise<ConversationFigures | undef
 }
 
 /** The frame after the first message is there is the paint; the clock starts with the navigation. */
-const NOTE_WORDS = `
+export const NOTE_WORDS = `
   new MutationObserver((_, observer) => {
     if (!document.querySelector('.item-message')?.textContent.includes('message 0')) return
     observer.disconnect()

@@ -31,11 +31,14 @@ const PAUSE_MS = 400
 
 export function ConversationView({ traceId, version, live, selected, onSelect }: Props) {
   const source = useSource()
-  const [first, setFirst] = useState<Conversation>()
+  // What came with the page is drawn with it, and not a frame later.
+  const [first, setFirst] = useState(() => source.firstWords(traceId))
+  const came = useRef(first)
   const { value: whole, error } = useFollowed(
     async () => {
-      if (first === undefined || !first.isPart) {
-        const beginning = await source.conversation(traceId, FIRST_ITEMS)
+      if (came.current || first === undefined || !first.isPart) {
+        const beginning = came.current ?? (await source.conversation(traceId, FIRST_ITEMS))
+        came.current = undefined
         if (!beginning.isPart) return beginning
         setFirst(beginning)
         // The rest when this is painted.

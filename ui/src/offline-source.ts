@@ -73,6 +73,7 @@ export class OfflineSource implements Source {
     if (!seen) throw new Error('No such span in this file.')
     return seen
   }
+  firstWords = () => undefined
   conversation = async () => buildConversation(this.#rows, this.#open)
   events = async () => eventLog(this.#rows, this.#records.values())
   lint = async () => lintRun(this.#rows, this.#open)

@@ -80,6 +80,8 @@ export interface Source {
   /** What a call of a model was sent; the content of what the call before had only with `all`. */
   seen(traceId: string, spanId: string, all?: boolean): Promise<Seen>
   /** With `first`: about so many items of its beginning. */
+  /** The beginning of a conversation that came with the page; once. */
+  firstWords(traceId: string): Conversation | undefined
   conversation(traceId: string, first?: number): Promise<Conversation>
   events(traceId: string): Promise<LogEntry[]>
   lint(traceId: string): Promise<LintReport>
@@ -150,10 +152,13 @@ class OnlineSource implements Source {
     this.#get<UseSums>(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   diffSets = (a: string, b: string) =>
     this.#get<SetDiff>(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
-  async conversation(traceId: string, first = 0): Promise<Conversation> {
+  firstWords(traceId: string): Conversation | undefined {
     const came = this.#firstWords
     this.#firstWords = undefined
-    if (first > 0 && came && traceId.startsWith(came.traceId)) return came.words
+    return came && traceId.startsWith(came.traceId) ? came.words : undefined
+  }
+
+  async conversation(traceId: string, first = 0): Promise<Conversation> {
     return this.#get<Conversation>(`/api/runs/${traceId}/conversation${first > 0 ? `?first=${first}` : ''}`)
   }
   seen = (traceId: string, spanId: string, all = false) =>

@@ -91,13 +91,18 @@ async function servePage(
   }
   const page =
     name === 'index.html' && context.fetched ? readOnlyPage(file.body, context.fetched.name) : file.body
-  const body = mayRead ? await takeTurns(runPage(page, url, request, context.store)) : page
-  response.writeHead(200, {
-    'content-type': file.mediaType,
-    'content-length': body.length,
-    'cache-control': 'no-cache',
-  })
-  response.end(request.method === 'HEAD' ? undefined : body)
+  const headers = { 'content-type': file.mediaType, 'cache-control': 'no-cache' }
+  const pieces = mayRead && request.method === 'GET' ? runPage(page, url, request, context.store) : undefined
+  if (!pieces) {
+    response.writeHead(200, { ...headers, 'content-length': page.length })
+    response.end(request.method === 'HEAD' ? undefined : page)
+    return
+  }
+  // The browser fetches its script and its style while the run is read.
+  response.writeHead(200, headers)
+  response.write(pieces.beginning)
+  // What is wrong the page is told when it asks.
+  response.end(await takeTurns(pieces.rest).catch(() => pieces.plain))
 }
 
 function parseUrl(target: string | undefined): URL {

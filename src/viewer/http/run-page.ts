@@ -15,17 +15,43 @@ const ROWS_IN_SIGHT = 80
 const MOST_WORDS_BYTES = 512 * 1024
 const CONVERSATION = '?view=conversation'
 
-/** Only for who may read without the token: where reading needs it, the page has to ask. */
-export function* runPage(page: Buffer, url: URL, request: IncomingMessage, store: Store): InTurns<Buffer> {
+/** A page in two pieces: what is the same for all of them, for the browser to begin with, and the rest once it is made. */
+export interface PageInPieces {
+  readonly beginning: string
+  readonly rest: InTurns<string>
+  /** The rest without the run, which the page asks for then. */
+  readonly plain: string
+}
+
+/**
+ * Undefined where the page is no run's. Only for who may read without the token: where reading needs it, the page has to
+ * ask.
+ */
+export function runPage(
+  page: Buffer,
+  url: URL,
+  request: IncomingMessage,
+  store: Store,
+): PageInPieces | undefined {
   const traceId = /^\/run\/([0-9a-f]{4,32})$/.exec(url.pathname)?.[1]
-  if (!traceId) return page
-  const run = isOpened(request) && needsFirstRows(url) ? yield* store.reading(traceId) : undefined
+  if (!traceId) return undefined
+  const html = page.toString()
+  const head = html.indexOf('</head>')
+  return {
+    beginning: html.slice(0, head),
+    plain: html.slice(head),
+    rest: withRun(html.slice(head), traceId, url, isOpened(request) ? store : undefined),
+  }
+}
+
+function* withRun(rest: string, traceId: string, url: URL, store: Store | undefined): InTurns<string> {
+  const run = store && needsFirstRows(url) ? yield* store.reading(traceId) : undefined
   const data = run && (yield* runInSight(run))
   const ahead = data
     ? yield* inPage('run-in-sight', data)
     : `<link rel="preload" as="fetch" crossorigin href="/api/runs/${traceId}?since=0" />`
   const words = data && url.search === CONVERSATION ? yield* firstWords(run) : ''
-  return Buffer.from(page.toString().replace('</head>', () => `${ahead}${words}</head>`))
+  return `${ahead}${words}${rest}`
 }
 
 function* inPage(id: string, data: object, mostBytes = Number.POSITIVE_INFINITY): InTurns<string> {
