@@ -274,6 +274,30 @@ describe('what is counted', () => {
 })
 
 describe('what a reply says of itself', () => {
+  it('is known of a response before what was said is read, unless the provider ran something', () => {
+    let looks = 0
+    const call = {
+      type: 'function_call',
+      name: 'search',
+      call_id: 'c',
+      get arguments() {
+        looks++
+        return '{"q":1}'
+      },
+    }
+    const reply = { object: 'response', id: 'r', model: 'm', output: [call] }
+    const ran = { type: 'web_search_call', id: 'w', status: 'completed', action: { query: 'x' } }
+
+    const reading = readReply(reply)
+    expect(reading.head).toEqual({ id: 'r', model: 'm', finishReasons: ['tool_calls'] })
+    expect(looks).toBe(0)
+    expect(reading.response.toolCalls).toEqual([{ toolCallId: 'c', apiName: 'search', args: { q: 1 } }])
+
+    const whole = readReply({ ...reply, output: [ran] })
+    expect(whole.head).toBeUndefined()
+    expect(whole.response.providerToolCalls).toHaveLength(1)
+  })
+
   it('has the conversation that the provider keeps', () => {
     for (const conversation of ['conv_1', { id: 'conv_1' }])
       expect(readReply({ object: 'response', output: [], conversation }).response.conversationId).toBe(

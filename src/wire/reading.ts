@@ -101,6 +101,22 @@ export function present<T extends object>(fields: { [K in keyof T]: T[K] | undef
   return result as T
 }
 
+/**
+ * A field whose value is made when somebody reads it, and is a field like any other from then on: most requests are
+ * only counted.
+ */
+export function readLater(object: Loose, key: string, make: () => unknown): void {
+  const field = { enumerable: true, configurable: true }
+  Object.defineProperty(object, key, {
+    ...field,
+    get() {
+      const value = make()
+      Object.defineProperty(object, key, { ...field, value, writable: true })
+      return value
+    },
+  })
+}
+
 /** Under which names an API counts tokens: a field, or a field in an object. */
 export type UsageNames = readonly (readonly [keyof TokenUsage, outer: string, inner?: string])[]
 

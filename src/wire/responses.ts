@@ -3,8 +3,10 @@ import type {
   LlmResponse,
   MessagePart,
   ProviderToolCall,
+  TokenUsage,
   ToolCallRequest,
 } from '../hooks/values.ts'
+import { isRecord } from '../internal/objects.ts'
 import { interleave, pieces } from './events.ts'
 import type { Collector, HostedTool, WireFormat } from './format.ts'
 import {
@@ -32,6 +34,7 @@ import {
   conversationOf,
   exactArguments,
   joined,
+  type LlmHead,
   type LlmReading,
   type Loose,
   parseArguments,
@@ -187,7 +190,47 @@ function successOf(failed: boolean, status: unknown): { success?: boolean } {
   return status === 'completed' ? { success: true } : {}
 }
 
+/** Reads what was said when somebody asks for it: most calls are only counted, and arguments are costly to parse. */
+class ResponseReading implements LlmReading {
+  readonly head: LlmHead
+  declare readonly usage?: TokenUsage
+  readonly #reply: Loose
+  #response: LlmResponse | undefined
+
+  constructor(reply: Loose, calls: boolean) {
+    this.#reply = reply
+    this.head = headOf(reply, calls)
+    const usage = readUsage(reply.usage, USAGE)
+    if (usage !== undefined) this.usage = usage
+  }
+
+  get response(): LlmResponse {
+    this.#response ??= readWhole(this.#reply).response
+    return this.#response
+  }
+}
+
+function headOf(reply: Loose, calls: boolean): LlmHead {
+  return present<LlmHead>({
+    id: asName(reply.id),
+    model: asName(reply.model),
+    finishReasons: finishReasons(reply, calls),
+    conversationId: conversationOf(reply),
+  })
+}
+
+/** Whoever looks for what the provider ran reads all of a reply; where there is none of it, nothing has to be read. */
 function read(reply: Loose): LlmReading {
+  let calls = false
+  for (const item of asList(reply.output)) {
+    if (!isRecord(item)) continue
+    if (isCall(item)) calls = true
+    else if (item.type !== 'message' && item.type !== 'reasoning') return readWhole(reply)
+  }
+  return new ResponseReading(reply, calls)
+}
+
+function readWhole(reply: Loose): LlmReading {
   const texts: string[] = []
   const reasoning: (string | undefined)[] = []
   const refusals: string[] = []
@@ -210,10 +253,7 @@ function read(reply: Loose): LlmReading {
   const usage = readUsage(reply.usage, USAGE)
   return {
     response: present<LlmResponse>({
-      id: asName(reply.id),
-      model: asName(reply.model),
-      finishReasons: finishReasons(reply, toolCalls.length > 0),
-      conversationId: conversationOf(reply),
+      ...headOf(reply, toolCalls.length > 0),
       content: joined(texts),
       reasoning: joined(reasoning, '\n'),
       refusal: joined(refusals),

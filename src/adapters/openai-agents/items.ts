@@ -8,6 +8,7 @@ import {
   type LlmReading,
   type Loose,
   present,
+  readLater,
 } from '../../wire/reading.ts'
 import { responses } from '../../wire/responses.ts'
 import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
@@ -16,18 +17,7 @@ import type { Item, ModelRequest, ModelResponse } from './sdk.ts'
  * The SDK's items are those of the Responses API in other letters. Gates, traces and mocks see them as that API has
  * them, so that the same gate reads the requests of every SDK.
  */
-export function toWire(item: Item): Loose {
-  const before = known.get(item)
-  if (before !== undefined) return before
-  const made = wireItem(item)
-  known.set(item, made)
-  return made
-}
-
-/** A conversation is sent again with each call. */
-const known = new WeakMap<Item, Loose>()
-
-function wireItem(item: Item): Loose {
+function toWire(item: Item): Loose {
   const { type = 'message', callId, providerData } = item
   const own = isRecord(providerData) ? providerData : {}
   if (type === 'hosted_tool_call') {
@@ -65,15 +55,18 @@ function outputToWire(output: unknown): unknown {
   return isRecord(output) && output.type === 'text' ? output.text : output
 }
 
-/** What a request asks, in the words of the Responses API. */
+/**
+ * What a request asks, in the words of the Responses API. The SDK copies the conversation for each call, and nothing of
+ * the copies before is known again: its items are put into other words for those who read them, and for nobody else.
+ */
 export function requestToWire(request: ModelRequest, model: string, stream: boolean): LlmRequest {
   const { systemInstructions, input, tools, modelSettings = {}, previousResponseId, conversationId } = request
   const { temperature, topP, maxTokens, frequencyPenalty, presencePenalty, toolChoice, reasoning } =
     modelSettings
-  return present<Loose>({
+  const wire = present<Loose>({
     model,
     instructions: asName(systemInstructions),
-    input: typeof input === 'string' ? input : input.map(toWire),
+    input,
     tools: asList(tools).map(toolToWire),
     temperature,
     top_p: topP,
@@ -86,6 +79,8 @@ export function requestToWire(request: ModelRequest, model: string, stream: bool
     conversation: conversationId,
     stream: stream || undefined,
   })
+  if (Array.isArray(wire.input)) readLater(wire, 'input', () => (input as readonly Item[]).map(toWire))
+  return wire
 }
 
 function toolToWire(tool: unknown): unknown {

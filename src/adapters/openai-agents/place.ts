@@ -10,7 +10,7 @@ import type { Item } from './sdk.ts'
 /** A call that is decided and not run yet. */
 interface HeldToolCall {
   readonly id: string | undefined
-  readonly args: string
+  readonly args: unknown
   readonly call: SafeToolCall<unknown, unknown>
 }
 
@@ -54,14 +54,14 @@ export class Place {
   }
 
   hold(id: string | undefined, args: unknown, call: SafeToolCall<unknown, unknown>): void {
-    this.#held.push({ id, args: text(args), call })
+    this.#held.push({ id, args, call })
   }
 
   /** The call that was decided before. Two may share an id: then their arguments tell. */
   take(id: string | undefined, args: unknown): SafeToolCall<unknown, unknown> | undefined {
     const same = this.#held.filter((held) => held.id === id)
-    const found = same.find((held) => held.args === text(args)) ?? same[0]
-    if (found !== undefined) this.#held = this.#held.filter((held) => held !== found)
+    const found = same.length > 1 ? (same.find((held) => text(held.args) === text(args)) ?? same[0]) : same[0]
+    if (found !== undefined) this.#held.splice(this.#held.indexOf(found), 1)
     return found?.call
   }
 

@@ -128,7 +128,8 @@ async function invoked(
     calls.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
   const decided = await call.decided
   if (decided.state !== 'run') return answerOf(decided)
-  const text = toContent(decided.args) === toContent(args) ? input : toContent(decided.args)
+  const same = decided.args === args || toContent(decided.args) === toContent(args)
+  const text = same ? input : toContent(decided.args)
   return new Body(place, call, () => invoke(text, details), details?.signal).run()
 }
 

@@ -45,7 +45,8 @@ export class SafeToolCall<A = unknown, R = unknown> {
   readonly #failures: Failures
   readonly #init: ToolCallInit<A>
   readonly #call: OpenToolCall<A, R> | undefined
-  readonly #instead = Promise.withResolvers<ToolOutcome<R>>()
+  /** How it ends where we failed: made when somebody asks, or it is known. */
+  #instead: PromiseWithResolvers<ToolOutcome<R>> | undefined
   #decided: Promise<ToolCallDecision<A, R>> | undefined
 
   constructor(failures: Failures, init: ToolCallInit<A>, call: OpenToolCall<A, R> | undefined) {
@@ -81,6 +82,7 @@ export class SafeToolCall<A = unknown, R = unknown> {
 
   /** How it ends. */
   get outcome(): Promise<ToolOutcome<R>> {
+    this.#instead ??= Promise.withResolvers<ToolOutcome<R>>()
     const { promise } = this.#instead
     return this.#call === undefined ? promise : Promise.race([this.#call.outcome, promise])
   }
@@ -137,6 +139,7 @@ export class SafeToolCall<A = unknown, R = unknown> {
       this.#failures.note(error)
     }
     const outcome = this.#refusal() ?? (await unseen())
+    this.#instead ??= Promise.withResolvers<ToolOutcome<R>>()
     this.#instead.resolve(outcome)
     return outcome
   }
