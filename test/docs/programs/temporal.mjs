@@ -12,8 +12,10 @@ export function writeWorkflows(block) {
 
 /** Runs the commands of the page, one after the other. @returns what they print */
 export async function onCommandLine(commands) {
-  const lines = commands
-    .split('\n')
-    .map((line) => promisify(execFile)('bash', ['-c', `${line} --output json`]))
-  return (await Promise.all(lines)).map(({ stdout }) => stdout)
+  const said = []
+  for (const line of commands.split('\n')) {
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${line} --output json`])
+    said.push(stdout)
+  }
+  return said
 }
