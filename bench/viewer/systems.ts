@@ -63,7 +63,7 @@ export async function startHookspan(memory: boolean): Promise<System> {
         answered?.()
         if (reply.indexing === 0) return reply.hits.length
         // As the page does.
-        await sleep(300)
+        await sleep(100)
       }
     },
     notes:

@@ -1,6 +1,7 @@
 /** Runs for the command line: from the viewer that runs, or, when none does, from the file it left; or from a Jaeger. */
 
 import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
@@ -23,6 +24,10 @@ import type { RunList } from './store/reader.ts'
 import { type SearchResult, Store } from './store/store.ts'
 import { StoreSource } from './store-source.ts'
 import { whoAnswers } from './who-answers.ts'
+
+/** A terminal waits so long for a search to be whole; then what is missing is told. */
+const WHOLE_MS = 10_000
+const AGAIN_MS = 50
 
 export interface RunSourceOptions {
   /** Reads this file instead of asking a viewer. */
@@ -77,7 +82,7 @@ function fileSource(file: string): RunSource {
       `No viewer is running and ${file} is not there. Start one with \`hookspan view\`, then run your agent.`,
     )
   }
-  return new StoreSource(new Store({ file }), file)
+  return new StoreSource(new Store({ file, lookMs: WHOLE_MS }), file)
 }
 
 async function isViewer(url: string, timeoutMs: number): Promise<boolean> {
@@ -95,12 +100,12 @@ class ViewerSource implements RunSource {
 
   async listRuns(query: string, limit: number, sort = NEWEST_FIRST, offset = 0): Promise<RunList> {
     const page = `limit=${limit}&offset=${offset}&sort=${sort}`
-    return (await this.#get<RunList>(`/api/runs?q=${encodeURIComponent(query)}&${page}`))!
+    return (await this.#whole<RunList>(`/api/runs?q=${encodeURIComponent(query)}&${page}`))!
   }
 
   async search(words: string, limit: number, run?: string): Promise<SearchResult> {
     const inRun = run === undefined ? '' : `&run=${plain(run)}`
-    return (await this.#get<SearchResult>(
+    return (await this.#whole<SearchResult>(
       `/api/search?q=${encodeURIComponent(words)}&limit=${limit}${inRun}`,
     ))!
   }
@@ -116,11 +121,11 @@ class ViewerSource implements RunSource {
   }
 
   uses(query: string, kind: UseKind): Promise<UseSums | undefined> {
-    return this.#get(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
+    return this.#whole(`/api/uses/${kind}?q=${encodeURIComponent(query)}`)
   }
 
   diffSets(a: string, b: string): Promise<SetDiff | undefined> {
-    return this.#get(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
+    return this.#whole(`/api/sets?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`)
   }
 
   async run(traceId: string, sinceSeq = 0): Promise<RunWithRows | undefined> {
@@ -178,6 +183,16 @@ class ViewerSource implements RunSource {
   }
 
   close(): void {}
+
+  /** A viewer answers with what it has found so far; asked again, it searches on. */
+  async #whole<T extends { indexing: number }>(path: string): Promise<T | undefined> {
+    const untilMs = performance.now() + WHOLE_MS
+    for (;;) {
+      const answer = await this.#get<T>(path)
+      if (!answer?.indexing || performance.now() > untilMs) return answer
+      await sleep(AGAIN_MS)
+    }
+  }
 
   async #get<T>(path: string): Promise<T | undefined> {
     return (await (await this.#ask(path))?.json()) as T | undefined

@@ -19,7 +19,7 @@ import { useSnippets } from './use-snippets.ts'
 
 const PAGE = 200
 /** An answer that says what was not searched yet is asked for again so soon. */
-const NOT_ALL_MS = 300
+const NOT_ALL_MS = 100
 /** Sums over all runs are asked for no sooner after the last ones, however often runs change. */
 const NUMBERS_PAUSE_MS = 2_000
 const CHIPS: [string, string][] = [

@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, (node: TreeNode) => boolean>> = {
 const CRITICAL = 'is:critical'
 
 /** An answer that says what was not searched yet is asked for again so soon. */
-const NOT_ALL_MS = 300
+const NOT_ALL_MS = 100
 const NOTHING: Found = { spanIds: [], indexing: 0 }
 
 /**

@@ -38,12 +38,18 @@ export interface Chunk {
   span(index: number): OtlpSpan | undefined
   /** Has `words` look through the span, as far as it can be read. */
   scan(index: number, words: SpanWords): void
+  /** False where none of its spans has what `patterns` stand for; see `mayHold`. */
+  mayHold(patterns: readonly RegExp[]): boolean
 }
 
 export function openChunk(body: ChunkBody): Chunk {
   const bytes = unless(() => unpacked(body)) ?? Buffer.alloc(0)
   // No protobuf span begins like an array does.
   return bytes[0] === BRACKET ? new JsonChunk(bytes.toString()) : new ProtobufChunk(bytes)
+}
+
+function areAllIn(text: string, patterns: readonly RegExp[]): boolean {
+  return patterns.every((pattern) => pattern.test(text))
 }
 
 /** What is taken in can be read; what an older version took, or a disk changed, perhaps not. */
@@ -105,6 +111,10 @@ class ProtobufChunk implements Chunk {
     unless(() => words.scan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!))
   }
 
+  mayHold(patterns: readonly RegExp[]): boolean {
+    return patterns.length === 0 || areAllIn(this.#bytes.toString('latin1'), patterns)
+  }
+
   #at(index: number): ProtobufReader {
     return new ProtobufReader(this.#bytes, this.#ranges[index * 2], this.#ranges[index * 2 + 1])
   }
@@ -117,6 +127,11 @@ class JsonChunk implements Chunk {
   constructor(body: string) {
     this.size = body.length
     this.#spans = unless(() => JSON.parse(body) as OtlpSpan[]) ?? []
+  }
+
+  /** Not told: letters may be written as escapes, and reading it was the most of the work. */
+  mayHold(): boolean {
+    return true
   }
 
   get length(): number {

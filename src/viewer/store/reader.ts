@@ -110,9 +110,9 @@ export class Reader {
   }
 
   /** What the words of a query find; `undefined` for a query without words. */
-  *withWords(query: string): InTurns<FoundByWords | undefined> {
+  *withWords(query: string, lookMs: number): InTurns<FoundByWords | undefined> {
     const words = wordQuery(parseFilter(query).text)
-    return words && (yield* this.#search.runs(words))
+    return words && (yield* this.#search.runs(words, lookMs))
   }
 
   /** `found`: what the words of the query find, where it has any. */
@@ -189,8 +189,8 @@ export class Reader {
   *search(
     typed: string,
     limit: number,
-    run?: RunKey,
-    lookMs?: number,
+    run: RunKey | undefined,
+    lookMs: number,
   ): InTurns<{ hits: SearchHit[]; unsearched: number }> {
     const query = wordQuery(typed)
     if (!query) return { hits: [], unsearched: 0 }

@@ -26,6 +26,8 @@ import { Writer } from './writer.ts'
 export interface StoreOptions extends RetentionOptions {
   /** A file, or `:memory:`. */
   file: string
+  /** How long a search looks through spans before it tells what it has found; who waits for nobody else may wait longer. */
+  lookMs?: number
 }
 
 export interface StoredRunSpans {
@@ -44,15 +46,16 @@ export interface StoredRun extends StoredRunSpans {
 
 export interface SearchResult {
   hits: SearchHit[]
-  /** Spans that were not searched, as they are still being indexed. */
+  /** Spans that were not searched yet: who asks again has them searched. */
   indexing: number
 }
 
 /** How long the list waits for the sums of what came meanwhile. */
 const SUM_MS = 1000
-/** How long a search waits for the index of what came meanwhile. */
-const REACH_MS = 200
-const hasWords = (typed: string): boolean => wordQuery(typed) !== undefined
+/** Nobody waits longer for spans to be looked through, before it is told what was found so far. */
+const LOOK_MS = 400
+/** Who was told that there is more asks again within this time. */
+const ASKED_AGAIN_MS = 1500
 
 /** What may take long comes twice: at once, and in turns with others. */
 export class Store {
@@ -67,15 +70,18 @@ export class Store {
   readonly #summaries: Summaries
   readonly #retention: Retention
   readonly #limits: RetentionOptions
+  readonly #lookMs: number
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Opened without room: others cannot open the file. */
   #isAlone: boolean
   /** Replaced ones count until they are gone. */
   #spanCount: number
+  #searchedUntilMs = 0
 
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#limits = options
+    this.#lookMs = options.lookMs ?? LOOK_MS
     const { db, setAside, isAlone } = openDatabase(options.file)
     this.#isAlone = isAlone
     this.#db = db
@@ -324,14 +330,19 @@ export class Store {
     return finish(this.searching(typed, limit, traceId))
   }
 
-  /** Indexes for `budgetMs` at most, and looks through what may be it for as long. */
-  *searching(typed: string, limit: number, traceId?: string, budgetMs?: number): InTurns<SearchResult> {
+  *searching(
+    typed: string,
+    limit: number,
+    traceId?: string,
+    lookMs: number = this.#lookMs,
+  ): InTurns<SearchResult> {
     // Summing notices which spans were replaced: their words are no longer found.
     yield* this.#ifStorable(this.#sum(Date.now(), SUM_MS / 10))
     const run = traceId ? this.#reader.findRun(traceId) : undefined
     if (traceId && !run) return { hits: [], indexing: 0 }
-    if (hasWords(typed)) yield* this.#reach(budgetMs)
-    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run, budgetMs)
+    this.#searched(true)
+    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run, lookMs)
+    this.#searched(unsearched > 0)
     return { hits, indexing: unsearched }
   }
 
@@ -339,6 +350,11 @@ export class Store {
   *findingSnippets(query: string, traceIds: readonly string[]): InTurns<Record<string, Snippet>> {
     const runs = traceIds.flatMap((traceId) => this.#reader.findRun(traceId) ?? [])
     return yield* this.#reader.snippets(query, runs)
+  }
+
+  /** Somebody waits for a search, which looks through what is not indexed by itself: the index had better wait. */
+  get isSearched(): boolean {
+    return performance.now() < this.#searchedUntilMs
   }
 
   /** How many spans wait to be indexed. */
@@ -399,14 +415,16 @@ export class Store {
     }
   }
 
-  /** Sums and indexes what a query may find, as far as time allows, and finds what its words are in. */
+  /** Sums what a query may find, as far as time allows, and finds what its words are in. */
   *#ready(
     query: string,
     nowMs: number,
   ): InTurns<{ areSummed: boolean; indexing: number; found: FoundByWords | undefined }> {
     const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) === false
-    if (hasWords(parseFilter(query).text)) yield* this.#reach()
-    const found = yield* this.#reader.withWords(query)
+    const hasWords = wordQuery(parseFilter(query).text) !== undefined
+    if (hasWords) this.#searched(true)
+    const found = yield* this.#reader.withWords(query, this.#lookMs)
+    if (hasWords) this.#searched(found !== undefined && found.unsearched > 0)
     return { areSummed, indexing: found?.unsearched ?? 0, found }
   }
 
@@ -419,9 +437,8 @@ export class Store {
     }
   }
 
-  /** Indexes what came. */
-  *#reach(budgetMs: number = REACH_MS): InTurns<void> {
-    yield* this.#ifStorable(this.#index.work(budgetMs))
+  #searched(hasMore: boolean): void {
+    this.#searchedUntilMs = hasMore ? performance.now() + ASKED_AGAIN_MS : 0
   }
 
   /** `undefined` where nothing can be stored: who only looks is answered from what is. */

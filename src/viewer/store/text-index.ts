@@ -20,8 +20,8 @@ const SEGMENT_BYTES = 16 * 1024 * 1024
 const SEGMENT_DOCUMENTS = 10_000
 const SEGMENT_WORDS = MAX_WORDS / 2
 const BLOCKS_AT_ONCE = 4
-/** More are not looked through before the index comes to them. */
-const MOST_UNINDEXED = 4096
+/** Of what it has not come to, so much is told at a time. */
+const UNINDEXED_AT_ONCE = 512
 
 /** Words of what came after `from`, up to `to`. */
 class Part {
@@ -46,6 +46,7 @@ export class TextIndex {
   readonly #nextLogs: StatementSync
   readonly #countAfter: StatementSync
   readonly #newest: StatementSync
+  readonly #newestLogs: StatementSync
   readonly #words: SpanWords
   #part: Part
   /** A part that is being kept; it can be searched all the while. */
@@ -59,7 +60,10 @@ export class TextIndex {
     this.#nextLogs = db.prepare('SELECT id, run, payload FROM log WHERE id > ? ORDER BY id LIMIT ?')
     this.#countAfter = db.prepare('SELECT coalesce(sum(spans), 0) AS count FROM chunk WHERE id > ?')
     this.#newest = db.prepare(
-      `SELECT id, run, spans FROM chunk WHERE id > ? ORDER BY id DESC LIMIT ${MOST_UNINDEXED}`,
+      `SELECT id, run, spans FROM chunk WHERE id > ? AND id < ? ORDER BY id DESC LIMIT ${UNINDEXED_AT_ONCE}`,
+    )
+    this.#newestLogs = db.prepare(
+      `SELECT -id AS id, run, 0 AS spans FROM log WHERE id > ? AND id < ? ORDER BY id DESC LIMIT ${UNINDEXED_AT_ONCE}`,
     )
     const scanner = new WordScanner((hash, length) => this.#part.builder.add(scanner.word, hash, length))
     this.#words = new SpanWords(scanner)
@@ -108,11 +112,13 @@ export class TextIndex {
     return [...found.values()]
   }
 
-  /** What the index has not come to, the newest first; and how many spans there are beside those. */
-  unindexed(): { documents: WordDocument[]; spans: number } {
-    const documents = this.#newest.all(this.#part.to.chunk) as unknown as WordDocument[]
-    const told = documents.reduce((sum, { spans }) => sum + spans, 0)
-    return { documents, spans: Math.max(0, this.#remaining - told) }
+  get mark(): IndexMark {
+    return this.#part.to
+  }
+
+  /** What the index had not come to at `mark`, the newest first: chunks, and logs. */
+  unindexed({ chunk, log }: IndexMark): Iterable<WordDocument>[] {
+    return [documentsAfter(this.#newest, chunk), documentsAfter(this.#newestLogs, log)]
   }
 
   #step(): boolean {
@@ -164,6 +170,15 @@ export class TextIndex {
 
   #count(): number {
     return (this.#countAfter.get(this.#part.to.chunk) as { count: number }).count
+  }
+}
+
+function* documentsAfter(newest: StatementSync, after: number): Generator<WordDocument> {
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const some = newest.all(after, before) as unknown as WordDocument[]
+    yield* some
+    if (some.length < UNINDEXED_AT_ONCE) return
+    before = Math.abs(some.at(-1)!.id)
   }
 }
 

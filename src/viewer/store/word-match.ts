@@ -1,5 +1,6 @@
 /** Whether a span, or a text, holds every word of a query. */
 import type { Chunk } from './chunk.ts'
+import { mayHold } from './may-hold.ts'
 import { SpanWords } from './span-words.ts'
 import { type WordQuery, WordScanner } from './words.ts'
 
@@ -7,13 +8,20 @@ export class WordMatch {
   readonly #query: WordQuery
   readonly #words: SpanWords
   readonly #found: Uint8Array
+  readonly #patterns: readonly RegExp[]
   #left = 0
 
   constructor(query: WordQuery) {
     this.#query = query
+    this.#patterns = mayHold(query)
     this.#found = new Uint8Array(query.bytes.length)
     const scanner = new WordScanner((_, length) => this.#look(scanner.word, length))
     this.#words = new SpanWords(scanner)
+  }
+
+  /** False where it is in none of the spans; told several times as fast as by looking at each. */
+  mayBeIn(chunk: Chunk): boolean {
+    return chunk.mayHold(this.#patterns)
   }
 
   isIn(chunk: Chunk, index: number): boolean {

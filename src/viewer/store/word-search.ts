@@ -8,14 +8,15 @@ import type { SpanReader } from './span-reader.ts'
 import type { TextIndex } from './text-index.ts'
 import type { WordDocument } from './word-builder.ts'
 import { WordMatch } from './word-match.ts'
+import type { IndexMark } from './word-segments.ts'
 import type { WordQuery } from './words.ts'
 
-/** Nobody waits longer for what was found to be looked through. */
-const LOOK_MS = 150
+/** Of the time there is, so much is kept for what the index found. */
+const FOUND_SHARE = 0.25
 /** So many of the newest are looked through all the same: on a busy machine all time may be gone before the first. */
 const LOOKED_AT_LEAST = 4
 /** Queries of which it is remembered what was looked through: who asks again goes on. */
-const KEPT_QUERIES = 4
+const KEPT_QUERIES = 8
 /** More are not looked up one by one. */
 const FEW = 1000
 
@@ -35,6 +36,51 @@ interface Looked {
   readonly isIn: Map<number, boolean>
   /** Of chunks, which spans match, the last first. */
   readonly places: Map<number, number[]>
+}
+
+const KNOWN = 0
+const ENOUGH = 1
+const NO_TIME = 2
+
+/** One search, within its time. */
+class Turn {
+  readonly match: WordMatch
+  readonly looked: Looked
+  /** How far the index had come when it began, and how many spans there were after that. */
+  readonly mark: IndexMark
+  readonly waiting: number
+  readonly #endMs: number
+  #untilMs: number
+  #looks = 0
+  #told = 0
+
+  constructor(match: WordMatch, looked: Looked, mark: IndexMark, waiting: number, lookMs: number) {
+    this.match = match
+    this.looked = looked
+    this.mark = mark
+    this.waiting = waiting
+    this.#endMs = performance.now() + lookMs
+    this.#untilMs = this.#endMs - lookMs * FOUND_SHARE
+  }
+
+  mayLook(): boolean {
+    if (this.#looks >= LOOKED_AT_LEAST && performance.now() > this.#untilMs) return false
+    this.#looks++
+    return true
+  }
+
+  /** Since it was last asked. */
+  get hasLooked(): boolean {
+    const before = this.#told
+    this.#told = this.#looks
+    return this.#looks > before
+  }
+
+  /** With what was found by the index. */
+  goOn(): void {
+    this.#looks = 0
+    this.#untilMs = this.#endMs
+  }
 }
 
 export class WordSearch {
@@ -65,10 +111,9 @@ export class WordSearch {
   }
 
   /** Runs with a span, or a log of a span, that holds every word; and how many spans could not be looked through. */
-  *runs(query: WordQuery): InTurns<{ runs: number[]; unsearched: number }> {
+  *runs(query: WordQuery, lookMs: number): InTurns<{ runs: number[]; unsearched: number }> {
+    const turn = this.#turn(query, lookMs)
     const documents = yield* this.#index.find(query)
-    const untilMs = performance.now() + LOOK_MS
-    let looks = 0
     const runs = new Set<number>()
     const rest: WordDocument[] = []
     if (query.bytes.length > 1) rest.push(...documents)
@@ -81,26 +126,18 @@ export class WordSearch {
         else if (!gone.has(document.id)) runs.add(document.run)
       }
     }
-    const match = new WordMatch(query)
-    const looked = this.#lookedFor(query)
-    // What is not indexed may have them too.
-    const { documents: unindexed, spans: unseen } = this.#index.unindexed()
-    let unsearched = unseen
-    for (const { id, run, spans } of [...rest.sort(newestFirst), ...unindexed]) {
-      if (runs.has(run)) continue
+    const { looked, match } = turn
+    const unsearched = yield* this.#through(turn, rest, true, ({ id, run }) => {
+      if (runs.has(run)) return KNOWN
       let isIn = looked.isIn.get(id)
       if (isIn === undefined) {
-        if (looks >= LOOKED_AT_LEAST && performance.now() > untilMs) {
-          unsearched += spans
-          continue
-        }
-        looks++
+        if (!turn.mayLook()) return NO_TIME
         isIn = id > 0 ? !this.#placesIn(id, match).next().done : this.#logWith(id, match) !== undefined
         looked.isIn.set(id, isIn)
-        yield
       }
       if (isIn) runs.add(run)
-    }
+      return KNOWN
+    })
     return { runs: [...runs], unsearched }
   }
 
@@ -108,45 +145,31 @@ export class WordSearch {
   *spans(
     query: WordQuery,
     limit: number,
-    run?: number,
-    lookMs: number = LOOK_MS,
+    run: number | undefined,
+    lookMs: number,
   ): InTurns<{ spans: FoundSpan[]; logs: FoundLog[]; unsearched: number }> {
+    const turn = this.#turn(query, lookMs)
     const documents = run === undefined ? yield* this.#index.find(query) : this.#documentsOf(run)
-    const untilMs = performance.now() + lookMs
-    let looks = 0
-    const match = new WordMatch(query)
-    const looked = this.#lookedFor(query)
+    const { looked, match } = turn
     const spans: FoundSpan[] = []
     const logs: FoundLog[] = []
-    documents.sort(newestFirst)
-    let unsearched = 0
-    if (run === undefined) {
-      const { documents: unindexed, spans: unseen } = this.#index.unindexed()
-      documents.push(...unindexed)
-      unsearched = unseen
-    }
-    for (const document of documents) {
-      const { id } = document
-      if (id > 0 ? spans.length >= limit : logs.length >= limit) continue
-      if (looked.isIn.get(id) === false) continue
+    const unsearched = yield* this.#through(turn, documents, run === undefined, ({ id, run }) => {
+      if (id > 0 ? spans.length >= limit : logs.length >= limit) return ENOUGH
+      if (looked.isIn.get(id) === false) return KNOWN
       let places = looked.places.get(id)
-      if (!places && looks >= LOOKED_AT_LEAST && performance.now() > untilMs) {
-        unsearched += document.spans
-        continue
-      }
-      if (!places) looks++
+      if (!places && !turn.mayLook()) return NO_TIME
       if (id > 0) {
         places ??= [...this.#placesIn(id, match)].reverse()
         looked.isIn.set(id, places.length > 0)
         if (places.length > 0) looked.places.set(id, places)
-        for (const index of places) spans.push({ run: document.run, chunk: id, index })
+        for (const index of places) spans.push({ run, chunk: id, index })
       } else {
         const log = this.#logWith(id, match)
         looked.isIn.set(id, log !== undefined)
         if (log) logs.push(log)
       }
-      yield
-    }
+      return KNOWN
+    })
     spans.sort((a, b) => b.chunk - a.chunk || b.index - a.index)
     return { spans: spans.slice(0, limit), logs, unsearched }
   }
@@ -162,10 +185,42 @@ export class WordSearch {
     return undefined
   }
 
+  /** Has `look` look at what is not indexed, which is newer, and then at `documents`; gives how many spans it left out. */
+  *#through(
+    turn: Turn,
+    documents: WordDocument[],
+    isEverywhere: boolean,
+    look: (document: WordDocument) => typeof KNOWN | typeof ENOUGH | typeof NO_TIME,
+  ): InTurns<number> {
+    let left = 0
+    let waiting = turn.waiting
+    for (const some of isEverywhere ? this.#index.unindexed(turn.mark) : []) {
+      for (const document of some) {
+        const seen = look(document)
+        if (seen === NO_TIME) left = Math.max(1, waiting)
+        if (seen !== KNOWN) break
+        waiting -= document.spans
+        if (turn.hasLooked) yield
+      }
+    }
+    turn.goOn()
+    for (const document of documents.sort(newestFirst)) {
+      if (look(document) === NO_TIME) left += Math.max(1, document.spans)
+      if (turn.hasLooked) yield
+    }
+    return left
+  }
+
+  #turn(query: WordQuery, lookMs: number): Turn {
+    const { mark, remaining } = this.#index
+    return new Turn(new WordMatch(query), this.#lookedFor(query), mark, remaining, lookMs)
+  }
+
   /** Of a chunk, which spans match. None of one that is gone. */
   *#placesIn(id: number, match: WordMatch): Generator<number> {
     const chunk = this.#gone.get(id) ? undefined : this.#spans.chunk(id)
     if (!chunk) return
+    if (!match.mayBeIn(chunk)) return
     let superseded: Set<number> | undefined
     for (let index = 0; index < chunk.length; index++) {
       if (!match.isIn(chunk, index)) continue
