@@ -5,6 +5,49 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!
 }
 
+/** The same of several lists, each of them sorted: `undefined` where all are empty. */
+export function percentileOf(parts: readonly Float32Array[], share: number): number | undefined {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  if (length === 0) return undefined
+  if (parts.length === 1) return percentile(parts[0]!, share)
+  const rank = Math.max(1, Math.ceil(length * share))
+  // By halves of all numbers that there are, in their order: the least that so many are no greater than.
+  let low = -(2 ** 31)
+  let high = 2 ** 31 - 1
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const value = inOrder(middle)
+    let count = 0
+    for (const part of parts) count += upTo(part, value)
+    if (count >= rank) high = middle
+    else low = middle + 1
+  }
+  // Not the zero that is negative.
+  return inOrder(low) + 0
+}
+
+const BITS = new Int32Array(1)
+const FLOAT = new Float32Array(BITS.buffer)
+
+/** The 32-bit floats in their order, by whole numbers; what is none of them is before or after all. */
+function inOrder(at: number): number {
+  BITS[0] = at >= 0 ? at : -(2 ** 31) - at - 1
+  const value = FLOAT[0]!
+  return Number.isNaN(value) ? (at >= 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY) : value
+}
+
+/** How many of `sorted` are no greater. */
+function upTo(sorted: Float32Array, value: number): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (sorted[middle]! <= value) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** Of the standard normal distribution: 95 of 100 are no further from its middle. */
 const Z = 1.959963984540054
 /** Of Student's t, likewise, for 1 to 4 degrees of freedom, where the expansion below is too far off. */

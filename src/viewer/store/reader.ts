@@ -8,6 +8,7 @@ import type { Snippet } from '../model/snippet.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
 import { orderOf, parseFilter } from './filter.ts'
 import { FoundRuns, type RunSlice } from './found-runs.ts'
+import type { KeptSums } from './kept-sums.ts'
 import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
 import { RunCounter } from './run-numbers.ts'
 import { RunUses, type SummingUses, usesInOrder } from './run-uses.ts'
@@ -62,6 +63,7 @@ export class Reader {
   readonly #spans: SpanReader
   readonly #runs: FoundRuns
   readonly #uses: RunUses
+  readonly #kept: KeptSums
   readonly #pending: StatementSync
   readonly #search: WordSearch
   readonly #snippets: Snippets
@@ -70,8 +72,9 @@ export class Reader {
   readonly #traceId: StatementSync
   readonly #resum: StatementSync
 
-  constructor(db: DatabaseSync, spans: SpanReader, search: WordSearch) {
+  constructor(db: DatabaseSync, spans: SpanReader, search: WordSearch, kept: KeptSums) {
     this.#db = db
+    this.#kept = kept
     this.#spans = spans
     this.#search = search
     this.#runs = new FoundRuns(db)
@@ -132,6 +135,7 @@ export class Reader {
 
   /** Of all runs that a query finds. */
   *numbers(query: string, found: FoundByWords | undefined): InTurns<RunNumbers> {
+    if (isOfAll(query)) return yield* (yield* this.#kept.numbers()).numbers()
     const counter = new RunCounter()
     yield* this.figures(query, found, (runs) => counter.add(runs))
     return yield* counter.numbers()
@@ -151,10 +155,12 @@ export class Reader {
 
   /** Of one kind, over all runs that a query finds. */
   *uses(query: string, found: FoundByWords | undefined, kind: UseKind): InTurns<Omit<UseSums, 'indexing'>> {
-    const sums: SummingUses = new Map()
-    yield* this.#found(query, found, (slice) => this.#uses.addTo(sums, kind, slice))
+    const areKept = isOfAll(query)
+    let sums: SummingUses = new Map()
+    if (areKept) sums = yield* this.#kept.uses(kind)
+    else yield* this.#found(query, found, (slice) => this.#uses.addTo(sums, kind, slice))
     const { runs: pending } = this.#pending.get() as { runs: number }
-    return { kind, ...(yield* usesInOrder(sums)), pending }
+    return { kind, ...(yield* usesInOrder(sums, areKept)), pending }
   }
 
   *#found(query: string, found: FoundByWords | undefined, read: (slice: RunSlice) => void): InTurns<void> {
@@ -226,6 +232,12 @@ export class Reader {
   #traceIdOf(run: number): string {
     return (this.#traceId.get(run) as { trace_id: string } | undefined)?.trace_id ?? ''
   }
+}
+
+/** Whether every run there is fulfils it. */
+function isOfAll(query: string): boolean {
+  const { where, text } = parseFilter(query)
+  return where.length === 0 && wordQuery(text) === undefined
 }
 
 export interface StoredKey {

@@ -14,7 +14,9 @@ export interface RetentionOptions {
 /** Told at once, so that nobody goes on with what is gone. */
 export interface Removals {
   chunkRemoved(id: number, spans: number): void
-  runRemoved(): void
+  runRemoved(id: number): void
+  /** Its sums are others now. */
+  runSummed(id: number): void
   spansReplaced(): void
 }
 
@@ -102,7 +104,7 @@ export class Retention {
       throw error
     }
     for (const { id, spans } of chunks) this.#tell.chunkRemoved(id, spans)
-    if (isLast) this.#tell.runRemoved()
+    if (isLast) this.#tell.runRemoved(run)
     return isLast
   }
 

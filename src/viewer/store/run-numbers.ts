@@ -6,18 +6,19 @@ import { percentile } from '../model/statistics.ts'
 import type { RunFigures } from './run-columns.ts'
 
 const BARS = 60
+const SUMS = [
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'costUsd',
+  'estimatedUsd',
+  'toolCalls',
+  'mockedCalls',
+] as const
 
 /** Of runs that come some at a time, whichever way round. */
 export class RunCounter {
-  readonly #sums = {
-    inputTokens: 0,
-    outputTokens: 0,
-    cachedTokens: 0,
-    costUsd: 0,
-    estimatedUsd: 0,
-    toolCalls: 0,
-    mockedCalls: 0,
-  }
+  readonly #sums = Object.fromEntries(SUMS.map((key) => [key, 0])) as Record<(typeof SUMS)[number], number>
   readonly #byStatus = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<
     RunStatus,
     number
@@ -29,18 +30,21 @@ export class RunCounter {
 
   add(runs: readonly RunFigures[]): void {
     for (const run of runs) {
-      this.#sums.inputTokens += run.inputTokens
-      this.#sums.outputTokens += run.outputTokens
-      this.#sums.cachedTokens += run.cachedTokens
-      this.#sums.costUsd += run.costUsd
-      this.#sums.estimatedUsd += run.estimatedUsd
-      this.#sums.toolCalls += run.toolCalls
-      this.#sums.mockedCalls += run.mockedCalls
+      for (const key of SUMS) this.#sums[key] += run[key]
       this.#byStatus[run.status]++
       this.#startsUs.push(run.startUs)
       this.#statuses.push(run.status)
       if (isOver(run.status)) this.#durationsMs.push(run.durationMs)
     }
+  }
+
+  /** Adds what another one counted. */
+  merge(other: RunCounter): void {
+    for (const key of SUMS) this.#sums[key] += other.#sums[key]
+    for (const status of RUN_STATUSES) this.#byStatus[status] += other.#byStatus[status]
+    for (const us of other.#startsUs) this.#startsUs.push(us)
+    for (const status of other.#statuses) this.#statuses.push(status)
+    for (const ms of other.#durationsMs) this.#durationsMs.push(ms)
   }
 
   *numbers(): InTurns<RunNumbers> {

@@ -1,5 +1,5 @@
 /** What each tool, model, agent, gate and person did in each run: kept as runs are summed, and summed over many of them. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
 import {
   COUNTS_OF,
@@ -11,7 +11,7 @@ import {
   type UseSum,
   type UseSums,
 } from '../model/run-uses.ts'
-import { percentile } from '../model/statistics.ts'
+import { percentileOf } from '../model/statistics.ts'
 import type { RunSlice } from './found-runs.ts'
 import { columnOf, storable } from './run-columns.ts'
 
@@ -56,22 +56,57 @@ export class RunUses {
 
   /** Of the runs in a slice, added to `sums`. */
   addTo(sums: SummingUses, kind: UseKind, { condition, params }: RunSlice): void {
+    this.#add(sums, kind, `run IN (SELECT id FROM run WHERE ${condition})`, params)
+  }
+
+  /** Of the runs from one to another. */
+  between(kind: UseKind, first: number, last: number): SummingUses {
+    const sums: SummingUses = new Map()
+    this.#add(sums, kind, 'run BETWEEN ? AND ?', [first, last])
+    return sums
+  }
+
+  #add(sums: SummingUses, kind: UseKind, which: string, params: readonly SQLInputValue[]): void {
     const rows = this.#db
       .prepare(
         `SELECT name, count(*) AS runs, ${sumsOf(kind)}, CAST(group_concat(durations, '') AS BLOB) AS durations,
            group_concat(errors, char(10)) AS errors
-         FROM run_use WHERE kind = ? AND run IN (SELECT id FROM run WHERE ${condition}) GROUP BY name`,
+         FROM run_use WHERE kind = ? AND ${which} GROUP BY name`,
       )
       .all(kind, ...params) as unknown as SummedRow[]
     for (const row of rows) {
-      const sum: Summing = sums.get(row.name) ?? { ...noCounts(), runs: 0, durations: [], errors: new Map() }
-      sums.set(row.name, sum)
+      const sum = summingOf(sums, row.name)
       sum.runs += row.runs
       for (const count of COUNTS_OF[kind]) sum[count] += row[count]
       if (row.durations) sum.durations.push(new Float32Array(row.durations.slice().buffer))
       if (row.errors) addErrors(sum.errors, row.errors)
     }
   }
+}
+
+function summingOf(sums: SummingUses, name: string): Summing {
+  const known = sums.get(name)
+  if (known) return known
+  const sum: Summing = { ...noCounts(), runs: 0, durations: [], errors: new Map() }
+  sums.set(name, sum)
+  return sum
+}
+
+/** Adds what came of other runs; durations are shared, not copied. */
+export function mergeInto(sums: SummingUses, others: SummingUses): void {
+  for (const [name, other] of others) {
+    const sum = summingOf(sums, name)
+    sum.runs += other.runs
+    for (const count of USE_COUNTS) sum[count] += other[count]
+    sum.durations.push(...other.durations)
+    for (const [text, count] of other.errors) sum.errors.set(text, (sum.errors.get(text) ?? 0) + count)
+  }
+}
+
+/** Those of each name in one piece, in order: percentiles of several such pieces are found without joining them. */
+export function sortDurations(sums: SummingUses): void {
+  for (const sum of sums.values())
+    if (sum.durations.length > 0) sum.durations = [joined(sum.durations).sort()]
 }
 
 interface SummedRow extends Record<(typeof USE_COUNTS)[number], number> {
@@ -97,13 +132,15 @@ function addErrors(errors: Map<string, number>, lines: string): void {
   }
 }
 
-/** What came of `addTo`, those with most calls first. */
-export function* usesInOrder(sums: SummingUses): InTurns<Pick<UseSums, 'uses' | 'names'>> {
+/** Those with most calls first. `areSorted`: see `sortDurations`. */
+export function* usesInOrder(sums: SummingUses, areSorted = false): InTurns<Pick<UseSums, 'uses' | 'names'>> {
   const uses: UseSum[] = []
   const most = [...sums].sort(([a, one], [b, other]) => other.calls - one.calls || (a < b ? -1 : 1))
   for (const [name, { durations, errors, ...counts }] of most.slice(0, MOST_NAMES)) {
     yield
-    const sorted = joined(durations).sort()
+    const parts = areSorted ? durations : [joined(durations).sort()]
+    const p50 = percentileOf(parts, 0.5)
+    const p95 = percentileOf(parts, 0.95)
     const top = [...errors].reduce<[string, number] | undefined>(
       (best, one) => (best && best[1] >= one[1] ? best : one),
       undefined,
@@ -111,9 +148,7 @@ export function* usesInOrder(sums: SummingUses): InTurns<Pick<UseSums, 'uses' | 
     uses.push({
       name,
       ...counts,
-      ...(sorted.length > 0 && {
-        durationMs: { p50: percentile(sorted, 0.5), p95: percentile(sorted, 0.95) },
-      }),
+      ...(p50 !== undefined && p95 !== undefined && { durationMs: { p50, p95 } }),
       ...(top && { topError: { text: top[0], count: top[1] } }),
     })
   }

@@ -11,10 +11,12 @@ import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { parseFilter } from './filter.ts'
+import { KeptSums } from './kept-sums.ts'
 import { BUSY_MS, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
 import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
+import { RunUses } from './run-uses.ts'
 import { IS_OPEN } from './schema.ts'
 import { SpanReader } from './span-reader.ts'
 import { Summaries } from './summaries.ts'
@@ -86,11 +88,12 @@ export class Store {
     this.#isAlone = isAlone
     this.#db = db
     this.setAside = setAside
-    this.#writer = new Writer(db)
+    const kept = new KeptSums(db, new RunUses(db))
+    this.#writer = new Writer(db, (run) => kept.changed(run))
     this.#spans = new SpanReader(db)
     this.#index = new TextIndex(db)
     const search = new WordSearch(db, this.#spans, this.#index)
-    this.#reader = new Reader(db, this.#spans, search)
+    this.#reader = new Reader(db, this.#spans, search, kept)
     const removals = {
       chunkRemoved: (id: number, spans: number) => {
         this.#index.removed(id, spans)
@@ -98,7 +101,9 @@ export class Store {
         this.#spanCount -= spans
       },
       spansReplaced: () => search.forget(),
-      runRemoved: () => {
+      runSummed: (run: number) => kept.changed(run),
+      runRemoved: (run: number) => {
+        kept.changed(run)
         this.#writer.forget()
         this.#spans.forget()
       },

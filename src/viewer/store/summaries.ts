@@ -174,7 +174,8 @@ export class Summaries {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }
-    for (const { spans } of all) {
+    for (const { run, spans } of all) {
+      this.#removals.runSummed(run.id)
       if (spans.superseded.length > 0) this.#removals.spansReplaced()
       spans.settle()
     }

@@ -14,6 +14,7 @@ const PART_BYTES = 4 * 1024 * 1024
 
 export class Writer {
   readonly #db: DatabaseSync
+  readonly #begun: (run: number) => void
   readonly #insertChunk: StatementSync
   readonly #insertRun: StatementSync
   readonly #insertSummed: StatementSync
@@ -27,8 +28,10 @@ export class Writer {
   /** Runs that are new in the transaction. */
   readonly #inserted = new Set<number>()
 
-  constructor(db: DatabaseSync) {
+  /** `begun`: told of each run that is new. */
+  constructor(db: DatabaseSync, begun: (run: number) => void) {
     this.#db = db
+    this.#begun = begun
     this.#insertChunk = db.prepare('INSERT INTO chunk (run, origin, spans, body) VALUES (?, ?, ?, ?)')
     this.#insertRun = db.prepare('INSERT INTO run (trace_id, received_ms, start_us) VALUES (?, ?, ?)')
     this.#insertSummed = db.prepare(
@@ -99,6 +102,7 @@ export class Writer {
       // Those that were inserted just now say so themselves.
       for (const run of touched.values()) if (!this.#inserted.has(run)) this.#touchRun.run(nowMs, run)
       this.#db.exec('COMMIT')
+      for (const run of this.#inserted) this.#begun(run)
     } catch (error) {
       // SQLite rolls back by itself when the disk is full; then this second one has nothing to do.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
