@@ -8,7 +8,11 @@ import { foldInto, seeThrough, shareAs } from './write-bundle.ts'
 const BY_PATH = ['cli/bin.js', 'cli/demo/refund-policy.js', 'register/runtime.js']
 
 /** Constants that whoever wants them has in his own file: to load them with others would cost more. */
-const INLINED = ['policies/config/names.js']
+const isInlined = (file: string) =>
+  file === 'policies/config/names.js' || /^adapters\/.+\/capabilities\.js$/.test(file)
+
+/** What the adapters of generated clients share, and no other loads. */
+const CLIENTS = 'adapters/generated-client/shared.js'
 
 const ROOT = 'index.js'
 
@@ -25,7 +29,7 @@ export async function bundle(dist: string): Promise<void> {
   for (const [file, by] of graph.loadedBy) if (by.size === 0) rmSync(join(dist, file))
   const shared = new Map(sharedOf(graph, dist))
   const taken = new Set([...shared.values()].flat())
-  seeThrough(INLINED.map((file) => join(dist, file)))
+  seeThrough([...graph.loadedBy.keys()].filter(isInlined).map((file) => join(dist, file)))
   for (const [outfile, files] of shared) {
     await shareAs(
       join(dist, outfile),
@@ -48,12 +52,12 @@ function sharedOf({ imports, loadedBy, roots }: ModuleGraph, dist: string): [str
   const core = closureOf(ROOT, imports)
   core.delete(ROOT)
   const shared = new Map(
-    ['core.js', 'spans/shared.js', 'adapters/shared.js', 'mock/shared.js', 'register/shared.js'].map(
+    ['core.js', 'spans/shared.js', 'adapters/shared.js', CLIENTS, 'mock/shared.js', 'register/shared.js'].map(
       (outfile) => [outfile, outfile === 'core.js' ? [...core] : []],
     ),
   )
   for (const [file, by] of loadedBy) {
-    if (core.has(file) || roots.includes(file) || by.size < 2) continue
+    if (core.has(file) || roots.includes(file) || by.size < 2 || isInlined(file)) continue
     const outfile = sharedIn(file, [...by])
     if (outfile !== undefined && canMove(dist, file, outfile)) shared.get(outfile)?.push(file)
   }
@@ -65,6 +69,7 @@ function sharedOf({ imports, loadedBy, roots }: ModuleGraph, dist: string): [str
 function sharedIn(file: string, by: readonly string[]): string | undefined {
   const adapters = by.filter(isAdapter).length
   if (file.startsWith('spans/')) return 'spans/shared.js'
+  if (adapters > 0 && by.every((root) => CLIENT_ADAPTERS.includes(root))) return CLIENTS
   if (file.startsWith('register/')) return 'register/shared.js'
   if (file.startsWith('adapters/') || (adapters > 1 && by.every(isNearAdapters))) return 'adapters/shared.js'
   if (adapters > 1) return 'core.js'
@@ -72,6 +77,8 @@ function sharedIn(file: string, by: readonly string[]): string | undefined {
 }
 
 const MOCKS = ['mock/index.js', 'vitest/index.js']
+
+const CLIENT_ADAPTERS = ['openai', 'anthropic', 'google-genai'].map((name) => `adapters/${name}/index.js`)
 
 const isAdapter = (root: string) => /^adapters\/.+\/index\.js$/.test(root)
 const isNearAdapters = (root: string) => isAdapter(root) || /^(agent|cli|register|adapters)\//.test(root)
