@@ -48,7 +48,8 @@ export class ViewerLink implements SpanSink {
 
   /** A span that ended before it was shown needs no snapshot. */
   ended(span: ReadableSpan): void {
-    this.#forget(span.spanContext().spanId)
+    // Mostly so: nobody shows them, and an id is not hashed in vain.
+    if (this.#waiting.size > 0 || this.#parked.size > 0) this.#forget(span.spanContext().spanId)
   }
 
   /** It is shown as it is now, until another process ends it. */
