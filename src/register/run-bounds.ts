@@ -21,13 +21,29 @@ interface Run {
 const IDLE_MS = 300_000
 const MOST_OPEN = 100
 
+/** A request that is being handled. */
+interface Handled {
+  readonly name: string
+  op?: Operation
+  over: boolean
+}
+
+function handling(request: IncomingMessage, response: ServerResponse): Handled {
+  const handled: Handled = { name: `${request.method} ${(request.url ?? '/').split('?')[0]}`, over: false }
+  response.once('close', () => {
+    handled.over = true
+    void handled.op?.complete()
+  })
+  return handled
+}
+
 /**
  * Says to which run a model call belongs that nobody began a run for: to that of the request that is being handled; else
  * to that whose messages, or whose conversation, it goes on from; else to a new one of the script.
  */
 export class RunBounds {
   readonly #dispatcher: HookDispatcher
-  readonly #handled = new AsyncLocalStorage<{ name: string; op?: Operation; over: boolean }>()
+  readonly #handled = new AsyncLocalStorage<Handled>()
   readonly #open = new Set<Run>()
   /** The runs that were begun here, of which the last. */
   begun = 0
@@ -39,16 +55,23 @@ export class RunBounds {
 
   /** Hears of the requests that this process handles. */
   watch(): void {
+    if (process.versions.bun !== undefined) return this.#watchServers()
     subscribe('http.server.request.start', (message) => {
       const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-      const name = `${request.method} ${(request.url ?? '/').split('?')[0]}`
-      const handled: { name: string; op?: Operation; over: boolean } = { name, over: false }
-      this.#handled.enterWith(handled)
-      response.once('close', () => {
-        handled.over = true
-        void handled.op?.complete()
-      })
+      this.#handled.enterWith(handling(request, response))
     })
+  }
+
+  /** Bun tells of no requests, so they are met where its servers hand them over. */
+  #watchServers(): void {
+    const { prototype } = process.getBuiltinModule('node:http').Server
+    const handled = this.#handled
+    const { emit } = prototype
+    prototype.emit = function (this: typeof prototype, event: string | symbol, ...args: unknown[]): boolean {
+      const told = (): boolean => Reflect.apply(emit, this, [event, ...args])
+      const [request, response] = args as [IncomingMessage, ServerResponse]
+      return event === 'request' ? handled.run(handling(request, response), told) : told()
+    } as typeof emit
   }
 
   /** The run in which the code runs that makes no model call: of the request that is being handled, else the last one. */

@@ -78,6 +78,14 @@ it.each<[name: string, stdout: string, spans: readonly string[]]>([
   expect(run1.stderr).toMatch(/^hookspan: attached .+ \d+\.\d+\.\d+/m)
 })
 
+it('takes the handling of a request for a run there, too', async () => {
+  const { code, stderr } = await run('server.mjs')
+
+  expect(code, stderr).toBe(0)
+  const each = (path: string) => [`invoke_agent GET ${path}`, '  chat gpt-4o', '  chat gpt-4o']
+  expect(receivedTree(collector.spans).sort()).toEqual([...each('/a'), ...each('/b')].sort())
+})
+
 it.each([
   ['gates', { gates: [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }] }],
   ['mocks', { hooks: [{ id: 'clean', type: 'mock', match: 'wipe', returns: 'as if' }] }],
