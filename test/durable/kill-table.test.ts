@@ -1,7 +1,7 @@
 /**
- * Runs on a real Restate, and on a real DBOS and Postgres, and what is held of them when something is killed: the worker at each of
- * its boundaries (after a line that it has said: a span, a hook, a tool, the store, the journal), the engine and both at moments drawn
- * at random. `HOOKSPAN_KILLS` says how many, over both engines.
+ * Runs on a real Restate, on a real DBOS and Postgres and on a real Temporal, and what is held of them when something is killed: the
+ * worker at each of its boundaries (after a line that it has said: a span, a hook, a tool, the store, the journal), the engine and both
+ * at moments drawn at random. `HOOKSPAN_KILLS` says how many, over all engines. Without Temporal it is left out.
  */
 import { afterAll, describe, expect, it } from 'vitest'
 import { DbosScene, postgresOfSuite } from './support/dbos-scene.ts'
@@ -9,10 +9,12 @@ import { expectHeld, toldAgain } from './support/held.ts'
 import { KillRows, whatItWas } from './support/kill-rows.ts'
 import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import { asks, begins, type Ended, type Scene, toldBy } from './support/scene.ts'
+import { TemporalScene, temporalOfSuite, temporalProgram } from './support/temporal-scene.ts'
 
 const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 24)
-/** Of the twelve: on two engines, an agent and a loop, of the worker, the engine and both. */
-const EACH = Math.max(1, Math.round(KILLS / 12))
+/** On each engine an agent and a loop; of each the worker, the engine and both. */
+const KINDS = (temporalProgram === undefined ? 2 : 3) * 2 * 3
+const EACH = Math.max(1, Math.round(KILLS / KINDS))
 /** Time enough for each, on a machine that is busy with something else. */
 const PATIENCE = { timeout: 300_000 + EACH * 60_000 }
 /** Long enough to be killed in. */
@@ -23,6 +25,7 @@ const SEED = Number(process.env.HOOKSPAN_KILL_SEED ?? Math.floor(Date.now() / 86
 const rows = new KillRows()
 const restate = restateOfSuite()
 const postgres = postgresOfSuite()
+const temporal = temporalProgram === undefined ? undefined : temporalOfSuite()
 afterAll(() => rows.print())
 
 /** One run of the scenario, on an engine. */
@@ -75,6 +78,26 @@ const ENGINES: Record<string, Engine> = {
     kill: () => postgres.server.kill(),
     start: () => postgres.server.start(),
   },
+  ...(temporal && {
+    Temporal: {
+      async open(what) {
+        const scene = new TemporalScene(temporal, what)
+        const id = `${scene.queue}-run`
+        return {
+          scene,
+          id,
+          async start(env = { TOOL_MS }) {
+            await scene.start(env)
+            // It has begun already where this is another worker of it.
+            await scene.begin(id).catch(() => {})
+          },
+          output: () => scene.output(id),
+        }
+      },
+      kill: () => temporal.server.kill(),
+      start: () => temporal.server.start(),
+    },
+  }),
 }
 
 const MOMENTS = [
