@@ -26,15 +26,15 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-function install(name: string, version: string): void {
+function install(name: string, version: string, code = ''): void {
   const folder = join(project, 'node_modules', name)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }))
-  writeFileSync(join(folder, 'index.js'), '')
+  writeFileSync(join(folder, 'index.js'), code)
 }
 
-async function said(name: string, version: string, code: string): Promise<string> {
-  install(name, version)
+async function said(name: string, version: string, code: string, sdk?: string): Promise<string> {
+  install(name, version, sdk)
   const begin = `import { HookDispatcher } from 'hookspan'; const dispatcher = new HookDispatcher(); `
   const given = ['--input-type=module', '-e', begin + code]
   const { stderr } = await run(process.execPath, given, { cwd: project })
@@ -89,6 +89,23 @@ it.each([
   ['@modelcontextprotocol/client', '3.0.0', MCP('callTool(params, options) {}')],
 ])('%s %s is attached with one warning that names the version and the range', async (name, version, code) => {
   const stderr = await said(name, version, code)
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringMatching(
+      new RegExp(`^hookspan was tested with ${name} >=\\S+ <\\S+, and ${version} is installed`),
+    ),
+  ])
+})
+
+const DURABLE = (engine: string) => `import { durableAgent } from 'hookspan/${engine}'
+const make = (name) => durableAgent({ name, agent: async () => {}, dispatcher })
+make('one'), make('other')`
+
+it.each([
+  ['@restatedev/restate-sdk', '3.0.0', 'restate', 'exports.workflow = (definition) => definition'],
+  ['@dbos-inc/dbos-sdk', '4.9.0', 'dbos', 'exports.DBOS = { registerWorkflow: (workflow) => workflow }'],
+  ['@temporalio/activity', '2.0.0', 'temporal', 'exports.Context = {}'],
+])('%s %s runs agents durably, after the same warning', async (name, version, engine, sdk) => {
+  const stderr = await said(name, version, DURABLE(engine), sdk)
   expect(stderr.trim().split('\n')).toEqual([
     expect.stringMatching(
       new RegExp(`^hookspan was tested with ${name} >=\\S+ <\\S+, and ${version} is installed`),

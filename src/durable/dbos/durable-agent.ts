@@ -1,5 +1,6 @@
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { warnOfVersion } from '../../internal/peer-range.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import type { DurableRun } from '../agent-run.ts'
 import { AnswerWatch } from '../answer-watch.ts'
@@ -47,6 +48,7 @@ export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
   const { name, maxDurationMs, dispatcher = new HookDispatcher() } = options
   const begin = runsOf(options, dispatcher)
   const { DBOS } = requirePeer<{ DBOS: Dbos }>('@dbos-inc/dbos-sdk', 'hookspan/dbos')
+  warnOfVersion('@dbos-inc/dbos-sdk')
   const watch = AnswerWatch.of({ ...options, dispatcher }, (id, requestId) =>
     DBOS.send(id, requestId, ANSWERS),
   )

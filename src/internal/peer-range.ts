@@ -1,5 +1,3 @@
-import { warnOnce } from './warn-once.ts'
-
 interface Manifest {
   readonly name?: string
   readonly version?: string
@@ -42,7 +40,7 @@ function readManifest(path: string): Manifest | undefined {
 
 let ranges: Readonly<Record<string, string>> | undefined
 
-/** The versions of an SDK that its adapter is tested with, as the package says: `>=1.2 <3`. */
+/** The versions of an SDK that are tested, as the package says: `>=1.2 <3`. */
 export function testedRange(name: string): string | undefined {
   const { fileURLToPath } = process.getBuiltinModule('node:url')
   ranges ??=
@@ -67,7 +65,7 @@ function compare(one: string, other: string): number {
 
 const asked = new Set<string>()
 
-/** Says once when the SDK that is installed beside hookspan is none of the versions that its adapter was tested with. */
+/** Says once when the SDK that is installed beside hookspan is none of the versions that it was tested with. */
 export function warnOfVersion(name: string, from: string = import.meta.url): void {
   if (asked.has(name)) return
   asked.add(name)
@@ -75,7 +73,7 @@ export function warnOfVersion(name: string, from: string = import.meta.url): voi
     const range = testedRange(name)
     const installed = range && findInstalled(name, from)
     if (!range || !installed || isWithin(installed.version, range)) return
-    warnOnce(
+    console.warn(
       `hookspan was tested with ${name} ${range}, and ${installed.version} is installed. What this version does ` +
         `otherwise is not known: check that its runs show up, install ${name}@"${range}", or update hookspan.`,
     )
