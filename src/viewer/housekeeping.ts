@@ -10,7 +10,7 @@ const WORK_MS = 25
 /** Between two times while somebody looks. Otherwise it rests for some times as long as it worked: a quarter of a core at most. */
 const REST_MS = 5
 const RESTS = 4
-/** While somebody searches, it is looked again whether that is over. */
+/** The same while somebody waits for a search, which looks through by itself what is not indexed. */
 const SEARCHED_MS = 100
 /** Who looked lately may go on to search. */
 const LOOKED_MS = 600_000
@@ -96,12 +96,11 @@ export class Housekeeping {
 
   *#work(): InTurns<void> {
     const before = process.cpuUsage()
-    const { isSearched } = this.#store
-    const more = yield* this.#store.working(WORK_MS, this.#isLooked && !isSearched)
+    const more = yield* this.#store.working(WORK_MS, this.#isLooked)
     this.#workedAt = performance.now()
     // By CPU time: on a busy machine most of the time that goes by is others'.
     const { user, system } = process.cpuUsage(before)
-    if (isSearched) this.#later(SEARCHED_MS)
+    if (more && this.#store.isSearched) this.#later(SEARCHED_MS)
     else if (more) this.#later(this.#isLooked ? REST_MS : Math.max(REST_MS, ((user + system) / 1000) * RESTS))
     else if (!this.#stopped) this.#settle?.refresh()
   }

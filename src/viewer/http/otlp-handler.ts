@@ -86,5 +86,6 @@ function send(response: ServerResponse, status: number, format: BodyFormat, body
     'content-type': format === 'json' ? 'application/json' : 'application/x-protobuf',
     'content-length': body.length,
   })
-  response.end(body)
+  // An empty body beside the head would be a second piece to write.
+  response.end(body.length > 0 ? body : undefined)
 }
