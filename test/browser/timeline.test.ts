@@ -86,6 +86,14 @@ it('the part that is shown is in the address, and comes with it', async () => {
     expect(whole.problems).toEqual([])
     await whole.page.close()
   }
+  // Also where one leaves before the address has it.
+  await page.keyboard.press('0')
+  await expect.poll(() => new URL(page.url()).searchParams.has('zoom')).toBe(false)
+  await page.keyboard.press('z')
+  await page.keyboard.press('3')
+  await page.locator('.conversation').waitFor()
+  await page.keyboard.press('1')
+  await expect.poll(() => names(page)).toEqual(part)
   expect([...problems, ...again.problems]).toEqual([])
   await again.page.close()
   await page.close()

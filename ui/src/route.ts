@@ -122,6 +122,12 @@ export function go(route: Route, replace = false): void {
   dispatchEvent(new PopStateEvent('popstate'))
 }
 
+/** Of the run that is shown now, in whichever view: of another one it is no zoom. */
+export function keepZoom(traceId: string, zoom: string): void {
+  const route = current()
+  if (route.page === 'run' && route.traceId === traceId) go({ ...route, zoom }, true)
+}
+
 export function useRoute(): Route {
   const [route, setRoute] = useState(current)
   useEffect(() => {

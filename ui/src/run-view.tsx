@@ -8,7 +8,7 @@ import { useKeys, useNowUs, useSource } from './hooks.ts'
 import { LintView } from './lint-view.tsx'
 import { useMarks } from './marks.tsx'
 import { Empty } from './parts.tsx'
-import { go, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
+import { go, keepZoom, listRoute, pathOf, type Route, VIEWS, type View } from './route.ts'
 import { RunHeader } from './run-header.tsx'
 import { groupByConversation } from './runs-table.tsx'
 import { SpanPanel } from './span-panel.tsx'
@@ -136,7 +136,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
               find={route.find ?? ''}
               onFind={(find) => go({ ...route, find }, true)}
               zoomed={route.zoom ?? ''}
-              onZoom={(zoom) => go({ ...route, zoom }, true)}
+              onZoom={(zoom) => keepZoom(route.traceId, zoom)}
             />
           )}
           {route.view === 'conversation' && (

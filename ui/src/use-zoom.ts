@@ -41,12 +41,20 @@ export function useZoom(
   // Whatever else of the address changed until then stays.
   const tell = useRef(onZoom)
   tell.current = onZoom
+  const untold = useRef<(() => void) | undefined>(undefined)
   useEffect(() => {
     const told = textOf(kept)
     if (told === textOf(brushIn(zoom))) return
-    const timer = setTimeout(() => tell.current(told), TELL_AFTER_MS)
+    const now = () => {
+      untold.current = undefined
+      tell.current(told)
+    }
+    untold.current = now
+    const timer = setTimeout(now, TELL_AFTER_MS)
     return () => clearTimeout(timer)
   }, [kept])
+  // Who goes to another view of the run before comes back to it.
+  useEffect(() => () => untold.current?.(), [])
   const brush = on ? kept : undefined
   const range: Range = brush
     ? {
