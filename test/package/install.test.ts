@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installPacked, manifest, ROOT, run, runModule, SUBPATHS } from './support.ts'
+import { freePort } from '../support/free-port.ts'
+import { installPacked, manifest, outside, ROOT, run, runModule, SUBPATHS } from './support.ts'
 
 let project: Awaited<ReturnType<typeof installPacked>>
 
@@ -71,6 +73,23 @@ describe('the package, installed alone', () => {
       `import('hookspan/schemas/events-1.0.schema.json', { with: { type: 'json' } })`,
     )
   })
+
+  it.skipIf(process.platform === 'win32')(
+    'has a viewer that ends when npx is ended, which tells it nothing',
+    async () => {
+      const port = await freePort()
+      const view = ['--no-install', 'hookspan', 'view', '--memory', '--no-open', '--port', String(port)]
+      const npx = spawn('npx', view, { cwd: project.folder, env: outside, stdio: 'ignore' })
+      const answers = () =>
+        fetch(`http://127.0.0.1:${port}/v1/hookspan`).then(
+          ({ status }) => status,
+          () => undefined,
+        )
+      await expect.poll(answers, { timeout: 60_000 }).toBe(200)
+      npx.kill('SIGTERM')
+      await expect.poll(answers, { timeout: 20_000 }).toBe(undefined)
+    },
+  )
 
   it('has a command that says its version, Node’s, and that no SDK is there', async () => {
     const { stdout } = await run('npx', ['--no-install', 'hookspan', '--version'], { cwd: project.folder })

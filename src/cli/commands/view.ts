@@ -4,6 +4,7 @@ import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
+import { untilStopped } from '../until-stopped.ts'
 import { FROM_FLAG, FROM_SAYS, MOST_FLAG, MOST_SAYS, mostOf } from './run-source-flags.ts'
 
 interface ViewFlags {
@@ -98,7 +99,7 @@ async function view(flags: ViewFlags): Promise<void> {
     )
   }
   if (flags.open) openBrowser(viewer.link)
-  untilStopped(async () => {
+  await closeWhenStopped(async () => {
     await viewer.close()
     await approvals?.close()
   })
@@ -121,7 +122,7 @@ async function viewFrom(from: string, flags: ViewFlags, hasMaxSize: boolean): Pr
   console.log(`hookspan viewer  ${link}`)
   console.log(`shows            ${shown(from.replace(/^jaeger=/i, 'Jaeger at '))}, read only`)
   if (flags.open) openBrowser(link)
-  untilStopped(() => viewer.close())
+  await closeWhenStopped(() => viewer.close())
 }
 
 const isLoopback = (host: string) => ['127.0.0.1', '::1', 'localhost'].includes(host)
@@ -130,16 +131,10 @@ function sizeOf({ maxSize }: ViewFlags): number {
   return numberOf('--max-size', maxSize, 1, 1e9) * 1024 * 1024
 }
 
-function untilStopped(close: () => Promise<void>): void {
-  let stopping = false
-  const stop = async () => {
-    if (stopping) return
-    stopping = true
-    await close()
-    process.exit(0)
-  }
-  process.once('SIGINT', () => void stop())
-  process.once('SIGTERM', () => void stop())
+async function closeWhenStopped(close: () => Promise<void>): Promise<void> {
+  await untilStopped()
+  await close()
+  process.exit(0)
 }
 
 /** Best effort: the link is on the screen. */

@@ -34,11 +34,3 @@ export async function startOwnViewer(tell: (message: string) => void): Promise<V
 export function linkToRun({ url, token }: Viewer, traceId: string): string {
   return `${url}/run/${traceId}#token=${token}`
 }
-
-/** Until Ctrl-C, or until the process is asked to end. */
-export async function untilStopped(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  process.once('SIGINT', resolve)
-  process.once('SIGTERM', resolve)
-  await promise
-}

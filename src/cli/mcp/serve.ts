@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
+import { untilStopped } from '../until-stopped.ts'
 import type { ApprovalToolsOptions } from './approval-tools.ts'
 import { serveHttp } from './http.ts'
 import { RUN_TOOLS } from './run-tools.ts'
@@ -38,7 +38,7 @@ export async function serveMcp({ withRuns, port, token, approvals }: McpOptions)
       ? `token         ${secret}`
       : 'token         the one of HOOKSPAN_MCP_TOKEN or --token',
   )
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+  await untilStopped()
   server.closeAllConnections()
   await new Promise<void>((resolve) => server.close(() => resolve()))
 }
