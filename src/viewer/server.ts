@@ -16,6 +16,7 @@ import { PageApprovals, type ViewerApprovals } from './http/approvals.ts'
 import { BodyReader } from './http/body.ts'
 import { FetchedRuns } from './http/fetched-runs.ts'
 import { Live } from './http/live.ts'
+import { takenTogether } from './http/otlp-handler.ts'
 import { StaticFiles } from './http/static-files.ts'
 import type { JaegerFeed } from './jaeger/feed.ts'
 import { describePortOwner } from './port-owner.ts'
@@ -201,8 +202,14 @@ async function serve(
   const watch = new ApprovalWatch(desk, live, store)
   const fetched = feed && new FetchedRuns(feed, store, (traceIds) => housekeeping.changed(traceIds))
   let url = ''
-  const context: AppContext = {
+  const taken = {
     store,
+    onChanged: (traceIds: Set<string>) => housekeeping.changed(traceIds),
+    onStorageError: (error: Error | undefined) => housekeeping.storage(error),
+  }
+  const context: AppContext = {
+    ...taken,
+    spans: takenTogether(taken),
     live,
     bodies: new BodyReader({ maxBodyBytes, maxTotalBytes: maxBodyBytes * 8 }),
     files: new StaticFiles(),
@@ -224,11 +231,9 @@ async function serve(
       storageError: housekeeping.storageError,
       waiting: await watch.count(),
     }),
-    onChanged: (traceIds) => housekeeping.changed(traceIds),
     onLooked: () => housekeeping.looked(),
     onAnswered: () => void watch.look(),
     lookAtApprovals: () => watch.refresh(),
-    onStorageError: (error) => housekeeping.storage(error),
   }
   const server = createServer((request, response) => void handleRequest(request, response, context))
   server.requestTimeout = 60_000

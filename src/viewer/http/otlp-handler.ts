@@ -9,10 +9,12 @@ import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
 import { reading, storing } from './refusals.ts'
+import { TakenTogether } from './taken-together.ts'
 
 export interface OtlpContext {
   store: Store
   bodies: BodyReader
+  spans: TakenTogether
   /** Trace ids that changed. */
   onChanged(traceIds: Set<string>): void
   /** Storing failed; the sender was told to try again. `undefined` when it works again. */
@@ -43,7 +45,11 @@ export async function handleOtlp(
         415,
         `Content-Type "${mediaType.slice(0, 60)}" is not OTLP; send application/x-protobuf or application/json.`,
       )
-    const answer = await context.bodies.use(request, (body) => takeTurns(taking(path, body, format, context)))
+    const answer = await context.bodies.use(request, (body) =>
+      path === '/v1/traces'
+        ? takingTraces(body, format, context)
+        : takeTurns(taking(path, body, format, context)),
+    )
     send(response, 200, format, answer)
   } catch (error) {
     refuse(request, response, format ?? 'json', error)
@@ -54,14 +60,27 @@ export async function handleOtlp(
 function* taking(path: string, body: Buffer, format: BodyFormat, context: OtlpContext): InTurns<Buffer> {
   const { store, onChanged, onStorageError } = context
   if (path === '/v1/metrics') return exportAnswer(format, 'spans', 0, '')
-  if (path === '/v1/logs') {
-    const { items, rejected, reason } = yield* reading(receivingLogs(body, format))
-    onChanged(yield* storing(store.addingLogs(items), onStorageError))
-    return exportAnswer(format, 'logs', rejected, reason)
-  }
-  const { items, rejected, reason } = yield* reading(receivingTraces(body, format))
-  onChanged(yield* storing(store.addingSpans(items), onStorageError))
+  const { items, rejected, reason } = yield* reading(receivingLogs(body, format))
+  onChanged(yield* storing(store.addingLogs(items), onStorageError))
+  return exportAnswer(format, 'logs', rejected, reason)
+}
+
+/** Likewise. */
+async function takingTraces(body: Buffer, format: BodyFormat, { spans }: OtlpContext): Promise<Buffer> {
+  const { items, rejected, reason } = await takeTurns(reading(receivingTraces(body, format)))
+  await spans.add(items)
   return exportAnswer(format, 'spans', rejected, reason)
+}
+
+/** For `OtlpContext`. */
+export function takenTogether({
+  store,
+  onChanged,
+  onStorageError,
+}: Pick<OtlpContext, 'store' | 'onChanged' | 'onStorageError'>): TakenTogether {
+  return new TakenTogether(function* (items) {
+    onChanged(yield* storing(store.addingSpans(items), onStorageError))
+  })
 }
 
 function refuse(
