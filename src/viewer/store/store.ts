@@ -55,7 +55,7 @@ export interface SearchResult {
 /** How long the list waits for the sums of what came meanwhile. */
 const SUM_MS = 1000
 /** Nobody waits longer for spans to be looked through, before it is told what was found so far. */
-const LOOK_MS = 400
+const LOOK_MS = 300
 /** Who was told that there is more asks again within this time. */
 const ASKED_AGAIN_MS = 1500
 
