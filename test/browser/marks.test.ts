@@ -160,7 +160,7 @@ it('a run is copied for a model, and as the command that makes a test of it', as
   await page.context().close()
 })
 
-it('the command that is copied makes a test that passes at once', async () => {
+it('the command that is copied, and the file that is downloaded, are tests that pass at once', async () => {
   const own = await startViewer({ db: ':memory:', port: 0 })
   onTestFinished(() => own.close())
   const dispatcher = new HookDispatcher()
@@ -190,9 +190,33 @@ it('the command that is copied makes a test that passes at once', async () => {
   const inProject = (...args: string[]) =>
     promisify(execFile)(process.execPath, args, { cwd: project, env: outsideOfVitest() })
   await inProject(join(ROOT, 'dist/cli/bin.js'), ...words)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Test file' }).click(),
+  ])
+  expect(download.suggestedFilename()).toBe(`run-${run!.traceId.slice(0, 8)}.test.ts`)
+  await download.saveAs(join(project, 'downloaded.test.ts'))
   const { stdout } = await inProject(join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', project)
   expect(stdout).toMatch(/recorded\.test\.ts/)
-  expect(stdout).toMatch(/Tests +1 passed/)
+  expect(stdout).toMatch(/downloaded\.test\.ts/)
+  expect(stdout).toMatch(/Tests +2 passed/)
   expect(problems).toEqual([])
+  await page.context().close()
+})
+
+it('a run that no test can be made of says why, instead of a file', async () => {
+  const own = await startViewer({ db: ':memory:', port: 0 })
+  onTestFinished(() => own.close())
+  const span = {
+    traceId: THIRD,
+    spanId: '1'.repeat(16),
+    name: 'no model',
+    startTimeUnixNano: '1000000000',
+    endTimeUnixNano: '2000000000',
+  }
+  await post(own, { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
+  const { page } = await open(`/run/${THIRD}`, true, own)
+  await page.getByRole('link', { name: 'Test file' }).click()
+  await page.getByText('has no model call: there is nothing to make a test of').waitFor()
   await page.context().close()
 })

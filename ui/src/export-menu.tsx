@@ -21,6 +21,9 @@ export function ExportMenu({ query, picked }: { query: string; picked: readonly 
             Data set (JSONL)
           </a>
         </li>
+        <li>
+          <a href={href('vitest')}>Test (vitest)</a>
+        </li>
       </ul>
       {words !== '' && (
         <CopyButton

@@ -94,6 +94,14 @@ export function RunHeader({
               >
                 As test
               </CopyButton>
+              {/* No `download`: a run that no test can be made of says why, instead of a file that is not there. */}
+              <a
+                class="button"
+                href={`/api/export?format=vitest&runs=${summary.traceId}`}
+                title="A vitest file: mocks, and what is expected"
+              >
+                Test file
+              </a>
               <a
                 class="button"
                 href={`/api/runs/${summary.traceId}/export.html`}

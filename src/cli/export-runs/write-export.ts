@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { didYouMean } from '../../internal/expect.ts'
 import type { RunContent } from '../../viewer/model/data-set.ts'
+import { type TestedAgent, testFile } from '../../viewer/model/test-file.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
-import { type TestedAgent, testFile } from './test-file.ts'
 
 export const EXPORT_FORMATS = ['otlp', 'jsonl', 'vitest', 'markdown'] as const
 type ExportFormat = (typeof EXPORT_FORMATS)[number]

@@ -1,9 +1,11 @@
 /** The runs that a query finds, or those that were picked, as one file. */
+import { HookspanError } from '../../internal/errors.ts'
 import { conversing } from '../model/conversation.ts'
-import { dataSetLine } from '../model/data-set.ts'
+import { dataSetLine, type RunContent } from '../model/data-set.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { NEWEST_FIRST } from '../model/query-keys.ts'
 import { runMarkdown } from '../model/run-markdown.ts'
+import { testFile } from '../model/test-file.ts'
 import type { Store } from '../store/store.ts'
 import { HttpError } from './body.ts'
 import { writingJson } from './json-pieces.ts'
@@ -29,19 +31,22 @@ const FORMATS = {
   jsonl: { mediaType: 'application/x-ndjson', extension: 'jsonl', start: '', between: '\n', end: '\n' },
 } as const
 type Format = keyof typeof FORMATS
+/** Runs that a test file is made of: more would be read by nobody. */
+const MOST_TESTS = 100
 
 /** @param ids of the runs, before a query. */
 export function* exportingRuns(
   store: Store,
   { format, query, ids }: { format: string; query: string; ids: readonly string[] },
 ): InTurns<ExportedFile> {
-  if (!Object.hasOwn(FORMATS, format))
+  if (format !== 'vitest' && !Object.hasOwn(FORMATS, format))
     throw new HttpError(
       400,
-      `Runs cannot be exported as "${format}". Export as ${Object.keys(FORMATS).join(', ')}.`,
+      `Runs cannot be exported as "${format}". Export as ${Object.keys(FORMATS).join(', ')}, vitest.`,
     )
-  const { mediaType, extension, start, between, end } = FORMATS[format as Format]
   const found = ids.length > 0 ? ids : yield* idsOf(store, query)
+  if (format === 'vitest') return yield* exportingTests(store, found)
+  const { mediaType, extension, start, between, end } = FORMATS[format as Format]
   const parts: Buffer[] = [Buffer.from(start)]
   let bytes = 0
   let runs = 0
@@ -61,6 +66,36 @@ export function* exportingRuns(
   parts.push(Buffer.from(end))
   const name = runs === 1 ? `run-${found[0]!.slice(0, 8)}` : `runs-${runs}`
   return { file: Buffer.concat(parts), mediaType, name: `${name}.${extension}` }
+}
+
+function* exportingTests(store: Store, ids: readonly string[]): InTurns<ExportedFile> {
+  if (ids.length > MOST_TESTS)
+    throw new HttpError(
+      413,
+      `${ids.length} runs match, and a test file is made of ${MOST_TESTS} at most. Narrow the search.`,
+    )
+  const runs: RunContent[] = []
+  for (const id of ids) {
+    const run = yield* store.reading(id)
+    if (run) runs.push(run)
+  }
+  const [only] = runs
+  if (!only) throw new HttpError(404, 'No run matches.')
+  const name = runs.length === 1 ? `run-${only.summary.traceId.slice(0, 8)}` : `runs-${runs.length}`
+  return {
+    file: Buffer.from(writtenTest(runs)),
+    mediaType: 'text/plain; charset=utf-8',
+    name: `${name}.test.ts`,
+  }
+}
+
+function writtenTest(runs: readonly RunContent[]): string {
+  try {
+    return testFile(runs).text
+  } catch (error) {
+    if (error instanceof HookspanError) throw new HttpError(422, error.message)
+    throw error
+  }
 }
 
 function* idsOf(store: Store, query: string): InTurns<string[]> {

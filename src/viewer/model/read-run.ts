@@ -1,11 +1,12 @@
 /** What a test needs to know of a run, read from its spans. */
-import { modelCall, toolCallFacts } from '../../viewer/model/call-content.ts'
-import { chatMessages, type RunContent } from '../../viewer/model/data-set.ts'
-import { type Message, messageText } from '../../viewer/model/messages.ts'
-import type { AttributeValue, SpanRow } from '../../viewer/model/span.ts'
-import { buildTree, type TreeNode } from '../../viewer/model/tree.ts'
-import { withoutNestedCalls } from '../../viewer/model/tree-parts.ts'
-import { UsageError } from '../failure.ts'
+
+import { HookspanError } from '../../internal/errors.ts'
+import { modelCall, toolCallFacts } from './call-content.ts'
+import { chatMessages, type RunContent } from './data-set.ts'
+import { type Message, messageText } from './messages.ts'
+import type { AttributeValue, SpanRow } from './span.ts'
+import { buildTree, type TreeNode } from './tree.ts'
+import { withoutNestedCalls } from './tree-parts.ts'
 
 export interface ReadToolCall {
   name: string
@@ -54,7 +55,7 @@ interface Placed {
   agents: readonly string[]
 }
 
-/** @throws UsageError when the run lacks what a test is made of, saying what. */
+/** @throws HookspanError when the run lacks what a test is made of, saying what. */
 export function readRun({ summary, rows, open }: RunContent): ReadRun {
   const id = summary.traceId.slice(0, 8)
   const root = buildTree(rows)
@@ -65,10 +66,14 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
     return { ...place, ...(span ? modelCall(span) : { input: [], output: [], tools: [] }) }
   })
   if (read.length === 0)
-    throw new UsageError(`Run ${id} has no model call: there is nothing to make a test of.`)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Run ${id} has no model call: there is nothing to make a test of.`,
+    )
   const silent = read.find(({ output, row }) => output.length === 0 && !row.error)
   if (silent !== undefined)
-    throw new UsageError(
+    throw new HookspanError(
+      'INVALID_OPTION',
       `Run ${id} does not hold what its model said (span ${silent.row.spanId}). Trace it with \`captureContent: true\`.`,
     )
   const own = read.filter(({ agents }) => agents.length <= 1)
@@ -76,7 +81,10 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
     (own.length > 0 ? own : read).map(({ input, output }) => ({ input, output })),
   )
   if (prompts.length === 0)
-    throw new UsageError(`Run ${id} does not hold what its user said: a test would ask nothing.`)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Run ${id} does not hold what its user said: a test would ask nothing.`,
+    )
   const calls = placed
     .filter(({ row }) => row.category === 'tool')
     .sort(byStart)

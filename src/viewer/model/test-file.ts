@@ -1,7 +1,8 @@
 /** A vitest file of recorded runs: their tools mocked, their model scripted, their trajectory expected. */
+
+import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
-import type { RunContent } from '../../viewer/model/data-set.ts'
-import { UsageError } from '../failure.ts'
+import type { RunContent } from './data-set.ts'
 import { type ReadAgent, type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
 
 export interface TestedAgent {
@@ -20,7 +21,7 @@ export interface TestFile {
 
 const TITLE_CHARS = 60
 
-/** @throws UsageError when a run lacks what a test is made of. */
+/** @throws HookspanError when a run lacks what a test is made of. */
 export function testFile(runs: readonly RunContent[], tested?: TestedAgent): TestFile {
   const notes: string[] = []
   const used = new Set<string>()
@@ -75,7 +76,8 @@ function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: W
   const { tested, used, notes } = writing
   const denied = run.calls.filter(({ outcome, human }) => outcome === 'denied' && human === undefined)
   if (tested === undefined && run.isCompacted)
-    throw new UsageError(
+    throw new HookspanError(
+      'INVALID_OPTION',
       `Run ${summary.traceId.slice(0, 8)} compacted its context, and its trace does not tell by which rule. Name the agent: --agent ./file.ts#name.`,
     )
   if (tested !== undefined) {
