@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
+import { warnOfVersion } from '../adapters/peer-range.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { warnOfVersion } from '../internal/peer-range.ts'
 
 /** OpenTelemetry's SDKs that `startTracing` takes, the one that it takes first before the other. */
 export const SDKS = ['@opentelemetry/sdk-node', '@opentelemetry/sdk-trace'] as const

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../internal/package-version.ts'
-import { findInstalled } from '../internal/peer-range.ts'
+import { findInstalled } from '../internal/version-range.ts'
 import { visibleText } from '../viewer/model/format.ts'
 import { registerApprovals } from './commands/approvals.ts'
 import { registerCompletion } from './commands/completion.ts'

@@ -9,10 +9,10 @@ import type * as Mastra from '../adapters/mastra/index.ts'
 import type * as Mcp from '../adapters/mcp/index.ts'
 import type * as OpenAI from '../adapters/openai/index.ts'
 import type * as OpenAIAgents from '../adapters/openai-agents/index.ts'
+import type * as Peers from '../adapters/peer-range.ts'
 import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
-import type * as Peers from '../internal/peer-range.ts'
 import { type Loaded, packageOf } from './module-hooks.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
@@ -167,7 +167,7 @@ export function attach(
   if (known === undefined) return undefined
   const sdk = packageOf(name)
   const what = `${sdk} ${version ?? 'of unknown version'}`
-  const { isWithin, testedRange } = requireOwn<typeof Peers>('../internal/peer-range.js')
+  const { isWithin, testedRange } = requireOwn<typeof Peers>('../adapters/peer-range.js')
   const range = testedRange(PEERS[sdk] ?? sdk) ?? ''
   if (version === undefined || !isWithin(version, range)) {
     if (!bySdk) tell(`${what} is not attached: hookspan knows ${range}.`)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { isWithin } from '../../src/internal/peer-range.ts'
+import { isWithin } from '../../src/internal/version-range.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { runCli } from '../support/run-cli.ts'
 import { SELF_SIGNED } from '../support/self-signed.ts'

@@ -2,7 +2,7 @@ import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, expected, type Fields } from '../../internal/expect.ts'
-import { warnOfVersion } from '../../internal/peer-range.ts'
+import { warnOfVersion } from '../peer-range.ts'
 import { observedQuery } from './query.ts'
 import type { QueryFunction } from './sdk.ts'
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { findInstalled, isWithin, testedRange } from '../../internal/peer-range.ts'
+import { testedRange } from '../../adapters/peer-range.ts'
+import { findInstalled, isWithin } from '../../internal/version-range.ts'
 import type { Finding } from './finding.ts'
 
 /** The package of each engine that runs agents durably, and the subpath for it. */

@@ -1,4 +1,4 @@
-import { findInstalled as find, type Installed } from '../../internal/peer-range.ts'
+import { findInstalled as find, type Installed } from '../../internal/version-range.ts'
 import { SDKS } from '../peers.ts'
 import type { Finding } from './finding.ts'
 

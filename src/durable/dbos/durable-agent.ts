@@ -1,10 +1,10 @@
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import { warnOfVersion } from '../../internal/peer-range.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import type { DurableRun } from '../agent-run.ts'
 import { AnswerWatch } from '../answer-watch.ts'
 import type { DurableEngine } from '../engine.ts'
+import { warnOfEngine } from '../engine-version.ts'
 import type { LoopOutcome } from '../loop/loop-outcome.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { runsOf } from '../runs.ts'
@@ -48,7 +48,7 @@ export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
   const { name, maxDurationMs, dispatcher = new HookDispatcher() } = options
   const begin = runsOf(options, dispatcher)
   const { DBOS } = requirePeer<{ DBOS: Dbos }>('@dbos-inc/dbos-sdk', 'hookspan/dbos')
-  warnOfVersion('@dbos-inc/dbos-sdk')
+  warnOfEngine('@dbos-inc/dbos-sdk')
   const watch = AnswerWatch.of({ ...options, dispatcher }, (id, requestId) =>
     DBOS.send(id, requestId, ANSWERS),
   )

@@ -1,9 +1,9 @@
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import { warnOfVersion } from '../../internal/peer-range.ts'
 import type { DurableRun } from '../agent-run.ts'
 import { AnswerWatch } from '../answer-watch.ts'
+import { warnOfEngine } from '../engine-version.ts'
 import type { LoopOutcome } from '../loop/loop-outcome.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { runsOf } from '../runs.ts'
@@ -58,7 +58,7 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   /** Restate begins the next attempt as soon as it has lost one, which may not have noticed. */
   const attempts = new Map<string, () => void>()
   const sdk = restateSdk()
-  warnOfVersion('@restatedev/restate-sdk')
+  warnOfEngine('@restatedev/restate-sdk')
   const watch = answerWatch(options)
   const run = async (ctx: RestateContext, input: unknown): Promise<DurableRun | LoopOutcome> => {
     const engine = restateEngine(sdk, ctx)

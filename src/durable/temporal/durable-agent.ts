@@ -2,10 +2,10 @@ import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
-import { warnOfVersion } from '../../internal/peer-range.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import { AnswerWatch } from '../answer-watch.ts'
 import type { AskedRequest, Look } from '../drive.ts'
+import { warnOfEngine } from '../engine-version.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { approverOf, segmentsOf } from '../runs.ts'
 import { lookAt } from '../segments.ts'
@@ -70,7 +70,7 @@ export function durableAgent(options: TemporalAgentOptions): TemporalActivities 
   const begin = segmentsOf(options, dispatcher)
   const approver = approverOf(options, dispatcher)
   const sdk = requirePeer<TemporalActivitySdk>('@temporalio/activity', 'hookspan/temporal')
-  warnOfVersion('@temporalio/activity')
+  warnOfEngine('@temporalio/activity')
   const { Context } = sdk
   const runs = new HeldRuns(begin, activityName(name, 'segment'), maxSegmentBytes)
   let client: TemporalClient | undefined

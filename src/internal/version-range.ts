@@ -40,11 +40,10 @@ function readManifest(path: string): Manifest | undefined {
 
 let ranges: Readonly<Record<string, string>> | undefined
 
-/** The versions of an SDK that are tested, as the package says: `>=1.2 <3`. */
-export function testedRange(name: string): string | undefined {
+/** The versions of an SDK that are tested, as the package says: `>=1.2 <3`. `own`: where its package.json is. */
+export function testedIn(own: URL, name: string): string | undefined {
   const { fileURLToPath } = process.getBuiltinModule('node:url')
-  ranges ??=
-    readManifest(fileURLToPath(new URL('../../package.json', import.meta.url)))?.peerDependencies ?? {}
+  ranges ??= readManifest(fileURLToPath(own))?.peerDependencies ?? {}
   return ranges[name]
 }
 
@@ -65,12 +64,15 @@ function compare(one: string, other: string): number {
 
 const asked = new Set<string>()
 
-/** Says once when the SDK that is installed beside hookspan is none of the versions that it was tested with. */
-export function warnOfVersion(name: string, from: string = import.meta.url): void {
+/**
+ * Says once when the SDK that is installed beside hookspan is none of the versions that it was tested with. `own`: where
+ * hookspan's package.json is, as seen from the file that asks.
+ */
+export function warnUntested(name: string, from: string, own: URL): void {
   if (asked.has(name)) return
   asked.add(name)
   try {
-    const range = testedRange(name)
+    const range = testedIn(own, name)
     const installed = range && findInstalled(name, from)
     if (!range || !installed || isWithin(installed.version, range)) return
     console.warn(
