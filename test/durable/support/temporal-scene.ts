@@ -38,7 +38,7 @@ export function temporalOfSuite(...settings: readonly string[]): TemporalOfSuite
   afterAll(async () => {
     await connection?.close()
     await server?.kill()
-    rmSync(folder, { recursive: true, force: true })
+    if (process.env.KEEP === undefined) rmSync(folder, { recursive: true, force: true })
   })
   return {
     bundle,
@@ -100,12 +100,16 @@ export class TemporalScene extends Scene {
     return this.#temporal.client.workflow.getHandle(workflowId)
   }
 
-  /** @throws what failed it. */
+  /** Longer than of others: a Temporal that was killed comes back late to what it had given out. @throws what failed it. */
   async output<T>(workflowId: string): Promise<T> {
-    await until(`the end of run ${workflowId}`, async () => {
-      const { status } = await this.handle(workflowId).describe()
-      return status.name === 'RUNNING' ? undefined : true
-    })
+    await until(
+      `the end of run ${workflowId}`,
+      async () => {
+        const { status } = await this.handle(workflowId).describe()
+        return status.name === 'RUNNING' ? undefined : true
+      },
+      180_000,
+    )
     return this.handle(workflowId).result() as T
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePorts } from '../../support/free-port.ts'
 import { until } from './wait.ts'
@@ -51,6 +51,16 @@ export class TemporalServer {
   }
 
   async start(): Promise<void> {
+    await until(`Temporal (see ${this.#folder}/temporal.log)`, async () => {
+      // Where the port, or the file, is not free again yet, it ends at once.
+      if (this.#process === undefined || this.#process.exitCode !== null || this.#process.signalCode !== null)
+        this.#spawn()
+      const { status } = await this.run('operator', 'cluster', 'health')
+      return status === 0 ? true : undefined
+    })
+  }
+
+  #spawn(): void {
     const log = openSync(join(this.#folder, 'temporal.log'), 'a')
     const [ip = '', port = ''] = this.address.split(':')
     const where = ['--ip', ip, '--port', port, '--metrics-port', String(this.#metrics), '--headless']
@@ -64,10 +74,7 @@ export class TemporalServer {
       ...settings,
     ]
     this.#process = spawn(this.#program, args, { stdio: ['ignore', log, log], cwd: this.#folder })
-    await until(`Temporal (see ${this.#folder}/temporal.log)`, async () => {
-      const { status } = await this.run('operator', 'cluster', 'health')
-      return status === 0 ? true : undefined
-    })
+    closeSync(log)
   }
 
   /** A command of Temporal's, with what it says. */
