@@ -20,6 +20,7 @@ import { expectHeld } from './support/held.ts'
 import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import { until } from './support/wait.ts'
 
+const url = await redisUrl()
 const restate = restateOfSuite()
 
 const SECRET = 'a secret of some length'
@@ -114,7 +115,6 @@ it('is asked through a webhook, and answered by who got it', async () => {
 })
 
 it('is answered through Redis', async ({ skip }) => {
-  const url = await redisUrl()
   if (url === undefined) return skip('There is no redis-server.')
   const prefix = `${crypto.randomUUID()}:`
   const scene = await RestateScene.open(restate.server)
