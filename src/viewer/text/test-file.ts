@@ -2,7 +2,7 @@
 
 import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
-import type { RunContent } from './data-set.ts'
+import type { RunContent } from '../model/data-set.ts'
 import { type ReadAgent, type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
 
 export interface TestedAgent {

@@ -1,12 +1,12 @@
 /** What a test needs to know of a run, read from its spans. */
 
 import { HookspanError } from '../../internal/errors.ts'
-import { modelCall, toolCallFacts } from './call-content.ts'
-import { chatMessages, type RunContent } from './data-set.ts'
-import { type Message, messageText } from './messages.ts'
-import type { AttributeValue, SpanRow } from './span.ts'
-import { buildTree, type TreeNode } from './tree.ts'
-import { withoutNestedCalls } from './tree-parts.ts'
+import { modelCall, toolCallFacts } from '../model/call-content.ts'
+import { chatMessages, type RunContent } from '../model/data-set.ts'
+import { type Message, messageText } from '../model/messages.ts'
+import type { AttributeValue, SpanRow } from '../model/span.ts'
+import { buildTree, type TreeNode } from '../model/tree.ts'
+import { withoutNestedCalls } from '../model/tree-parts.ts'
 
 export interface ReadToolCall {
   name: string
