@@ -59,11 +59,21 @@ it('has nothing wait for what is large, and takes all that comes', async () => {
   expect(groups).toEqual([['a'], ['large'], ['b'], ['later']])
 })
 
-it('tells each sender when their spans could not be stored, and goes on', async () => {
-  const { taken, commit } = gathering((names) => names.includes('b'))
+it('tells whose spans could not be stored, and stores those that came beside them', async () => {
+  const { groups, taken, commit } = gathering((names) => names.includes('b'))
+  commit()
+  const told = await Promise.allSettled(['a', 'b', 'c'].map((name) => taken.add(items(name))))
+  expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(groups).toEqual([['a', 'b', 'c'], ['a'], ['b'], ['c']])
+})
+
+it('tells each sender when nothing can be stored, and goes on', async () => {
+  let isFull = true
+  const { taken, commit } = gathering(() => isFull)
   commit()
   const [a, b] = await Promise.allSettled([taken.add(items('a')), taken.add(items('b'))])
   expect([a?.status, b?.status]).toEqual(['rejected', 'rejected'])
+  isFull = false
   await taken.add(items('c'))
 })
 

@@ -21,7 +21,7 @@ export class TakenTogether {
     this.#store = store
   }
 
-  /** Settled when they are stored, or when something that came with them could not be. */
+  /** Settled when they are stored, or could not be. */
   add(items: readonly IncomingSpans[]): Promise<void> {
     if (items.length === 0) return Promise.resolve()
     return new Promise((resolve, reject) => {
@@ -48,7 +48,9 @@ export class TakenTogether {
       await takeTurns(this.#store(group.flatMap(({ items }) => items)))
       for (const { resolve } of group) resolve()
     } catch (error) {
-      for (const { reject } of group) reject(error)
+      if (group.length === 1) return group[0]!.reject(error)
+      // Each by itself: one that cannot be stored costs the others nothing. What is stored already is replaced by the same.
+      for (const one of group) await this.#storeGroup([one])
     }
   }
 }
