@@ -43,21 +43,25 @@ interface Engine {
   start(): Promise<void>
 }
 
+/** A run that its engine knows by a name. */
+function named(scene: RestateScene | TemporalScene, id: string): Run {
+  return {
+    scene,
+    id,
+    async start(env = { TOOL_MS }) {
+      await scene.start(env)
+      // It has begun where this is another worker of it; and one that is to be killed may be gone before it is told.
+      await scene.begin(id).catch(() => {})
+    },
+    output: () => scene.output(id),
+  }
+}
+
 const ENGINES: Record<string, Engine> = {
   Restate: {
     async open(what) {
       const scene = await RestateScene.open(restate.server, what)
-      const id = `${scene.service}-run`
-      return {
-        scene,
-        id,
-        async start(env = { TOOL_MS }) {
-          await scene.start(env)
-          // A worker that is to be killed may be gone before it is told that the run has begun.
-          await scene.begin(id).catch(() => {})
-        },
-        output: () => scene.output(id),
-      }
+      return named(scene, `${scene.service}-run`)
     },
     kill: () => restate.server.kill(),
     start: () => restate.server.start(),
@@ -82,17 +86,7 @@ const ENGINES: Record<string, Engine> = {
     Temporal: {
       async open(what) {
         const scene = new TemporalScene(temporal, what)
-        const id = `${scene.queue}-run`
-        return {
-          scene,
-          id,
-          async start(env = { TOOL_MS }) {
-            await scene.start(env)
-            // It has begun already where this is another worker of it.
-            await scene.begin(id).catch(() => {})
-          },
-          output: () => scene.output(id),
-        }
+        return named(scene, `${scene.queue}-run`)
       },
       kill: () => temporal.server.kill(),
       start: () => temporal.server.start(),
