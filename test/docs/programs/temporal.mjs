@@ -2,6 +2,9 @@
 import { execFile } from 'node:child_process'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { HookDispatcher } from 'hookspan'
+import { scriptedFetch } from 'hookspan/mock'
+import OpenAI from 'openai'
 
 /** Writes the block of workflows to the file that the worker bundles. */
 export function writeWorkflows(block) {
@@ -18,4 +21,19 @@ export async function onCommandLine(commands) {
     said.push(stdout)
   }
   return said
+}
+
+/** The agent of the page, its model scripted; `refunded`: what its tool was called with. */
+export function scriptedRefunds() {
+  const dispatcher = new HookDispatcher()
+  const refunded = []
+  const tool = { name: 'refund', execute: ({ id }) => void refunded.push(id) }
+  const agent = { name: 'refunds', model: 'scripted', tools: [tool] }
+  // It may be asked again, where nobody knows whether it has answered.
+  const respond = ({ messages }) =>
+    messages.at(-1).role === 'tool'
+      ? { content: 'Order 7 is refunded.' }
+      : { toolCalls: [{ name: 'refund', arguments: { id: 7 } }] }
+  const client = new OpenAI({ apiKey: 'none', fetch: scriptedFetch({ respond }) })
+  return { agent, client, dispatcher, refunded }
 }
