@@ -30,11 +30,6 @@ export class OpenSpans {
     this.#spans.set(spanId, open)
   }
 
-  /** What is told of it. */
-  get(span: ReadableSpan): OpenSpan | undefined {
-    return this.#spans.get(span.spanContext().spanId)
-  }
-
   /** What was told of it, until now. */
   remove(span: ReadableSpan): OpenSpan | undefined {
     const { spanId } = span.spanContext()

@@ -119,10 +119,9 @@ export class Spool {
 
   /** The span as it is sent. Without a place when the disk takes nothing. */
   ended(span: ReadableSpan): Parcel {
-    const open = this.#open.get(span)
-    const bytes = open === undefined ? spanBytes(span) : endedBytes(span, open.started)
     // First: what makes room for its end must not tell of its start again.
-    this.#open.remove(span)
+    const open = this.#open.remove(span)
+    const bytes = open === undefined ? spanBytes(span) : endedBytes(span, open.started)
     const place = this.#writeEnded(bytes)
     if (place === undefined && open?.segment !== undefined) {
       this.#startedOnDisk.set(bytes, span.spanContext().spanId)
