@@ -279,6 +279,32 @@ describe('links', () => {
 })
 
 describe('while a run is live', () => {
+  it('a parent that has not come is shown to run; in a run that died, not to have come', async () => {
+    const step = (traceId: string, atMs: number) =>
+      otlp([
+        {
+          traceId,
+          spanId: id(2),
+          parentSpanId: id(1),
+          name: 'step 0',
+          start: atMs,
+          end: atMs + 900,
+          attributes: { 'hookspan.step.index': 0 },
+        },
+      ])
+    const [live, dead] = ['57ab'.padEnd(32, '1'), '57ab'.padEnd(32, '2')] as const
+    await post(viewer, step(live, nowMs() - 1_000))
+    await post(viewer, step(dead, nowMs() - 86_400_000))
+    const { page, problems } = await open(`/run/${live}`)
+    expect(await page.locator('.run-header .status').textContent()).toBe('Running')
+    expect(await page.locator('.row').first().innerText()).toMatch(/^parent span\s+running/)
+    await show(page, `/run/${dead}`)
+    expect(await page.locator('.run-header .status').textContent()).toBe('Interrupted')
+    expect(await page.locator('.row').first().innerText()).toMatch(/^parent span, not received/)
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
   it('its rows come and end without anything else moving', async () => {
     const traceId = '11fe'.padEnd(32, '1')
     const started = (span: TestSpan): TestSpan => ({

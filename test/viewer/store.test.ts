@@ -121,14 +121,14 @@ describe('spans in any order', () => {
     const viewer = await start()
     await post(viewer, otlp([RUN[2]!, RUN[3]!]))
     expect(await outline(viewer)).toEqual([
-      'waiting for its parent span',
+      'parent span, not received',
       '  chat gpt-4o',
       '  execute_tool search',
     ])
     await post(viewer, otlp([RUN[0]!]))
     expect(await outline(viewer)).toEqual([
       'invoke_agent support',
-      '  waiting for its parent span',
+      '  parent span, not received',
       '    chat gpt-4o',
       '    execute_tool search',
     ])

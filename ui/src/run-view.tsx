@@ -36,7 +36,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const panel = useSplit('hookspan-panel-px', 280)
   const [problem, setProblem] = useState('')
   const marks = useMarks(setProblem)
-  const tree = useMemo(() => (run ? buildTree(run.rows) : undefined), [run])
+  const tree = useMemo(() => (run ? buildTree(run.rows, run.summary.status === 'running') : undefined), [run])
   const select = (spanId: string) => go({ ...route, spanId }, route.spanId !== '' && spanId !== '')
   const show = (view: View) => go({ ...route, view })
   useKeys({

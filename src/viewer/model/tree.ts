@@ -16,12 +16,13 @@ export const TRACE_ROOT = 'trace'
 /** Nodes between two turns. */
 const YIELD_AFTER = 4096
 
-export function buildTree(rows: readonly SpanRow[]): TreeNode | undefined {
-  return finish(growingTree(rows))
+/** Of a run that works now, a parent that has not come has not ended either: its stand-in runs, too. */
+export function buildTree(rows: readonly SpanRow[], isRunning = false): TreeNode | undefined {
+  return finish(growingTree(rows, isRunning))
 }
 
 /** `buildTree`, giving way to others now and then. */
-export function* growingTree(rows: readonly SpanRow[]): InTurns<TreeNode | undefined> {
+export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTurns<TreeNode | undefined> {
   if (rows.length === 0) return undefined
   const nodes = new Map<string, TreeNode>()
   for (const row of rows) {
@@ -42,7 +43,10 @@ export function* growingTree(rows: readonly SpanRow[]): InTurns<TreeNode | undef
   }
   yield
   for (const node of nodes.values()) if (node.row.gates) addGates(node)
-  for (const node of missing.values()) spread(node)
+  for (const node of missing.values()) {
+    spread(node)
+    if (isRunning) Object.assign(node.row, { name: 'parent span', state: 'running', endUs: 0 })
+  }
   const root = uniteRoots(roots, [...missing.values()])
   yield* layOut(root)
   if (rows.some((row) => row.state === 'interrupted')) lengthen(root)
@@ -116,7 +120,7 @@ export function spanOfRow(rowId: string): string {
 function standIn(missing: Map<string, TreeNode>, spanId: string): TreeNode {
   let node = missing.get(spanId)
   if (!node) {
-    node = { row: emptyRow(spanId, 'waiting for its parent span'), children: [], depth: 0 }
+    node = { row: emptyRow(spanId, 'parent span, not received'), children: [], depth: 0 }
     missing.set(spanId, node)
   }
   return node
