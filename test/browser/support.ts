@@ -119,6 +119,17 @@ export function findFlaws(page: Page): Promise<string[]> {
       )
         flaws.push(`cut: ${name(element)}`)
     }
+    const brush = document.createElement('canvas').getContext('2d')!
+    for (const field of document.querySelectorAll<HTMLInputElement>('input[placeholder]')) {
+      if (!visible(field) || field.value) continue
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field)
+      brush.font = font
+      const room = field.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
+      if (brush.measureText(field.placeholder).width > room + 1) flaws.push(`cut: "${field.placeholder}"`)
+    }
+    for (const tabs of document.querySelectorAll('.tabs')) {
+      if (visible(tabs) && tabs.scrollWidth > tabs.clientWidth + 1) flaws.push(`cut: ${name(tabs)}`)
+    }
     // Neighbours in one row do not cover each other.
     for (const row of document.querySelectorAll(
       '.toolbar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .c-name, .panel-title .name, .top, .heads, .legend, tr.run',

@@ -39,7 +39,7 @@ export function QueryField({
         type="search"
         list={`query-offers${offered}`}
         value={query}
-        placeholder="Search anything, or agent:support cost>0.01"
+        placeholder="Search, or agent:support cost>1"
         onInput={(event) => onQuery(event.currentTarget.value)}
         spellcheck={false}
         autocomplete="off"
