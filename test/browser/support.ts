@@ -103,7 +103,7 @@ export function findFlaws(page: Page): Promise<string[]> {
     )) {
       if (
         !visible(element) ||
-        element.closest('.sr, .help, .node, .run-title, .event-line, .side, .panel-title')
+        element.closest('.sr, .help, .node, .run-title, .event-line, .side, .panel-title, .row .c-name')
       )
         continue
       if (
@@ -132,7 +132,7 @@ export function findFlaws(page: Page): Promise<string[]> {
     }
     // Neighbours in one row do not cover each other.
     for (const row of document.querySelectorAll(
-      '.toolbar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .c-name, .panel-title .name, .top, .heads, .legend, tr.run',
+      '.toolbar, .timeline-head .c-bar, .run-title, .facts, .tabs, .timeline-tools, .panel-title, .actions, .row .c-name, .panel-title .name, .top, .heads, .legend, tr.run',
     )) {
       if (!visible(row)) continue
       const boxes = [...row.children]
@@ -145,6 +145,11 @@ export function findFlaws(page: Page): Promise<string[]> {
           if (across > 2 && down > 2) flaws.push(`overlap: ${name(one.child)} and ${name(other.child)}`)
         }
       }
+    }
+    // On a phone a badge in a row may be short of room: then it says so by an ellipsis of its own.
+    for (const badge of root.clientWidth > 720 ? [] : document.querySelectorAll('.row .c-name .badge')) {
+      const room = badge.closest('.c-name')!.getBoundingClientRect().right
+      if (visible(badge) && badge.getBoundingClientRect().right > room + 1) flaws.push(`cut: ${name(badge)}`)
     }
     // What belongs to one row stays in it.
     for (const row of document.querySelectorAll('.row, .event-line')) {

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, otlp, post, type TestSpan } from '../viewer/support.ts'
-import { findFlaws, launch, openPage, SHOTS } from './support.ts'
+import { axe, findFlaws, launch, openPage, SHOTS } from './support.ts'
 
 let browser: Browser
 let viewer: Viewer
@@ -299,6 +299,14 @@ it.each([
   ['200 % zoom', 640, 400],
   ['a narrow window', 480, 700],
 ] as const)('on %s half of the height is for the view', async (_name, width, height) => {
+  const list = await open('/', [width, height])
+  await list.page.locator('.sums').waitFor()
+  const runs = await list.page.locator('.table-frame').boundingBox()
+  expect(runs!.height, 'the list').toBeGreaterThanOrEqual(height / 2)
+  expect(await findFlaws(list.page), 'the list').toEqual([])
+  expect(await axe(list.page), 'the list').toEqual([])
+  await list.page.screenshot({ path: `${SHOTS}list-${width}x${height}.png` })
+  await list.page.close()
   for (const view of ['timeline', 'tree', 'conversation', 'graph', 'events', 'lint']) {
     const { page } = await open(`${run}?view=${view}`, [width, height])
     const inside = page.locator(
@@ -312,4 +320,11 @@ it.each([
     await page.screenshot({ path: `${SHOTS}${view}-${width}x${height}.png` })
     await page.close()
   }
+})
+
+it('beside a panel in a narrow window no time of the axis covers another', async () => {
+  const { page } = await open(`${run}?span=${id(17)}`, [1000, 625])
+  expect(await page.locator('.timeline-head .tick:visible').count()).toBe(3)
+  expect(await findFlaws(page)).toEqual([])
+  await page.close()
 })
