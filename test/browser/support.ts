@@ -124,7 +124,9 @@ export function findFlaws(page: Page): Promise<string[]> {
       if (!visible(field) || field.value) continue
       const { font, paddingLeft, paddingRight } = getComputedStyle(field)
       brush.font = font
-      const room = field.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
+      // The button that clears a search keeps its place also while there is nothing to clear.
+      const kept = field.type === 'search' ? 32 : 0
+      const room = field.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight) - kept
       if (brush.measureText(field.placeholder).width > room + 1) flaws.push(`cut: "${field.placeholder}"`)
     }
     for (const tabs of document.querySelectorAll('.tabs')) {
