@@ -86,11 +86,12 @@ it('the part that is shown is in the address, and comes with it', async () => {
     expect(whole.problems).toEqual([])
     await whole.page.close()
   }
-  // Also where one leaves before the address has it.
+  // Also where one leaves before the address has it, or before it is drawn.
   await page.keyboard.press('0')
   await expect.poll(() => new URL(page.url()).searchParams.has('zoom')).toBe(false)
-  await page.keyboard.press('z')
-  await page.keyboard.press('3')
+  await page.evaluate(() => {
+    for (const key of ['z', '3']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))
+  })
   await page.locator('.conversation').waitFor()
   await page.keyboard.press('1')
   await expect.poll(() => names(page)).toEqual(part)

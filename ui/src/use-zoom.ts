@@ -39,22 +39,24 @@ export function useZoom(
 ) {
   const [kept, setBrush] = useState(() => brushIn(zoom))
   // Whatever else of the address changed until then stays.
-  const tell = useRef(onZoom)
-  tell.current = onZoom
-  const untold = useRef<(() => void) | undefined>(undefined)
-  useEffect(() => {
-    const told = textOf(kept)
-    if (told === textOf(brushIn(zoom))) return
-    const now = () => {
-      untold.current = undefined
-      tell.current(told)
-    }
-    untold.current = now
-    const timer = setTimeout(now, TELL_AFTER_MS)
-    return () => clearTimeout(timer)
-  }, [kept])
-  // Who goes to another view of the run before comes back to it.
-  useEffect(() => () => untold.current?.(), [])
+  const address = useRef({ zoom, onZoom })
+  address.current = { zoom, onZoom }
+  const untold = useRef<string | undefined>(undefined)
+  const timer = useRef(0)
+  const tell = () => {
+    clearTimeout(timer.current)
+    const told = untold.current
+    untold.current = undefined
+    if (told !== undefined && told !== textOf(brushIn(address.current.zoom))) address.current.onZoom(told)
+  }
+  // Who goes to another view of the run before comes back to it: even where this part was never drawn.
+  useEffect(() => tell, [])
+  const set = (brush: Brush | undefined) => {
+    setBrush(brush)
+    untold.current = textOf(brush)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(tell, TELL_AFTER_MS)
+  }
   const brush = on ? kept : undefined
   const range: Range = brush
     ? {
@@ -67,12 +69,12 @@ export function useZoom(
   const scale = (factor: number, share: number) => {
     const lengthUs = Math.max(10, range.lengthUs * factor)
     const fromUs = range.fromUs + (range.lengthUs - lengthUs) * share
-    setBrush(brushOf({ fromUs, lengthUs }, whole))
+    set(brushOf({ fromUs, lengthUs }, whole))
   }
   return {
     brush,
     range,
-    set: setBrush,
+    set,
     by: (factor: number) => {
       if (!on) return
       const row = rowAt()
@@ -85,7 +87,7 @@ export function useZoom(
       if (!row) return
       const lengthUs = Math.max(10, endOf(row, nowUs) - row.startUs)
       const margin = lengthUs * MARGIN
-      setBrush(brushOf({ fromUs: row.startUs - margin, lengthUs: lengthUs + 2 * margin }, whole))
+      set(brushOf({ fromUs: row.startUs - margin, lengthUs: lengthUs + 2 * margin }, whole))
     },
     /** With Control or Command, as on a map: what is below the pointer stays there. */
     onWheel: (event: WheelEvent) => {
