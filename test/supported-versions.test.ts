@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
-import { OTEL_SDKS } from './package/otel-sdks.ts'
+import { OLDEST_VITEST, OTEL_SDKS } from './package/otel-sdks.ts'
 import { TOOLS } from './package/tools.ts'
 
 interface Manifest {
@@ -31,9 +31,9 @@ function installedIn(folder: string): [name: string, version: string][] {
 
 const TESTED = [
   ...['', 'test/sdks/', 'test/sdks/oldest/', 'test/durable/'].flatMap(installedIn),
-  ...Object.values(OTEL_SDKS)
-    .flat()
-    .map((one) => [one.slice(0, one.lastIndexOf('@')), one.slice(one.lastIndexOf('@') + 1)] as const),
+  ...[...Object.values(OTEL_SDKS).flat(), OLDEST_VITEST].map(
+    (one) => [one.slice(0, one.lastIndexOf('@')), one.slice(one.lastIndexOf('@') + 1)] as const,
+  ),
   ['node', TOOLS.node.version] as const,
 ]
 
@@ -48,7 +48,7 @@ function versionsOf(name: string): string[] {
 it('lists what hookspan attaches to, the range of each, and the versions that the tests run on', () => {
   const ranges = { node: manifest.engines.node, ...manifest.peerDependencies }
   const rows = Object.entries(ranges).map(
-    ([name, range]) => `| \`${name}\` | \`${range}\` | ${versionsOf(name).join(', ')} |`,
+    ([name, range]) => `| \`${name}\` | \`${range.replace(' || *', '')}\` | ${versionsOf(name).join(', ')} |`,
   )
   expect(read('docs/supported-versions.md').match(/^\| `.*$/gm)).toEqual(rows)
 })

@@ -40,11 +40,14 @@ function readManifest(path: string): Manifest | undefined {
 
 let ranges: Readonly<Record<string, string>> | undefined
 
+/** Behind the tested range of an optional peer: npm installs no package beside a version outside of its peers' ranges. */
+const OR_ANY = / \|\| \*$/
+
 /** The versions of an SDK that are tested, as the package says: `>=1.2 <3`. `own`: where its package.json is. */
 export function testedIn(own: URL, name: string): string | undefined {
   const { fileURLToPath } = process.getBuiltinModule('node:url')
   ranges ??= readManifest(fileURLToPath(own))?.peerDependencies ?? {}
-  return ranges[name]
+  return ranges[name]?.replace(OR_ANY, '')
 }
 
 /** For ranges as ours are: `>=1.2 <3`. */

@@ -5,3 +5,6 @@ export const OTEL_SDKS = {
   '2.x': ['@opentelemetry/api@1.9', '@opentelemetry/sdk-node@0.223'],
   '2.x, the oldest': ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-node@0.200.0'],
 }
+
+/** The oldest vitest whose tests may use the fixtures. */
+export const OLDEST_VITEST = 'vitest@4.1.0'

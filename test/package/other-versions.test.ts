@@ -1,0 +1,60 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OLDEST_VITEST } from './otel-sdks.ts'
+import { installPacked, outside, ROOT, run } from './support.ts'
+
+/** What people have whose projects are older than hookspan's tests, and ADK, which brings an older `@google/genai`. */
+const BESIDE = ['ai@6.0.326', 'openai@5.23.2', OLDEST_VITEST, '@google/adk@2.0.0', '@opentelemetry/api@1.9.0']
+
+/** A model call through a client that somebody else's server answers. */
+const CALL = `
+import OpenAI from 'openai'
+import { HookDispatcher } from 'hookspan'
+import { startScriptedServer } from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
+const dispatcher = new HookDispatcher()
+dispatcher.use({ name: 'told', hooks: [{ id: 'told', type: 'afterLlmCall', handler: () => console.log('told') }] })
+const server = await startScriptedServer({ steps: [{ content: 'hi' }] })
+const client = observeOpenAI(new OpenAI({ apiKey: 'k', baseURL: server.baseURL }), { dispatcher })
+const reply = await client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hello' }] })
+console.log(reply.choices[0].message.content)
+await server.close()
+`
+
+describe('beside versions of its peers that it was not tested with', () => {
+  let project: Awaited<ReturnType<typeof installPacked>>
+  // npm refuses here when a range of a peer leaves one of them out.
+  beforeAll(async () => {
+    project = await installPacked(...BESIDE)
+  }, 180_000)
+  afterAll(() => project?.remove())
+
+  it('is installed, and says once which version it does not know', async () => {
+    const code = ['--input-type=module', '--eval', CALL]
+    const { stdout, stderr } = await run(process.execPath, code, { cwd: project.folder, env: outside })
+    expect(stdout).toBe('told\nhi\n')
+    expect(stderr.match(/5\.23\.2/g)).toHaveLength(1)
+    expect(stderr).toMatch(/openai 6 and 7/)
+  })
+
+  it('has a doctor that names each, with the range that was tested', async () => {
+    const doctor = run('npx', ['--no-install', 'hookspan', 'doctor', '--json'], {
+      cwd: project.folder,
+      env: outside,
+    })
+    const { stdout } = await doctor.catch((error: { stdout: string }) => error)
+    const says = (JSON.parse(stdout).findings as { says: string }[]).map(({ says }) => says).join('\n')
+    expect(says).toMatch(/ai 6\.0\.326.*>=7\.0\.100 <8$/m)
+    expect(says).toMatch(/@google\/genai 2\.\d+\.\d+.*>=3\.1 <4$/m)
+  })
+
+  it('runs the tests of the guide on the oldest vitest of its range', async () => {
+    cpSync(join(ROOT, 'examples/testing'), join(project.folder, 'testing'), { recursive: true })
+    const { stdout } = await run('npx', ['--no-install', 'vitest', 'run', '--reporter=json'], {
+      cwd: project.folder,
+      env: outside,
+    }).catch((error: { stdout: string }) => error)
+    expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 7 })
+  })
+})
