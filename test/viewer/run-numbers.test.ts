@@ -146,6 +146,15 @@ it('says what of a query it did not understand', async () => {
   expect(await problems('agent>a')).toEqual([
     'agent>a: agent is text, write agent:a. It is searched for as words.',
   ])
+  expect(await problems('status:with_errors -status:WAITING status:* mark:none')).toEqual([])
+  const states = 'done, failed, with-errors, interrupted, denied, running, waiting'
+  expect(await problems('status:fail')).toEqual([
+    `"fail" is no status (${states}); did you mean status:failed? It is searched for as words.`,
+  ])
+  expect(await problems('-status:odd')).toEqual([`"odd" is no status (${states}). It is searched for as words.`])
+  expect(await problems('mark:god')).toEqual([
+    '"god" is no mark (what a person said of it: good, bad, none); did you mean mark:good? It is searched for as words.',
+  ])
   expect(await problems('after:noon')).toEqual([
     'after:noon: after: wants a time, such as 2026-11-22T10:00. It is searched for as words.',
   ])

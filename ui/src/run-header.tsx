@@ -129,14 +129,14 @@ export function RunHeader({
           says="By model call"
           to={summary.inputTokens > 0 ? show('tree', 'is:model') : ''}
         >
-          {formatCount(summary.inputTokens)}
+          {told(summary.inputTokens)}
         </Fact>
         <Fact
           name="Tokens out"
           says="By model call"
           to={summary.outputTokens > 0 ? show('tree', 'is:model') : ''}
         >
-          {formatCount(summary.outputTokens)}
+          {told(summary.outputTokens)}
         </Fact>
         <Fact
           name="Cost"
@@ -226,4 +226,9 @@ function Fact({
       </dd>
     </div>
   )
+}
+
+/** No model call takes no tokens: nobody told them. */
+function told(tokens: number): string {
+  return tokens > 0 ? formatCount(tokens) : '–'
 }

@@ -7,7 +7,7 @@
 import { nearestName } from '../../internal/nearest-name.ts'
 import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
 import { USE_KINDS } from '../model/run-uses.ts'
-import type { RunStatus } from '../model/span.ts'
+import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
 import { columnOf } from './run-columns.ts'
 
 export interface Filter {
@@ -40,6 +40,11 @@ const STATUSES: ReadonlyMap<string, readonly RunStatus[]> = new Map([
 const WORDS: Readonly<Record<string, ReadonlyMap<string, readonly string[]>>> = {
   status: STATUSES,
   mark: new Map([['none', ['']]]),
+}
+/** Keys that know all their values. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  status: [...RUN_STATUSES, ...STATUSES.keys()],
+  mark: ['good', 'bad', 'none'],
 }
 /** Of each resource that spans of the run came from, once. */
 const OF_RESOURCE = `EXISTS (
@@ -136,6 +141,12 @@ function conditionOf(
   if (known.kind === 'text') {
     if (operator !== ':')
       return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
+    const choices = CHOICES[key] ?? []
+    if (choices.length > 0 && !value.includes('*') && !choices.includes(value.toLowerCase())) {
+      const nearest =
+        choices.find((one) => one.startsWith(value.toLowerCase())) ?? nearestName(value, choices)
+      return `"${value}" is no ${key} (${known.says})${nearest ? `; did you mean ${key}:${nearest}?` : '.'} It is searched for as words.`
+    }
     const wanted = WORDS[key]?.get(value.toLowerCase()) ?? [value]
     return {
       condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
