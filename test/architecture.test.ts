@@ -161,7 +161,8 @@ describe('the sources', () => {
   })
 
   it('use only packages that are declared', () => {
-    const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
+    const { dependencies, peerDependencies, peerDependenciesMeta } = manifest
+    const declared = Object.keys({ ...dependencies, ...peerDependencies, ...peerDependenciesMeta })
     const wrong = packages.filter(
       ({ name, specifier }) => !declared.includes(name) && !builtinModules.includes(specifier),
     )

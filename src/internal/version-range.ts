@@ -2,6 +2,7 @@ interface Manifest {
   readonly name?: string
   readonly version?: string
   readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly testedWith?: Readonly<Record<string, string>>
 }
 
 export interface Installed {
@@ -38,16 +39,17 @@ function readManifest(path: string): Manifest | undefined {
   }
 }
 
-let ranges: Readonly<Record<string, string>> | undefined
+let ranges: Manifest | undefined
 
-/** Behind the tested range of an optional peer: npm installs no package beside a version outside of its peers' ranges. */
-const OR_ANY = / \|\| \*$/
-
-/** The versions of an SDK that are tested, as the package says: `>=1.2 <3`. `own`: where its package.json is. */
+/**
+ * The versions of an SDK that are tested, as the package says: `>=1.2 <3`. `own`: where its package.json is. Optional peers have
+ * theirs in a field that npm does not read, because it refuses to install beside others.
+ */
 export function testedIn(own: URL, name: string): string | undefined {
   const { fileURLToPath } = process.getBuiltinModule('node:url')
-  ranges ??= readManifest(fileURLToPath(own))?.peerDependencies ?? {}
-  return ranges[name]?.replace(OR_ANY, '')
+  ranges ??= readManifest(fileURLToPath(own)) ?? {}
+  const { peerDependencies, testedWith } = ranges
+  return testedWith?.[name] ?? peerDependencies?.[name]
 }
 
 /** For ranges as ours are: `>=1.2 <3`. */

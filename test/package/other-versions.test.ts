@@ -1,8 +1,9 @@
-import { cpSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OLDEST_VITEST } from './otel-sdks.ts'
-import { installPacked, outside, ROOT, run } from './support.ts'
+import { installPacked, outside, pack, ROOT, run } from './support.ts'
 
 /** What people have whose projects are older than hookspan's tests, and ADK, which brings an older `@google/genai`. */
 const BESIDE = ['ai@6.0.326', 'openai@5.23.2', OLDEST_VITEST, '@google/adk@2.0.0', '@opentelemetry/api@1.9.0']
@@ -24,7 +25,6 @@ await server.close()
 
 describe('beside versions of its peers that it was not tested with', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
-  // npm refuses here when a range of a peer leaves one of them out.
   beforeAll(async () => {
     project = await installPacked(...BESIDE)
   }, 180_000)
@@ -57,4 +57,42 @@ describe('beside versions of its peers that it was not tested with', () => {
     }).catch((error: { stdout: string }) => error)
     expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0, numPassedTests: 7 })
   })
+})
+
+/** npm looks into the newest version of each optional peer with a range, also of one that is not there, and refuses. */
+describe('npm install hookspan', () => {
+  let folder: string
+  let tarball: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hookspan-order-'))
+    tarball = await pack(folder)
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it.each([
+    ['OpenTelemetry', ['@opentelemetry/api', '@opentelemetry/sdk-node']],
+    ['an older OpenTelemetry', ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-node@0.200.0']],
+    ['ADK', ['@google/adk', 'zod']],
+    ['Mastra', ['@mastra/core', 'zod']],
+    ['Strands', ['@strands-agents/sdk', 'zod']],
+    ['LangChain', ['langchain', '@langchain/core', '@langchain/openai']],
+  ])(
+    'is not refused in a project that has %s already',
+    async (name, packages) => {
+      const cwd = mkdtempSync(join(folder, name.slice(0, 3)))
+      writeFileSync(join(cwd, 'package.json'), '{"private":true}')
+      const install = (what: readonly string[]) =>
+        run(
+          'npm',
+          ['install', '--package-lock-only', '--prefer-offline', '--no-audit', '--no-fund', ...what],
+          {
+            cwd,
+            env: outside,
+          },
+        )
+      await install(packages)
+      await install([tarball])
+    },
+    120_000,
+  )
 })

@@ -151,7 +151,9 @@ it('says what of a query it did not understand', async () => {
   expect(await problems('status:fail')).toEqual([
     `"fail" is no status (${states}); did you mean status:failed? It is searched for as words.`,
   ])
-  expect(await problems('-status:odd')).toEqual([`"odd" is no status (${states}). It is searched for as words.`])
+  expect(await problems('-status:odd')).toEqual([
+    `"odd" is no status (${states}). It is searched for as words.`,
+  ])
   expect(await problems('mark:god')).toEqual([
     '"god" is no mark (what a person said of it: good, bad, none); did you mean mark:good? It is searched for as words.',
   ])

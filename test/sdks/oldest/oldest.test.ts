@@ -6,8 +6,8 @@ import { SUBJECTS } from '../../adapter/subjects/index.ts'
 import { installedVersion, OLDEST_FOLDER, SDKS_FOLDER, sdkVersions } from '../support/sdks.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const { peerDependencies } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
-  peerDependencies: Readonly<Record<string, string>>
+const { testedWith } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
+  testedWith: Readonly<Record<string, string>>
 }
 const parts = (version: string) => version.split('.').map(Number)
 /** `>=1.4 <2` begins with 1.4.0. */
@@ -23,7 +23,7 @@ const ENGINES_FOLDER = `${ROOT}/test/durable`
 /** What else is a peer than SDKs that an adapter is for. */
 const OTHERS = /^(@opentelemetry\/.+|@pydantic\/genai-prices|gpt-tokenizer|redis|vitest)$/
 
-const SDKS = Object.keys(peerDependencies).filter((name) => !OTHERS.test(name))
+const SDKS = Object.keys(testedWith).filter((name) => !OTHERS.test(name))
 
 /** In which versions an SDK is there, by its name or by another that stands for it. */
 const versionsOf = (name: string) =>
@@ -34,9 +34,9 @@ const versionsOf = (name: string) =>
       .map(([key, wanted]) => (folder === ENGINES_FOLDER ? wanted : installedVersion(key, folder))),
   )
 
-describe('the oldest version of the range of peers', () => {
+describe('the oldest version of each range', () => {
   it.each(SDKS)('of %s is the one that is tested', (name) => {
-    const range = peerDependencies[name] as string
+    const range = testedWith[name] as string
     const versions = versionsOf(name)
     expect(versions.length > 0 ? versions : [versionIn(ROOT, name)]).toContain(oldestOf(range))
   })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const SDKS_FOLDER = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '')
 
-/** The oldest versions that the package's peerDependencies allow. */
+/** The oldest versions that the package says it was tested with. */
 export const OLDEST_FOLDER = `${SDKS_FOLDER}/oldest`
 
 /** Each has a package.json and a lock of its own. */
