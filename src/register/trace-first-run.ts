@@ -1,8 +1,8 @@
-import { type ProxyTracerProvider, type TracerProvider, trace } from '@opentelemetry/api'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { UNTRACED } from '../internal/run-report.ts'
 import type * as TracingParts from '../tracing/index.ts'
+import { isSdkRegistered } from '../tracing/sdk/registered-sdk.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { tell } from './tell.ts'
@@ -48,7 +48,7 @@ function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the prog
   if (process.env.OTEL_SDK_DISABLED === 'true') return 'off'
   try {
     const { startTracing, traceHooks } = requireOwn<typeof TracingParts>('../tracing/index.js')
-    if (hasSdk()) {
+    if (isSdkRegistered()) {
       dispatcher.use(traceHooks())
       return 'by the program'
     }
@@ -60,10 +60,4 @@ function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the prog
     report(UNTRACED)
     return 'off'
   }
-}
-
-function hasSdk(): boolean {
-  const provider = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
-  const name = provider.getDelegate?.().constructor.name
-  return name !== undefined && name !== 'NoopTracerProvider'
 }

@@ -1,4 +1,4 @@
-import { diag, type TracerProvider, trace } from '@opentelemetry/api'
+import { diag } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
@@ -10,6 +10,8 @@ import { EXPORT_FIELDS, type ExportOptions, startExport } from './export/start-e
 import type { ReadableSpan, SpanProcessor } from './export/types.ts'
 import { type LinkedRun, type LinkSource, type TraceLink, traceLink } from './links/trace-link.ts'
 import { TRACE_FIELDS, type TraceHooksOptions } from './options.ts'
+import { keepRunning, runningTracing, textOf } from './running.ts'
+import { isSdkRegistered } from './sdk/registered-sdk.ts'
 import { findSdk, startSdk } from './sdk/start-sdk.ts'
 import { tracedBy } from './trace-hooks.ts'
 
@@ -68,7 +70,8 @@ const DEFAULT_DEADLINE_MS = 5_000
 const IDLE_FLUSH_MS = 2_500
 
 /**
- * Starts an OpenTelemetry SDK that sends the spans of operations over OTLP/HTTP, and gives the plugin for it.
+ * Starts an OpenTelemetry SDK that sends the spans of operations over OTLP/HTTP, and gives the plugin for it. Called again
+ * for the same service and destination, as where hot reloading evaluates a module once more, gives a plugin for the one that runs.
  *
  * @throws HookspanError `MISSING_DEPENDENCY` naming the `npm install` line, `INVALID_OPTION` for a malformed
  * endpoint or when an OpenTelemetry SDK runs already (then use `traceHooks()` with it).
@@ -79,7 +82,10 @@ const IDLE_FLUSH_MS = 2_500
 export function startTracing(options: StartTracingOptions = {}): Tracing {
   // All that may throw comes before the SDK starts, which nobody could stop after.
   assertFields<StartTracingOptions>(options, FIELDS, 'tracing')
-  refuseSecondSdk()
+  const asked = askedOf(options)
+  const running = runningTracing<(options: StartTracingOptions) => Tracing>()
+  if (running?.asked === asked) return running.give(options)
+  refuseSecondSdk(running !== undefined)
   const found = findSdk(options)
   const sending = startExport(options)
   const tracesUrl = sending.target.url
@@ -97,6 +103,7 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   if (options.flushOnExit !== false) exitGuard.install()
   let ending: Promise<void> | undefined
   const end = async (): Promise<void> => {
+    if (runningTracing() === ours) keepRunning(undefined)
     await sdk.shutdown().catch((error: unknown) => diag.warn(`hookspan: ${errorMessage(error)}`))
     exitGuard.remove()
     await sending.shutdown()
@@ -106,13 +113,13 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     flush: () => within(DEFAULT_DEADLINE_MS, flush()),
     stats: () => sending.stats(),
   }
-  const plugin: Plugin = {
-    ...tracedBy({ ...options, ...(sdk.logger && { logger: sdk.logger }) }, (span, left) =>
+  const pluginOf = (own: StartTracingOptions): Plugin => ({
+    ...tracedBy({ ...own, ...(sdk.logger && { logger: sdk.logger }) }, (span, left) =>
       sending.handOver(span as unknown as ReadableSpan, left),
     ),
     attached: (dispatcher) => exitGuard.watch(dispatcher),
-  }
-  return withMethods<Plugin, Omit<Tracing, keyof Plugin>>(plugin, {
+  })
+  const methods: Omit<Tracing, keyof Plugin> = {
     tracesUrl,
     stats: () => sending.stats(),
     linkTo: (run) => traceLink(run, links),
@@ -125,7 +132,25 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
         ending.catch(() => {}),
       )
     },
-  })
+  }
+  const ours = {
+    asked,
+    give: (own: StartTracingOptions): Tracing =>
+      withMethods<Plugin, Omit<Tracing, keyof Plugin>>(pluginOf(own), methods),
+  }
+  keepRunning(ours)
+  return ours.give(options)
+}
+
+/** What of the options the SDK and its export have; the rest are each plugin's own. */
+function askedOf(options: StartTracingOptions): string {
+  return textOf(
+    Object.fromEntries(
+      Object.entries(options)
+        .filter(([key]) => !Object.hasOwn(HOOKS, key))
+        .sort(),
+    ),
+  )
 }
 
 function deadlineOf(asked: { timeoutMs?: number }, whose: string): number {
@@ -133,15 +158,17 @@ function deadlineOf(asked: { timeoutMs?: number }, whose: string): number {
   return asked.timeoutMs ?? DEFAULT_DEADLINE_MS
 }
 
-function refuseSecondSdk(): void {
-  const provider = trace.getTracerProvider() as TracerProvider & {
-    getDelegate?: () => { constructor: { name: string } }
-  }
-  const name = provider.getDelegate?.().constructor.name
-  if (name === undefined || name === 'NoopTracerProvider') return
+function refuseSecondSdk(isOurs: boolean): void {
+  if (!isSdkRegistered()) return
+  const [whose, mend] = isOurs
+    ? [
+        ': an earlier startTracing() for another service or destination',
+        'Restart the process for this one; with an SDK of your own use',
+      ]
+    : ['', 'Use']
   throw new HookspanError(
     'INVALID_OPTION',
-    'An OpenTelemetry SDK is already running in this process, and spans of startTracing() would go nowhere. ' +
-      'Use `dispatcher.use(traceHooks())` with it, or shut the other one down first.',
+    `An OpenTelemetry SDK is already running in this process${whose}, and spans of startTracing() would go nowhere. ` +
+      `${mend} \`dispatcher.use(traceHooks())\` with it, or shut the other one down first.`,
   )
 }

@@ -170,13 +170,43 @@ describe('startTracing', () => {
 
   it('can be started again after its end, and refuses a second SDK before', async () => {
     const { tracing: first } = start()
-    expect(() => startTracing({ endpoint: collector.url })).toThrow(/already running.*traceHooks\(\)/)
+    expect(() => startTracing({ endpoint: collector.url })).toThrow(
+      /already running.*earlier startTracing.*traceHooks\(\)/,
+    )
     await first.shutdown()
     const { dispatcher, tracing: second } = start()
     await runAgent(dispatcher, 'again')
     await second.forceFlush()
     expect(collector.names()).toContain('invoke_agent again')
     expect(trace.getTracer('x').startSpan('y').isRecording()).toBe(true)
+  })
+
+  it('is the one that runs, where a module that starts it is evaluated once more', async () => {
+    const asked = () => ({
+      endpoint: collector.url,
+      resourceAttributes: { 'app.version': '1' },
+    })
+    const first = startTracing(asked())
+    const seconds = startTracing({
+      ...asked(),
+      captureContent: true,
+      redact: () => 'hidden',
+    })
+    expect(seconds).not.toBe(first)
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(seconds)
+    const op = dispatcher.startOperation({ agentName: 'again' })
+    await op.step((step) => step.toolCall({ apiName: 'find', args: { id: '4711' } }, () => 'found'))
+    await op.complete({ reason: 'done' })
+    await first.forceFlush()
+    expect(first.stats()).toMatchObject({ exported: 3, dropped: 0 })
+    const tool = collector.spans.find(({ name }) => name === 'execute_tool find')
+    expect(tool?.attributes['gen_ai.tool.call.arguments']).toBe('"hidden"')
+    expect(() => startTracing({ ...asked(), resourceAttributes: { 'app.version': '2' } })).toThrow(
+      /already running/,
+    )
+    await first.shutdown()
+    await startTracing(asked()).shutdown()
   })
 
   it('ends at once when nobody listens', async () => {

@@ -141,13 +141,13 @@ function conditionOf(
   if (known.kind === 'text') {
     if (operator !== ':')
       return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
-    const choices = CHOICES[key] ?? []
-    if (choices.length > 0 && !value.includes('*') && !choices.includes(value.toLowerCase())) {
-      const nearest =
-        choices.find((one) => one.startsWith(value.toLowerCase())) ?? nearestName(value, choices)
+    const lower = value.toLowerCase()
+    const choices = CHOICES[key]
+    if (choices && !value.includes('*') && !choices.includes(lower)) {
+      const nearest = choices.find((one) => one.startsWith(lower)) ?? nearestName(value, choices)
       return `"${value}" is no ${key} (${known.says})${nearest ? `; did you mean ${key}:${nearest}?` : '.'} It is searched for as words.`
     }
-    const wanted = WORDS[key]?.get(value.toLowerCase()) ?? [value]
+    const wanted = WORDS[key]?.get(lower) ?? [value]
     return {
       condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
       params: wanted.map((one) => likePattern(key, one)),

@@ -1,0 +1,155 @@
+/** hookspan where a bundler was: in Next.js, built and asked for real, and in a bundle of esbuild. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { installPacked, outside, run } from './support.ts'
+
+const AGENT = `
+import * as ai from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { HookDispatcher } from 'hookspan'
+import { observeAISDK } from 'hookspan/ai-sdk'
+import { toolPolicy } from 'hookspan/policies'
+import { startTracing } from 'hookspan/tracing'
+import { z } from 'zod'
+export const tracing = startTracing({ serviceName: 'next-app' })
+const dispatcher = new HookDispatcher()
+dispatcher.use(tracing)
+dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['drop_*'] })] })
+const { generateText } = observeAISDK(ai, { dispatcher })
+const tokens = { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0, text: 1, reasoning: 0 }
+const usage = { inputTokens: tokens, outputTokens: tokens }
+const call = (toolName) => ({ type: 'tool-call', toolCallId: toolName, toolName, input: '{"id":7}' })
+export async function answer(prompt) {
+  const turns = [
+    { content: [call('find_order'), call('drop_table')], finishReason: { unified: 'tool-calls', raw: '' }, usage, warnings: [] },
+    { content: [{ type: 'text', text: 'shipped' }], finishReason: { unified: 'stop', raw: '' }, usage, warnings: [] },
+  ]
+  const model = new MockLanguageModelV4({ doGenerate: async () => turns.shift() })
+  const ran = []
+  const tool = (name) => ai.tool({ inputSchema: z.object({ id: z.number() }), execute: () => ran.push(name) })
+  const tools = { find_order: tool('find_order'), drop_table: tool('drop_table') }
+  const { text } = await generateText({ model, prompt, tools, stopWhen: ai.isStepCount(3) })
+  await tracing.forceFlush()
+  return { text, ran }
+}
+`
+const ROUTE = `
+import { answer } from '../../agent.js'
+export const dynamic = 'force-dynamic'
+export async function GET(request) {
+  return Response.json(await answer(new URL(request.url).pathname))
+}
+`
+const LAYOUT = 'export default ({ children }) => <html><body>{children}</body></html>'
+
+describe('hookspan in Next.js', () => {
+  let project: Awaited<ReturnType<typeof installPacked>>
+  let collector: Awaited<ReturnType<typeof startCollector>>
+  const servers: ChildProcess[] = []
+  const save = (path: string, text: string) => {
+    mkdirSync(join(project.folder, path, '..'), { recursive: true })
+    writeFileSync(join(project.folder, path), text)
+  }
+  const env = () => ({ ...outside, NEXT_TELEMETRY_DISABLED: '1', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  beforeAll(async () => {
+    collector = await startCollector()
+    const sdks = ['ai@7', 'zod@4', '@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301']
+    project = await installPacked('next@16', 'react@19', 'react-dom@19', ...sdks)
+    save('package.json', JSON.stringify({ private: true }))
+    save('app/layout.jsx', LAYOUT)
+    save('app/page.jsx', 'export default () => <p>hi</p>')
+    save('app/agent.js', AGENT)
+    save('app/one/route.js', ROUTE.replace('../../', '../'))
+    save('app/two/route.js', ROUTE.replace('../../', '../'))
+  }, 240_000)
+  afterAll(async () => {
+    for (const server of servers) if (server.pid !== undefined) process.kill(-server.pid, 'SIGKILL')
+    project?.remove()
+    await collector.stop()
+  })
+
+  const next = (...args: string[]) =>
+    run(process.execPath, ['node_modules/next/dist/bin/next', ...args], { cwd: project.folder, env: env() })
+  async function serve(mode: 'start' | 'dev'): Promise<(path: string) => Promise<unknown>> {
+    const args = ['node_modules/next/dist/bin/next', mode, '--port', '0']
+    const server = spawn(process.execPath, args, { cwd: project.folder, env: env(), detached: true })
+    servers.push(server)
+    const url = await new Promise<string>((resolve, reject) => {
+      let said = ''
+      server.stdout.on('data', (text: Buffer) => {
+        said += text
+        const [, local] = /Local: +(http:\S+)[\s\S]*Ready/.exec(said) ?? []
+        if (local !== undefined) resolve(local)
+      })
+      server.once('exit', () => reject(new Error(said)))
+    })
+    return async (path) => {
+      const response = await fetch(url + path)
+      return response.ok ? response.json() : response.text()
+    }
+  }
+  const held = { text: 'shipped', ran: ['find_order'] }
+  const runs = () => collector.spans.filter(({ name }) => name.startsWith('invoke_agent')).length
+
+  it('says how it is kept out of the bundle, which cannot load OpenTelemetry', async () => {
+    const { stdout, stderr } = await next('build').catch((error: { stdout: string; stderr: string }) => error)
+    expect(stdout + stderr).toContain("`serverExternalPackages: ['hookspan']` in next.config")
+  }, 120_000)
+
+  it('traces and decides in each route, when it is', async () => {
+    save('next.config.mjs', "export default { serverExternalPackages: ['hookspan'] }")
+    await next('build')
+    const get = await serve('start')
+    expect([await get('/one'), await get('/two'), await get('/one')]).toEqual([held, held, held])
+    expect(runs()).toBe(3)
+    expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(3)
+  }, 120_000)
+
+  it('goes on when its code is edited in development', async () => {
+    const get = await serve('dev')
+    const before = runs()
+    expect(await get('/one')).toEqual(held)
+    save('app/agent.js', AGENT.replace("text: 'shipped'", "text: 'lost'"))
+    await expect.poll(() => get('/one'), { timeout: 30_000 }).toEqual({ ...held, text: 'lost' })
+    expect(await get('/two')).toEqual({ ...held, text: 'lost' })
+    expect(runs()).toBeGreaterThanOrEqual(before + 3)
+  }, 120_000)
+})
+
+describe('hookspan in a minified bundle', () => {
+  let project: Awaited<ReturnType<typeof installPacked>>
+  beforeAll(async () => {
+    project = await installPacked('@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301')
+  }, 180_000)
+  afterAll(() => project?.remove())
+
+  it('traces: no class of OpenTelemetry is told by its name', async () => {
+    const collector = await startCollector()
+    const code = `
+      import { HookDispatcher } from 'hookspan'
+      import { startTracing } from 'hookspan/tracing'
+      const tracing = startTracing({ serviceName: 'bundle' })
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(tracing)
+      await dispatcher.startOperation({ agentName: 'a' }).complete({ reason: 'done' })
+      await tracing.forceFlush()
+      console.log(JSON.stringify(tracing.stats()))`
+    await build({
+      stdin: { contents: code, resolveDir: project.folder },
+      outfile: join(project.folder, 'bundle.mjs'),
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      format: 'esm',
+    })
+    const { stdout } = await run(process.execPath, ['bundle.mjs'], {
+      cwd: project.folder,
+      env: { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    }).finally(() => collector.stop())
+    expect(JSON.parse(stdout)).toEqual({ queued: 0, exported: 1, dropped: 0 })
+  }, 60_000)
+})
