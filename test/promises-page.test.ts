@@ -27,6 +27,7 @@ const OTHER_SUBJECTS = new Set([
   'test/conformance/recordings.test.ts',
   'test/sdks/conformance.test.ts',
   'test/mock/sources.test.ts',
+  'test/package/bundled.test.ts',
   'test/package/sdk-sizes.test.ts',
   'test/package/sdk-versions.test.ts',
   'test/tracing/span-tree.test.ts',

@@ -7,12 +7,14 @@ const require = createRequire(import.meta.url)
 /** What npx has fetched for once has none of the program's packages above it: they are found from where the program runs. */
 const isFetched = /[/\\]_npx[/\\]/.test(import.meta.url)
 
-/** Node says who asked; what a bundler puts in the place of `require` does not. */
-function isOfBundler(error: unknown): boolean {
-  return (
-    !('requireStack' in (error as object) || 'path' in (error as object)) &&
-    process.versions.bun === undefined
-  )
+/** What a bundler puts in the place of `require` finds nothing, not even what is Node's own. */
+function isBundled(): boolean {
+  try {
+    require('node:module')
+    return false
+  } catch {
+    return true
+  }
 }
 
 /** Whose `require` finds a peer. */
@@ -40,7 +42,7 @@ export function requirePeer<T>(name: string, neededBy: string, install: readonly
     if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
     throw new HookspanError(
       'MISSING_DEPENDENCY',
-      isOfBundler(error)
+      isBundled()
         ? `${neededBy} needs ${name}, which a bundle cannot load. Keep hookspan out of the bundle; for Next.js: ` +
             `\`serverExternalPackages: ['hookspan']\` in next.config.`
         : `${neededBy} needs ${name}, which is not installed. Run: npm install ${install.join(' ')}`,

@@ -1,5 +1,5 @@
 /** For all copies of this file in a process: a bundler may have put one into each route. */
-const RUNNING = Symbol.for('hookspan.tracing')
+const RUNNING = Symbol.for('hookspan: the tracing that runs')
 
 interface Running<Give> {
   /** Of what was started: where spans go, and as whose. */
