@@ -298,4 +298,32 @@ describe('in projects of other kinds', () => {
     expect(await printAll(['node'], app)).toEqual(expected)
     expect(await printed(app, [pnpm, 'exec', 'vitest', 'run'])).toMatch(/1 passed/)
   })
+
+  it('prints it with Yarn, whose Plug’n’Play lets no package see what it does not name', async ({ skip }) => {
+    const yarn = await needs('yarn', skip)
+    const app = await emptyProject('yarn')
+    const { stdout: registry } = await run('npm', ['config', 'get', 'registry'], { env: outside })
+    const rc = [
+      `npmRegistryServer: ${JSON.stringify(registry.trim())}`,
+      'enableTelemetry: false',
+      'enableImmutableInstalls: false',
+      `unsafeHttpWhitelist: ["*"]`,
+    ]
+    writeFileSync(join(app, '.yarnrc.yml'), rc.join('\n'))
+    writeFileSync(join(app, 'yarn.lock'), '')
+    const dependencies = Object.fromEntries(
+      // Yarn installs no peers by itself.
+      [...everything, '@opentelemetry/api'].map((name) => [
+        name,
+        name === 'hookspan' ? `file:${tarball}` : '*',
+      ]),
+    )
+    writeFileSync(
+      join(app, 'package.json'),
+      JSON.stringify({ name: 'app', private: true, type: 'module', dependencies }),
+    )
+    await run(yarn, ['install'], { cwd: app, env: outside })
+    for (const quote of scripts) save(app, quote, quote.saveAs)
+    expect(await printAll([yarn, 'node'], app)).toEqual(expected)
+  })
 })

@@ -7,6 +7,7 @@ export const TOOLS = {
   /** The oldest Node that `engines` allows. */
   node: { version: '22.15.0', file: 'node_modules/node/bin/node' },
   pnpm: { version: '12.21.0', file: 'node_modules/.bin/pnpm' },
+  yarn: { version: '4.18.1', file: 'node_modules/.bin/yarn', package: '@yarnpkg/cli-dist' },
   tsx: { version: '4.23.15', file: 'node_modules/.bin/tsx' },
   bun: { version: '1.4.5', file: 'node_modules/.bin/bun' },
   deno: { version: '2.9.6', file: 'node_modules/.bin/deno' },
@@ -16,11 +17,11 @@ export type ToolName = keyof typeof TOOLS
 
 /** The program, or why it cannot be had here. */
 export async function toolFor(name: ToolName): Promise<{ path: string } | { missing: string }> {
-  const { version, file } = TOOLS[name]
+  const { version, file, ...rest } = TOOLS[name]
   const folder = join(ROOT, '.cache/tools', `${name}-${version}`)
   const path = join(folder, file)
   try {
-    if (!existsSync(folder)) await install(`${name}@${version}`, folder)
+    if (!existsSync(folder)) await install(`${'package' in rest ? rest.package : name}@${version}`, folder)
     await run(path, ['--version'], { timeout: 60_000 })
     return { path }
   } catch (error) {
