@@ -1,20 +1,15 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { HookspanError } from './errors.ts'
+import { errorMessage, HookspanError } from './errors.ts'
 
 const require = createRequire(import.meta.url)
 
 /** What npx has fetched for once has none of the program's packages above it: they are found from where the program runs. */
 const isFetched = /[/\\]_npx[/\\]/.test(import.meta.url)
 
-/** What a bundler puts in the place of `require` finds nothing, not even what is Node's own. */
-function isBundled(): boolean {
-  try {
-    require('node:module')
-    return false
-  } catch {
-    return true
-  }
+/** What a bundler puts in the place of `require` does not know what it is asked for. */
+function isOfBundle(error: unknown, name: string): boolean {
+  return !errorMessage(error).includes(name)
 }
 
 /** Whose `require` finds a peer. */
@@ -42,7 +37,7 @@ export function requirePeer<T>(name: string, neededBy: string, install: readonly
     if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
     throw new HookspanError(
       'MISSING_DEPENDENCY',
-      isBundled()
+      isOfBundle(error, name)
         ? `${neededBy} needs ${name}, which a bundle cannot load. Keep hookspan out of the bundle; for Next.js: ` +
             `\`serverExternalPackages: ['hookspan']\` in next.config.`
         : `${neededBy} needs ${name}, which is not installed. Run: npm install ${install.join(' ')}`,
