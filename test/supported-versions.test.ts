@@ -46,9 +46,10 @@ function versionsOf(name: string): string[] {
 }
 
 it('lists what hookspan attaches to, the range of each, and the versions that the tests run on', () => {
-  const ranges = { node: manifest.engines.node, ...manifest.peerDependencies, ...manifest.testedWith }
-  const rows = Object.entries(ranges)
-    .sort(([a], [b]) => (a === 'node' || b === 'node' ? (a === 'node' ? -1 : 1) : a < b ? -1 : 1))
-    .map(([name, range]) => `| \`${name}\` | \`${range}\` | ${versionsOf(name).join(', ')} |`)
+  const packages = Object.entries({ ...manifest.peerDependencies, ...manifest.testedWith })
+  const ranges = [['node', manifest.engines.node], ...packages.sort(([a], [b]) => (a < b ? -1 : 1))] as const
+  const rows = ranges.map(
+    ([name, range]) => `| \`${name}\` | \`${range}\` | ${versionsOf(name as string).join(', ')} |`,
+  )
   expect(read('docs/supported-versions.md').match(/^\| `.*$/gm)).toEqual(rows)
 })

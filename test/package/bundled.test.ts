@@ -1,6 +1,7 @@
 /** hookspan where a bundler was: in Next.js, built and asked for real, and in a bundle of esbuild. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -74,9 +75,10 @@ describe('hookspan in Next.js', () => {
 
   const next = (...args: string[]) =>
     run(process.execPath, ['node_modules/next/dist/bin/next', ...args], { cwd: project.folder, env: env() })
-  async function serve(mode: 'start' | 'dev'): Promise<(path: string) => Promise<unknown>> {
-    const args = ['node_modules/next/dist/bin/next', mode, '--port', '0']
-    const server = spawn(process.execPath, args, { cwd: project.folder, env: env(), detached: true })
+  const serve = (mode: 'start' | 'dev') =>
+    answers(project.folder, ['node_modules/next/dist/bin/next', mode, '--port', '0'])
+  async function answers(cwd: string, args: string[]): Promise<(path: string) => Promise<unknown>> {
+    const server = spawn(process.execPath, args, { cwd, env: { ...env(), PORT: '0' }, detached: true })
     servers.push(server)
     const url = await new Promise<string>((resolve, reject) => {
       let said = ''
@@ -107,6 +109,28 @@ describe('hookspan in Next.js', () => {
     expect([await get('/one'), await get('/two'), await get('/one')]).toEqual([held, held, held])
     expect(runs()).toBe(3)
     expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(3)
+  }, 120_000)
+
+  it('is in a standalone build with what it loads, where the trace of files names both', async () => {
+    const files = ['node_modules/@opentelemetry/**/*', 'node_modules/hookspan/**/*']
+    const config = {
+      serverExternalPackages: ['hookspan'],
+      output: 'standalone',
+      outputFileTracingIncludes: { '/*': files },
+    }
+    save('next.config.mjs', `export default ${JSON.stringify(config)}`)
+    await next('build')
+    // Elsewhere: above its own folder are all the packages of the project.
+    const folder = mkdtempSync(join(tmpdir(), 'hookspan-standalone-'))
+    try {
+      cpSync(join(project.folder, '.next/standalone'), folder, { recursive: true, dereference: true })
+      const before = runs()
+      const get = await answers(folder, ['server.js'])
+      expect(await get('/one')).toEqual(held)
+      expect(runs()).toBe(before + 1)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   }, 120_000)
 
   it('goes on when its code is edited in development', async () => {
