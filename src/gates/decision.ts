@@ -3,6 +3,7 @@ import { describeValue } from '../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields } from '../internal/expect.ts'
 import { copyOrProblem } from '../internal/json-copy.ts'
 import { isRecord } from '../internal/objects.ts'
+import { snapshot } from '../internal/snapshot.ts'
 
 export type ApprovalChoice = 'approve' | 'edit' | 'reject'
 
@@ -130,42 +131,75 @@ const NO_JSON: ReadonlySet<string> = new Set(['undefined', 'function', 'symbol']
 
 const CHOICES: ReadonlySet<unknown> = new Set(['approve', 'edit', 'reject'])
 
-/** Why `value` is no valid decision at `point`, or undefined when it is one. Unknown fields are refused. */
-export function decisionProblem(value: unknown, point?: GatePoint): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return `expected a decision object, got ${describeValue(value)}`
-  }
-  const { decision, ...rest } = value as Record<string, unknown>
+/**
+ * A decision as it is enforced, or why `value` is none at `point`; unknown fields are refused. Each field is read once, and
+ * what was looked at is what is given: an object may answer otherwise the next time, or keep a field where no copy has it.
+ */
+export function decisionOf(
+  value: unknown,
+  point?: GatePoint,
+): { readonly decision: Decision } | { readonly problem: string } {
+  if (!isRecord(value)) return { problem: `expected a decision object, got ${describeValue(value)}` }
+  const { decision } = value
   if (typeof decision !== 'string' || !Object.hasOwn(FIELDS, decision)) {
-    return `expected \`decision\` to be one of ${Object.keys(FIELDS).join(', ')}, got ${describeValue(decision)}`
+    const known = Object.keys(FIELDS).join(', ')
+    return { problem: `expected \`decision\` to be one of ${known}, got ${describeValue(decision)}` }
   }
   const allowed = FIELDS[decision as Decision['decision']]
-  const unknown = Object.keys(rest).find((key) => !allowed.includes(key))
-  if (unknown !== undefined)
-    return `unknown field \`${unknown}\` in a "${decision}" decision.${didYouMean(unknown, allowed)}`
-  if (point !== undefined && NOT_AT[point]?.includes(decision as Decision['decision'])) {
+  const unknown = Object.getOwnPropertyNames(value).find(
+    (key) => key !== 'decision' && !allowed.includes(key),
+  )
+  if (unknown !== undefined) {
+    return {
+      problem: `unknown field \`${unknown}\` in a "${decision}" decision.${didYouMean(unknown, allowed)}`,
+    }
+  }
+  const fields: Record<string, unknown> = {}
+  for (const key of allowed) {
+    const field = value[key]
+    if (field !== undefined) fields[key] = field
+  }
+  const misplaced = problemAt(point, decision as Decision['decision'], fields)
+  if (misplaced !== undefined) return { problem: misplaced }
+  const copied = snapshot(fields)
+  const problem = fieldProblem(copied)
+  return problem === undefined ? { decision: { decision, ...copied } as Decision } : { problem }
+}
+
+/** What is wrong with a decision at its point. The arguments that a `mutate` gives become what JSON carries of them. */
+function problemAt(
+  point: GatePoint | undefined,
+  decision: Decision['decision'],
+  fields: Record<string, unknown>,
+): string | undefined {
+  if (point !== undefined && NOT_AT[point]?.includes(decision))
     return `"${decision}" has no meaning at ${point}`
+  if (decision !== 'mutate') return undefined
+  const { payload } = fields
+  if (NO_JSON.has(typeof payload)) {
+    return `a "mutate" decision needs a \`payload\`, got ${describeValue(payload)}`
   }
-  if (decision === 'mutate' && NO_JSON.has(typeof rest.payload)) {
-    return `a "mutate" decision needs a \`payload\`, got ${describeValue(rest.payload)}`
+  switch (point) {
+    case 'beforeToolCall': {
+      const judged = copyOrProblem(payload)
+      if ('problem' in judged) return `the arguments of a "mutate" decision: ${judged.problem}`
+      fields.payload = judged.copy
+      return undefined
+    }
+    case 'beforeLlmCall':
+      if (isRecord(payload)) return undefined
+      return `a model request is mutated with an object of fields, got ${describeValue(payload)}`
+    case 'beforeComplete':
+      if (isRecord(payload)) return undefined
+      return `an outcome is mutated with an object of fields, got ${describeValue(payload)}`
+    case 'beforeCallAgent':
+      if (typeof payload === 'string') return undefined
+      return `an agent's instruction is mutated with a string, got ${describeValue(payload)}`
+    case 'afterLlmCall':
+      if (isRecord(payload)) return undefined
+      return `a model reply is mutated with an object of its fields, got ${describeValue(payload)}`
   }
-  if (decision === 'mutate' && point === 'beforeToolCall') {
-    const judged = copyOrProblem(rest.payload)
-    if ('problem' in judged) return `the arguments of a "mutate" decision: ${judged.problem}`
-  }
-  if (decision === 'mutate' && point === 'beforeLlmCall' && !isRecord(rest.payload)) {
-    return `a model request is mutated with an object of fields, got ${describeValue(rest.payload)}`
-  }
-  if (decision === 'mutate' && point === 'beforeComplete' && !isRecord(rest.payload)) {
-    return `an outcome is mutated with an object of fields, got ${describeValue(rest.payload)}`
-  }
-  if (decision === 'mutate' && point === 'beforeCallAgent' && typeof rest.payload !== 'string') {
-    return `an agent's instruction is mutated with a string, got ${describeValue(rest.payload)}`
-  }
-  if (decision === 'mutate' && point === 'afterLlmCall' && !isRecord(rest.payload)) {
-    return `a model reply is mutated with an object of its fields, got ${describeValue(rest.payload)}`
-  }
-  return fieldProblem(rest)
+  return undefined
 }
 
 function fieldProblem(fields: Record<string, unknown>): string | undefined {

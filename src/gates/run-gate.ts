@@ -2,7 +2,7 @@ import type { GateRecord } from '../hooks/index.ts'
 import { isThenable, MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import { type Decision, decisionProblem } from './decision.ts'
+import { type Decision, decisionOf } from './decision.ts'
 import { DEFAULT_GATE_TIMEOUT_MS, type Gate, type GateContext } from './gate.ts'
 
 export type GateFailureCode = NonNullable<GateRecord['failure']>
@@ -40,20 +40,23 @@ export async function runGate(
       ? await inTime(answer as PromiseLike<Decision | undefined>, gate, scope, runSignal)
       : answer
     if (decision === undefined) return { ok: true, decision: { decision: 'proceed' } }
-    const problem = decisionProblem(decision, ctx.point)
-    if (problem !== undefined) return { ok: false, code: 'gate_invalid', message: problem }
-    return { ok: true, decision: snapshot(decision as Decision) }
+    const read = decisionOf(decision, ctx.point)
+    if ('problem' in read) return { ok: false, code: 'gate_invalid', message: read.problem }
+    return { ok: true, decision: read.decision }
   } catch (error) {
     // Whatever it still does is for nobody.
     scope.abort(error)
-    const code =
-      error instanceof GateTimeout
-        ? 'gate_timeout'
-        : error instanceof GateFailure
-          ? error.failure
-          : 'gate_error'
-    return { ok: false, code, message: errorMessage(error), error }
+    return { ok: false, code: codeOf(error), message: errorMessage(error), error }
   }
+}
+
+/** Of anything that can be thrown: also of what throws when it is asked what it is. */
+function codeOf(error: unknown): GateFailureCode {
+  try {
+    if (error instanceof GateTimeout) return 'gate_timeout'
+    if (error instanceof GateFailure) return error.failure
+  } catch {}
+  return 'gate_error'
 }
 
 /** What an asynchronous gate answers, unless its time is over or the run is aborted before. */

@@ -1,4 +1,4 @@
-import { decisionProblem } from '../gates/decision.ts'
+import { decisionOf } from '../gates/decision.ts'
 import type { Decision, GateContext, GatePoint } from '../gates/index.ts'
 import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
@@ -44,9 +44,9 @@ export function readDecision(dialect: Dialect, text: string, point: GatePoint, f
   } catch (error) {
     throw new GateFailure('gate_invalid', `${from}: ${errorMessage(error)}`)
   }
-  const problem = decisionProblem(value, point)
-  if (problem !== undefined) throw new GateFailure('gate_invalid', `${from}: ${problem}`)
-  return value
+  const read = decisionOf(value, point)
+  if ('problem' in read) throw new GateFailure('gate_invalid', `${from}: ${read.problem}`)
+  return read.decision
 }
 
 /** A question that is about nothing, to see whether a gate answers. */

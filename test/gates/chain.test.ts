@@ -65,6 +65,65 @@ describe('composition', () => {
   })
 })
 
+/** A field that spreading leaves out. */
+function hidden(decision: object, key: string, value: unknown): never {
+  return Object.defineProperty(decision, key, { value }) as never
+}
+
+/** A decision whose name is the one given when it is read first, and then another one. */
+function changing(decision: object, then: string): never {
+  const names = [then]
+  return Object.defineProperty(decision, 'decision', {
+    get: () => names.shift() ?? 'proceed',
+    enumerable: true,
+  }) as never
+}
+
+function thrower(): never {
+  const fails = () => {
+    throw new Error('looked at')
+  }
+  throw new Proxy({}, { get: fails, getPrototypeOf: fails })
+}
+
+describe('what a gate answered is read once', () => {
+  const answers: [string, () => never, string][] = [
+    ['a no in a field that no copy has', () => hidden({}, 'decision', 'deny'), 'denied'],
+    ['a no that reads as a yes the next time', () => changing({}, 'deny'), 'denied'],
+    ['a yes of the prototype', () => Object.create({ decision: 'proceed' }) as never, 'completed'],
+    ['a no of the prototype', () => Object.create({ decision: 'deny' }) as never, 'denied'],
+  ]
+  it.each(answers)('%s', async (_name, decide, state) => {
+    const { op } = start([gate('beforeToolCall', decide)])
+    expect((await callTool(op)).outcome.state).toBe(state)
+  })
+
+  it('arguments that were looked at are those that run', async () => {
+    const payloads = [{ q: 'seen' }]
+    const payload = { get: () => payloads.shift() ?? new Map(), enumerable: true }
+    const decide = () => Object.defineProperty({ decision: 'mutate' }, 'payload', payload) as never
+    const { op } = start([gate('beforeToolCall', decide)])
+    expect((await callTool(op)).ran).toEqual([{ q: 'seen' }])
+  })
+})
+
+describe('the list of gates that was handed over', () => {
+  it('is its own: a run keeps its gates when the caller empties the list', async () => {
+    const gates = [gate('beforeToolCall', () => deny('no'))]
+    const op = new HookDispatcher().startOperation({ gates })
+    gates.length = 0
+    expect((await callTool(op)).outcome.state).toBe('denied')
+  })
+
+  it('of a plugin, too, also when another plugin comes', async () => {
+    const gates = [gate('beforeToolCall', () => deny('no'))]
+    const { dispatcher, op } = start(gates)
+    gates.length = 0
+    dispatcher.use({ name: 'other' })
+    expect((await callTool(op)).outcome.state).toBe('denied')
+  })
+})
+
 describe('failing', () => {
   const cases: [string, Gate['decide'], string][] = [
     [
@@ -94,6 +153,9 @@ describe('failing', () => {
       () => ({ decision: 'require_approval', allow: ['yes'] }) as never,
       'gate_invalid',
     ],
+    ['keeps a field where a copy has none', () => hidden({ decision: 'mutate' }, 'note', 1), 'gate_invalid'],
+    ['answers otherwise each time', () => changing({ decision: 'proceed' }, 'mutate'), 'gate_invalid'],
+    ['throws what throws when it is looked at', () => thrower(), 'gate_error'],
   ]
 
   it.each(cases)('denies when the gate %s', async (_name, decide, code) => {

@@ -15,6 +15,8 @@ export interface GlobalHook {
 export class PluginSet {
   readonly #nextOrder: () => number
   #plugins: readonly Plugin[] = []
+  /** What each brought when it was taken: its lists are its maker's, and a guard must not be gone with them. */
+  readonly #brought = new WeakMap<Plugin, Pick<Plugin, 'gates' | 'hooks'>>()
   instruments: readonly Instrument[] = []
   hooks: readonly GlobalHook[] = []
   gates: readonly Gate[] = []
@@ -42,6 +44,8 @@ export class PluginSet {
         `Plugin "${plugin.name}" is already in use. Dispose it first.`,
       )
     }
+    const { gates = [], hooks = [] } = plugin
+    this.#brought.set(plugin, { gates: gates.slice(), hooks: hooks.slice() })
     const at = plugin.replaces === undefined ? -1 : this.#plugins.indexOf(plugin.replaces)
     this.#set(at < 0 ? [...this.#plugins, plugin] : this.#plugins.with(at, plugin))
   }
@@ -59,11 +63,11 @@ export class PluginSet {
     const orders = new Map(this.hooks.map(({ hook, order }) => [hook, order]))
     this.#plugins = plugins
     this.instruments = plugins.flatMap((plugin) => plugin.instrument ?? [])
-    this.gates = plugins.flatMap((plugin) => plugin.gates ?? [])
+    this.gates = plugins.flatMap((plugin) => this.#brought.get(plugin)?.gates ?? [])
     this.standIns = plugins.flatMap((plugin) => plugin.standIn ?? [])
     this.approver = plugins.findLast((plugin) => plugin.approver)?.approver
     this.hooks = plugins
-      .flatMap((plugin) => plugin.hooks ?? [])
+      .flatMap((plugin) => this.#brought.get(plugin)?.hooks ?? [])
       .map((hook) => ({ hook, order: orders.get(hook) ?? this.#nextOrder() }))
   }
 }

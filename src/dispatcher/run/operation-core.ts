@@ -86,6 +86,8 @@ export class OperationCore {
   readonly waiting: WaitingCall[] = []
   readonly startedAtMs: number
   readonly #inherited: Inherited
+  /** The list is the caller's, who may go on using it: a guard must not be gone with it. */
+  readonly #ownGates: readonly Gate[]
   readonly #open = new Set<OpenActivity>()
   readonly #startedAt = performance.now()
   readonly #resumable: WaitingCall[] = []
@@ -119,6 +121,7 @@ export class OperationCore {
     this.init = init
     this.traced = traced
     this.#inherited = inherited
+    this.#ownGates = init.gates?.slice() ?? NO_GATES
     this.questions = new OpenQuestions(inherited.questions)
     const { resume } = init
     this.phase = new Phase(resume)
@@ -360,7 +363,7 @@ export class OperationCore {
 
   allGates(): readonly Gate[] {
     const inherited = this.#inherited.gates()
-    const own = this.init.gates ?? NO_GATES
+    const own = this.#ownGates
     const { ids, gate: isOff } = this.disabled
     const inUse = this.host.plugins.gates
     const plugged = ids.length === 0 ? inUse : inUse.filter((gate) => !isOff(gate))
