@@ -1,9 +1,13 @@
+import { truncateSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import {
   type Agent,
   type CheckpointStore,
   execAgent,
   redisCheckpoints,
+  resumeAgent,
   sqliteCheckpoints,
+  unfinishedRuns,
 } from 'hookspan/agent'
 import { callTools, scriptedModel } from 'hookspan/mock'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -115,6 +119,60 @@ describe.each(STORES)('%s', (_name, make) => {
       { operationId: 'b', held: true, about: '{"id":"b"}' },
     ])
     expect(list.every(({ savedAt }) => Number.isFinite(savedAt))).toBe(true)
+  })
+})
+
+describe('a file of sqliteCheckpoints', () => {
+  /** With a run of three records, all of it in the file itself. */
+  async function file(change: (db: DatabaseSync) => void = () => {}): Promise<string> {
+    const path = `${folder()}/checkpoints.db`
+    const store = sqliteCheckpoints({ path })
+    const { token } = await claimed(store, 'a')
+    for (const n of [1, 2, 3]) await store.append('a', token, { record: `${n}`.repeat(9_000), about: '{}' })
+    await store.release('a', token, { finished: false })
+    await store.dispose?.()
+    const db = new DatabaseSync(path)
+    change(db)
+    db.close()
+    return path
+  }
+
+  it.each([100, 4_096, 20_000])('that was cut to %i bytes says so, and what to do', async (bytes) => {
+    const path = await file()
+    truncateSync(path, bytes)
+    expect(() => sqliteCheckpoints({ path })).toThrow(
+      /checkpoints.db" cannot be opened: .*Put a whole copy of it back/,
+    )
+  })
+
+  it('that has lost a record gives the run to nobody, and keeps it from nobody', async () => {
+    const lost = 'SELECT * FROM hookspan_checkpoints WHERE number = 3'
+    const path = await file((db) => {
+      db.exec(`CREATE TABLE kept AS ${lost}; DELETE FROM hookspan_checkpoints WHERE number = 3`)
+    })
+    const store = sqliteCheckpoints({ path })
+    onTestFinished(() => store.dispose?.())
+    const asked = { agent: { name: 'a', model: 'm' }, client: scriptedModel(['done']), checkpoint: store }
+    for (const time of ['once', 'twice']) {
+      await expect(resumeAgent({ ...asked, operationId: 'a' }), time).rejects.toMatchObject({
+        code: 'CHECKPOINT_FAILED',
+        message: /"a" cannot be read: 2 of its 3 records are in ".*checkpoints.db"/,
+      })
+    }
+    const db = new DatabaseSync(path)
+    db.exec('INSERT INTO hookspan_checkpoints SELECT * FROM kept')
+    db.close()
+    expect((await claimed(store, 'a')).records).toHaveLength(3)
+  })
+
+  it('of tables that this hookspan does not know says so where runs are listed', async () => {
+    const path = await file((db) => db.exec('ALTER TABLE hookspan_checkpoint_runs DROP COLUMN about'))
+    const store = sqliteCheckpoints({ path })
+    onTestFinished(() => store.dispose?.())
+    await expect(unfinishedRuns(store)).rejects.toMatchObject({
+      code: 'CHECKPOINT_FAILED',
+      message: /cannot be listed: no such column: about/,
+    })
   })
 })
 

@@ -71,7 +71,8 @@ export function readRecords(texts: readonly string[]): CheckpointRecord[] {
         `${where} has version ${describeValue(value.version)}, this hookspan reads version ${CHECKPOINT_VERSION}: go on with the ${written} one that wrote it`,
       )
     }
-    if (value.number !== number || !isRecord(value.runs)) {
+    if (!isRecord(value.runs)) throw invalid(`${where} says nothing of a run: ${describeValue(value.runs)}`)
+    if (value.number !== number) {
       throw invalid(
         `${where} should be number ${number}, and is ${describeValue(value.number)}: one is missing`,
       )

@@ -71,33 +71,31 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     async claim(operationId): Promise<CheckpointClaim> {
       const holder = own()
       const token = crypto.randomUUID()
-      for (;;) {
-        const begun = db
-          .prepare(
-            `INSERT INTO hookspan_checkpoint_runs (operation_id, holder, token) VALUES (?, ?, ?)
-             ON CONFLICT (operation_id) DO NOTHING`,
-          )
-          .run(operationId, holder, token)
-        if (Number(begun.changes) > 0) return { state: 'claimed', token, records: [] }
+      // What cannot be read is not taken either.
+      return within(db, () => {
         const known = db
-          .prepare('SELECT holder, token FROM hookspan_checkpoint_runs WHERE operation_id = ?')
-          .get(operationId) as { holder: string | null; token: string | null } | undefined
-        if (known === undefined) continue
-        const isLeft = known.token !== null && left.has(known.token)
-        if (!isLeft && isAlive(known.holder)) return { state: 'held' }
-        const taken = db
-          .prepare(
-            `UPDATE hookspan_checkpoint_runs SET holder = ?, token = ?
-             WHERE operation_id = ? AND holder IS ? AND token IS ?`,
-          )
-          .run(holder, token, operationId, known.holder, known.token)
-        if (Number(taken.changes) === 0) continue
-        if (isLeft) left.delete(known.token as string)
+          .prepare('SELECT holder, token, records FROM hookspan_checkpoint_runs WHERE operation_id = ?')
+          .get(operationId) as { holder: string | null; token: string | null; records: number } | undefined
+        if (known === undefined) {
+          db.prepare(
+            'INSERT INTO hookspan_checkpoint_runs (operation_id, holder, token) VALUES (?, ?, ?)',
+          ).run(operationId, holder, token)
+          return { state: 'claimed', token, records: [] }
+        }
+        const { token: before } = known
+        if ((before === null || !left.has(before)) && isAlive(known.holder)) return { state: 'held' }
         const rows = db
           .prepare('SELECT record FROM hookspan_checkpoints WHERE operation_id = ? ORDER BY number')
           .all(operationId) as { record: string }[]
+        if (rows.length !== known.records)
+          throw new Error(`${rows.length} of its ${known.records} records are in "${path}"`)
+        db.prepare('UPDATE hookspan_checkpoint_runs SET holder = ?, token = ? WHERE operation_id = ?').run(
+          holder,
+          token,
+          operationId,
+        )
         return { state: 'claimed', token, records: rows.map(({ record }) => record) }
-      }
+      })
     },
     async append(operationId, token, { record, about }) {
       within(db, () => {
@@ -154,17 +152,27 @@ function open(path: string): DatabaseSync {
   try {
     return openDurableDatabase(path, SCHEMA)
   } catch (error) {
-    const why = `The checkpoints in "${path}" cannot be opened: ${errorMessage(error)}. Name a file that can be written.`
+    const mend = isDamaged(error)
+      ? 'Put a whole copy of it back, with the `-wal` that lies beside it, or name another file, which knows nothing of its runs.'
+      : 'Name a file that can be written.'
+    const why = `The checkpoints in "${path}" cannot be opened: ${errorMessage(error)}. ${mend}`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
   }
 }
 
+/** SQLite's `SQLITE_CORRUPT` and `SQLITE_NOTADB`. */
+function isDamaged(error: unknown): boolean {
+  const { errcode } = error as { errcode?: number }
+  return errcode === 11 || errcode === 26
+}
+
 /** All of it, or nothing. */
-function within(db: DatabaseSync, work: () => void): void {
+function within<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
-    work()
+    const given = work()
     db.exec('COMMIT')
+    return given
   } catch (error) {
     // A full disk may have rolled it back already.
     if (db.isTransaction) db.exec('ROLLBACK')

@@ -1,3 +1,4 @@
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { type AboutRun, RunLog } from './run-log.ts'
 import { defaultCheckpoints } from './sqlite-checkpoints.ts'
@@ -21,14 +22,18 @@ export function storeOf(checkpoint: boolean | CheckpointStore | undefined): Chec
 /**
  * The runs of a store that have not ended, the one first that was saved longest ago.
  *
- * @throws what the store throws.
+ * @throws HookspanError `CHECKPOINT_FAILED` for a store that cannot be read.
  * @example
  * for (const { operationId, state } of await unfinishedRuns(store)) {
  *   if (state === 'died') await resumeAgent({ agent, checkpoint: store, operationId })
  * }
  */
 export async function unfinishedRuns(checkpoint: true | CheckpointStore): Promise<UnfinishedRun[]> {
-  const runs = await (storeOf(checkpoint) as CheckpointStore).list()
+  const runs = await (storeOf(checkpoint) as CheckpointStore).list().catch((error: unknown) => {
+    if (error instanceof HookspanError) throw error
+    const why = `The checkpoints cannot be listed: ${errorMessage(error)}. Mend their store.`
+    throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
+  })
   return runs.map(({ operationId, savedAt, held, about: text }) => {
     const { agentName, steps, state, error, startedAt } = aboutOf(text)
     return {
