@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { delay } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
@@ -10,6 +10,7 @@ import { makeFolder } from '../internal/make-folder.ts'
 import { isRecord } from '../internal/objects.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
 import { readRegularFile } from '../internal/read-regular-file.ts'
+import { writeWhole } from '../internal/write-whole.ts'
 
 /** What happened. Never the arguments themselves: their digest. */
 export interface AuditEvent {
@@ -91,10 +92,25 @@ function write(path: string, key: string | undefined, event: AuditEvent): void {
       chain({ event: 'torn_line', tornDigest: digestOf(torn) })
     }
     chain(event)
-    writeSync(file, text)
-    fsyncSync(file)
+    writeOrNothing(file, text)
   } finally {
     closeSync(file)
+  }
+}
+
+/** What could not be written whole is taken back: what is in the log is what `append` said is. */
+function writeOrNothing(file: number, text: string): void {
+  const { size } = fstatSync(file)
+  try {
+    writeWhole(file, text)
+    fsyncSync(file)
+  } catch (error) {
+    try {
+      ftruncateSync(file, size)
+    } catch {
+      // The half line stays, and the next entry tells of it.
+    }
+    throw error
   }
 }
 

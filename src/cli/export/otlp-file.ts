@@ -1,7 +1,8 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorMessage } from '../../internal/errors.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
+import { writeWhole } from '../../internal/write-whole.ts'
 import { UsageError } from '../failure.ts'
 
 /** A file of OTLP/JSON: one request a line, which is one trace a line here. A file of one trace is plain JSON. */
@@ -24,7 +25,7 @@ export class OtlpFile {
   }
 
   add(request: string): void {
-    writeSync(this.#descriptor, `${request}\n`)
+    writeWhole(this.#descriptor, `${request}\n`)
   }
 
   close(): void {

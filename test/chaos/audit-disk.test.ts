@@ -1,0 +1,36 @@
+/** The audit log on a disk that becomes full: what is told to be in it is in it, whole. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { auditLog, verifyAudit } from 'hookspan/approval'
+import { expect, it } from 'vitest'
+import { folder } from '../approval/support.ts'
+import { smallDisk } from './support/small-disk.ts'
+import { tell } from './support/tell.ts'
+
+it('an entry that has no room whole is refused, and leaves nothing behind', async ({ skip }) => {
+  using disk = smallDisk(64 * 1024)
+  if (disk === undefined) return skip('needs the right to mount a tmpfs')
+  const path = `${disk.path}/audit.jsonl`
+  const log = auditLog({ path })
+  const accepted: string[] = []
+  const refused: unknown[] = []
+  // As long as they are, no number of them fills a page: the last one has room for a part.
+  while (refused.length < 3) {
+    const requestId = `r${accepted.length}`
+    await log.append({ event: 'requested', requestId, note: 'x'.repeat(137) }).then(
+      () => accepted.push(requestId),
+      (error: unknown) => refused.push(error),
+    )
+  }
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const lost = accepted.length - lines.filter((line) => line.endsWith('}')).length
+  tell({ done: 'entries on a disk that becomes full', times: accepted.length, lost })
+  expect(refused).toEqual(Array(3).fill(expect.objectContaining({ code: 'ENOSPC' })))
+  expect(lost).toBe(0)
+  expect(verifyAudit({ path })).toMatchObject({ ok: true, entries: accepted.length })
+
+  // With room again it goes on where it was.
+  const moved = `${folder()}/audit.jsonl`
+  writeFileSync(moved, readFileSync(path))
+  await auditLog({ path: moved }).append({ event: 'requested', requestId: 'later' })
+  expect(verifyAudit({ path: moved })).toMatchObject({ ok: true, entries: accepted.length + 1 })
+})
