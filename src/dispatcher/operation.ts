@@ -101,6 +101,7 @@ export class Operation extends CallMaker {
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
     const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
+    const off = disabled.ids.length === 0 ? undefined : disabled.ids
     const traced = TracedActivity.open(
       host.plugins.instruments,
       defined({
@@ -110,7 +111,7 @@ export class Operation extends CallMaker {
         traceparent,
         resumed: init.resume && resumedSpan(init.resume),
         attributes: init.attributes,
-        disabled: disabled.ids.length === 0 ? undefined : disabled.ids,
+        disabled: off,
       }),
       info,
       live?.traced,
@@ -137,7 +138,7 @@ export class Operation extends CallMaker {
     created(operation)
     claim?.pending?.catch(() => operation.leave())
     live?.started(info.operationId)
-    if (init.resume === undefined) core.tell('onStart', () => startOf(init))
+    if (init.resume === undefined) core.tell('onStart', () => startOf(init, off))
     return operation
   }
 
@@ -398,13 +399,16 @@ export class Operation extends CallMaker {
   }
 }
 
-function startOf({ input, instructions, attributes }: OperationInit): EventInit<'onStart'> {
-  return defined({ input, instructions, attributes })
+function startOf(
+  { input, instructions, attributes }: OperationInit,
+  disabled: readonly string[] | undefined,
+): EventInit<'onStart'> {
+  return defined({ input, instructions, attributes, disabled })
 }
 
 /** The run's own span goes on, where the saved state says which one it is. */
-function resumedSpan({ traceparent, parentTraceparent, startedAt }: ParkedOperation): ResumedSpan {
-  return defined({ traceparent, parentTraceparent, startedAt }) as ResumedSpan
+function resumedSpan({ traceparent, parentTraceparent, startedAt, gates }: ParkedOperation): ResumedSpan {
+  return defined({ traceparent, parentTraceparent, startedAt, gates }) as ResumedSpan
 }
 
 function unknownReason(reason: unknown): HookspanError {

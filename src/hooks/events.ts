@@ -69,6 +69,8 @@ export interface StartEvent extends EventBase {
   readonly instructions?: string
   /** What the runtime puts on the run's span. */
   readonly attributes?: Readonly<Record<string, string | number | boolean>>
+  /** Ids of the dispatcher's gates and hooks that take no part in the run. */
+  readonly disabled?: readonly string[]
 }
 
 export interface BeforeStepEvent extends EventBase {

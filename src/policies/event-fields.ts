@@ -22,6 +22,7 @@ const NAMES: Record<EventField<AnyHookType>, true> = {
   callerName: true,
   code: true,
   content: true,
+  disabled: true,
   conversationId: true,
   costUsd: true,
   description: true,

@@ -15,7 +15,7 @@ import { errorMessage, errorType } from '../internal/errors.ts'
 import { type ContentWriter, contentWriter, redactedMessage } from './content.ts'
 import { GEN_AI, HOOKSPAN, OPEN_INFERENCE, OTEL, type SemconvProfile } from './names.ts'
 import { gateAttributes } from './notes.ts'
-import { type RenderOptions, requestAttributes, set } from './start.ts'
+import { type RenderOptions, set, writeRequest } from './start.ts'
 import { writeToolResult } from './tool-result.ts'
 
 /** What a span has in the end, beside what it began with. Its status is ERROR where there is a failure, else unset. */
@@ -84,7 +84,7 @@ function endAttributes(
     case 'step':
       return attributes
     case 'llm':
-      llmEnd(attributes, content, end, activity.kind === 'llm' ? activity.request : undefined)
+      if (activity.kind === 'llm') llmEnd(attributes, content, end, activity)
       if (info.conversationId === undefined) {
         set(attributes, GEN_AI.conversationId, (end.reply ?? end.response)?.conversationId)
       }
@@ -175,7 +175,7 @@ function llmEnd(
   attributes: Attributes,
   content: ContentWriter | undefined,
   end: LlmEnd,
-  asked: unknown,
+  asked: Extract<Activity, { kind: 'llm' }>,
 ): void {
   const { usage, reply = end.response, request, streamEnd } = end
   // Where not all of the reply is read, it is of an API that does not compact.
@@ -191,10 +191,7 @@ function llmEnd(
   if (end.timeToFirstChunkMs !== undefined)
     attributes[GEN_AI.responseTimeToFirstChunk] = end.timeToFirstChunkMs / 1000
   if (streamEnd !== undefined) attributes[HOOKSPAN.streamEnd] = streamEnd
-  if (request !== undefined && request !== asked) {
-    requestAttributes(attributes, request)
-    content?.request(request)
-  }
+  if (request !== undefined && request !== asked.request) writeRequest(attributes, content, asked, request)
   if (content !== undefined && end.response !== undefined) {
     content.response(end.response, 'error' in end ? 'error' : undefined)
   }

@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { Annotation, OperationInfo } from '../dispatcher/index.ts'
+import type { Activity, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import type { GateRecord } from '../hooks/index.ts'
 import { contentWriter } from './content.ts'
 import { GATE_EVENT, HOOKSPAN, MOCK_EVENT } from './names.ts'
@@ -29,6 +29,22 @@ export function noteOf(annotation: Annotation, info: OperationInfo, options: Ren
       return { event: undefined, onSpan: true, attributes }
     }
   }
+}
+
+/**
+ * Notes again what gates decided about a run, or the call of an agent, before it was parked: the span that goes on with it
+ * is a new one here.
+ */
+export function withNotesBefore<S extends NotedPlace>(scope: S): S {
+  const { activity } = scope
+  const gates = 'resumed' in activity ? activity.resumed?.gates : undefined
+  for (const record of gates ?? []) if (record.runtime === undefined) scope.annotate({ kind: 'gate', record })
+  return scope
+}
+
+interface NotedPlace {
+  readonly activity: Activity
+  annotate(annotation: Annotation): void
 }
 
 export function gateAttributes(record: GateRecord): Attributes {

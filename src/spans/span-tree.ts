@@ -9,7 +9,8 @@ import type {
   OperationInfo,
 } from '../dispatcher/index.ts'
 import { endOf } from './end.ts'
-import { noteOf } from './notes.ts'
+import { HOOKSPAN } from './names.ts'
+import { noteOf, withNotesBefore } from './notes.ts'
 import { continuesCall, type RenderOptions, startOf } from './start.ts'
 
 type Attributes = Record<string, AttributeValue>
@@ -59,15 +60,20 @@ export class SpanTree implements Instrument {
   ): ActivityScope {
     const live = parent as TreeScope | undefined
     const { name, kind, attributes } = startOf(activity, info, WHOLE)
-    if (live !== undefined && !live.adopted && continuesCall(activity, live.activity)) {
-      live.adopted = true
+    if (live !== undefined && continuesCall(activity, info, live)) {
+      const wentOn = this.#places.get(info.operationId)?.span === live.span
+      live.adoptedBy = info.operationId
       if (info.agentName !== undefined) live.span.name = name
-      return this.#scope(live.span, activity, info, false, attributes)
+      const scope = this.#scope(live.span, activity, info, false, attributes)
+      return wentOn ? scope : withNotesBefore(scope)
     }
     const resumed = 'resumed' in activity ? activity.resumed : undefined
     const [traceId, spanId] = resumed?.traceparent?.split('-').slice(1) ?? []
-    const known = spanId === undefined ? undefined : this.#spans.get(spanId)
-    if (known !== undefined) return this.#scope(known, activity, info, true, attributes)
+    const known = resumed && this.#goesOn(spanId, info)
+    if (known !== undefined) {
+      delete known.attributes[HOOKSPAN.operationWaitingFor]
+      return this.#scope(known, activity, info, true, attributes)
+    }
     const above = live ?? this.#callerOf(info)
     const span: RecordedSpan = {
       name,
@@ -85,7 +91,7 @@ export class SpanTree implements Instrument {
     const siblings = above === undefined ? this.roots : above.span.children
     siblings.push(span)
     this.#spans.set(span.spanId, span)
-    return this.#scope(span, activity, info, true, attributes)
+    return withNotesBefore(this.#scope(span, activity, info, true, attributes))
   }
 
   #scope(
@@ -101,6 +107,12 @@ export class SpanTree implements Instrument {
     if (activity.kind === 'operation') this.#places.set(operationId, scope)
     else if ('callKey' in activity) this.#places.set(`${operationId} ${activity.callKey}`, scope)
     return scope
+  }
+
+  /** The span of a parked run. Where a tracer is in use as well, its ids are the run's, and ours are others. */
+  #goesOn(spanId: string | undefined, { operationId }: OperationInfo): RecordedSpan | undefined {
+    const parked = this.#places.get(operationId)?.span
+    return this.#spans.get(spanId ?? '') ?? (parked?.endTime === undefined ? parked : undefined)
   }
 
   /** Who called an operation that got its parent as JSON. A tracer tells by its trace context. */
@@ -128,8 +140,8 @@ class TreeScope implements ActivityScope {
   readonly activity: Activity
   readonly #info: OperationInfo
   readonly #ownsSpan: boolean
-  /** Whether the run of the called agent has this span, too. */
-  adopted = false
+  /** The run of the called agent, which has this span, too. */
+  adoptedBy: string | undefined
 
   constructor(span: RecordedSpan, activity: Activity, info: OperationInfo, ownsSpan: boolean) {
     this.span = span

@@ -64,9 +64,20 @@ function startIn(activity: Activity, info: OperationInfo, options: RenderOptions
   }
 }
 
-/** Whether the operation that starts below a call is the run of the agent that was called: then the two are one span. */
-export function continuesCall(activity: Activity, above: Activity | undefined): boolean {
-  return activity.kind === 'operation' && above?.kind === 'agent' && !above.remote
+/** The place of a call, as far as it tells whether the run of its agent goes on in its span. */
+interface CallPlace {
+  readonly activity: Activity
+  /** The operation that has its span, too. */
+  readonly adoptedBy: string | undefined
+}
+
+/**
+ * Whether the operation that starts below a call is the run of the agent that was called: then the two are one span. A run
+ * that was parked goes on in it while the call waits for it.
+ */
+export function continuesCall(activity: Activity, { operationId }: OperationInfo, above: CallPlace): boolean {
+  if (activity.kind !== 'operation' || above.activity.kind !== 'agent' || above.activity.remote) return false
+  return above.adoptedBy === undefined || above.adoptedBy === operationId
 }
 
 /** Sets what is known; leaves out what is not, because an undefined attribute is a warning in the SDK. */
@@ -140,8 +151,7 @@ function llmStart(activity: Of<'llm'>, info: OperationInfo, options: RenderOptio
   if (conversationId !== undefined) attributes[GEN_AI.conversationId] = conversationId
   if (serverAddress !== undefined) attributes[OTEL.serverAddress] = serverAddress
   if (serverPort !== undefined) attributes[OTEL.serverPort] = serverPort
-  requestAttributes(attributes, request)
-  if (operationName !== 'embeddings') contentWriter(options.content, attributes, info)?.request(request)
+  writeRequest(attributes, contentWriter(options.content, attributes, info), activity, request)
   return { name: `${operationName} ${model}`, kind: 'client', attributes }
 }
 
@@ -161,12 +171,20 @@ const SAMPLING: Readonly<Record<keyof Sampling, string>> = {
   outputType: GEN_AI.outputType,
 }
 
-export function requestAttributes(attributes: Attributes, request: LlmRequest): void {
+/** What the model is asked: as the call began, and once more at its end where a gate or a human changed it. */
+export function writeRequest(
+  attributes: Attributes,
+  content: ContentWriter | undefined,
+  { operationName }: Of<'llm'>,
+  request: LlmRequest,
+): void {
   const sampling = samplingOf(request)
   for (const field in sampling) {
     const name = field as keyof Sampling
     attributes[SAMPLING[name]] = sampling[name] as Attributes[string]
   }
+  // Texts to embed are no conversation.
+  if (operationName !== 'embeddings') content?.request(request)
 }
 
 function toolStart(activity: Of<'tool'>, info: OperationInfo, options: RenderOptions): SpanStart {

@@ -11,6 +11,7 @@ import {
 import type { Activity, ActivityScope, Instrument, OperationInfo } from '../dispatcher/index.ts'
 import { describeValue } from '../internal/errors.ts'
 import { RunKeep } from '../spans/keep.ts'
+import { withNotesBefore } from '../spans/notes.ts'
 import { continuesCall, startOf } from '../spans/start.ts'
 import type { SpanStarter } from './light/light-tracer.ts'
 import type { ResolvedTraceOptions } from './options.ts'
@@ -48,22 +49,16 @@ export class SpanInstrument implements Instrument {
     if (activity.kind === 'step' && !this.#options.stepSpans && above !== undefined)
       return new PassThroughScope(above)
     const { name, kind, attributes } = startOf(activity, info, this.#options)
-    if (above !== undefined && !above.adopted && continuesCall(activity, above.activity)) {
+    if (above !== undefined && continuesCall(activity, info, above)) {
+      const wentOn = above.adoptedBy !== undefined
       // The call ends the span that the two share.
-      above.adopted = true
+      above.adoptedBy = info.operationId
       above.span.setAttributes(attributes)
       // The run may know a better name of the agent than who calls it.
       if (info.agentName !== undefined) above.span.updateName(name)
-      return new SpanScope(
-        this.#shared,
-        activity,
-        info,
-        above.span,
-        above.context,
-        above.clock,
-        above.keep,
-        false,
-      )
+      const { span, context, clock, keep } = above
+      const scope = new SpanScope(this.#shared, activity, info, span, context, clock, keep, false)
+      return wentOn ? scope : withNotesBefore(scope)
     }
     const clock = above?.clock ?? new SpanClock()
     const startTime = hrTime(timestamp) ?? clock.now()
@@ -76,7 +71,7 @@ export class SpanInstrument implements Instrument {
         : { span: this.#startBelow(activity, name, options, above.context), parentContext: above.context })
     const keep =
       above?.keep ?? new RunKeep(this.#options.keepOver, beginningOf(activity) ?? epochMs(startTime))
-    return new SpanScope(this.#shared, activity, info, span, parentContext, clock, keep)
+    return withNotesBefore(new SpanScope(this.#shared, activity, info, span, parentContext, clock, keep))
   }
 
   #startBelow(activity: Activity, name: string, options: SpanOptions, parentContext: Context): Span {

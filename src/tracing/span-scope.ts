@@ -40,8 +40,8 @@ export class SpanScope implements ActivityScope {
   readonly #parentContext: Context
   /** The run's own, with all that lies below it. */
   readonly keep: RunKeep
-  /** For an agent call: the operation that goes on in its span. */
-  adopted = false
+  /** For the call of an agent: the operation that goes on in its span. */
+  adoptedBy: string | undefined
 
   constructor(
     shared: ScopeShared,

@@ -727,6 +727,7 @@ it('reads a reply in our own words as it is', () => {
   const usage = { inputTokens: 1, outputTokens: 2 }
   expect(readReply({ response, usage, costUsd: 3 })).toEqual({ response, usage, costUsd: 3 })
   expect(readReply({ ...response, usage, costUsd: 3 })).toEqual({ response, usage, costUsd: 3 })
+  expect(readReply({ content: 'Yes.', id: '', model: '' })).toEqual({ response: { content: 'Yes.' } })
 })
 
 it('makes no room for parts that a server only counts', () => {

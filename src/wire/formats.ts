@@ -5,7 +5,16 @@ import type { Collector, WireFormat } from './format.ts'
 import { generateContent } from './generate-content.ts'
 import { languageModel } from './language-model.ts'
 import type { PartReader } from './parts.ts'
-import { asList, asObject, asObjects, asText, type LlmReading, type Loose, present } from './reading.ts'
+import {
+  asList,
+  asName,
+  asObject,
+  asObjects,
+  asText,
+  type LlmReading,
+  type Loose,
+  present,
+} from './reading.ts'
 import { responses } from './responses.ts'
 
 /** Every format there is. The first that knows a value has it, so what is told apart by more comes first. */
@@ -63,10 +72,10 @@ function readPlain({ usage, costUsd, response, ...fields }: Loose): LlmReading {
   return {
     response: present<LlmResponse>({
       ...plainMessage(own),
-      id: asText(own.id),
-      model: asText(own.model),
+      id: asName(own.id),
+      model: asName(own.model),
       finishReasons: asList(own.finishReasons).filter((reason) => typeof reason === 'string'),
-      conversationId: asText(own.conversationId),
+      conversationId: asName(own.conversationId),
       alternatives: asObjects(own.alternatives).map(plainMessage),
     }),
     ...(typeof counts?.inputTokens === 'number' && { usage: counts as unknown as TokenUsage }),

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import {
   type HookDispatcher,
   type Operation,
@@ -44,6 +45,7 @@ export class Driver {
     this.#dispatcher = dispatcher
     dispatcher.use({
       name: 'doubles',
+      gates: [{ id: 'left out', point: 'beforeToolCall', decide: () => undefined }],
       hooks: [
         {
           id: 'mock',
@@ -81,10 +83,18 @@ export class Driver {
       gates: plan.gates.map(gateOf),
       approver,
       signal: this.#controller.signal,
-      ...(parent && { parent }),
+      ...(parent ? { parent } : plan.disables && { disable: ['left out'] }),
     }
-    const op = this.#dispatcher.startOperation(init)
-    for (const step of plan.steps) await this.#step(op, step).catch(() => {})
+    let op = this.#dispatcher.startOperation(init)
+    for (const step of plan.steps) {
+      await this.#step(op, step).catch(() => {})
+      if (step.parks && parent === undefined && !op.ended) {
+        const saved = JSON.stringify(op.park({ waitingFor: 'human' }))
+        // Nobody goes on in the same turn.
+        await setImmediate()
+        op = this.#dispatcher.startOperation({ ...init, resume: JSON.parse(saved) })
+      }
+    }
     await this.#end(op, plan)
     return op
   }
@@ -150,7 +160,7 @@ export class Driver {
         case 'say failure':
           return { isError: true, content: [{ type: 'text', text: 'no' }] }
         case 'hang':
-          setImmediate(() => this.#controller.abort())
+          void setImmediate().then(() => this.#controller.abort())
           return hang(signal)
         case 'stop the run':
           this.#controller.abort(new TypeError('stopped'))
@@ -165,6 +175,7 @@ export class Driver {
       model: 'gpt-4o',
       request: { ...plan.request },
       ...server,
+      ...(plan.operationName && { operationName: plan.operationName }),
       standIn: ({ content = '' }) => chat(content, plan.usage),
     }
     const reply: unknown = await calls.llmCall<unknown>(init as never, () => replyOf(plan))
@@ -181,7 +192,7 @@ export class Driver {
         case 'throw':
           throw new Error('cannot be reached')
         case 'hang':
-          setImmediate(() => this.#controller.abort())
+          void setImmediate().then(() => this.#controller.abort())
           return hang(signal)
         case 'answer':
           return 'an answer'
@@ -321,6 +332,30 @@ function replyOf({ reply, usage }: LlmPlan): unknown {
         status: 'completed',
         output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }],
         ...(usage && { usage: { input_tokens: 3, output_tokens: 2 } }),
+      }
+    case 'provider ran':
+      return {
+        id: 'resp_2',
+        object: 'response',
+        conversation: { id: 'conv_1' },
+        output: [
+          {
+            type: 'web_search_call',
+            id: 'ws_1',
+            status: 'completed',
+            action: { type: 'search', query: 'q' },
+          },
+          {
+            type: 'mcp_call',
+            id: 'mcp_1',
+            server_label: 'wiki',
+            name: 'ask',
+            arguments: '{}',
+            error: 'down',
+          },
+          { type: 'compaction', id: 'c_1', encrypted_content: 'x' },
+          { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] },
+        ],
       }
     case 'odd':
       return { what: 'is this' }

@@ -70,23 +70,29 @@ it('reads back no name of ours that nothing writes', () => {
   expect(read.filter((name) => !documented.has(name) && !OTHERS.has(name))).toEqual([])
 })
 
-/** What no plan brings about: content that is cut, parked runs, and the spans of dead processes. */
+/** What no plan brings about: content that is cut, runs that stay parked, and the spans of dead processes. */
 const UNPLANNED: readonly string[] = [
   HOOKSPAN.contentCut,
   HOOKSPAN.contentCutBytes,
   HOOKSPAN.operationAbandoned,
-  HOOKSPAN.operationDisabled,
-  HOOKSPAN.operationResumed,
   HOOKSPAN.operationWaitingFor,
   HOOKSPAN.spanState,
 ]
 
+/** Names whose row in the page lists each value that they can have. */
+const LISTED =
+  /^(gen_ai\.tool\.type|hookspan\.(tool\.(outcome|source)|human\.(action|outcome)|stream\.end|gate\.decision|operation\.reason))$/
+
 it('documents every attribute and event of random runs, which have nearly all there are', async () => {
   const seen = new Set<string>()
+  const values = new Set<string>()
   for (const plan of fc.sample(runPlan(2), { numRuns: 150, seed: 7 })) {
     const { tracer } = await spansFrom((dispatcher) => new Driver(dispatcher).finish(plan))
     for (const { attributes, events } of tracer) {
-      for (const name of Object.keys(attributes)) seen.add(name)
+      for (const [name, value] of Object.entries(attributes)) {
+        seen.add(name)
+        if (LISTED.test(name)) values.add(`${name} ${value}`)
+      }
       for (const event of events) {
         seen.add(event.name)
         for (const name of Object.keys(event.attributes ?? {})) seen.add(name)
@@ -99,4 +105,12 @@ it('documents every attribute and event of random runs, which have nearly all th
   expect([...seen].filter((name) => !documented.has(name))).toEqual([])
   expect(Object.values(HOOKSPAN).filter((name) => !seen.has(name) && !UNPLANNED.includes(name))).toEqual([])
   expect(seen).toContain(GEN_AI.toolCallResult)
+
+  const lines = page.split('\n')
+  const isListed = (told: string) => {
+    const [name, value] = told.split(' ')
+    return lines.some((line) => line.startsWith(`| \`${name}\``) && line.includes(`\`${value}\``))
+  }
+  expect([...values].filter((told) => !isListed(told))).toEqual([])
+  expect(values).toContain('gen_ai.tool.type extension')
 })

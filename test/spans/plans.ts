@@ -11,6 +11,8 @@ export interface RunPlan {
   readonly instructions?: string | undefined
   readonly attributes?: Readonly<Record<string, string | number | boolean>> | undefined
   readonly gates: readonly GatePlan[]
+  /** The run is without one of the dispatcher's gates. */
+  readonly disables: boolean
   readonly steps: readonly StepPlan[]
   readonly end:
     | 'complete'
@@ -29,6 +31,8 @@ export interface StepPlan {
   readonly end: 'return' | 'throw'
   /** The signal of the whole tree is aborted when this step begins. */
   readonly aborts: boolean
+  /** The run, unless it is another's, is parked behind it, and goes on out of JSON. */
+  readonly parks: boolean
 }
 
 export type CallPlan = ToolPlan | LlmPlan | AgentPlan | CompactPlan | HumanPlan
@@ -54,7 +58,7 @@ export interface ToolPlan {
 }
 
 const REPLIES = [
-  ...(['chat', 'responses', 'odd', 'scripted', 'throw', 'scripted failure'] as const),
+  ...(['chat', 'responses', 'provider ran', 'odd', 'scripted', 'throw', 'scripted failure'] as const),
   ...(['read', 'abandoned', 'failed', 'never read'] as const),
 ]
 
@@ -62,6 +66,7 @@ export interface LlmPlan {
   readonly kind: 'llm'
   readonly request: Readonly<Record<string, unknown>>
   readonly server: boolean
+  readonly operationName?: 'embeddings' | undefined
   readonly reply: (typeof REPLIES)[number]
   readonly usage: boolean
 }
@@ -156,6 +161,7 @@ const leaf: fc.Arbitrary<CallPlan> = fc.oneof(
     kind: fc.constant('llm' as const),
     request,
     server: fc.boolean(),
+    operationName: maybe(fc.constant('embeddings' as const)),
     reply: fc.constantFrom(...REPLIES),
     usage: fc.boolean(),
   }),
@@ -214,6 +220,7 @@ export function runPlan(depth: number): fc.Arbitrary<RunPlan> {
     instructions: maybe(text),
     attributes: maybe(fc.constant({ tenant: 'acme', tier: 3, beta: true })),
     gates: fc.array(gate, { maxLength: 4 }),
+    disables: fc.boolean(),
     steps: fc.array(
       fc.record({
         stepType: maybe(fc.constant('call_llm')),
@@ -221,6 +228,7 @@ export function runPlan(depth: number): fc.Arbitrary<RunPlan> {
         calls: fc.array(call, { maxLength: 3 }),
         end: fc.constantFrom('return', 'return', 'return', 'throw'),
         aborts: fc.integer({ min: 0, max: 20 }).map((n) => n === 0),
+        parks: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
       }),
       { maxLength: 2 },
     ),

@@ -61,20 +61,26 @@ export function shapesOfSdk(spans: readonly ReadableSpan[]): SpanShape[] {
  *
  * - whether the gates of a called agent's own start or end had decided when the call of it was cut off
  * - what a gate in another process decides when what it decides on was cut off before
+ * - that a run was parked and went on, of which hooks are not told
  *
  * Plans leave out what else they cannot know: which span a foreign `traceparent` names, that a parent which was sent as
  * JSON comes from a call that was not said to be remote, and the fields of a model request that a human's edit took out,
  * because spans forget nothing.
  */
 export function known(shape: SpanShape): SpanShape {
-  const { attributes, status, events, children } = shape
+  const { 'hookspan.operation.resumed': _resumed, ...attributes } = shape.attributes
+  const { status, events, children } = shape
   const cutCall = status.failed && 'hookspan.call.key' in attributes
   const cut = attributes['error.type'] === 'AbortError'
-  const ofRun = (point: unknown) => point === 'onStart' || point === 'beforeComplete'
+  const ofRun = ({ attributes }: { readonly attributes: SpanShape['attributes'] }) =>
+    /^(onStart|beforeComplete)$/.test(String(attributes['hookspan.gate.point']))
   return {
     ...shape,
-    events: events.filter((event) => !(cutCall && ofRun(event.attributes['hookspan.gate.point']))),
-    children: children.filter(({ name }) => !(cut && name.startsWith('gate '))).map(known),
+    attributes,
+    events: events.filter((event) => !(cutCall && ofRun(event))),
+    children: children
+      .filter((child) => !(cut && child.name.startsWith('gate ')) && !(cutCall && ofRun(child)))
+      .map(known),
   }
 }
 

@@ -99,6 +99,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     this.#id = agentId
     this.#callKey = callKey
     this.#waited = waited
+    this.gates.push(...(waited?.span?.gates ?? []))
     // What a gate made of it, where that was decided before.
     this.#instruction = waited?.agent?.instruction ?? instruction
   }
@@ -165,7 +166,10 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
     const apiName = this.#name ?? agentId
     const agent = { agentId, instruction: this.#instruction, ...(this.#name && { agentName: this.#name }) }
     const { traceparent, parentTraceparent } = this.traced
-    const span = defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }) as ResumedSpan
+    const span: ResumedSpan = {
+      ...defined({ traceparent, parentTraceparent, startedAt: this.#startedAt }),
+      ...this.decidedBy,
+    }
     return { toolCallId: callKey, apiName, callKey, callIndex: 0, kind: 'agent', agent, span }
   }
 

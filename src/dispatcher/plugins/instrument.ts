@@ -112,6 +112,8 @@ export interface ResumedSpan {
   readonly parentTraceparent?: string
   /** Epoch milliseconds. */
   readonly startedAt?: number
+  /** What was decided about it before. */
+  readonly gates?: readonly GateRecord[]
 }
 
 /** How an activity ended, by its kind. `error` is what it failed with: absent unless it failed by throwing. */

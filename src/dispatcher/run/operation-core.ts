@@ -131,7 +131,8 @@ export class OperationCore {
   }
 
   /** Takes up the counts of a parked operation. */
-  #restore({ totals, sequence, stepIndex, callCount = 0, waiting = [], kept, parks }: ParkedOperation): void {
+  #restore(parked: ParkedOperation): void {
+    const { totals, sequence, stepIndex, callCount = 0, waiting = [], gates = [], kept, parks } = parked
     this.record.sequence = sequence
     this.nextStepIndex = stepIndex
     this.steps = totals.steps
@@ -143,6 +144,7 @@ export class OperationCore {
     this.parks = parks
     this.#nextCall = callCount
     this.#resumable.push(...waiting)
+    this.gates.push(...gates)
   }
 
   get signal(): AbortSignal | undefined {

@@ -34,6 +34,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
       costUsd,
     }),
     runKey: core.runKey,
+    ...(core.gates.length > 0 && { gates: [...core.gates] }),
     ...(core.kept && { kept: true as const }),
     ...defined({ parks: waitingFor === 'checkpoint' ? core.parks : (core.parks ?? 0) + 1 }),
     callCount: core.callCount,

@@ -1,5 +1,5 @@
 import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
-import type { EventInit, TokenUsage, ToolSource } from '../../hooks/index.ts'
+import type { EventInit, GateRecord, TokenUsage, ToolSource } from '../../hooks/index.ts'
 import type { ResumedSpan } from '../plugins/instrument.ts'
 
 /** What continues an operation later, or elsewhere. Plain JSON, versioned. */
@@ -47,6 +47,8 @@ export interface ParkedOperation {
   readonly startedAt?: number
   /** W3C trace context that the run's own span lies below. */
   readonly parentTraceparent?: string
+  /** What gates decided about the run itself, before it was parked. */
+  readonly gates?: readonly GateRecord[]
   /** The run is saved on its way: a process that dies leaves spans open, which are ended where it goes on. */
   readonly kept?: true
   /** How often it was parked: what goes on after a park is another part of its step, with a span of its own. */
