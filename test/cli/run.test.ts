@@ -42,6 +42,13 @@ function registered(name: string, more: { args?: string[]; cwd?: string } = {}) 
 const spansOf = () => receivedTree(collector.spans)
 
 const RUN = ['invoke_agent', '  step 0', '    chat', '    execute_tool wipe', '  step 1', '    chat']
+const turnsOf = (tool: string) => [
+  '  step 0',
+  '    chat ScriptedModel',
+  `    execute_tool ${tool}`,
+  '  step 1',
+  '    chat ScriptedModel',
+]
 const shape = (names: string[]) => names.map((name) => name.replace(/(invoke_agent|chat) .*/, '$1'))
 
 describe('node --import hookspan/register', () => {
@@ -119,6 +126,29 @@ describe('node --import hookspan/register', () => {
 
     expect({ code, stdout }).toEqual({ code: 3, stdout: 'It is on its way.\nIt is on its way.\n' })
     expect(spansOf()).toHaveLength(5)
+  })
+
+  it.each([
+    ['SIGINT', []],
+    ['SIGTERM', []],
+    ['SIGTERM', ['finishes']],
+  ] as const)('ends at %s as without us, beside what else listens: %s', async (signal, args) => {
+    const interrupted = async (...options: string[]) => {
+      const child = spawn(process.execPath, [...options, program('at-work.mjs'), ...args], {
+        env: { ...process.env, ...env },
+      })
+      const stdout = text(child.stdout)
+      await once(child.stdout, 'readable')
+      child.kill(signal)
+      return { ended: await once(child, 'close'), stdout: await stdout }
+    }
+    const observed = await interrupted(`--import=${at('../../dist/register/index.js')}`)
+
+    expect(observed).toEqual(await interrupted())
+    expect(spansOf()).toEqual([
+      'invoke_agent worker',
+      ...turnsOf('work').slice(0, args.length === 0 ? 3 : undefined),
+    ])
   })
 
   it('leaves a program its own OpenTelemetry SDK', async () => {

@@ -25,8 +25,8 @@ export interface Ends {
 }
 
 /**
- * Delivers what waits before the process ends. At a signal, and at `process.exit()` or an exception that nobody
- * catches, the operations that are open end as interrupted first, so that no trace lacks its root.
+ * Delivers what waits before the process ends. At a signal that ends it, and at `process.exit()` or an exception that
+ * nobody catches, the operations that are open end as interrupted first, so that no trace lacks its root.
  */
 export class ExitGuard {
   readonly #ends: Ends
@@ -58,6 +58,10 @@ export class ExitGuard {
     for (const signal of SIGNALS) process.off(signal, this.#onSignal)
   }
 
+  #interruptAll(): void {
+    for (const dispatcher of this.#watched) dispatcher.interruptAll()
+  }
+
   /** Fires again after what it started is done; by then nothing waits any more. */
   readonly #onBeforeExit = (): void => {
     if (this.#flushing) return
@@ -67,7 +71,7 @@ export class ExitGuard {
 
   readonly #onExit = (): void => {
     try {
-      for (const dispatcher of this.#watched) dispatcher.interruptAll()
+      this.#interruptAll()
       this.#ends.lastChance()
     } catch {
       // Losing spans must not become the reason for which a process fails.
@@ -76,10 +80,10 @@ export class ExitGuard {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
-    const heardByOthers = process.listenerCount(signal) - 1 > guardListeners()
-    for (const dispatcher of this.#watched) dispatcher.interruptAll()
+    const heardByOthers = process.listenerCount(signal) - 1 > politeListeners(signal)
+    // Theirs to end, and who knows when: runs go on until then, and what they make is delivered at the exit.
+    if (!heardByOthers) this.#interruptAll()
     void flushWithin(this.#ends.flush()).then(() => {
-      // Theirs to end, and until then their shutdown makes spans that are delivered at the exit.
       if (heardByOthers) return
       // With no other handler the signal would have ended the process: let it.
       this.remove()
@@ -104,19 +108,29 @@ function endBy(signal: NodeJS.Signals): void {
   }
 }
 
+/**
+ * How many listeners of a signal end the process only where nobody else listens, like ours: each would leave it to the
+ * other, and Ctrl-C would do nothing.
+ */
+function politeListeners(signal: NodeJS.Signals): number {
+  const byAgents = isOpenAIAgentsHere() && (signal === 'SIGINT' || signal === 'SIGTERM')
+  return signalExits() + (byAgents ? 1 : 0)
+}
+
 interface GuardCount {
   readonly count?: unknown
 }
 
-/**
- * How many listeners of a signal are those of `signal-exit`, which packages for terminals bring along. Like ours it ends
- * the process only where nobody else listens: each would leave it to the other, and Ctrl-C would do nothing. It tells
- * its other versions by these two names how many of them there are.
- */
-function guardListeners(): number {
+/** `signal-exit`, which packages for terminals bring along, tells its other versions by these names how many there are. */
+function signalExits(): number {
   const places = [
     (globalThis as Record<symbol, unknown>)[Symbol.for('signal-exit emitter')],
     (process as { __signal_exit_emitter__?: unknown }).__signal_exit_emitter__,
   ] as (GuardCount | undefined)[]
   return places.reduce((sum, place) => sum + (typeof place?.count === 'number' ? place.count : 0), 0)
+}
+
+/** All copies of the Agents SDK share the provider that it traces with, which listens once it has been asked for. */
+function isOpenAIAgentsHere(): boolean {
+  return (globalThis as Record<symbol, unknown>)[Symbol.for('openai.agents.core.traceProvider')] !== undefined
 }
