@@ -82,6 +82,7 @@ const ATTACH: Readonly<Record<string, Attach>> = {
     adapter<typeof GoogleGenAI>('google-genai').observeGoogleGenAI(client, {
       dispatcher,
       operationOf: bounds.operationOf,
+      agentName: scriptName(),
     }),
   ),
   '@modelcontextprotocol/sdk/client': eachNew('Client', observeMcpClient),

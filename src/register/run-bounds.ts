@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename } from 'node:path'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
-import type { LlmRequest } from '../hooks/index.ts'
+import type { AgentHook, LlmRequest } from '../hooks/index.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { asList, asName, conversationOf } from '../wire/reading.ts'
@@ -16,6 +16,8 @@ interface Run {
   /** Ids of its replies, and of its conversation: a request that names one goes on with it. */
   readonly ids: Set<string>
   usedAt: number
+  /** Of its requests, those that have no answer yet. */
+  waiting: number
 }
 
 const IDLE_MS = 300_000
@@ -101,18 +103,26 @@ export class RunBounds {
     const run = found ?? this.#begin(request, ids)
     run.said = said
     run.usedAt = Date.now()
+    run.waiting++
     return run.op
   }
 
   #begin(request: LlmRequest, ids: readonly string[]): Run {
-    const known = new Set(ids)
-    const op = this.#start(scriptName(), request, known)
-    const run: Run = { op, said: '', ids: known, usedAt: Date.now() }
+    const answered = ({ response }: { response?: { id?: string } }) => {
+      if (response?.id !== undefined) run.ids.add(response.id)
+      run.usedAt = Date.now()
+      run.waiting--
+    }
+    const op = this.#start(scriptName(), request, [
+      { id: 'register:answered', type: 'afterLlmCall', handler: answered },
+      { id: 'register:failed', type: 'onLlmCallError', handler: answered },
+    ])
+    const run: Run = { op, said: '', ids: new Set(ids), usedAt: Date.now(), waiting: 0 }
     this.#open.add(run)
     return run
   }
 
-  #start(agentName: string, request: LlmRequest, ids?: Set<string>): Operation {
+  #start(agentName: string, request: LlmRequest, hooks: AgentHook[] = []): Operation {
     this.begun++
     const op = this.#dispatcher.startOperation({
       agentName,
@@ -120,17 +130,7 @@ export class RunBounds {
         conversationId: conversationOf(request),
         input: request.messages ?? request.input ?? request.prompt ?? request.contents,
       }),
-      ...(ids && {
-        hooks: [
-          {
-            id: 'register:reply',
-            type: 'afterLlmCall',
-            handler: ({ response }: { response: { id?: string } }) => {
-              if (response.id !== undefined) ids.add(response.id)
-            },
-          } as never,
-        ],
-      }),
+      hooks,
     })
     this.last = op
     return op
@@ -139,8 +139,8 @@ export class RunBounds {
   #endIdle(): void {
     const now = Date.now()
     for (const run of this.#open) {
-      const idle = run.op.ended || now - run.usedAt > IDLE_MS || this.#open.size > MOST_OPEN
-      if (!idle) continue
+      const isLeft = now - run.usedAt > IDLE_MS || this.#open.size > MOST_OPEN
+      if (!run.op.ended && (!isLeft || run.waiting > 0)) continue
       this.#open.delete(run)
       void run.op.complete()
     }

@@ -121,6 +121,15 @@ describe('node --import hookspan/register', () => {
     ])
   })
 
+  it('ends no run of a script whose call has no answer yet, however many are open', async () => {
+    const { code, stdout, stderr } = await registered('many-calls.mjs')
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: '120 answers\n' })
+    const calls = collector.spans.filter(({ name }) => name.startsWith('chat'))
+    expect(calls).toHaveLength(120)
+    expect(calls.filter(({ attributes }) => 'error.type' in attributes)).toEqual([])
+  })
+
   it('keeps the code of a program that calls process.exit(), and delivers its runs', async () => {
     const { code, stdout } = await registered('chat.mjs', { args: ['3'] })
 

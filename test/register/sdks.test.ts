@@ -14,7 +14,7 @@ let model: Awaited<ReturnType<typeof startScriptedServer>>
 beforeAll(async () => {
   model = await startScriptedServer({
     respond: ({ body }) =>
-      JSON.stringify(body).includes('Clean up.')
+      /Clean up\.(?!.*functionResponse)/.test(JSON.stringify(body))
         ? { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
         : { content: 'It is on its way.' },
   })
@@ -55,6 +55,19 @@ it('attaches to chats of @google/genai: what goes on is one run', async () => {
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.\n' })
   const call = '  generate_content gemini-2.5-flash'
   expect(spansOf()).toEqual(['invoke_agent google.mjs', call, call])
+})
+
+it('attaches to automatic function calling of @google/genai, whose runs have the name of the script', async () => {
+  const { code, stdout, stderr } = await program('google-tools.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+  const step = (index: number) => [`  step ${index}`, '    generate_content gemini-2.5-flash']
+  expect(spansOf()).toEqual([
+    'invoke_agent google-tools.mjs',
+    ...step(0),
+    '    execute_tool wipe',
+    ...step(1),
+  ])
 })
 
 it('attaches to @google/genai where it is required, and its class stays what it is', async () => {
