@@ -1,8 +1,10 @@
+import Module from 'node:module'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { projectHasConfig } from './has-config.ts'
 import { type OnLoaded, watchModules } from './module-hooks.ts'
 import { requireOwn } from './require-own.ts'
 import type * as Runtime from './runtime.ts'
+import { tell } from './tell.ts'
 
 /**
  * Loaded when the program loads the first package that can be attached, in the middle of that: most processes below a
@@ -10,9 +12,15 @@ import type * as Runtime from './runtime.ts'
  */
 const runtime = (): typeof Runtime => requireOwn('./runtime.js')
 
-// A guard that cannot start must not be missing: then the program does not start either.
-if (projectHasConfig()) await runtime().useProjectConfig()
 const onLoaded: OnLoaded = (loaded) => runtime().attachLoaded(loaded)
 const bun = thisBun()
-if (bun === undefined) watchModules(onLoaded)
+const canAttach = bun !== undefined || typeof Module.registerHooks === 'function'
+const why = `this is Node ${process.versions.node}, and hookspan needs 22.15, 23.5 or newer`
+// A guard that cannot start must not be missing: then the program does not start either.
+if (projectHasConfig()) {
+  if (!canAttach) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
+  await runtime().useProjectConfig()
+}
+if (!canAttach) tell(`${why}: nothing is attached.`)
+else if (bun === undefined) watchModules(onLoaded)
 else watchBun(bun, onLoaded)

@@ -204,6 +204,24 @@ describe('node --import hookspan/register', () => {
     expect(stderr).toContain('toolPolcy')
   })
 
+  it('says that it attaches nothing on a Node that is too old, and leaves out no guard', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const old = join(folder, 'old.mjs')
+    writeFileSync(old, "import Module from 'node:module'\ndelete Module.registerHooks\n")
+    const options = { env: { ...env, NODE_OPTIONS: `--import=${old}` } }
+    const plain = await registeredIn(program('chat.cjs'), options)
+
+    expect({ code: plain.code, stdout: plain.stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(plain.stderr).toMatch(
+      /^hookspan: this is Node \S+, and hookspan needs .+: nothing is attached\.\n$/,
+    )
+
+    writeFileSync(join(folder, 'hookspan.config.json'), '{"version":1,"gates":[]}')
+    const guarded = await registeredIn(program('chat.cjs'), { ...options, cwd: folder })
+    expect({ code: guarded.code, stdout: guarded.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold')
+  })
+
   it('says what it does not attach, in one line each, and the program goes on', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [
