@@ -252,6 +252,23 @@ describe.each([
     expect(Object.hasOwn(client, 'post')).toBe(false)
   })
 
+  it('is its proxy, too: one client, however it is reached', async () => {
+    const { client, dispatcher, tree, after } = observed({ content: 'a' }, { content: 'b' })
+    unobserveOpenAI(client)
+    const proxy = observeOpenAI(new Proxy(client, {}), { dispatcher })
+    expect((await proxy.chat.completions.create(ask)).choices[0]?.message.content).toBe('a')
+    const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    observeOpenAI(client, { dispatcher })
+    expect((await client.chat.completions.create(ask)).choices[0]?.message.content).toBe('b')
+    await settled(dispatcher)
+
+    expect(after).toHaveLength(2)
+    expect(tree.lines()).toEqual(times(2, 'invoke_agent -', '  chat gpt-4o'))
+    expect(warned).not.toHaveBeenCalled()
+    expect(() => observeOpenAI(client, { dispatcher: new HookDispatcher() })).toThrow('another dispatcher')
+    expect(Object.hasOwn(unobserveOpenAI(proxy), 'post')).toBe(false)
+  })
+
   it('observes what withOptions makes, and Azure', async () => {
     const { client, tree, after, dispatcher } = observed({})
     await client.withOptions({ timeout: 1_000 }).chat.completions.create(ask)

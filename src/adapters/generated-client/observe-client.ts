@@ -25,6 +25,8 @@ const DONE = 'observe-client:done'
 const FAILED = 'observe-client:failed'
 
 const observed = new ObservedOnce()
+/** Whose our `post` functions are: a client and a proxy of it show the same one, and are one client. */
+const owners = new WeakMap<object, ClientInternals>()
 
 /**
  * Makes each model call of a client a model call of the operation that is running.
@@ -38,13 +40,16 @@ export function observeClient<C extends object>(client: C, options: ObserveOptio
   const clash =
     `This client is observed by another dispatcher. Call un${kind.observer}(client) first, or observe ` +
     '`client.withOptions({})` made before.'
-  observed.observe(client, options.dispatcher, clash, () => patch(client, options, kind))
+  const owner = owners.get(client.post) ?? client
+  observed.observe(owner, options.dispatcher, clash, () => patch(owner, options, kind))
+  owners.set(owner.post, owner)
   return client
 }
 
 /** Leaves the client as it was before. Calls in flight are watched to their end. */
 export function unobserveClient<C extends object>(client: C): C {
-  return observed.detach(client)
+  observed.detach(owners.get((client as Partial<ClientInternals>).post ?? client) ?? client)
+  return client
 }
 
 function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKind): () => void {
@@ -53,29 +58,30 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
   const provider = options.provider ?? (known.provider === 'openai' ? kind.provider : undefined)
   const server = { ...known, provider: provider ?? known.provider }
 
-  const undoPost = replace(client, 'post', (path, request) => {
+  // On the object that each is called on: a proxy is observed in its target, whose private fields it has not.
+  const undoPost = replace(client, 'post', function (this: ClientInternals, path, request) {
     const api = kind.apis[path]
     // Whoever makes a model call by hand has announced it already.
-    if (api === undefined || currentModelCall() !== undefined) return post.call(client, path, request)
+    if (api === undefined || currentModelCall() !== undefined) return post.call(this, path, request)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
-    return watchPromise(post.call(client, path, tagged(request, call)), call, client)
+    return watchPromise(post.call(this, path, tagged(request, call)), call, this)
   })
 
   const undoMakeRequest = replace(
     client,
     'makeRequest',
-    async (request, retriesRemaining, retryOf, ...more) => {
+    async function (this: ClientInternals, request, retriesRemaining, retryOf, ...more) {
       const resolved = await request
       const call = resolved[CALL] as ObservedCall | undefined
       const send = (effective: RequestOptions) =>
-        makeRequest.call(client, effective, retriesRemaining, retryOf, ...more)
+        makeRequest.call(this, effective, retriesRemaining, retryOf, ...more)
       return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
     },
   )
 
-  const undoWithOptions = replace(client, 'withOptions', (changes) =>
-    observeClient(withOptions.call(client, changes), options, kind),
-  )
+  const undoWithOptions = replace(client, 'withOptions', function (this: ClientInternals, changes) {
+    return observeClient(withOptions.call(this, changes), options, kind)
+  })
 
   const undoMore = kind.also?.(client, options)
 
