@@ -66,10 +66,18 @@ export function describeValue(value: unknown): string {
 function preview(value: object): string {
   if (typeof value === 'function') return `function ${(value as { name?: string }).name ?? ''}`.trim()
   try {
-    return cut(JSON.stringify(value) ?? Object.prototype.toString.call(value))
+    return cut(JSON.stringify(value, asShown) ?? Object.prototype.toString.call(value))
   } catch {
     return Object.prototype.toString.call(value)
   }
+}
+
+/** What JSON would leave out, or show as something else. */
+function asShown(_key: string, value: unknown): unknown {
+  if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
+  if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return `[${value}]`
+  const tag = Object.prototype.toString.call(value)
+  return /Promise|Map|Set/.test(tag) ? tag : value
 }
 
 function cut(text: string): string {

@@ -151,6 +151,15 @@ describe('a call that no rule takes', () => {
     })
     mocks.detach()
   })
+
+  it('fails when a `when` function is asynchronous: a rule is chosen at once', async () => {
+    const dispatcher = new HookDispatcher()
+    const fits = (async () => Promise.reject(new Error('nobody waits'))) as unknown as () => boolean
+    const mocks = mockTools(dispatcher, [mock('t').when(fits).optional().returns(1)])
+    const [outcome] = await runTools(dispatcher, [{ apiName: 't' }])
+    expect(errorOf(outcome).message).toContain('it gave a promise, and a rule is chosen at once')
+    mocks.detach()
+  })
 })
 
 describe('a rule that is not used', () => {

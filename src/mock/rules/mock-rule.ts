@@ -1,3 +1,4 @@
+import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, expected as wrong } from '../../internal/expect.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
@@ -49,7 +50,7 @@ export class MockRule {
 
   /** The tool returns this; a copy of it for each call. A `ToolResult` says more than its value. */
   returns(value?: unknown): this {
-    return this.#answer({ kind: 'value', value })
+    return this.#answer({ kind: 'value', value: checkValue(value, `${this}.returns()`) })
   }
 
   /** The tool did its work and reports a failure; `content` is what the model is told. */
@@ -80,13 +81,17 @@ export class MockRule {
     if (!Array.isArray(items) || items.length === 0) {
       throw wrong(`sequence() of ${this} to get a list of at least one answer`, items)
     }
-    return this.#answer({ kind: 'sequence', items: items.map(toAnswer) })
+    return this.#answer({
+      kind: 'sequence',
+      items: items.map((item) => toAnswer(item, `${this}.sequence()`)),
+    })
   }
 
   /** The tool gives partial results before it ends; they reach the runtime's `onProgress`. */
   streams(chunks: readonly unknown[], end: StreamEnd = {}): this {
     assertFields<StreamEnd>(end, STREAM_END, `${this}.streams()`)
     checkMs(end.intervalMs ?? 0, 'intervalMs')
+    for (const value of [...chunks, end.returns]) checkValue(value, `${this}.streams()`)
     return this.#answer({ kind: 'stream', chunks: [...chunks], end })
   }
 
@@ -186,10 +191,18 @@ function toCondition(expected: unknown, mode: 'exact' | 'partial'): Condition {
   return { kind: 'args', expected, mode: isMatcher(expected) ? 'exact' : mode }
 }
 
-function toAnswer(item: unknown): Answer {
+function toAnswer(item: unknown, whose: string): Answer {
   if (item instanceof Error) return { kind: 'error', error: item }
   if (typeof item === 'function') return { kind: 'function', fn: item as MockFunction, simulated: false }
-  return { kind: 'value', value: item }
+  return { kind: 'value', value: checkValue(item, whose) }
+}
+
+/** What has no copy would reach the agent as nothing. */
+function checkValue(value: unknown, whose: string): unknown {
+  if (typeof value !== 'function' && !isThenable(value)) return value
+  const got = typeof value === 'function' ? 'a function' : 'a promise'
+  const mend = 'For what is made anew for each call, or takes its time, write .calls(() => ...).'
+  throw new HookspanError('INVALID_OPTION', `Expected ${whose} to get a value, got ${got}. ${mend}`)
 }
 
 function checkMs(ms: number, name: string): number {

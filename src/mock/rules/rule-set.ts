@@ -1,4 +1,5 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
+import { isThenable } from '../../internal/async.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { differences } from '../match/difference.ts'
 import type { Difference } from '../match/matcher.ts'
@@ -62,7 +63,9 @@ export class ActiveRule {
   differences(call: MockedCall): Difference[] {
     return this.definition.conditions.flatMap((condition) => {
       if (condition.kind === 'args') return differences(condition.expected, call.args, condition.mode)
-      if (condition.test(call.args, call) === true) return []
+      const fits: unknown = condition.test(call.args, call)
+      if (fits === true) return []
+      if (isThenable(fits)) throw lateCondition(fits)
       const expected = `${condition.test.name || 'the function of when()'} to be true`
       return [{ kind: 'differs' as const, path: [], expected, actual: call.args }]
     })
@@ -71,6 +74,12 @@ export class ActiveRule {
   toString(): string {
     return describeRule(this.definition)
   }
+}
+
+function lateCondition(fits: PromiseLike<unknown>): HookspanError {
+  // Nobody waits for it: its failure is this one's.
+  fits.then(undefined, () => {})
+  return new HookspanError('INVALID_OPTION', 'it gave a promise, and a rule is chosen at once.')
 }
 
 type QuickTest = (args: Record<string, unknown>) => boolean
