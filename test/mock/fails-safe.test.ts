@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -342,6 +343,31 @@ describe('noLiveCalls()', () => {
       guard.stop()
     }
     expect((await fetch(url)).status).toBe(200)
+  })
+
+  it('refuses a packet by where it goes, however that is said', async () => {
+    const sink = createSocket('udp4').bind(0, '127.0.0.1')
+    await once(sink, 'listening')
+    const { port } = sink.address()
+    const connected = createSocket('udp4')
+    connected.connect(port, '127.0.0.1')
+    await once(connected, 'connect')
+    const sender = createSocket('udp4')
+    onTestFinished(() => void [sink, connected, sender].map((socket) => socket.close()))
+    const ways = [
+      () => sender.send('x', port, '127.0.0.1'),
+      () => sender.send(Buffer.from('x'), 0, 1, port, '127.0.0.1'),
+      () => connected.send('x'),
+      () => connected.send(Buffer.from('x'), 0, 1),
+    ]
+    const guard = noLiveCalls()
+    for (const send of ways) expect(send).toThrow(`A connection to 127.0.0.1:${port} was about to be made`)
+    guard.stop()
+    using _allowed = noLiveCalls({ allow: { hosts: [`127.0.0.1:${port}`] } })
+    for (const send of ways) {
+      send()
+      await once(sink, 'message')
+    }
   })
 
   it('refuses to reuse a connection that was open before, unless its host is allowed', async () => {

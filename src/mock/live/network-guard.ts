@@ -61,9 +61,7 @@ function patch(): void {
     return false
   } as typeof write
   dgram.Socket.prototype.send = function (this: dgram.Socket, ...args: unknown[]) {
-    const port = args.slice(1).find((arg) => typeof arg === 'number')
-    const host = args.slice(1).find((arg) => typeof arg === 'string')
-    const refusal = refuse({ host: (host as string) ?? 'localhost', port: port as number | undefined })
+    const refusal = refuse(packetDestination(this, args))
     if (refusal !== undefined) throw refusal
     return (send as (...args: unknown[]) => void).apply(this, args)
   } as typeof send
@@ -94,6 +92,18 @@ function refuse(destination: Destination): Error | undefined {
   let refusal: Error | undefined
   for (const guard of guards) refusal = guard(destination) ?? refusal
   return refusal
+}
+
+/** `send` takes (message, port?, host?), or (message, offset, length, port?, host?); without a port, the socket is connected. */
+function packetDestination(socket: dgram.Socket, [, ...rest]: readonly unknown[]): Destination {
+  const [port, host] = typeof rest[0] === 'number' && typeof rest[1] === 'number' ? rest.slice(2) : rest
+  if (typeof port === 'number') return { host: typeof host === 'string' ? host : 'localhost', port }
+  try {
+    const { address, port } = socket.remoteAddress()
+    return { host: address, port }
+  } catch {
+    return { host: 'localhost', port: undefined }
+  }
 }
 
 /** `connect` takes (options), (port, host?), (path), and from `net.connect` a list of these. Paths are no network. */
