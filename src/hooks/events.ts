@@ -381,15 +381,16 @@ export interface HookEventMap {
   onLlmCallError: LlmCallErrorEvent
 }
 
-/** The event of a hook type: `HookEvent<'afterToolCall'>`. */
-export type HookEvent<T extends AnyHookType = AnyHookType> = HookEventMap[T]
+/** The event of a hook type: `HookEvent<'afterToolCall'>`. A type that has none is an error here, and not wherever events are. */
+export type HookEvent<T extends AnyHookType = AnyHookType> = Whole<HookEventMap>[T & keyof HookEventMap]
+type Whole<M extends { readonly [T in AnyHookType]: EventBase }> = M
 
 /**
  * What a runtime hands to `dispatch`: the fields of the event that the dispatcher does not stamp itself.
  * `operationId`, `hookType`, `sequence`, `timestamp`, `schemaVersion` and the operation's identity are stamped.
  */
 export type EventInit<T extends AnyHookType = AnyHookType> = T extends AnyHookType
-  ? Omit<HookEventMap[T], StampedField> & Partial<Pick<HookEventMap[T], keyof HookEventMap[T] & StampedField>>
+  ? Omit<HookEvent<T>, StampedField> & Partial<Pick<HookEvent<T>, keyof HookEvent<T> & StampedField>>
   : never
 
 type StampedField = Exclude<keyof EventBase, 'stepIndex' | 'withinCallKey'> | 'mock'
