@@ -1,22 +1,19 @@
 /**
  * Runs on a real Restate, on a real DBOS and Postgres and on a real Temporal, and what is held of them when something is killed: the
  * worker at each of its boundaries (after a line that it has said: a span, a hook, a tool, the store, the journal), the engine and both
- * at moments drawn at random. `HOOKSPAN_KILLS` says how many, over all engines. Without Temporal it is left out.
+ * at moments drawn at random. `HOOKSPAN_KILLS` says how many, over all engines. One that is not here is left out, and said.
  */
 import { afterAll, describe, expect, it } from 'vitest'
 import { DbosScene, postgresOfSuite } from './support/dbos-scene.ts'
 import { expectHeld, toldAgain } from './support/held.ts'
 import { KillRows, whatItWas } from './support/kill-rows.ts'
+import { postgresPrograms, WITHOUT_POSTGRES } from './support/postgres.ts'
 import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import { asks, begins, type Ended, type Scene, toldBy } from './support/scene.ts'
-import { TemporalScene, temporalOfSuite, temporalProgram } from './support/temporal-scene.ts'
+import { temporalProgram, WITHOUT_TEMPORAL } from './support/temporal-program.ts'
+import { TemporalScene, temporalOfSuite } from './support/temporal-scene.ts'
 
-const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 24)
-/** On each engine an agent and a loop; of each the worker, the engine and both. */
-const KINDS = (temporalProgram === undefined ? 2 : 3) * 2 * 3
-const EACH = Math.max(1, Math.round(KILLS / KINDS))
-/** Time enough for each, on a machine that is busy with something else. */
-const PATIENCE = { timeout: 300_000 + EACH * 60_000 }
+const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 18)
 /** Long enough to be killed in. */
 const TOOL_MS = '60'
 /** Others each day, so that in time there are all of them; `HOOKSPAN_KILL_SEED` has the same ones again. */
@@ -24,7 +21,7 @@ const SEED = Number(process.env.HOOKSPAN_KILL_SEED ?? Math.floor(Date.now() / 86
 
 const rows = new KillRows()
 const restate = restateOfSuite()
-const postgres = postgresOfSuite()
+const postgres = postgresPrograms === undefined ? undefined : postgresOfSuite()
 const temporal = temporalProgram === undefined ? undefined : temporalOfSuite()
 afterAll(() => rows.print())
 
@@ -66,22 +63,24 @@ const ENGINES: Record<string, Engine> = {
     kill: () => restate.server.kill(),
     start: () => restate.server.start(),
   },
-  DBOS: {
-    async open(what) {
-      const scene = new DbosScene(postgres.server, what)
-      return {
-        scene,
-        id: scene.id,
-        async start(env = { TOOL_MS }) {
-          scene.start(env)
-          await scene.upOrGone()
-        },
-        output: () => scene.output(),
-      }
+  ...(postgres && {
+    DBOS: {
+      async open(what) {
+        const scene = new DbosScene(postgres.server, what)
+        return {
+          scene,
+          id: scene.id,
+          async start(env = { TOOL_MS }) {
+            scene.start(env)
+            await scene.upOrGone()
+          },
+          output: () => scene.output(),
+        }
+      },
+      kill: () => postgres.server.kill(),
+      start: () => postgres.server.start(),
     },
-    kill: () => postgres.server.kill(),
-    start: () => postgres.server.start(),
-  },
+  }),
   ...(temporal && {
     Temporal: {
       async open(what) {
@@ -93,6 +92,11 @@ const ENGINES: Record<string, Engine> = {
     },
   }),
 }
+
+/** Of each engine an agent and a loop; of each the worker, the engine and both. */
+const EACH = Math.max(1, Math.floor(KILLS / (Object.keys(ENGINES).length * 2 * 3)))
+/** Time enough for each, on a machine that is busy with something else. */
+const PATIENCE = { timeout: 300_000 + EACH * 60_000 }
 
 const MOMENTS = [
   { name: 'parallel tools', begun: begins('write') },
@@ -128,6 +132,9 @@ const evenly = (count: number, of: number, shift: number) =>
 const onEngines = Object.keys(ENGINES).flatMap((name) =>
   ['agent', 'loop'].map((what) => [name, what] as const),
 )
+
+it.skipIf(postgres !== undefined)(`on DBOS${WITHOUT_POSTGRES}`, () => {})
+it.skipIf(temporal !== undefined)(`on Temporal${WITHOUT_TEMPORAL}`, () => {})
 
 describe.each(onEngines)('on %s, a durable %s', (name, what) => {
   const engine = ENGINES[name] as Engine

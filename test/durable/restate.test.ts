@@ -8,8 +8,6 @@ import { until } from './support/wait.ts'
 const restate = restateOfSuite()
 
 const asked = (line: object) => 'mark' in line && line.mark === 'store add'
-const ends = (lines: readonly object[]) =>
-  lines.filter((line): line is EventLine => 'hookType' in line && line.hookType === 'onComplete')
 
 describe.each(['agent', 'loop'])('a durable %s', (what) => {
   it('goes on after its process and Restate were killed while a human was asked, in one trace, each hook once', async () => {
@@ -47,7 +45,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     await restate.server.cancel(id)
     await scene.start()
     expect(await scene.output('run-2')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
-    expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-2')).toHaveLength(1)
+    expect(scene.endsOf('run-2')).toEqual(['interrupted'])
     expect((await scene.asked()).map(({ status }) => status)).toEqual(['cancelled'])
     await scene.close()
   })
@@ -72,7 +70,7 @@ describe.each(['agent', 'loop'])('a durable %s', (what) => {
     await scene.said((line) => 'tool' in line && line.tool === 'write')
     await restate.server.cancel(id)
     expect(await scene.output('run-3')).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
-    expect(ends(scene.lines).filter(({ operationId }) => operationId === 'run-3')).toHaveLength(1)
+    expect(scene.endsOf('run-3')).toEqual(['interrupted'])
     await scene.close()
   })
 

@@ -1,258 +1,230 @@
-/** Runs on a real Temporal: with everything killed, cancelled, and moved from worker to worker. */
+/** Runs on a real Temporal: cancelled, frozen, and moved from worker to worker. kill-table.test.ts kills. */
 import { describe, expect, it } from 'vitest'
 import type { Untyped } from '../sdks/support/sdks.ts'
 import { expectHeld, toldAgain } from './support/held.ts'
 import type { Line } from './support/scenario.ts'
-import { asks, begins, type Ended, toldBy } from './support/scene.ts'
-import { TemporalScene, temporalOfSuite, temporalProgram } from './support/temporal-scene.ts'
+import { begins, type Ended, toldBy } from './support/scene.ts'
+import { temporalProgram, WITHOUT_TEMPORAL } from './support/temporal-program.ts'
+import { TemporalScene, temporalOfSuite } from './support/temporal-scene.ts'
 import { until } from './support/wait.ts'
 
 const DONE = 'pay done | write done | note done | delete done'
 
-describe.skipIf(temporalProgram === undefined)(
-  `on Temporal${temporalProgram ? '' : ': there is none, run `npm run temporal:install` or set TEMPORAL_BIN'}`,
-  () => {
-    const temporal = temporalOfSuite()
+describe.skipIf(temporalProgram === undefined)(`on Temporal${WITHOUT_TEMPORAL}`, () => {
+  const temporal = temporalOfSuite()
 
-    describe.each(['agent', 'loop'])('a durable %s', (what) => {
-      const id = (name: string) => `${what}-${name}`
+  describe.each(['agent', 'loop'])('a durable %s', (what) => {
+    const id = (name: string) => `${what}-${name}`
 
-      it('goes on after its worker and Temporal were killed while a human was asked, in one trace, each hook once', async () => {
-        const scene = new TemporalScene(temporal, what)
-        await scene.start()
-        await scene.begin(id('wait'))
-        await scene.parked(id('wait'))
-        await scene.worker.kill()
-        await temporal.server.kill()
-        await scene.answer()
-        await temporal.server.start()
-        await scene.start()
-        const run = await scene.output<Ended>(id('wait'))
-        const told = toldBy(run)
-        expect([run.reason, told.replace('noted: ', '')]).toEqual(['done', DONE])
-        expectHeld(expect, { lines: scene.lines, operationId: id('wait'), told, kills: 0 })
-        expect(toldAgain(scene.lines)).toBe(0)
-        await scene.close()
-      })
-
-      it.each([
-        ['tools run at once', 'worker', begins('write')],
-        ['tools run at once', 'engine', begins('write')],
-        ['tools run at once', 'both', begins('write')],
-        ['a note is written', 'worker', begins('note')],
-        ['a human is asked', 'worker', asks],
-        ['a human is asked', 'engine', asks],
-        ['a human is asked', 'both', asks],
-      ] as const)('is killed while %s: the %s', async (name, killed, moment) => {
-        const scene = new TemporalScene(temporal, what)
-        const run = id(`${name}-${killed}`)
-        await scene.start({ TOOL_MS: '700' })
-        await scene.begin(run)
-        await scene.said(moment)
-        if (killed !== 'engine') await scene.worker.kill()
-        if (killed !== 'worker') await temporal.server.kill()
-        if (killed !== 'worker') await temporal.server.start()
-        if (killed !== 'engine') await scene.start()
-        const human = scene.human()
-        const ended = await scene.output<Ended>(run)
-        await human.goes()
-        expect(ended.reason).toBe('done')
-        expectHeld(expect, { lines: scene.lines, operationId: run, told: toldBy(ended), kills: 1 })
-        await scene.close()
-      })
-
-      it('ends as interrupted when it is cancelled while a tool is at work', async () => {
-        const scene = new TemporalScene(temporal, what)
-        await scene.start({ TOOL_MS: '60000' })
-        await scene.begin(id('cancel'))
-        await scene.said(begins('write'))
-        await scene.handle(id('cancel')).cancel()
-        expect(await scene.output(id('cancel'))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
-        expect(scene.endsOf(id('cancel'))).toBe(1)
-        await scene.close()
-      })
-
-      it('ends as interrupted when it is cancelled while nobody runs it, and its question is withdrawn', async () => {
-        const scene = new TemporalScene(temporal, what)
-        await scene.start()
-        await scene.begin(id('withdrawn'))
-        await scene.parked(id('withdrawn'))
-        await scene.worker.kill()
-        await scene.handle(id('withdrawn')).cancel()
-        await scene.start()
-        expect(await scene.output(id('withdrawn'))).toMatchObject({
-          reason: 'interrupted',
-          endedBy: 'cancel',
-        })
-        expect(scene.endsOf(id('withdrawn'))).toBe(1)
-        expect((await scene.asked()).map(({ status }) => status)).toEqual(['cancelled'])
-        await scene.close()
-      })
-
-      it('ends as interrupted when it is cancelled before anybody runs it', async () => {
-        const scene = new TemporalScene(temporal, what)
-        await scene.begin(id('early'))
-        await scene.handle(id('early')).cancel()
-        await scene.start()
-        expect(await scene.output(id('early'))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
-        expect(scene.endsOf(id('early'))).toBe(1)
-        await scene.close()
-      })
-
-      it('ends when its time is over, which goes on while nobody runs it', async () => {
-        const scene = new TemporalScene(temporal, what)
-        const limit = { MAX_DURATION_MS: '3000' }
-        await scene.start(limit)
-        await scene.begin(id('late'))
-        await scene.parked(id('late'))
-        await scene.worker.kill()
-        await scene.start(limit)
-        expect(await scene.output(id('late'))).toMatchObject({
-          reason: 'interrupted',
-          endedBy: 'maxDurationMs',
-        })
-        await scene.close()
-      })
-    })
-
-    it('refuses input that no attempt could run, and says why', async () => {
-      const scene = new TemporalScene(temporal)
+    it('goes on after its worker and Temporal were killed while a human was asked, in one trace, each hook once', async () => {
+      const scene = new TemporalScene(temporal, what)
       await scene.start()
-      await scene.begin('wrong', { promt: 'go' })
-      const failure = await scene.output<Untyped>('wrong').catch((error: Untyped) => error)
-      expect(String(failure.cause?.cause?.message)).toMatch(/promt.*prompt/)
-      expect(scene.lines.filter((line) => 'hookType' in line)).toEqual([])
-      await scene.close()
-    })
-
-    it('asks for no more than is new in each activity', async () => {
-      const scene = new TemporalScene(temporal)
-      await scene.start()
-      await scene.begin('small')
-      const human = scene.human()
-      await scene.output('small')
-      await human.goes()
-      const { events } = await scene.handle('small').fetchHistory()
-      const asked: number[] = events.flatMap(({ activityTaskScheduledEventAttributes: asked }: Scheduled) =>
-        asked?.activityType?.name === 'shop.segment' ? [asked.input.payloads[0]?.data.length ?? 0] : [],
-      )
-      expect(asked.length).toBeGreaterThan(5)
-      expect(Math.max(...asked)).toBeLessThan(200)
-      await scene.close()
-    })
-
-    it('goes on in another worker when its own stands still, and runs no tool twice when that is back', async () => {
-      const scene = new TemporalScene(temporal)
-      await scene.start({ TOOL_MS: '1500', WORKER_QUEUE: '1' })
-      await scene.begin('frozen')
-      await scene.said(begins('write'))
-      const first = scene.worker
-      process.kill(first.pid as number, 'SIGSTOP')
-      const other = scene.another()
-      other.start({ WORKER_QUEUE: '1' })
-      await other.up()
-      const isThere = (line: Line) => line.pid === other.pid && 'hookType' in line
-      await until('the run in the other worker', async () => scene.lines.find(isThere), 180_000)
-      process.kill(first.pid as number, 'SIGCONT')
-      const human = scene.human()
-      const ended = await scene.output<Ended>('frozen')
-      await human.goes()
-      expect(ended.reason).toBe('done')
-      expectHeld(expect, {
-        lines: scene.lines,
-        operationId: 'frozen',
-        told: toldBy(ended),
-        kills: moves(scene.lines),
-      })
-      await other.kill()
-      await scene.close()
-    })
-
-    it.each(['agent', 'loop'])(
-      'waits for a Temporal that is slow while %s has tools at work, and runs none twice',
-      async (what) => {
-        const scene = new TemporalScene(temporal, what)
-        // Longer than it stands still.
-        await scene.start({ TOOL_MS: '200', HEARTBEAT_MS: '60000' })
-        await scene.begin(`slow-${what}`)
-        await scene.said(begins('write'))
-        temporal.server.signal('SIGSTOP')
-        await scene.said((line) => 'tool' in line && line.tool === 'write' && line.phase === 'end')
-        await scene.said((line) => 'hookType' in line && line.hookType === 'afterToolCall')
-        temporal.server.signal('SIGCONT')
-        const human = scene.human()
-        const ended = await scene.output<Ended>(`slow-${what}`)
-        await human.goes()
-        expect(ended.reason).toBe('done')
-        expect(toldBy(ended)).not.toContain('execution_unknown')
-        expectHeld(expect, { lines: scene.lines, operationId: `slow-${what}`, told: toldBy(ended), kills: 0 })
-        await scene.close()
-      },
-    )
-
-    it('says that other code goes on with a loop, keeps the run, and ends it once its code is back', async () => {
-      const scene = new TemporalScene(temporal, 'loop')
-      await scene.start()
-      await scene.begin('code')
-      await scene.parked('code')
+      await scene.begin(id('wait'))
+      await scene.parked(id('wait'))
       await scene.worker.kill()
+      await temporal.server.kill()
       await scene.answer()
-      await scene.start({ MODEL: 'another' })
-      const why = await until('a failed attempt', async () => {
-        const { raw } = await scene.handle('code').describe()
-        const [activity] = raw.pendingActivities ?? []
-        return activity?.lastFailure?.message as string | undefined
-      })
-      expect(why).toMatch(/"planner".*now it calls.*"another"/s)
-      await scene.worker.kill()
+      await temporal.server.start()
       await scene.start()
-      const ended = await scene.output<Ended>('code')
-      expect([ended.reason, toldBy(ended)]).toEqual(['done', DONE])
-      expectHeld(expect, { lines: scene.lines, operationId: 'code', told: toldBy(ended), kills: 0 })
+      const run = await scene.output<Ended>(id('wait'))
+      const told = toldBy(run)
+      expect([run.reason, told.replace('noted: ', '')]).toEqual(['done', DONE])
+      expectHeld(expect, { lines: scene.lines, operationId: id('wait'), told, kills: 0 })
       expect(toldAgain(scene.lines)).toBe(0)
       await scene.close()
     })
 
-    it('says that what a tool gave is more than Temporal keeps, and keeps the run', async () => {
-      const scene = new TemporalScene(temporal, 'loop')
-      await scene.start({ RESULT_BYTES: '3000000' })
-      await scene.begin('large')
-      const why = await until('a failed attempt', async () => {
-        const { raw } = await scene.handle('large').describe()
-        const [activity] = raw.pendingActivities ?? []
-        return activity?.lastFailure?.message as string | undefined
-      })
-      expect(why).toMatch(/"large" has \d+ bytes to keep at once, and Temporal takes 2097152/)
-      // It goes on once the tool gives less; what became of those that were at work nobody knows.
-      await scene.worker.kill()
+    it('ends as interrupted when it is cancelled while a tool is at work', async () => {
+      const scene = new TemporalScene(temporal, what)
+      await scene.start({ TOOL_MS: '60000' })
+      await scene.begin(id('cancel'))
+      await scene.said(begins('write'))
+      await scene.handle(id('cancel')).cancel()
+      expect(await scene.output(id('cancel'))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+      expect(scene.endsOf(id('cancel'))).toEqual(['interrupted'])
+      await scene.close()
+    })
+
+    it('ends as interrupted when it is cancelled while nobody runs it, and its question is withdrawn', async () => {
+      const scene = new TemporalScene(temporal, what)
       await scene.start()
+      await scene.begin(id('withdrawn'))
+      await scene.parked(id('withdrawn'))
+      await scene.worker.kill()
+      await scene.handle(id('withdrawn')).cancel()
+      await scene.start()
+      expect(await scene.output(id('withdrawn'))).toMatchObject({
+        reason: 'interrupted',
+        endedBy: 'cancel',
+      })
+      expect(scene.endsOf(id('withdrawn'))).toEqual(['interrupted'])
+      expect((await scene.asked()).map(({ status }) => status)).toEqual(['cancelled'])
+      await scene.close()
+    })
+
+    it('ends as interrupted when it is cancelled before anybody runs it', async () => {
+      const scene = new TemporalScene(temporal, what)
+      await scene.begin(id('early'))
+      await scene.handle(id('early')).cancel()
+      await scene.start()
+      expect(await scene.output(id('early'))).toMatchObject({ reason: 'interrupted', endedBy: 'cancel' })
+      expect(scene.endsOf(id('early'))).toEqual(['interrupted'])
+      await scene.close()
+    })
+
+    it('ends when its time is over, which goes on while nobody runs it', async () => {
+      const scene = new TemporalScene(temporal, what)
+      const limit = { MAX_DURATION_MS: '3000' }
+      await scene.start(limit)
+      await scene.begin(id('late'))
+      await scene.parked(id('late'))
+      await scene.worker.kill()
+      await scene.start(limit)
+      expect(await scene.output(id('late'))).toMatchObject({
+        reason: 'interrupted',
+        endedBy: 'maxDurationMs',
+      })
+      await scene.close()
+    })
+  })
+
+  it('refuses input that no attempt could run, and says why', async () => {
+    const scene = new TemporalScene(temporal)
+    await scene.start()
+    await scene.begin('wrong', { promt: 'go' })
+    const failure = await scene.output<Untyped>('wrong').catch((error: Untyped) => error)
+    expect(String(failure.cause?.cause?.message)).toMatch(/promt.*prompt/)
+    expect(scene.lines.filter((line) => 'hookType' in line)).toEqual([])
+    await scene.close()
+  })
+
+  it('asks for no more than is new in each activity', async () => {
+    const scene = new TemporalScene(temporal)
+    await scene.start()
+    await scene.begin('small')
+    const human = scene.human()
+    await scene.output('small')
+    await human.goes()
+    const { events } = await scene.handle('small').fetchHistory()
+    const asked: number[] = events.flatMap(({ activityTaskScheduledEventAttributes: asked }: Scheduled) =>
+      asked?.activityType?.name === 'shop.segment' ? [asked.input.payloads[0]?.data.length ?? 0] : [],
+    )
+    expect(asked.length).toBeGreaterThan(5)
+    expect(Math.max(...asked)).toBeLessThan(200)
+    await scene.close()
+  })
+
+  it('goes on in another worker when its own stands still, and runs no tool twice when that is back', async () => {
+    const scene = new TemporalScene(temporal)
+    await scene.start({ TOOL_MS: '1500', WORKER_QUEUE: '1' })
+    await scene.begin('frozen')
+    await scene.said(begins('write'))
+    const first = scene.worker
+    process.kill(first.pid as number, 'SIGSTOP')
+    const other = scene.another()
+    other.start({ WORKER_QUEUE: '1' })
+    await other.up()
+    const isThere = (line: Line) => line.pid === other.pid && 'hookType' in line
+    await until('the run in the other worker', async () => scene.lines.find(isThere), 180_000)
+    process.kill(first.pid as number, 'SIGCONT')
+    const human = scene.human()
+    const ended = await scene.output<Ended>('frozen')
+    await human.goes()
+    expect(ended.reason).toBe('done')
+    expectHeld(expect, {
+      lines: scene.lines,
+      operationId: 'frozen',
+      told: toldBy(ended),
+      kills: moves(scene.lines),
+    })
+    await other.kill()
+    await scene.close()
+  })
+
+  it.each(['agent', 'loop'])(
+    'waits for a Temporal that is slow while %s has tools at work, and runs none twice',
+    async (what) => {
+      const scene = new TemporalScene(temporal, what)
+      // Longer than it stands still.
+      await scene.start({ TOOL_MS: '200', HEARTBEAT_MS: '60000' })
+      await scene.begin(`slow-${what}`)
+      await scene.said(begins('write'))
+      temporal.server.signal('SIGSTOP')
+      await scene.said((line) => 'tool' in line && line.tool === 'write' && line.phase === 'end')
+      await scene.said((line) => 'hookType' in line && line.hookType === 'afterToolCall')
+      temporal.server.signal('SIGCONT')
       const human = scene.human()
-      const ended = await scene.output<Ended>('large')
+      const ended = await scene.output<Ended>(`slow-${what}`)
       await human.goes()
       expect(ended.reason).toBe('done')
-      for (const tool of ['write', 'note', 'delete'])
-        expect(scene.lines.filter(begins(tool)).length).toBeLessThan(2)
+      expect(toldBy(ended)).not.toContain('execution_unknown')
+      expectHeld(expect, { lines: scene.lines, operationId: `slow-${what}`, told: toldBy(ended), kills: 0 })
       await scene.close()
-    })
+    },
+  )
 
-    it('stays with one of several workers, so that nothing is told again', async () => {
-      const scene = new TemporalScene(temporal)
-      const other = scene.another()
-      other.start({ WORKER_QUEUE: '1' })
-      await Promise.all([other.up(), scene.start({ WORKER_QUEUE: '1' })])
-      const human = scene.human()
-      for (const run of ['one', 'two', 'three']) await scene.begin(run)
-      for (const run of ['one', 'two', 'three']) {
-        const ended = await scene.output<Ended>(run)
-        expect(ended.reason).toBe('done')
-      }
-      await human.goes()
-      expect(toldAgain(scene.lines)).toBe(0)
-      await other.kill()
-      await scene.close()
+  it('says that other code goes on with a loop, keeps the run, and ends it once its code is back', async () => {
+    const scene = new TemporalScene(temporal, 'loop')
+    await scene.start()
+    await scene.begin('code')
+    await scene.parked('code')
+    await scene.worker.kill()
+    await scene.answer()
+    await scene.start({ MODEL: 'another' })
+    const why = await until('a failed attempt', async () => {
+      const { raw } = await scene.handle('code').describe()
+      const [activity] = raw.pendingActivities ?? []
+      return activity?.lastFailure?.message as string | undefined
     })
-  },
-)
+    expect(why).toMatch(/"planner".*now it calls.*"another"/s)
+    await scene.worker.kill()
+    await scene.start()
+    const ended = await scene.output<Ended>('code')
+    expect([ended.reason, toldBy(ended)]).toEqual(['done', DONE])
+    expectHeld(expect, { lines: scene.lines, operationId: 'code', told: toldBy(ended), kills: 0 })
+    expect(toldAgain(scene.lines)).toBe(0)
+    await scene.close()
+  })
+
+  it('says that what a tool gave is more than Temporal keeps, and keeps the run', async () => {
+    const scene = new TemporalScene(temporal, 'loop')
+    await scene.start({ RESULT_BYTES: '3000000' })
+    await scene.begin('large')
+    const why = await until('a failed attempt', async () => {
+      const { raw } = await scene.handle('large').describe()
+      const [activity] = raw.pendingActivities ?? []
+      return activity?.lastFailure?.message as string | undefined
+    })
+    expect(why).toMatch(/"large" has \d+ bytes to keep at once, and Temporal takes 2097152/)
+    // It goes on once the tool gives less; what became of those that were at work nobody knows.
+    await scene.worker.kill()
+    await scene.start()
+    const human = scene.human()
+    const ended = await scene.output<Ended>('large')
+    await human.goes()
+    expect(ended.reason).toBe('done')
+    for (const tool of ['write', 'note', 'delete'])
+      expect(scene.lines.filter(begins(tool)).length).toBeLessThan(2)
+    await scene.close()
+  })
+
+  it('stays with one of several workers, so that nothing is told again', async () => {
+    const scene = new TemporalScene(temporal)
+    const other = scene.another()
+    other.start({ WORKER_QUEUE: '1' })
+    await Promise.all([other.up(), scene.start({ WORKER_QUEUE: '1' })])
+    const human = scene.human()
+    for (const run of ['one', 'two', 'three']) await scene.begin(run)
+    for (const run of ['one', 'two', 'three']) {
+      const ended = await scene.output<Ended>(run)
+      expect(ended.reason).toBe('done')
+    }
+    await human.goes()
+    expect(toldAgain(scene.lines)).toBe(0)
+    await other.kill()
+    await scene.close()
+  })
+})
 
 /** How often what is done of a run was done in another process than before. */
 function moves(lines: readonly Line[]): number {

@@ -3,11 +3,12 @@ import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
 import type { DurableRun } from '../agent-run.ts'
 import { AnswerWatch } from '../answer-watch.ts'
-import type { DurableEngine } from '../engine.ts'
 import { warnOfEngine } from '../engine-version.ts'
 import type { LoopOutcome } from '../loop/loop-outcome.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { runsOf } from '../runs.ts'
+import { ANSWERS, dbosEngine, keptEngine, outside } from './engine.ts'
+import type { Dbos } from './peer.ts'
 
 export interface DbosAgentOptions extends DurableAgentOptions {
   /** Milliseconds between looks at the approvals that runs of this process wait for. Minimum 1. @default 500 */
@@ -17,21 +18,7 @@ export interface DbosAgentOptions extends DurableAgentOptions {
 /** A DBOS workflow: what `DBOS.startWorkflow` takes. Its `workflowID` is the run's `operationId`. */
 export type DbosWorkflow = (input: unknown) => Promise<DurableRun | LoopOutcome>
 
-/** What is used of `@dbos-inc/dbos-sdk`. */
-interface Dbos {
-  readonly workflowID: string | undefined
-  registerWorkflow(workflow: DbosWorkflow, config: { name: string }): DbosWorkflow
-  runStep<T>(step: () => Promise<T>, config: { name: string }): Promise<T>
-  recv(topic: string, timeoutSeconds: number): Promise<unknown>
-  send(workflowId: string, message: unknown, topic: string): Promise<void>
-}
-
 const FIELDS: Fields<DbosAgentOptions> = { ...DURABLE_FIELDS, pollMs: a.milliseconds }
-
-/** DBOS's code of it: its errors have no names. */
-const CANCELLED = 24
-
-const ANSWERS = 'hookspan answers'
 
 /**
  * Runs an agent as a DBOS workflow: each model call and each tool is kept in Postgres, so that a run goes on where it was when its
@@ -52,15 +39,53 @@ export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
   const watch = AnswerWatch.of({ ...options, dispatcher }, (id, requestId) =>
     DBOS.send(id, requestId, ANSWERS),
   )
+  const endName = `${name} cancelled`
+  /** Told once for each run, and again by another process where this one dies in it. */
+  const end = DBOS.registerWorkflow(
+    (workflowId: string, isTold: boolean) =>
+      DBOS.runStep(
+        async () => {
+          if (!isTold) await outside(() => endCancelled(workflowId))
+        },
+        { name: 'end' },
+      ),
+    { name: endName },
+  )
+  const ends = (workflowId: string, isTold: boolean) =>
+    DBOS.startWorkflow(end, { workflowID: endOf(workflowId) })(workflowId, isTold)
+  const endCancelled = async (workflowId: string) => {
+    const [steps = [], status] = await Promise.all([
+      DBOS.listWorkflowSteps(workflowId),
+      DBOS.getWorkflowStatus(workflowId),
+    ])
+    const { leave, outcome } = begin(keptEngine(steps), workflowId, status?.input?.[0])
+    await outcome(maxDurationMs).finally(leave)
+  }
+  // DBOS takes no cancelled workflow up again: what its process did not live to tell is told here.
+  DBOS.registerLifecycleCallback({
+    async initialize() {
+      const own = {
+        executorId: DBOS.executorID,
+        applicationVersion: DBOS.applicationVersion,
+        loadInput: false,
+        loadOutput: false,
+      }
+      const [cancelled, ended] = await Promise.all([
+        DBOS.listWorkflows({ ...own, workflowName: name, status: 'CANCELLED' }),
+        DBOS.listWorkflows({ ...own, workflowName: endName }),
+      ])
+      const known = new Set(ended.map(({ workflowID }) => workflowID))
+      for (const { workflowID } of cancelled) if (!known.has(endOf(workflowID))) await ends(workflowID, false)
+    },
+  })
   const run: DbosWorkflow = async (input) => {
     const operationId = DBOS.workflowID as string
-    const { leave, outcome } = begin(
-      dbosEngine(DBOS, (ids) => watch?.add(operationId, ids)),
-      operationId,
-      input,
-    )
+    const engine = dbosEngine(DBOS, operationId, (ids) => watch?.add(operationId, ids))
+    const { leave, outcome } = begin(engine, operationId, input)
     try {
-      return await outcome(maxDurationMs)
+      const given = await outcome(maxDurationMs)
+      if (engine.cancelled) await outside(() => ends(operationId, true))
+      return given
     } finally {
       leave()
     }
@@ -68,23 +93,4 @@ export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
   return DBOS.registerWorkflow(run, { name })
 }
 
-function dbosEngine(DBOS: Dbos, waits: (requestIds: readonly string[]) => void): DurableEngine {
-  let cancelled = false
-  const isCancelled = (error: unknown) =>
-    error instanceof Error && 'dbosErrorCode' in error && error.dbosErrorCode === CANCELLED
-  const watched = <T>(work: Promise<T>): Promise<T> =>
-    work.catch((error) => {
-      cancelled ||= isCancelled(error)
-      throw error
-    })
-  return {
-    // A workflow that was cancelled keeps nothing any more: its run is ended by this process.
-    journal: (name, closure) => (cancelled ? closure() : watched(DBOS.runStep(closure, { name }))),
-    async wait(requestIds, timeoutMs) {
-      waits(requestIds)
-      // An answer to an earlier question may be among what was sent: who waits looks, and waits again.
-      await watched(DBOS.recv(ANSWERS, Math.max(1, Math.ceil(timeoutMs / 1_000))))
-    },
-    isCancelled,
-  }
-}
+const endOf = (workflowId: string): string => `${workflowId} cancelled`

@@ -1,5 +1,5 @@
 /** `dbos-worker.ts FOLDER URL VERSION [WHAT]`: runs `run-1` of the scenario on DBOS, where that has not ended. Nothing in it knows that it may be killed. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { durableAgent } from 'hookspan/dbos'
 import type { Untyped } from '../../sdks/support/sdks.ts'
 import { scenario, shop, shopLoop, shopModel } from '../support/scenario.ts'
@@ -33,12 +33,7 @@ scene.say({ mark: 'up' })
 // One that was begun before has been taken up again by now; this gives the same one.
 const id = `${version}-1`
 const handle = await DBOS.startWorkflow(workflow, { workflowID: id })({ prompt: 'go' })
-if (existsSync(`${folder}/cancel`)) await DBOS.cancelWorkflow(id)
-const cancels = setInterval(() => {
-  if (existsSync(`${folder}/cancel`)) void DBOS.cancelWorkflow(id)
-}, 100)
 const run = await handle.getResult().catch((error: Error) => ({ failed: error.message }))
-if (!('failed' in run)) clearInterval(cancels)
 writeFileSync(`${folder}/done.json`, JSON.stringify(run))
 scene.say({ mark: 'done' })
 // DBOS tells of a cancelled workflow before that has ended: a service lives on, and so its run is ended.

@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll } from 'vitest'
+import type { Untyped } from '../../sdks/support/sdks.ts'
 import { Postgres } from './postgres.ts'
 import type { Line } from './scenario.ts'
 import { Scene } from './scene.ts'
@@ -29,6 +30,7 @@ export function postgresOfSuite(): { readonly server: Postgres } {
 export class DbosScene extends Scene {
   override readonly worker: Worker
   readonly id: string
+  readonly #url: string
   #env: NodeJS.ProcessEnv = {}
 
   static #count = 0
@@ -38,6 +40,7 @@ export class DbosScene extends Scene {
     // DBOS takes up the runs of its own version, and of no other.
     const version = `v${DbosScene.#count++}`
     this.id = `${version}-1`
+    this.#url = postgres.url
     this.worker = new Worker('dbos-worker', this.folder, postgres.url, version, what)
   }
 
@@ -68,8 +71,11 @@ export class DbosScene extends Scene {
     return JSON.parse(readFileSync(path, 'utf8')) as T
   }
 
-  /** As somebody does elsewhere: the worker looks for it. */
-  cancel(): void {
-    writeFileSync(`${this.folder}/cancel`, '')
+  /** As somebody does elsewhere. */
+  async cancel(): Promise<void> {
+    const { DBOSClient }: Untyped = await import('@dbos-inc/dbos-sdk' as string)
+    const client = await DBOSClient.create({ systemDatabaseUrl: this.#url })
+    await client.cancelWorkflow(this.id)
+    await client.destroy()
   }
 }

@@ -8,16 +8,16 @@ import { until } from './wait.ts'
 
 const DEBIAN = '/usr/lib/postgresql'
 
-function programs(): string {
-  const versions = existsSync(DEBIAN)
-    ? readdirSync(DEBIAN).sort((one, other) => Number(other) - Number(one))
-    : []
-  const found = versions
-    .map((version) => join(DEBIAN, version, 'bin'))
-    .find((bin) => existsSync(join(bin, 'initdb')))
-  if (found === undefined) throw new Error('There is no Postgres server. Run: apt-get install postgresql')
-  return found
-}
+/** Where its programs are; undefined where there is no Postgres. */
+export const postgresPrograms = (existsSync(DEBIAN) ? readdirSync(DEBIAN) : [])
+  .sort((one, other) => Number(other) - Number(one))
+  .map((version) => join(DEBIAN, version, 'bin'))
+  .find((bin) => existsSync(join(bin, 'initdb')))
+
+/** For the name of what is skipped. */
+export const WITHOUT_POSTGRES = postgresPrograms
+  ? ''
+  : ': there is no Postgres, run apt-get install postgresql'
 
 /** It does not run as root. */
 function userOf(): { uid: number; gid: number } | { uid?: never; gid?: never } {
@@ -31,7 +31,6 @@ export class Postgres {
   readonly url: string
   readonly #folder: string
   readonly #port: number
-  readonly #bin = programs()
   readonly #user = userOf()
   #process: ChildProcess | undefined
 
@@ -59,7 +58,7 @@ export class Postgres {
   }
 
   #run(program: string, ...args: readonly string[]): void {
-    execFileSync(join(this.#bin, program), args, {
+    execFileSync(join(postgresPrograms as string, program), args, {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: this.#folder,
       ...this.#user,
@@ -79,7 +78,11 @@ export class Postgres {
     const log = openSync(join(this.#folder, 'log'), 'a')
     const args = ['-D', this.#data, '-h', '127.0.0.1', '-p', String(this.#port), '-k', this.#folder]
     const stdio: ['ignore', number, number] = ['ignore', log, log]
-    this.#process = spawn(join(this.#bin, 'postgres'), args, { stdio, cwd: this.#folder, ...this.#user })
+    this.#process = spawn(join(postgresPrograms as string, 'postgres'), args, {
+      stdio,
+      cwd: this.#folder,
+      ...this.#user,
+    })
     closeSync(log)
   }
 

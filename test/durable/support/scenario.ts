@@ -34,6 +34,8 @@ export interface EventLine {
   readonly sequence: number
   readonly toolCallId?: string
   readonly stepIndex?: number
+  /** Of `onComplete`: how it ended. */
+  readonly reason?: string
   readonly pid: number
 }
 
@@ -78,7 +80,8 @@ export function scenario(folder: string) {
     handler: (event: HookEvent) => {
       const { hookType, operationId, sequence, stepIndex } = event
       const { toolCallId } = event as { toolCallId?: string }
-      say({ hookType, operationId, sequence, toolCallId, stepIndex })
+      const reason = event.hookType === 'onComplete' ? event.reason : undefined
+      say({ hookType, operationId, sequence, toolCallId, stepIndex, reason })
     },
   }))
   dispatcher.use({ name: 'see', hooks: hooks as never })

@@ -79,11 +79,13 @@ export abstract class Scene {
     return until('a line', async () => this.lines.find(what))
   }
 
-  /** How often a run's end was told to its hook. */
-  endsOf(operationId: string): number {
-    return this.lines.filter(
-      (line) => 'hookType' in line && line.hookType === 'onComplete' && line.operationId === operationId,
-    ).length
+  /** Why a run ended, each time that its end was told to its hook. */
+  endsOf(operationId: string): (string | undefined)[] {
+    return this.lines.flatMap((line) =>
+      'hookType' in line && line.hookType === 'onComplete' && line.operationId === operationId
+        ? [line.reason]
+        : [],
+    )
   }
 
   async close(): Promise<void> {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
-import { findTemporal } from '../../../scripts/temporal.ts'
 import type { Untyped } from '../../sdks/support/sdks.ts'
 import { Scene } from './scene.ts'
+import { temporalProgram } from './temporal-program.ts'
 import { TemporalServer } from './temporal-server.ts'
 import { until } from './wait.ts'
 import { Worker } from './worker.ts'
@@ -17,9 +17,6 @@ export interface TemporalOfSuite {
   /** The workflows, bundled: workers need seconds for it. */
   readonly bundle: string
 }
-
-/** Undefined where there is no Temporal. */
-export const temporalProgram = findTemporal()
 
 /** A Temporal for the tests of a file: there once they run. */
 export function temporalOfSuite(...settings: readonly string[]): TemporalOfSuite {
