@@ -1,34 +1,7 @@
-/** An agent that pays, and where its runs are saved: for start.ts, and for `hookspan resume --config`. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { type Agent, sqliteCheckpoints } from 'hookspan/agent'
+/** Where the runs of the agent are saved: for start.ts, and for `hookspan resume --config`. */
+import { sqliteCheckpoints } from 'hookspan/agent'
 import { scriptedModel } from 'hookspan/mock'
-
-const folder = process.env.REFUNDS_FOLDER ?? '.'
-
-/** As payment services do: one key is booked once, and whoever asks again is given the same receipt. */
-async function bookRefund(amount: number, idempotencyKey: string): Promise<string> {
-  const receipt = `${folder}/${encodeURIComponent(idempotencyKey)}.receipt`
-  if (!existsSync(receipt)) {
-    writeFileSync(receipt, `${amount} EUR, booked under ${idempotencyKey}`)
-    // The network is cut, or the process is killed, at the worst moment: nobody here knows that it was booked.
-    if (process.env.CUT) process.kill(process.pid, 'SIGKILL')
-  }
-  return readFileSync(receipt, 'utf8')
-}
-
-export const agent: Agent = {
-  name: 'refunds',
-  model: 'scripted',
-  tools: [
-    {
-      name: 'refund',
-      parameters: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
-      // The key goes with the call, so it may be made again.
-      idempotent: true,
-      execute: ({ amount }, { idempotencyKey }) => bookRefund(Number(amount), idempotencyKey),
-    },
-  ],
-}
+import { agent, folder } from './agent.ts'
 
 export const checkpoint = sqliteCheckpoints({ path: `${folder}/checkpoints.db` })
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { Line } from './scenario.ts'
@@ -23,8 +24,11 @@ export class Worker {
   readonly #args: readonly string[]
   #process: ChildProcess | undefined
 
+  /** @param script one of processes/, or the path of another */
   constructor(script: string, folder: string, ...args: readonly string[]) {
-    this.#script = fileURLToPath(new URL(`../processes/${script}.ts`, import.meta.url))
+    this.#script = isAbsolute(script)
+      ? script
+      : fileURLToPath(new URL(`../processes/${script}.ts`, import.meta.url))
     this.folder = folder
     this.#args = args
   }
