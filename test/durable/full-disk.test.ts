@@ -12,7 +12,6 @@ const MIB = 1024 * 1024
 const DISK = 192 * MIB
 /** More than what is left in the pages that it has. */
 const RESULT_BYTES = String(256 * 1024)
-const FULL_FOR_MS = 3_000
 
 it.skipIf(postgresPrograms === undefined).for(['agent', 'loop'])(
   `a durable %s goes on when Postgres has room again${WITHOUT_POSTGRES}`,
@@ -28,10 +27,10 @@ it.skipIf(postgresPrograms === undefined).for(['agent', 'loop'])(
     const human = scene.human()
     await scene.said(begins('write'))
     const ballast = fill(disk.path)
-    await new Promise((resolve) => setTimeout(resolve, FULL_FOR_MS))
+    const log = () => readFileSync(`${disk.path}/postgres/log`, 'utf8')
+    await expect.poll(log).toContain('No space left on device')
     // What came of the tools cannot be kept: nothing that depends on it was begun.
     expect(scene.lines.filter(begins('delete'))).toEqual([])
-    expect(readFileSync(`${disk.path}/postgres/log`, 'utf8')).toContain('No space left on device')
     for (const path of ballast) rmSync(path)
     // Where not even its log could be written, it has ended itself.
     await postgres.start()

@@ -35,7 +35,7 @@ export class DbosScene extends Scene {
 
   static #count = 0
 
-  constructor(postgres: Postgres, what: string) {
+  constructor(postgres: { readonly url: string }, what: string) {
     super()
     // DBOS takes up the runs of its own version, and of no other.
     const version = `v${DbosScene.#count++}`
