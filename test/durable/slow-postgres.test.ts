@@ -7,7 +7,7 @@ import { begins, type Ended, toldBy } from './support/scene.ts'
 import { slowWayTo } from './support/slow-way.ts'
 
 /** Each way: DBOS asks several times for each thing that it keeps. */
-const DELAY_MS = 75
+const DELAY_MS = 25
 
 const postgres = postgresPrograms === undefined ? undefined : postgresOfSuite()
 

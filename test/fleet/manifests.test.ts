@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -57,6 +58,23 @@ describe('the manifests for Kubernetes', () => {
     const files = configMapGenerator.flatMap((map: { files: string[] }) => map.files)
     expect(files).toEqual([...ROLES.map((role) => `config/${role}.yaml`), 'topics.sh'])
     for (const file of files) expect(read(file)).not.toBe('')
+  })
+
+  it('are what kubectl puts together, each with the configs that it names', ({ skip }) => {
+    const { stdout, error, status, stderr } = spawnSync('kubectl', ['kustomize', folder], {
+      encoding: 'utf8',
+    })
+    if (error !== undefined) return skip('there is no kubectl')
+    expect([status, stderr]).toEqual([0, ''])
+    const made = parseAllDocuments(stdout).map((document) => document.toJS() as Resource)
+    const named = (all: readonly Resource[]) =>
+      all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()
+    const maps = made.filter(({ kind }) => kind === 'ConfigMap')
+    expect(named(made.filter((one) => !maps.includes(one)))).toEqual(named(resources))
+    const asked = new Set(
+      [...stdout.matchAll(/configMap:\n(?: +defaultMode: \d+\n)? +name: (\S+)/g)].map(([, name]) => name),
+    )
+    expect(asked).toEqual(new Set(maps.map(({ metadata }) => metadata.name)))
   })
 
   it.each(ROLES)(

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { untilAborted } from '../../internal/async.ts'
 import type { DurableEngine } from '../engine.ts'
 import { type Dbos, isCancelledBy, type KeptStep } from './peer.ts'
 
@@ -34,7 +35,7 @@ export function dbosEngine(
     journal: (name, closure) =>
       cancelled
         ? closure()
-        : watched(DBOS.runStep(() => orAborted(closure(), DBOS.stepStatus?.cancelSignal), { name })),
+        : watched(DBOS.runStep(() => untilAborted(closure(), DBOS.stepStatus?.cancelSignal), { name })),
     async wait(requestIds, timeoutMs) {
       waits(requestIds)
       // An answer to an earlier question may be among what was sent: who waits looks, and waits again.
@@ -58,13 +59,4 @@ export function keptEngine(steps: readonly KeptStep[]): DurableEngine {
     wait: async () => {},
     isCancelled: (error) => error === over,
   }
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal.reason)
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort, { once: true })
-  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', abort))
 }
