@@ -23,10 +23,12 @@ it.skipIf(postgresPrograms === undefined).for(['agent', 'loop'])(
     const postgres = await Postgres.start(`${disk.path}/postgres`)
     onTestFinished(() => postgres.stop())
     const scene = new DbosScene(postgres, what)
-    scene.start({ TOOL_MS: '700', RESULT_BYTES })
+    const full = `${scene.folder}/full`
+    scene.start({ TOOLS_UNTIL: full, RESULT_BYTES })
     const human = scene.human()
     await scene.said(begins('write'))
     const ballast = fill(disk.path)
+    writeFileSync(full, '')
     const log = () => readFileSync(`${disk.path}/postgres/log`, 'utf8')
     await expect.poll(log).toContain('No space left on device')
     // What came of the tools cannot be kept: nothing that depends on it was begun.

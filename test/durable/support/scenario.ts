@@ -113,8 +113,13 @@ export const asks: Gate = {
   decide: ({ apiName }) => (asksAbout.includes(apiName ?? '') ? requireApproval() : undefined),
 }
 
-/** Takes `TOOL_MS`, so that there is something to be killed in. */
-const toolMs = Number(process.env.TOOL_MS ?? 0)
+/** Takes `TOOL_MS`, so that there is something to be killed in; with `TOOLS_UNTIL`, until there is that file. */
+async function works(): Promise<void> {
+  const { TOOL_MS = '0', TOOLS_UNTIL } = process.env
+  if (Number(TOOL_MS) > 0) await new Promise((resolve) => setTimeout(resolve, Number(TOOL_MS)))
+  while (TOOLS_UNTIL !== undefined && !existsSync(TOOLS_UNTIL))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+}
 
 /** `RESULT_BYTES`: more than an engine may keep. */
 const extra = '.'.repeat(Number(process.env.RESULT_BYTES ?? 0))
@@ -124,7 +129,7 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
     name,
     execute: async (_args, { idempotencyKey }) => {
       say({ tool: name, phase: 'begin', key: idempotencyKey })
-      if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
+      await works()
       say({ tool: name, phase: 'end', key: idempotencyKey })
       return `${name} done${extra}`
     },
@@ -140,7 +145,7 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
         writeFileSync(receipt, idempotencyKey)
         say({ mark: `booked ${idempotencyKey}` })
       }
-      if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
+      await works()
       say({ tool: 'pay', phase: 'end', key: idempotencyKey })
       return 'pay done'
     },
