@@ -75,11 +75,12 @@ export const matchers = {
     })
     const pass = times === undefined ? fitting.length > 0 : fitting.length === times
     const wanted = times === undefined ? 'a call' : `${times} calls`
+    const unwanted = times === undefined ? 'no call' : `not ${times} calls`
     return {
       pass,
       message: () =>
         [
-          `Expected ${pass ? 'no' : wanted} of "${name}"${args === undefined ? '' : ' with these arguments'}, found ${fitting.length}.`,
+          `Expected ${pass ? unwanted : wanted} of "${name}"${args === undefined ? '' : ' with these arguments'}, found ${fitting.length}.`,
           ...(pass
             ? fitting.map(showCall)
             : closest.length > 0

@@ -233,6 +233,14 @@ describe('a matcher that fails', () => {
     expect(() => expect(log).toHaveCalledTool('search', { q: 'y' })).toThrow(
       /Expected a call of "search" with these arguments, found 0[\s\S]*args\.q: expected "y", got "x"/,
     )
+    expect(() => expect(log).not.toHaveCalledTool('search')).toThrow('Expected no call of "search", found 1')
+    expect(() => expect(log).not.toHaveCalledTool('search', {}, { times: 1 })).toThrow(
+      'Expected not 1 calls of "search" with these arguments, found 1',
+    )
+    const late = Promise.resolve(agentRun)
+    expect(() => expect(late).toHaveCalledTool('search')).toThrow('got a promise. Await it first.')
+    expect(() => expect(late).toHaveSpans(['chat *'])).toThrow('got a promise. Await it first.')
+    expect(() => expect(spans).toHaveSpans(['execute_tool drp'])).toThrow('nearest: execute_tool drop')
     expect(() => expect(agentRun).toHaveCalledTool('serch')).toThrow(
       /Calls:\n {2}search\({"q":"x"}\) \[mocked\]/,
     )

@@ -1,11 +1,12 @@
-import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { assertKnown, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
 import { spanTitle } from '../../spans/names.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
 import { spansOfEvents } from './event-spans.ts'
 import { eventsOfTree } from './humans.ts'
+import { unreadable } from './read-trajectory.ts'
 import { type PlainSpan, readSpans } from './spans.ts'
 
 /** A span as a test expects it. A text is a glob over its name; a step is named `step`, and `step 0` by its position, too. */
@@ -39,11 +40,8 @@ export interface SpansResult {
 export function matchSpans(source: object, expected: readonly ExpectedSpan[]): SpansResult {
   const spans = spansOf(source)
   if (spans === undefined) {
-    throw new HookspanError(
-      'TRAJECTORY_UNREADABLE',
-      'Expected spans, OTLP or Jaeger JSON, events, or an AgentRun whose events are recorded (recordEvents(dispatcher), ' +
-        `or the \`trace\` fixture), got ${describeValue(source)}.`,
-    )
+    const events = 'an AgentRun whose events are recorded (recordEvents(dispatcher), or the `trace` fixture)'
+    throw unreadable(`spans, OTLP or Jaeger JSON, events, or ${events}`, source)
   }
   assertExpectedSpans(expected)
   const byId = new Map(spans.map((span) => [span.spanId, span]))
@@ -54,8 +52,11 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
     const at = assigned[row] ?? -1
     if (at >= 0) return `= ${titleOf(spans[at])}`
     const rows = problems[row] ?? []
-    const far = (index: number) =>
-      (rows[index]?.length ?? 0) + (rows[index]?.[0]?.startsWith('name:') ? 100 : 0)
+    const meant = typeof one.name === 'string' ? nearestName(one.name, spans.map(titleOf)) : undefined
+    const far = (index: number) => {
+      const isNamedOther = rows[index]?.[0]?.startsWith('name:') && titleOf(spans[index]) !== meant
+      return (rows[index]?.length ?? 0) + (isNamedOther ? 100 : 0)
+    }
     const nearest = rows.reduce((best, _, index) => (far(index) < far(best) ? index : best), 0)
     const hint = rows[nearest]?.map((problem) => `\n    ${problem}`).join('') ?? ''
     return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${titleOf(spans[nearest])}${hint}` : ''}`

@@ -1,4 +1,6 @@
 import type { HookEvent } from '../../hooks/index.ts'
+import { isThenable } from '../../internal/async.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
 import { wholeRun } from '../event-log.ts'
 import { callsOfEvents } from './event-calls.ts'
@@ -17,11 +19,12 @@ export type ReadableTrajectory = object
 export function readTrajectory(source: ReadableTrajectory): TrajectoryCall[] {
   const read = tryRead(source)
   if (read !== undefined) return read
-  throw expected(
-    'an AgentRun, hook events, spans, OTLP or Jaeger JSON, chat messages or calls',
-    source,
-    'TRAJECTORY_UNREADABLE',
-  )
+  throw unreadable('an AgentRun, hook events, spans, OTLP or Jaeger JSON, chat messages or calls', source)
+}
+
+export function unreadable(kinds: string, source: unknown): HookspanError {
+  if (!isThenable(source)) return expected(kinds, source, 'TRAJECTORY_UNREADABLE')
+  return new HookspanError('TRAJECTORY_UNREADABLE', `Expected ${kinds}, got a promise. Await it first.`)
 }
 
 function tryRead(source: unknown): TrajectoryCall[] | undefined {
