@@ -50,8 +50,12 @@ function load(): InstalledPrices | null {
 
 function pricesOf({ calcPrice }: GenaiPrices): InstalledPrices {
   const known = new Map<string, FlatPrices>()
+  // Calls of the same model come one after the other.
+  let last = { provider: '', model: '', key: ' ' }
   return ({ provider, model, usage, atMs }) => {
-    const key = `${provider} ${model}`
+    if (provider !== last.provider || model !== last.model)
+      last = { provider, model, key: `${provider} ${model}` }
+    const { key } = last
     const flat = known.get(key)
     if (flat !== undefined && flat.until > performance.now()) {
       const costUsd = flatCost(flat, usage)

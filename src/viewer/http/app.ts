@@ -42,6 +42,9 @@ export async function handleRequest(
 async function route(request: IncomingMessage, response: ServerResponse, context: AppContext): Promise<void> {
   const refused = refusal(request.headers, context.policy)
   if (refused) throw new HttpError(403, refused)
+  // What most requests ask for needs no reading.
+  const isPlain = OTLP_PATHS.has(request.url ?? '') && !context.fetched
+  if (isPlain) return handleOtlp(request, response, request.url!, context)
   const url = parseUrl(request.url)
   const path = url.pathname
   if (OTLP_PATHS.has(path) || path.startsWith('/api/'))

@@ -209,15 +209,17 @@ export function rowNumber(key: string): number {
  */
 export class RowValues {
   readonly #values: (AttributeValue | undefined)[] = Array.from(NUMBERS, () => undefined)
+  /** Counted, and not emptied: a list that is would be made and grown again for each span. */
   readonly #given: number[] = []
+  #count = 0
 
   clear(): void {
-    for (const number of this.#given) this.#values[number] = undefined
-    this.#given.length = 0
+    for (let at = 0; at < this.#count; at++) this.#values[this.#given[at]!] = undefined
+    this.#count = 0
   }
 
   set(number: number, value: AttributeValue): void {
-    this.#given.push(number)
+    this.#given[this.#count++] = number
     this.#values[number] = value
   }
 

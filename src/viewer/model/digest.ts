@@ -136,7 +136,8 @@ export function digestSpan(
     mocked: outcome === 'mocked' || readBoolean(attributes, 'toolMocked') === true,
     callId: category === 'tool' ? readText(attributes, 'toolCallId') : '',
     preview: category === 'tool' ? oneLine(readText(attributes, 'toolArguments')) : '',
-    detail: detailOf(category, attributes, events, status),
+    // Most have none, and to find that out is not to make anything.
+    detail: hasDetail(category, events, status) ? detailOf(category, attributes, events, status) : undefined,
   }
 }
 
@@ -169,6 +170,16 @@ function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
 function costOf(attributes: AttributeSource): number {
   const total = readNumber(attributes, 'costUsd')
   return total ?? readSum(attributes, 'costPartsUsd')
+}
+
+function hasDetail(category: SpanCategory, events: readonly SpanEvent[], status: { code: number }): boolean {
+  return (
+    status.code === 2 ||
+    events.length > 0 ||
+    category === 'gate' ||
+    category === 'compact' ||
+    category === 'human'
+  )
 }
 
 function detailOf(

@@ -193,10 +193,15 @@ class Uses {
   readonly #byKind = new Map<UseKind, Map<string, RunUse>>()
 
   of(kind: UseKind, given: string): RunUse {
-    const byName = this.#byKind.get(kind) ?? new Map<string, RunUse>()
-    this.#byKind.set(kind, byName)
+    let byName = this.#byKind.get(kind)
+    if (!byName) {
+      byName = new Map()
+      this.#byKind.set(kind, byName)
+    }
     const asked = given.slice(0, NAME_CHARS) || 'unnamed'
-    const name = byName.has(asked) || byName.size < NAMES_PER_RUN ? asked : OTHERS
+    const known = byName.get(asked)
+    if (known) return known
+    const name = byName.size < NAMES_PER_RUN ? asked : OTHERS
     const use = byName.get(name) ?? newUse(kind, name)
     byName.set(name, use)
     return use

@@ -25,11 +25,14 @@ export function buildTree(rows: readonly SpanRow[], isRunning = false): TreeNode
 export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTurns<TreeNode | undefined> {
   if (rows.length === 0) return undefined
   const nodes = new Map<string, TreeNode>()
+  let isInOrder = true
   for (const row of rows) {
+    if (row.parentSpanId !== '' && !nodes.has(row.parentSpanId)) isInOrder = false
     nodes.set(row.spanId, { row, children: [], depth: 0 })
     if (nodes.size % YIELD_AFTER === 0) yield
   }
-  const rings = yield* ringRoots(nodes)
+  // Where each came after its parent, and once, there is no ring to look for.
+  const rings = isInOrder && nodes.size === rows.length ? NO_RINGS : yield* ringRoots(nodes)
   const roots: TreeNode[] = []
   const missing = new Map<string, TreeNode>()
   for (const node of nodes.values()) {
@@ -52,6 +55,8 @@ export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTur
   if (rows.some((row) => row.state === 'interrupted')) lengthen(root)
   return root
 }
+
+const NO_RINGS: ReadonlySet<TreeNode> = new Set()
 
 /** Spans that name each other as parents would hang in the air; of such a ring the smallest id becomes a root. */
 function* ringRoots(nodes: ReadonlyMap<string, TreeNode>): InTurns<Set<TreeNode>> {

@@ -215,11 +215,11 @@ class FactsReader extends ByteCursor {
 
   /** Children come beside one another. */
   #parentHex(end: number): string {
-    const { bytes, at } = this
+    const { bytes } = this
     const stop = this.field(end)
     if (stop - this.at !== 8) {
-      this.at = at
-      return this.#hex(end)
+      this.at = stop
+      return ''
     }
     const known = this.#parentBytes
     let isKnown = this.#parent !== ''
@@ -229,7 +229,10 @@ class FactsReader extends ByteCursor {
       known[index] = byte
       isKnown = false
     }
-    if (!isKnown) this.#parent = bytes.toString('hex', this.at, stop)
+    if (!isKnown) {
+      const hex = bytes.toString('hex', this.at, stop)
+      this.#parent = isSpanId(hex) ? hex : ''
+    }
     this.at = stop
     return this.#parent
   }
@@ -256,7 +259,7 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
   }
   return facts({
     spanId: span.spanId,
-    parentSpanId: span.parentSpanId ?? '',
+    parentSpanId: isSpanId(span.parentSpanId ?? '') ? span.parentSpanId! : '',
     name,
     startUs: nanosToUs(span.startTimeUnixNano),
     endUs: nanosToUs(span.endTimeUnixNano),
@@ -277,6 +280,7 @@ function shortened(value: OtlpAnyValue | undefined): OtlpAnyValue | undefined {
 
 interface Parts {
   spanId: string
+  /** One that can be a span's, or none. */
   parentSpanId: string
   name: string
   startUs: number
@@ -293,7 +297,7 @@ function facts(span: Parts): SpanFacts {
   const digest = digestSpan(span.name, attributes, events, told, category)
   return {
     spanId: span.spanId,
-    parentSpanId: isSpanId(span.parentSpanId) && span.parentSpanId !== span.spanId ? span.parentSpanId : '',
+    parentSpanId: span.parentSpanId === span.spanId ? '' : span.parentSpanId,
     name: span.name,
     startUs: span.startUs,
     // A start snapshot repeats its start as its end, or has none; what has ended never ends before it starts.

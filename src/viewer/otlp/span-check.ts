@@ -3,10 +3,16 @@
  * What passes here never throws in `decodeSpan`: both go by the same table.
  */
 
-import { type Message, SPAN } from '../../internal/otlp/messages.ts'
+import { ANY_VALUE, KEY_VALUE, type Message, SPAN, tagOf } from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, MAX_DEPTH, tooDeep } from '../../internal/otlp/protobuf-reader.ts'
 import { badSpanId, badTraceId } from './ids.ts'
 import { assertSize, MAX_FIELDS } from './limits.ts'
+
+const KEY = tagOf(KEY_VALUE, 'key')
+const VALUE = tagOf(KEY_VALUE, 'value')
+const STRING = tagOf(ANY_VALUE, 'stringValue')
+/** Fields of an attribute that is a text. */
+const TEXT_FIELDS = 3
 
 export class SpanCheck {
   readonly #bytes: Buffer
@@ -47,6 +53,9 @@ export class SpanCheck {
         case 'startTimeUnixNano':
           this.startUs = fixed64UsAt(this.#bytes, this.#take(8, end))
           break
+        case 'attributes':
+          this.#attribute(this.#field(end))
+          break
         default:
           this.#pass(tag, end, SPAN, 0)
       }
@@ -74,6 +83,32 @@ export class SpanCheck {
     assertSize(end - start)
     this.#at = start
     this.#fields = 0
+  }
+
+  /** Most are a key and a text, which is seen without going by the table. */
+  #attribute(end: number): void {
+    const start = this.#at
+    if (this.#fields + TEXT_FIELDS <= MAX_FIELDS && this.#isText(end)) this.#fields += TEXT_FIELDS
+    else {
+      this.#at = start
+      this.#walk(end, KEY_VALUE, 1)
+    }
+  }
+
+  #isText(end: number): boolean {
+    if (!this.#isNext(KEY, end)) return false
+    this.#at = this.#field(end)
+    if (!this.#isNext(VALUE, end) || this.#field(end) !== end) return false
+    if (!this.#isNext(STRING, end) || this.#field(end) !== end) return false
+    this.#at = end
+    return true
+  }
+
+  /** Whether this tag is next; then it is behind us. */
+  #isNext(tag: number, end: number): boolean {
+    if (this.#at >= end || this.#bytes[this.#at] !== tag) return false
+    this.#at++
+    return true
   }
 
   #walk(end: number, message: Message, depth: number): void {

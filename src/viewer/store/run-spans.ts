@@ -99,7 +99,17 @@ function storedRow(facts: SpanFacts, service: string): SpanRow {
   const { endUs, error } = facts
   const row = rowOf(facts, facts.digest, { endUs, state: endUs > 0 ? 'ended' : 'running', error, service })
   const costUsd = estimatedCost(facts, row)
-  return costUsd === undefined ? row : { ...row, costUsd, costEstimated: true }
+  if (costUsd === undefined) return row
+  row.costUsd = costUsd
+  row.costEstimated = true
+  return row
+}
+
+interface Counts {
+  inputTokens: number
+  outputTokens: number
+  cachedInputTokens?: number
+  cacheCreationInputTokens?: number
 }
 
 /** By the table of prices, as of the time of the call; of what its trace does not price. */
@@ -107,12 +117,9 @@ function estimatedCost({ digest: { unpriced } }: SpanFacts, row: SpanRow): numbe
   const { inputTokens, outputTokens, cachedTokens, startUs } = row
   if (unpriced === undefined || unpriced.model === '' || inputTokens + outputTokens === 0) return undefined
   const { provider, model, cacheCreationTokens } = unpriced
-  const usage = {
-    inputTokens,
-    outputTokens,
-    ...(cachedTokens > 0 && { cachedInputTokens: cachedTokens }),
-    ...(cacheCreationTokens > 0 && { cacheCreationInputTokens: cacheCreationTokens }),
-  }
+  const usage: Counts = { inputTokens, outputTokens }
+  if (cachedTokens > 0) usage.cachedInputTokens = cachedTokens
+  if (cacheCreationTokens > 0) usage.cacheCreationInputTokens = cacheCreationTokens
   const costUsd = installedPrices()?.({ provider, model, usage, atMs: startUs / 1000 })
   return costUsd !== undefined && costUsd > 0 ? costUsd : undefined
 }
