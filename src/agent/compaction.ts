@@ -1,6 +1,5 @@
 import type { Operation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
-import { HookspanError } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
 import { isInstructions, userMessage } from './model-api.ts'
@@ -193,17 +192,3 @@ function asText(message: AgentMessage): string {
 
 /** A picture is no text: told as such it would be as long as a book, to the counter and to the model that summarises. */
 const MEDIA = /data:([\w.+-]+\/[\w.+-]+);base64,[\w+/=]+/g
-
-/** @throws HookspanError `INVALID_OPTION` naming the field and its value. */
-export function assertCompaction(agent: Agent): void {
-  const { compaction, name } = agent
-  if (compaction === undefined) return
-  const { thresholdTokens, keepMessages = DEFAULT_KEEP } = compaction
-  if (!(thresholdTokens >= 1) || !Number.isInteger(keepMessages) || keepMessages < 1) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Agent "${name}": expected \`compaction.thresholdTokens\` >= 1 and a whole \`keepMessages\` >= 1, ` +
-        `got ${thresholdTokens} and ${keepMessages}.`,
-    )
-  }
-}

@@ -1,11 +1,12 @@
+import type { HookDispatcher } from '../dispatcher/index.ts'
+import { PARENT } from '../dispatcher/run/operation-init.ts'
 import { assertApprover } from '../gates/approver.ts'
 import { APPROVAL_FIELDS } from '../gates/decision.ts'
 import { assertGates } from '../gates/gate.ts'
 import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../internal/expect.ts'
 import type { CheckpointStore } from './checkpoint/store.ts'
-import { assertCompaction } from './compaction.ts'
 import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
 const TOOL_NAME = shape(
@@ -15,26 +16,35 @@ const TOOL_NAME = shape(
 const ABOVE_ZERO = shape('a number > 0', (value) => typeof value === 'number' && value > 0)
 const WHOLE = shape('a whole number >= 1', (value) => Number.isInteger(value) && (value as number) >= 1)
 
+/** Another copy of hookspan may have made it. */
+export const DISPATCHER: Shape = shape(
+  'a HookDispatcher',
+  (value) => typeof (value as Partial<HookDispatcher> | null)?.startOperation === 'function',
+)
+
 const OPTIONS: Fields<ExecAgentOptions> = {
   agent: a.value,
   prompt: a.value,
-  messages: a.value,
+  messages: a.objects,
   client: a.value,
-  hooks: a.list,
+  hooks: shape(
+    'a list of hooks, or of names of them',
+    (value) => Array.isArray(value) && value.every((hook) => a.name.fits(hook) || a.object.fits(hook)),
+  ),
   gates: a.value,
   disable: a.list,
-  dispatcher: a.object,
+  dispatcher: DISPATCHER,
   signal: a.signal,
-  parent: a.value,
+  parent: PARENT,
   approver: shape(
     'an approver, or the function that asks',
     (value) => typeof value === 'function' || (typeof value === 'object' && value !== null),
   ),
   onText: a.function,
   priceOf: a.function,
-  operationId: a.value,
-  userId: a.value,
-  conversationId: a.value,
+  operationId: a.name,
+  userId: a.string,
+  conversationId: a.string,
   traceparent: a.value,
   attributes: a.object,
   checkpoint: shape(
@@ -59,7 +69,7 @@ const AGENT: Fields<Agent> = {
   model: required(shape("a model's name", a.name.fits)),
   provider: a.name,
   tools: a.list,
-  subAgents: a.list,
+  subAgents: a.objects,
   gates: a.value,
   api: a.oneOf('chat', 'responses'),
   stream: a.boolean,
@@ -74,15 +84,15 @@ const AGENT: Fields<Agent> = {
 }
 
 const COMPACTION: Fields<Compaction> = {
-  thresholdTokens: a.value,
-  keepMessages: a.value,
+  thresholdTokens: required(a.number(1)),
+  keepMessages: WHOLE,
   instructions: a.string,
   model: a.name,
   countTokens: a.function,
 }
 
 const TOOL: Fields<AgentTool> = {
-  name: a.value,
+  name: required(TOOL_NAME),
   description: a.string,
   parameters: a.object,
   execute: a.value,
@@ -108,7 +118,6 @@ export function assertOptions(options: ExecAgentOptions): void {
   }
   if (typeof approver === 'object') assertApprover(approver, 'execAgent', 'INVALID_OPTION')
   if (prompt !== undefined && typeof prompt !== 'string') throw expected('`prompt` to be a text', prompt)
-  if (messages !== undefined && !Array.isArray(messages)) throw expected('`messages` to be a list', messages)
   if (prompt === undefined && (messages === undefined || messages.length === 0)) {
     throw new HookspanError('INVALID_OPTION', 'execAgent needs a `prompt` or `messages`.')
   }
@@ -126,7 +135,6 @@ function assertAgent(agent: Agent, seen: Set<Agent>): void {
   assertFields<Agent>(agent, AGENT, whose)
   if (agent.compaction !== undefined) {
     assertFields<Compaction>(agent.compaction, COMPACTION, `\`compaction\` of ${whose}`)
-    assertCompaction(agent)
   }
   assertTools(agent, whose)
   if (agent.gates !== undefined) assertGates(agent.gates)

@@ -51,7 +51,7 @@ export interface AuditOptions {
   key?: string
 }
 
-const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.string) }
+const FIELDS: Fields<AuditOptions> = { path: required(a.name), key: secret(a.name) }
 
 const FIRST = '0'.repeat(64)
 const LOCK_TIMEOUT_MS = 5_000

@@ -90,7 +90,11 @@ const CHANNEL: Fields<ApprovalChannel> = {
   closed: a.function,
   open: a.function,
 }
-const FILTER: Fields<ApprovalFilter> = { status: a.string, rootOperationId: a.string, limit: a.number(1) }
+const FILTER: Fields<ApprovalFilter> = {
+  status: a.oneOf('pending', 'answered', 'expired', 'cancelled'),
+  rootOperationId: a.string,
+  limit: a.number(1),
+}
 
 const DAY_MS = 86_400_000
 const CLOSE_PATIENCE_MS = 2_000

@@ -1,5 +1,5 @@
 import { errorMessage, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required, secret, shape } from '../internal/expect.ts'
 import { MAX_ANSWER_BYTES, statusOfRefusal } from '../internal/http/answer.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../internal/http/bearer.ts'
 import { json, problem, readBody, tooMany, unauthorized } from '../internal/http/reply.ts'
@@ -38,8 +38,14 @@ export interface ApprovalRoutesOptions {
   perMinute?: number
 }
 
+/** What `createApprovals()` gave, of another copy of hookspan, too. */
+const APPROVALS = shape('what createApprovals() gave', (value) => {
+  const { ready, respond, noteRefused } = (value ?? {}) as Partial<Approvals>
+  return [ready, respond, noteRefused].every((one) => typeof one === 'function')
+})
+
 export const ROUTES_FIELDS: Fields<ApprovalRoutesOptions> = {
-  approvals: required(a.object),
+  approvals: required(APPROVALS),
   token: a.value,
   tokens: secret(a.object),
   webhookSecret: a.value,

@@ -1,7 +1,7 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, assertKeys, keysOf, required } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -9,7 +9,7 @@ import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
 import { openWaiting } from './calls/end-waiting.ts'
-import { OpenStep, STEP_KEYS, type Step, type StepInit } from './calls/step.ts'
+import { OpenStep, STEP, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
@@ -36,7 +36,12 @@ export interface CompleteInit {
   content?: string
 }
 
-const COMPLETE_KEYS = keysOf<CompleteInit>({ reason: true, content: true })
+const COMPLETE: Fields<CompleteInit> = {
+  // Looked at with a mend of its own.
+  reason: a.value,
+  // As a model said it.
+  content: a.value,
+}
 
 export interface CompleteResult {
   readonly reason: CompletionReason
@@ -222,11 +227,7 @@ export class Operation extends CallMaker {
   }
 
   #begin(init: StepInit): OpenStep {
-    assertKeys(init, STEP_KEYS, 'a step', 'INVALID_CALL')
-    const { stepIndex } = init
-    if (stepIndex !== undefined && !(Number.isSafeInteger(stepIndex) && stepIndex >= 0)) {
-      throw invalidCall('stepIndex', 'a step', 'an integer >= 0', stepIndex)
-    }
+    assertFields<StepInit>(init, STEP, 'a step', 'INVALID_CALL')
     this.#core.assertRunning()
     return OpenStep.begin(this.#core, this.#site, init)
   }
@@ -239,7 +240,7 @@ export class Operation extends CallMaker {
    * @throws HookspanError `INVALID_OPTION` for an unknown reason.
    */
   async complete(init: CompleteInit = {}): Promise<CompleteResult> {
-    assertKeys(init, COMPLETE_KEYS, 'the end of a run', 'INVALID_OPTION')
+    assertFields<CompleteInit>(init, COMPLETE, 'the end of a run')
     const { reason = 'done', content } = init
     if (!COMPLETION_REASONS.includes(reason)) throw unknownReason(reason)
     const core = this.#core

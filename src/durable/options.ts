@@ -1,5 +1,5 @@
 import type { Agent } from '../agent/index.ts'
-import { assertOptions } from '../agent/validate.ts'
+import { assertOptions, DISPATCHER } from '../agent/validate.ts'
 import { HookDispatcher } from '../dispatcher/index.ts'
 import { assertApprover } from '../gates/approver.ts'
 import { assertGates } from '../gates/gate.ts'
@@ -41,7 +41,7 @@ export const DURABLE_FIELDS: Fields<DurableAgentOptions> = {
   client: a.value,
   hooks: a.list,
   gates: a.value,
-  dispatcher: a.object,
+  dispatcher: DISPATCHER,
   approver: a.value,
   disable: a.list,
   onText: a.function,

@@ -1,6 +1,6 @@
 import { GATE_POINTS, type GatePoint, type TokenUsage, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../internal/expect.ts'
 import { GLOB_LIST, GLOBS, matchesGlob } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
@@ -102,6 +102,13 @@ export interface Gate {
 
 export const DEFAULT_GATE_TIMEOUT_MS = 5_000
 export const DEFAULT_GATE_PRIORITY = 100
+
+const isPoint = (value: unknown) => GATE_POINTS.includes(value as GatePoint)
+
+export const POINTS: Shape = shape(
+  `one of ${GATE_POINTS.join(', ')}, or a list of these`,
+  (value) => isPoint(value) || (Array.isArray(value) && value.length > 0 && value.every(isPoint)),
+)
 
 const FIELDS: Fields<Gate> = {
   id: required(a.name),

@@ -17,7 +17,9 @@ export const COMPLETION_REASONS = [
 export type ToolCallOutcome = 'completed' | 'mocked' | 'skipped' | 'errored' | 'denied' | 'rejected'
 
 /** What a human, or the lack of one, decided. */
-export type HumanAction = 'approve' | 'edit' | 'reject' | 'rejectAndContinue' | 'timeout'
+export type HumanAction = (typeof HUMAN_ACTIONS)[number]
+
+export const HUMAN_ACTIONS = ['approve', 'edit', 'reject', 'rejectAndContinue', 'timeout'] as const
 
 /**
  * What asking a human came to: a yes, a yes to other arguments, a no, no answer in time, or a failure to ask. What a

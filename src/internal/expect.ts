@@ -1,4 +1,4 @@
-import { describeValue, HookspanError, type HookspanErrorCode } from './errors.ts'
+import { describeValue, errorMessage, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 import { isPlain } from './objects.ts'
 
@@ -17,6 +17,7 @@ export type Fields<T> = { readonly [K in keyof Required<T>]: Shape }
 export const shape = (words: string, fits: Shape['fits']): Shape => ({ words, fits })
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isList = (value: unknown, fits: Shape['fits']) => Array.isArray(value) && value.every(fits)
+const isObjects = (value: unknown) => isList(value, isObject)
 const isNumberFrom = (min: number) => (value: unknown) => typeof value === 'number' && value >= min
 
 export const a = {
@@ -29,8 +30,13 @@ export const a = {
   list: shape('a list', Array.isArray),
   strings: shape('a list of strings', (value) => isList(value, (one) => typeof one === 'string')),
   object: shape('an object', isObject),
+  objects: shape('a list of objects', isObjects),
   signal: shape('an AbortSignal', (value) => value instanceof AbortSignal),
   finite: shape('a finite number', Number.isFinite),
+  port: shape(
+    'a port, from 0 to 65535',
+    (v) => Number.isInteger(v) && isNumberFrom(0)(v) && (v as number) < 65_536,
+  ),
   milliseconds: shape('a number of milliseconds >= 1', isNumberFrom(1)),
   number: (min: number) => shape(`a number >= ${min}`, isNumberFrom(min)),
   integer: (min: number) => shape(`an integer >= ${min}`, (v) => Number.isInteger(v) && isNumberFrom(min)(v)),
@@ -48,6 +54,12 @@ export const a = {
       (value) => isList(value, (one) => names.includes(one as string)) && (value as unknown[]).length > 0,
     ),
 } as const
+
+/** What a text is compared with, or looked through for. */
+export const TEXT_OR_REGEXP: Shape = shape(
+  'a string or a RegExp',
+  (value) => typeof value === 'string' || value instanceof RegExp,
+)
 
 export function required(given: Shape): Shape {
   return { ...given, required: true }
@@ -67,6 +79,20 @@ export function expected(
   code: HookspanErrorCode = 'INVALID_OPTION',
 ): HookspanError {
   return new HookspanError(code, `Expected ${what}, got ${describeValue(value)}.`)
+}
+
+/** What something is called in a message before anybody has looked at its id: `gate "opa"`, or `the gate`. */
+export function named(kind: string, given: unknown): string {
+  const id = isObject(given) ? readId(given as object) : undefined
+  return a.name.fits(id) ? `${kind} "${id}"` : `the ${kind}`
+}
+
+function readId(given: object): unknown {
+  try {
+    return (given as { id?: unknown }).id
+  } catch {
+    return undefined
+  }
 }
 
 /** Makes the errors of one kind of input: `<subject>: <why>.` */
@@ -115,10 +141,20 @@ function assertField(
   code: HookspanErrorCode,
 ): void {
   const { words, required: needed, fits, secret } = (fields as Table)[name] as Shape
-  const value = (given as Readonly<Record<string, unknown>>)[name]
+  const value = readField(given, name, whose, code)
   if (value === undefined ? needed !== true : fits(value)) return
   const shown = secret === true && value !== undefined ? `[${typeof value}, not shown]` : value
   throw expected(`\`${name}\` of ${whose} to be ${words}`, shown, code)
+}
+
+function readField(given: object, name: string, whose: string, code: HookspanErrorCode): unknown {
+  try {
+    return (given as Readonly<Record<string, unknown>>)[name]
+  } catch (error) {
+    throw new HookspanError(code, `\`${name}\` of ${whose} cannot be read: ${errorMessage(error)}.`, {
+      cause: error,
+    })
+  }
 }
 
 const requiredNames = new WeakMap<object, readonly string[]>()
@@ -150,7 +186,7 @@ export function assertKnown(
 }
 
 function assertObject(given: unknown, whose: string, code: HookspanErrorCode): asserts given is object {
-  if (typeof given === 'object' && given !== null) return
+  if (isObject(given)) return
   throw expected(`the options of ${whose} to be an object`, given, code)
 }
 

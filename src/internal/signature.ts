@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { describeValue, HookspanError } from './errors.ts'
-import { a, assertFields, type Fields, refusing, required, shape } from './expect.ts'
+import { a, assertFields, type Fields, refusing, required, secret, shape } from './expect.ts'
 
 const invalid = refusing('INVALID_SIGNATURE', 'The signature is not valid')
 
@@ -49,9 +49,18 @@ export interface VerifyOptions {
 }
 
 const VERIFY_FIELDS: Fields<VerifyOptions> = {
-  secret: required(a.value),
+  secret: secret(
+    required(
+      shape('a string, or a list of strings', (value) => typeof value === 'string' || a.strings.fits(value)),
+    ),
+  ),
   headers: required(a.object),
-  body: required(a.value),
+  body: required(
+    shape(
+      'the body as it came, a string or bytes, before it was parsed',
+      (value) => typeof value === 'string' || value instanceof Uint8Array,
+    ),
+  ),
   toleranceMs: a.number(0),
   replay: shape('a ReplayGuard or false', (value) => value === false || value instanceof ReplayGuard),
   now: a.finite,

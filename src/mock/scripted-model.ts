@@ -10,7 +10,7 @@ import {
   scriptedFetch,
   startScriptedServer,
 } from './scripted-server/index.ts'
-import { checkKeys, STEP_KEYS } from './scripted-server/validate.ts'
+import { checkFields, STEP } from './scripted-server/validate.ts'
 
 /** What a request must look like for a step to answer it; compared partially, may hold matchers. */
 export interface ExpectedRequest {
@@ -199,7 +199,7 @@ function toStep(step: string | ScriptedStep): ScriptedStep {
 }
 
 /** A misspelt step fails where it is written: the script itself checks it. */
-const MODEL_STEP_KEYS: ReadonlySet<string> = new Set([...STEP_KEYS, 'expects'])
+const MODEL_STEP: Fields<ScriptedStep & { expects?: ExpectedRequest }> = { ...STEP, expects: a.object }
 const EXPECTS: Fields<ExpectedRequest> = { model: a.value, lastMessage: a.value, body: a.object }
 
 function checkEagerly(step: ModelStep, where: string): void {
@@ -207,7 +207,7 @@ function checkEagerly(step: ModelStep, where: string): void {
   if (typeof step !== 'object' || step === null) {
     throw expected('a step of scriptedModel() to be a text, an object or a function', step)
   }
-  checkKeys(step, MODEL_STEP_KEYS, where)
+  checkFields(step, MODEL_STEP, where)
   const { expects, ...plain } = step as ScriptedStep & { expects?: unknown }
   if (expects !== undefined) assertFields<ExpectedRequest>(expects, EXPECTS, '`expects` of a step')
   scriptedFetch({ steps: [plain] })

@@ -1,5 +1,6 @@
+import { POINTS } from '../gates/gate.ts'
 import type { Gate, GatePoint } from '../gates/index.ts'
-import { a, assertFields, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, type Fields, named, required } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import { assertProgram, type CommandProgram, environmentOf, PROGRAM_FIELDS } from './command-program.ts'
@@ -34,7 +35,7 @@ export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
 export const REMOTE_FIELDS: Fields<RemoteGateOptions> = {
   id: required(a.name),
-  point: required(a.value),
+  point: required(POINTS),
   match: GLOBS,
   priority: a.finite,
   timeoutMs: a.milliseconds,
@@ -60,7 +61,7 @@ export const COMMAND_GATE: Fields<CommandGateOptions> = {
  * dispatcher.use({ name: 'policy', gates: [commandGate({ id: 'opa', point: 'beforeToolCall', command: './check.sh' })] })
  */
 export function commandGate(options: CommandGateOptions): Gate {
-  assertFields<CommandGateOptions>(options, COMMAND_GATE, `gate "${options?.id}"`)
+  assertFields<CommandGateOptions>(options, COMMAND_GATE, named('gate', options))
   const { id, point, command, args = [], cwd } = options
   const dialect = dialectOf(options.protocol, point, `gate "${id}"`)
   const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES

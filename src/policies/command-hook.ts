@@ -1,6 +1,6 @@
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
-import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, named, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { assertProgram, type CommandProgram, environmentOf, PROGRAM_FIELDS } from './command-program.ts'
@@ -44,7 +44,7 @@ const MAX_OUTPUT_BYTES = 1_048_576
  * dispatcher.use({ name: 'audit', hooks: commandHooks({ id: 'audit', types: ['onComplete'], command: './audit.sh' }) })
  */
 export function commandHooks<T extends AnyHookType>(options: CommandHooksOptions<T>): AgentHook<T>[] {
-  const owner = `command "${options?.id}"`
+  const owner = named('command', options)
   assertFields<CommandHooksOptions<T>>(options, COMMAND_HOOKS, owner)
   const { id, types, match, timeoutMs, maxPending, command, args = [], cwd } = options
   if (types.length === 0 || new Set(types).size < types.length) {

@@ -1,7 +1,7 @@
 import type { Gate } from '../gates/index.ts'
 import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
-import { a, assertFields, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, type Fields, named, required } from '../internal/expect.ts'
 import { assertHeaders, assertTarget, type PostReply, postJson } from '../internal/http/post-json.ts'
 import { defined } from '../internal/objects.ts'
 import { assertSecret, ReplayGuard, SIGNATURE_HEADERS, verifySignature } from '../internal/signature.ts'
@@ -48,7 +48,7 @@ export const HTTP_GATE: Fields<HttpGateOptions> = {
  * httpGate({ id: 'guard', point: 'beforeToolCall', url: 'https://guard.example/decide', secret: process.env.GUARD_SECRET })
  */
 export function httpGate(options: HttpGateOptions): Gate {
-  assertFields<HttpGateOptions>(options, HTTP_GATE, `gate "${options?.id}"`)
+  assertFields<HttpGateOptions>(options, HTTP_GATE, named('gate', options))
   const {
     id,
     point,

@@ -1,5 +1,5 @@
 import type { Gate } from '../gates/index.ts'
-import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { a, assertFields, type Fields, named } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 
 /** What all ready gates take. */
@@ -24,8 +24,8 @@ export function common<T extends ReadyGateOptions>(
   fields: Fields<T>,
   name: string,
 ): Pick<Gate, 'id' | 'priority' | 'shadow'> {
-  const { id = name, priority, shadow } = options ?? {}
-  assertFields<T>(options, fields, `gate "${id}"`)
+  assertFields<T>(options, fields, options?.id === undefined ? `gate "${name}"` : named('gate', options))
+  const { id = name, priority, shadow } = options
   return defined({ id, priority, shadow })
 }
 

@@ -1,4 +1,5 @@
 import { APPROVAL_FIELDS } from '../gates/decision.ts'
+import { POINTS } from '../gates/gate.ts'
 import {
   type ApprovalOptions,
   type Gate,
@@ -22,7 +23,7 @@ export interface RequireHumanOptions extends ReadyGateOptions, ApprovalOptions {
 
 export const REQUIRE_HUMAN: Fields<RequireHumanOptions> = {
   ...READY,
-  point: a.value,
+  point: POINTS,
   match: GLOBS,
   when: a.function,
   ...APPROVAL_FIELDS,

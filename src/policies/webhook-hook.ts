@@ -1,7 +1,7 @@
 import { assertHook } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/index.ts'
 import { within } from '../internal/async.ts'
-import { a, assertFields, expected, type Fields, required, TIMEOUT } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, named, required, TIMEOUT } from '../internal/expect.ts'
 import { WEBHOOK_FIELDS, type WebhookOptions, WebhookSender } from '../internal/http/webhook-sender.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined, withMethods } from '../internal/objects.ts'
@@ -30,7 +30,7 @@ export interface WebhookHooksOptions<T extends AnyHookType = AnyHookType> extend
 
 const SHARED: Fields<SharedOptions<AnyHookType>> = {
   ...WEBHOOK_FIELDS,
-  id: a.value,
+  id: required(a.name),
   match: a.value,
   ...TOLD_FIELDS,
   protocol: a.oneOf('hookspan', 'pulsebot'),
@@ -58,7 +58,7 @@ export type WebhookHook<T extends AnyHookType = AnyHookType> = AgentHook<T> & {
  * webhookHook({ id: 'billing', type: 'onComplete', url: 'https://billing.example/runs', secret, deadLetterPath: 'dead.jsonl' })
  */
 export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T>): WebhookHook<T> {
-  assertFields<WebhookHookOptions<T>>(options, FIELDS, `webhook "${options?.id}"`)
+  assertFields<WebhookHookOptions<T>>(options, FIELDS, named('webhook', options))
   const { type, ...shared } = options
   return makeHook(shared, shared.id, type, senderOf(shared))
 }
@@ -71,7 +71,7 @@ export function webhookHook<T extends AnyHookType>(options: WebhookHookOptions<T
  * webhookHooks({ id: 'ops', types: ['onComplete', 'onError'], url: 'https://ops.example/', fields: ['operationId', 'timestamp'] })
  */
 export function webhookHooks<T extends AnyHookType>(options: WebhookHooksOptions<T>): WebhookHook<T>[] {
-  assertFields<WebhookHooksOptions<T>>(options, HOOKS_FIELDS, `webhook "${options?.id}"`)
+  assertFields<WebhookHooksOptions<T>>(options, HOOKS_FIELDS, named('webhook', options))
   return webhooksOn(senderOf(options), options)
 }
 

@@ -65,7 +65,8 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
   tracer: a.object,
   meter: shape(
     'a meter or false',
-    (value) => value === false || (typeof value === 'object' && value !== null),
+    (value) =>
+      value === false || typeof (value as Partial<Meter> | null | undefined)?.createHistogram === 'function',
   ),
   captureContent: a.boolean,
   contentOn: a.oneOf('spans', 'events', 'both'),

@@ -41,8 +41,8 @@ const FIELDS: Fields<StartTracingOptions> = {
   serviceName: a.string,
   resourceAttributes: a.object,
   metrics: a.boolean,
-  instrumentations: a.list,
-  spanProcessors: a.list,
+  instrumentations: a.objects,
+  spanProcessors: a.objects,
   flushOnExit: a.boolean,
 }
 

@@ -81,7 +81,7 @@ export interface ViewerOptions {
 }
 
 const FIELDS: Fields<ViewerOptions> = {
-  port: a.number(0),
+  port: a.port,
   host: a.name,
   db: a.name,
   allowedHosts: a.strings,

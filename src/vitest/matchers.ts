@@ -1,6 +1,7 @@
 import type { HumanAction } from '../hooks/index.ts'
+import { HUMAN_ACTIONS } from '../hooks/values.ts'
 import { errorMessage } from '../internal/errors.ts'
-import { assertKnown } from '../internal/expect.ts'
+import { a, assertFields, type Fields, TEXT_OR_REGEXP } from '../internal/expect.ts'
 import { assertGlob, matchesGlob } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import {
@@ -15,6 +16,7 @@ import {
   type TrajectoryOptions,
   type TrajectoryOutcome,
 } from '../mock/index.ts'
+import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
 
@@ -45,6 +47,21 @@ export interface AskedHumanOptions {
   times?: number
 }
 
+/** Before `.not`, an expectation that nothing can meet holds for every run. What is looked at with the run is looked at there. */
+const CALLED: Fields<CalledToolOptions> = {
+  args: a.oneOf(...ARGS_MODES),
+  times: a.integer(0),
+  result: a.value,
+  outcome: a.oneOf(...OUTCOMES),
+  agent: a.string,
+}
+const DENIED: Fields<DeniedOptions> = { code: a.string, reason: TEXT_OR_REGEXP }
+const ASKED: Fields<AskedHumanOptions> = {
+  action: a.oneOf(...HUMAN_ACTIONS),
+  approver: a.string,
+  times: a.integer(0),
+}
+
 /** Custom matchers of vitest; `hookspan/vitest` adds them to `expect` when it is imported. */
 export const matchers = {
   toMatchTrajectory(
@@ -62,7 +79,7 @@ export const matchers = {
     args?: unknown,
     options: CalledToolOptions = {},
   ): MatcherResult {
-    assertKnown(options, ['args', 'times', 'result', 'outcome', 'agent'], 'toHaveCalledTool')
+    assertFields<CalledToolOptions>(options, CALLED, 'toHaveCalledTool')
     assertGlob(name, 'the tool of toHaveCalledTool()')
     const { times, args: mode = 'partial', ...more } = options
     const calls = readTrajectory(received)
@@ -96,7 +113,7 @@ export const matchers = {
   },
 
   toHaveBeenDenied(received: ReadableTrajectory, name = '*', options: DeniedOptions = {}): MatcherResult {
-    assertKnown(options, ['code', 'reason'], 'toHaveBeenDenied')
+    assertFields<DeniedOptions>(options, DENIED, 'toHaveBeenDenied')
     assertGlob(name, 'the tool of toHaveBeenDenied()')
     const events = eventsOf(received)
     const calls = events === undefined ? readTrajectory(received) : callsOfEvents(events)
@@ -120,7 +137,7 @@ export const matchers = {
   },
 
   toHaveAskedHuman(received: ReadableTrajectory, name = '*', options: AskedHumanOptions = {}): MatcherResult {
-    assertKnown(options, ['action', 'approver', 'times'], 'toHaveAskedHuman')
+    assertFields<AskedHumanOptions>(options, ASKED, 'toHaveAskedHuman')
     assertGlob(name, 'the tool of toHaveAskedHuman()')
     const questions = readQuestions(received)
     const { action, approver, times } = options

@@ -175,7 +175,7 @@ describe('options that cannot work', () => {
   const bad: [object, string][] = [
     [{ prompt: undefined }, 'needs a `prompt` or `messages`'],
     [{ prompt: 7 }, 'Expected `prompt` to be a text, got `7` (number)'],
-    [{ messages: 'hi' }, 'Expected `messages` to be a list'],
+    [{ messages: 'hi' }, 'Expected `messages` of execAgent to be a list of objects'],
     [{ client: {} }, 'Expected `client` to be an `openai` client'],
     [{ agent: null }, 'Expected an agent, got `null`'],
     [{ agent: { ...agent, name: '' } }, 'Expected `name` of the agent'],
@@ -190,7 +190,10 @@ describe('options that cannot work', () => {
     [{ agent: { ...agent, tools: [{ name: 'x' }] } }, 'Tool "x" of agent "a" has no `execute` function'],
     [{ agent: { ...agent, tools: [act, act] } }, 'has two tools or sub-agents named "act"'],
     [{ agent: { ...agent, subAgents: [{ name: 'a b', model: 'm' }] } }, 'name of a sub-agent of "a"'],
-    [{ agent: { ...agent, compaction: { thresholdTokens: 0 } } }, '`compaction.thresholdTokens` >= 1'],
+    [
+      { agent: { ...agent, compaction: { thresholdTokens: 0 } } },
+      'Expected `thresholdTokens` of `compaction` of agent "a" to be a number >= 1, got `0`',
+    ],
     [{ hooks: [{ id: 'x', type: 'nope', handler() {} }] }, 'nope'],
   ]
   it.each(bad)('%j', async (options, message) => {

@@ -10,6 +10,8 @@ export interface Taken {
   /** The type's name; its keys where it has none. */
   readonly type: string
   readonly keys: readonly string[]
+  /** What each of them is, as TypeScript says it. Not known of what is added by hand. */
+  readonly types?: Readonly<Record<string, string>>
 }
 
 /** The part of the compiler's API that is called here. */
@@ -183,7 +185,15 @@ class Walk {
     const name = /[{&]/.test(text) ? `{ ${keys.join(', ')} }` : text
     const id = `${who} ${name}`
     if (this.taken.has(id)) return
-    this.taken.set(id, { who, type: name, keys })
+    const types = Object.fromEntries(
+      type
+        .getProperties()
+        .map((property) => [
+          property.name,
+          this.#checker.typeToString(this.#checker.getTypeOfSymbol(property)),
+        ]),
+    )
+    this.taken.set(id, { who, type: name, keys, types })
     if (this.#isOpaque(name)) return
     for (const property of type.getProperties()) this.#value(who, this.#checker.getTypeOfSymbol(property))
   }

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { OperationInit } from '../../dispatcher/index.ts'
+import { assertOperationInit } from '../../dispatcher/run/operation-init.ts'
+import { assertHooks } from '../../hooks/agent-hook.ts'
 import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
 
 /** What is said of a run that an observed function makes. */
@@ -20,6 +22,7 @@ export type RunWithInit = Pick<
   | 'resume'
 >
 
+/** What there is; what each has to be, the operation says. */
 const FIELDS: Fields<RunWithInit> = {
   operationId: a.value,
   agentName: a.value,
@@ -48,6 +51,8 @@ const asked = new AsyncLocalStorage<{ init: RunWithInit | undefined }>()
  */
 export function runWith<T>(init: RunWithInit, fn: () => T): T {
   assertFields<RunWithInit>(init, FIELDS, 'runWith')
+  assertOperationInit(init)
+  if (init.hooks !== undefined) assertHooks(init.hooks, 'runWith')
   if (typeof fn !== 'function') throw expected('`fn` of runWith to be a function', fn)
   return asked.run({ init }, fn)
 }

@@ -1,11 +1,11 @@
 import type { ChainResult } from '../../gates/chain.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import type { AgentEnd, ResumedSpan } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
-import { invalidCall, type ParentOperation } from '../run/operation-init.ts'
+import type { ParentOperation } from '../run/operation-init.ts'
 import { parentOf } from '../run/parent.ts'
 import type { WaitingCall } from '../run/parked.ts'
 import { isParked, readChild } from './called-agent.ts'
@@ -26,15 +26,16 @@ export interface CallAgentInit {
   serverPort?: number
 }
 
-const AGENT_CALL_KEYS = keysOf<CallAgentInit>({
-  agentName: true,
-  agentId: true,
-  instruction: true,
-  remote: true,
-  provider: true,
-  serverAddress: true,
-  serverPort: true,
-})
+/** What an SDK said is passed on as it is. */
+const AGENT_CALL: Fields<CallAgentInit> = {
+  agentName: a.value,
+  agentId: a.value,
+  instruction: required(a.string),
+  remote: a.boolean,
+  provider: a.value,
+  serverAddress: a.value,
+  serverPort: a.value,
+}
 
 /** The conventions want a provider of each agent that is called over a network. */
 const UNNAMED_PROVIDER = 'hookspan'
@@ -72,9 +73,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
   constructor(core: OperationCore, site: CallSite, init: CallAgentInit, taken?: WaitingCall) {
-    const asked: unknown = init?.instruction
-    if (typeof asked !== 'string') throw invalidCall('instruction', 'an agent call', 'a string', asked)
-    assertKeys(init, AGENT_CALL_KEYS, 'an agent call', 'INVALID_CALL')
+    assertFields<CallAgentInit>(init, AGENT_CALL, 'an agent call', 'INVALID_CALL')
     const { agentName, instruction, remote = false } = init
     const agentId = init.agentId ?? agentName ?? 'agent'
     const waited = taken ?? core.takeWaiting(undefined, agentName ?? agentId, 'agent')

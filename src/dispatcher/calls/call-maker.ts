@@ -1,5 +1,5 @@
-import { assertKeys } from '../../internal/expect.ts'
-import { HUMAN_KEYS, HumanIntervention, type HumanInterventionInit } from '../humans/human-intervention.ts'
+import { assertFields } from '../../internal/expect.ts'
+import { HUMAN, HumanIntervention, type HumanInterventionInit } from '../humans/human-intervention.ts'
 import type { OpenedCall } from '../run/bracket.ts'
 import { currentPlace } from '../run/current.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
@@ -137,7 +137,7 @@ export class CallMaker {
    * @throws HookspanError `INVALID_CALL`, `OPERATION_ENDED`, `RUN_DENIED`.
    */
   openHumanIntervention(init: HumanInterventionInit): HumanIntervention {
-    assertKeys(init, HUMAN_KEYS, 'a human intervention', 'INVALID_CALL')
+    assertFields<HumanInterventionInit>(init, HUMAN, 'a human intervention', 'INVALID_CALL')
     this.#core.assertRunning()
     return this.opened(new HumanIntervention(this.#core, this.#site, init, init.askedAt))
   }

@@ -1,9 +1,8 @@
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import type { CompactEnd } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
-import { invalidCall } from '../run/operation-init.ts'
 import { HeldCall } from './held-call.ts'
 
 export interface CompactInit {
@@ -13,7 +12,10 @@ export interface CompactInit {
   tokenCount: number
 }
 
-const COMPACT_KEYS = keysOf<CompactInit>({ messageCount: true, tokenCount: true })
+const COMPACT: Fields<CompactInit> = {
+  messageCount: required(a.finite),
+  tokenCount: required(a.finite),
+}
 
 /** What the compaction reports; a runtime may return more and gets it back whole. */
 export interface CompactResult {
@@ -32,11 +34,7 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
   constructor(core: OperationCore, site: CallSite, init: CompactInit) {
-    for (const name of ['messageCount', 'tokenCount'] as const) {
-      const count: unknown = init?.[name]
-      if (!Number.isFinite(count)) throw invalidCall(name, 'a compaction', 'a number', count)
-    }
-    assertKeys(init, COMPACT_KEYS, 'a compaction', 'INVALID_CALL')
+    assertFields<CompactInit>(init, COMPACT, 'a compaction', 'INVALID_CALL')
     const { messageCount, tokenCount } = init
     const callKey = core.nextCallKey()
     super(core, site, { kind: 'compact', callKey, messageCount, tokenCount })

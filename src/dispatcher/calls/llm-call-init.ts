@@ -1,5 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 
 /** A model call that a runtime is about to make. */
@@ -24,43 +24,48 @@ export interface LlmCallInit<R = unknown> {
   standInChunks?: (message: LlmResponse) => Iterable<unknown> | AsyncIterable<unknown>
 }
 
-const NAMES = keysOf<LlmCallInit>({
-  model: true,
-  operationName: true,
-  provider: true,
-  request: true,
-  serverAddress: true,
-  serverPort: true,
-  read: true,
-  standIn: true,
-  standInChunks: true,
-})
+/** What an SDK said is passed on as it is; what the runtime's author writes is held to its shape. */
+const FIELDS: Fields<LlmCallInit> = {
+  model: required(a.name),
+  operationName: a.value,
+  provider: a.value,
+  request: a.object,
+  serverAddress: a.value,
+  serverPort: a.value,
+  read: a.function,
+  standIn: a.function,
+  standInChunks: a.function,
+}
 
 /**
- * A switch, and not a look into a set, which would cost each call some 30 nanoseconds. A field that is in neither does
+ * A switch, and not a look into the table, which would cost each call some 30 nanoseconds. A field that is in neither does
  * not compile.
  */
-function isKnown(name: keyof LlmCallInit): boolean {
+function isFine(name: keyof LlmCallInit, value: unknown): boolean {
   switch (name) {
     case 'model':
     case 'operationName':
     case 'provider':
-    case 'request':
     case 'serverAddress':
     case 'serverPort':
+      return true
+    case 'request':
     case 'read':
     case 'standIn':
     case 'standInChunks':
-      return true
+      return value === undefined || FIELDS[name].fits(value)
     default:
       name satisfies never
       return false
   }
 }
 
-/** @throws HookspanError `INVALID_CALL` for a key that there is not. */
-export function assertLlmCallKeys(init: object): void {
-  for (const key in init) if (!isKnown(key as never)) assertKeys(init, NAMES, 'a model call', 'INVALID_CALL')
+/** @throws HookspanError `INVALID_CALL` for a key that there is not, and for a value that is not what it has to be. */
+export function assertLlmCallKeys<R>(init: LlmCallInit<R>): void {
+  for (const key in init) {
+    const name = key as keyof LlmCallInit
+    if (!isFine(name, init[name])) assertFields<LlmCallInit>(init, FIELDS, 'a model call', 'INVALID_CALL')
+  }
 }
 
 /** What the function that asks the model gets beside the request. */

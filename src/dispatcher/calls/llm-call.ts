@@ -2,6 +2,8 @@ import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { bufferStream } from '../../wire/buffer-stream.ts'
 import { AnyCollector, readReply } from '../../wire/formats.ts'
 import { holdStream } from '../../wire/hold-stream.ts'
@@ -52,14 +54,14 @@ export function openedLlmCall<R>(
 }
 
 /** @throws HookspanError `INVALID_CALL` when the call is malformed. */
-export function assertCall(init: { readonly model: unknown } | undefined, fn: unknown): void {
-  const model = init?.model
+export function assertCall<R>(init: LlmCallInit<R>, fn: unknown): void {
+  const model: unknown = init?.model
   if (typeof model !== 'string' || model === '') {
     throw invalidCall('model', 'a model call', 'a non-empty string', model)
   }
   if (typeof fn !== 'function')
     throw invalidCall('fn', 'a model call', 'the function that asks the model', fn)
-  assertLlmCallKeys(init as object)
+  assertLlmCallKeys(init)
 }
 
 /** Whether nothing decides on a call, waits for it or may abort it. */
@@ -188,7 +190,11 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
 
   #read(reply: R): LlmReading {
     try {
-      return this.init.read?.(reply) ?? readReply(reply)
+      const own = this.init.read?.(reply) ?? undefined
+      if (own !== undefined && !isRecord(own.response)) {
+        throw expected('`read` of a model call to give { response, usage? }', own, 'INVALID_CALL')
+      }
+      return own ?? readReply(reply)
     } catch (error) {
       this.#unreadable(error)
       return { response: {} }

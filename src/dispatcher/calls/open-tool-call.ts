@@ -113,7 +113,7 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
   abandon(why: () => unknown): void {
     if (this.#begun !== undefined) return
     const error = why()
-    this.#begun = `abandon: ${errorMessage(error)}`
+    this.#begun = `it was over: ${errorMessage(error).replace(/\.$/, '')}`
     this.#call.fail(error)
     this.#body.reject(error)
   }
@@ -122,9 +122,9 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     if (this.#begun !== undefined) {
       throw new HookspanError(
         'CALL_SETTLED',
-        `${how}() was called on a tool call after ${this.#begun}(): it ends once.`,
+        `${how}() was called on a tool call after ${this.#begun}. A call ends once.`,
       )
     }
-    this.#begun = how
+    this.#begun = `${how}()`
   }
 }

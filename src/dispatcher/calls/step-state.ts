@@ -1,5 +1,5 @@
 import type { EventInit, TokenUsage } from '../../hooks/index.ts'
-import { keysOf } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
@@ -15,7 +15,12 @@ export interface StepReport {
   reasoning?: string
 }
 
-export const REPORT_KEYS = keysOf<StepReport>({ shouldContinue: true, content: true, reasoning: true })
+export const REPORT: Fields<StepReport> = {
+  shouldContinue: a.boolean,
+  // As a model said them.
+  content: a.value,
+  reasoning: a.value,
+}
 
 /** What a step collects for its `afterStep`. */
 export class StepState implements CallSite {

@@ -1,6 +1,6 @@
 import { isRefusal } from '../../gates/chain.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import type { StepEnd } from '../plugins/instrument.ts'
 import { Bracket, type OpenedCall } from '../run/bracket.ts'
 import { runAt } from '../run/current.ts'
@@ -8,7 +8,7 @@ import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { SavedStep } from '../run/parked.ts'
 import { CallMaker } from './call-maker.ts'
 import { decide } from './decide.ts'
-import { REPORT_KEYS, type StepReport, StepState } from './step-state.ts'
+import { REPORT, type StepReport, StepState } from './step-state.ts'
 
 export interface StepInit {
   stepType?: string
@@ -16,7 +16,7 @@ export interface StepInit {
   stepIndex?: number
 }
 
-export const STEP_KEYS = keysOf<StepInit>({ stepType: true, stepIndex: true })
+export const STEP: Fields<StepInit> = { stepType: a.string, stepIndex: a.integer(0) }
 
 /** A turn of the loop between its two hooks. */
 class StepRun extends Bracket<StepEnd> {
@@ -98,7 +98,7 @@ export class Step extends CallMaker {
 
   /** Adds to what `afterStep` tells. @throws HookspanError `INVALID_CALL` for a field that it does not tell. */
   report(report: StepReport): void {
-    assertKeys(report, REPORT_KEYS, 'the report of a step', 'INVALID_CALL')
+    assertFields<StepReport>(report, REPORT, 'the report of a step', 'INVALID_CALL')
     Object.assign(this.#run.state.report, report)
   }
 

@@ -1,5 +1,5 @@
 import type { ToolSource } from '../../hooks/index.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 
 /** A tool call that a runtime is about to make. */
 export interface ToolCallInit<A = unknown> {
@@ -35,49 +35,56 @@ export interface ToolCallInit<A = unknown> {
   onProgress?: (value: unknown) => void
 }
 
-const NAMES = keysOf<ToolCallInit>({
-  toolCallId: true,
-  identifier: true,
-  apiName: true,
-  args: true,
-  source: true,
-  description: true,
-  inputSchema: true,
-  outputSchema: true,
-  idempotent: true,
-  outlastsAbort: true,
-  parkable: true,
-  onProgress: true,
-})
+const SOURCES: readonly ToolSource[] = ['local', 'mcp', 'http', 'agent', 'provider']
+
+/** What a model or an SDK said is passed on as it is; what the runtime's author writes is held to its shape. */
+const FIELDS: Fields<ToolCallInit> = {
+  toolCallId: a.value,
+  identifier: a.value,
+  apiName: required(a.name),
+  args: a.value,
+  source: a.oneOf(...SOURCES),
+  description: a.value,
+  inputSchema: a.value,
+  outputSchema: a.value,
+  idempotent: a.boolean,
+  outlastsAbort: a.boolean,
+  parkable: a.boolean,
+  onProgress: a.function,
+}
 
 /**
- * A switch, and not a look into a set, which would cost each call some 30 nanoseconds. A field that is in neither does
+ * A switch, and not a look into the table, which would cost each call some 30 nanoseconds. A field that is in neither does
  * not compile.
  */
-function isKnown(name: keyof ToolCallInit): boolean {
+function isFine(name: keyof ToolCallInit, value: unknown): boolean {
   switch (name) {
     case 'toolCallId':
     case 'identifier':
     case 'apiName':
     case 'args':
-    case 'source':
     case 'description':
     case 'inputSchema':
     case 'outputSchema':
+      return true
+    case 'source':
     case 'idempotent':
     case 'outlastsAbort':
     case 'parkable':
     case 'onProgress':
-      return true
+      return value === undefined || FIELDS[name].fits(value)
     default:
       name satisfies never
       return false
   }
 }
 
-/** @throws HookspanError `INVALID_CALL` for a key that there is not. */
-export function assertToolCallKeys(init: object): void {
-  for (const key in init) if (!isKnown(key as never)) assertKeys(init, NAMES, 'a tool call', 'INVALID_CALL')
+/** @throws HookspanError `INVALID_CALL` for a key that there is not, and for a value that is not what it has to be. */
+export function assertToolCallKeys(init: ToolCallInit): void {
+  for (const key in init) {
+    const name = key as keyof ToolCallInit
+    if (!isFine(name, init[name])) assertFields<ToolCallInit>(init, FIELDS, 'a tool call', 'INVALID_CALL')
+  }
 }
 
 /** What the tool's function gets beside its arguments. */

@@ -1,6 +1,6 @@
 import type { ApprovalRequest } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { assertKeys } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 
 /** A tool message of the chat completions API; other APIs take `tool_call_id` and `content` apart. */
@@ -29,7 +29,11 @@ export type ToolOutcome<R = unknown> =
   /** The approver parked the run: end it with `op.park()`, and resume it once the request is answered. */
   | ({ readonly state: 'waiting'; readonly request?: ApprovalRequest } & ToMessage)
 
-const RESULT_KEYS: ReadonlySet<string> = new Set(['content', 'success', 'data'])
+const RESULT: Fields<{ content: string; success?: boolean; data?: unknown }> = {
+  content: required(a.string),
+  success: a.boolean,
+  data: a.value,
+}
 
 /**
  * A result that says more than its value: what the model is told, and whether the tool failed. Return it from a
@@ -43,9 +47,9 @@ export class ToolResult<R = unknown> {
   /** What the caller gets as the result; the content when absent. */
   readonly data: R | string
 
-  /** @throws HookspanError `INVALID_OPTION` for a field that it does not have. */
+  /** @throws HookspanError `INVALID_OPTION` for a field that it does not have, or that is not what it has to be. */
   constructor(fields: { content: string; success?: boolean; data?: R }) {
-    assertKeys(fields, RESULT_KEYS, 'a ToolResult', 'INVALID_OPTION')
+    assertFields<{ content: string; success?: boolean; data?: unknown }>(fields, RESULT, 'a ToolResult')
     this.content = fields.content
     this.success = fields.success ?? true
     this.data = Object.hasOwn(fields, 'data') ? (fields.data as R) : fields.content

@@ -68,11 +68,11 @@ export function assertToolMock(value: unknown): asserts value is ToolMock {
     assertKeys(value, MOCK_KEYS, 'event.mock()', 'MOCK_INVALID')
     const { content, success, delayMs } = value as Record<string, unknown>
     const hasError = Object.hasOwn(value, 'error')
-    const delayOk = delayMs === undefined || (typeof delayMs === 'number' && delayMs >= 0)
+    const delayOk = delayMs === undefined || (Number.isFinite(delayMs) && (delayMs as number) >= 0)
     if (!delayOk) {
       throw new HookspanError(
         'MOCK_INVALID',
-        `Expected \`delayMs\` to be a number >= 0, got ${describeValue(delayMs)}.`,
+        `Expected \`delayMs\` to be a finite number >= 0, got ${describeValue(delayMs)}.`,
       )
     }
     const successOk = success === undefined || typeof success === 'boolean'

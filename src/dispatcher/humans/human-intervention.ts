@@ -1,6 +1,7 @@
 import type { ApprovalOutcome, HumanAction, PendingTool } from '../../hooks/index.ts'
+import { HUMAN_ACTIONS } from '../../hooks/values.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { assertKeys, keysOf } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import type { HumanEnd } from '../plugins/instrument.ts'
 import { Bracket, type Place } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
@@ -17,13 +18,14 @@ export interface HumanInterventionInit {
   askedAt?: number
 }
 
-export const HUMAN_KEYS = keysOf<HumanInterventionInit>({
-  pendingTools: true,
-  instructions: true,
-  requestId: true,
-  expiresAt: true,
-  askedAt: true,
-})
+export const HUMAN: Fields<HumanInterventionInit> = {
+  pendingTools: required(a.objects),
+  // As an SDK said it.
+  instructions: a.value,
+  requestId: a.string,
+  expiresAt: a.finite,
+  askedAt: a.finite,
+}
 
 /** What came of it. */
 export interface HumanAnswer {
@@ -39,14 +41,15 @@ export interface HumanAnswer {
   readonly error?: unknown
 }
 
-const ANSWER_KEYS = keysOf<HumanAnswer>({
-  action: true,
-  approver: true,
-  reason: true,
-  stop: true,
-  code: true,
-  error: true,
-})
+/** What a human or an SDK said is passed on as it is. */
+const ANSWER: Fields<HumanAnswer> = {
+  action: required(a.oneOf(...HUMAN_ACTIONS)),
+  approver: a.value,
+  reason: a.value,
+  stop: a.boolean,
+  code: a.value,
+  error: a.value,
+}
 
 /** A human is asked: told when it begins, and once more when it is over. */
 export class HumanIntervention extends Bracket<HumanEnd> {
@@ -79,7 +82,7 @@ export class HumanIntervention extends Bracket<HumanEnd> {
 
   /** Tells the answer. False when its end has been told already. */
   answered(answer: HumanAnswer): boolean {
-    assertKeys(answer, ANSWER_KEYS, "a human's answer", 'INVALID_CALL')
+    assertFields<HumanAnswer>(answer, ANSWER, "a human's answer", 'INVALID_CALL')
     if (!this.claim()) return false
     this.close(this.#told(answer))
     return true

@@ -29,7 +29,7 @@ export interface Plugin {
 
 const FIELDS: Fields<Plugin> = {
   name: required(a.name),
-  replaces: a.value,
+  replaces: a.object,
   hooks: a.value,
   gates: a.value,
   approver: a.value,

@@ -3,7 +3,7 @@ import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import type { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required, shape } from '../../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../../internal/expect.ts'
 import type { OpenQuestions } from '../humans/open-questions.ts'
 import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
@@ -100,16 +100,31 @@ export interface OperationInit {
   resume?: ParkedOperation
 }
 
+export const PARENT: Shape = shape(
+  'what `callAgent` or `op.asParent()` gave, whole',
+  (parent) => typeof (parent as Partial<ParentOperation> | null)?.operationId === 'string',
+)
+
+/** It comes from outside: what is not there would be missed in the middle of a run. */
+function isParked(value: unknown): boolean {
+  const { version, operationId, rootOperationId, sequence, stepIndex, totals } = (value ??
+    {}) as Partial<ParkedOperation>
+  return (
+    version === 1 &&
+    [operationId, rootOperationId].every(a.name.fits) &&
+    [sequence, stepIndex].every(a.integer(0).fits) &&
+    [totals?.steps, totals?.llmCalls, totals?.toolCalls].every(a.integer(0).fits) &&
+    [totals?.inputTokens, totals?.outputTokens].every(a.finite.fits)
+  )
+}
+
 const FIELDS: Fields<OperationInit> = {
   operationId: a.name,
   agentName: a.string,
   agentId: a.string,
   userId: a.string,
   conversationId: a.string,
-  parent: shape(
-    'what `callAgent` or `op.asParent()` gave, whole',
-    (parent) => typeof (parent as Partial<ParentOperation> | null)?.operationId === 'string',
-  ),
+  parent: PARENT,
   input: a.value,
   instructions: a.value,
   traceparent: a.value,
@@ -120,13 +135,10 @@ const FIELDS: Fields<OperationInit> = {
   approver: a.value,
   signal: a.signal,
   priceOf: a.function,
-  attributes: a.value,
+  attributes: a.object,
   clock: a.function,
   adapter: a.object,
-  resume: shape(
-    'what op.park() gave, of version 1',
-    (parked) => (parked as Partial<ParkedOperation> | null)?.version === 1,
-  ),
+  resume: shape('what op.park() gave, whole and of version 1', isParked),
 }
 
 const TOOL: Fields<RunTool> = { name: required(a.name), identifier: a.name }

@@ -15,7 +15,7 @@ export interface ServeOptions {
   allowedHosts?: readonly string[]
 }
 
-export const SERVE_FIELDS: Fields<ServeOptions> = { port: a.number(0), host: a.name, allowedHosts: a.strings }
+export const SERVE_FIELDS: Fields<ServeOptions> = { port: a.port, host: a.name, allowedHosts: a.strings }
 
 export interface RoutesServer {
   readonly url: string

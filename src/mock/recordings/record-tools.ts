@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { HookEvent } from '../../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
-import { assertKnown } from '../../internal/expect.ts'
+import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { defined } from '../../internal/objects.ts'
@@ -31,6 +31,12 @@ export interface RecordToolsOptions {
 
 type Ended = HookEvent<'afterToolCall'> | HookEvent<'onToolCallError'>
 
+export const RECORD_FIELDS: Fields<RecordToolsOptions> = {
+  file: a.name,
+  redact: a.function,
+  tools: a.list,
+}
+
 let nextId = 0
 
 /**
@@ -56,7 +62,7 @@ export class ToolRecorder implements Disposable {
 
   constructor(dispatcher: HookDispatcher, options: RecordToolsOptions) {
     // A misspelt `redact` would write what it was to keep out.
-    assertKnown(options, ['file', 'redact', 'tools'], 'recordTools')
+    assertFields<RecordToolsOptions>(options, RECORD_FIELDS, 'recordTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)
     const id = `hookspan.recorder.${nextId++}`

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import type { HookDispatcher, StandInAnswer, StandInCall } from '../../dispatcher/index.ts'
 import type { HookEvent, ToolMock } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { assertKnown, expected } from '../../internal/expect.ts'
+import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { Failures } from '../failures.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import { type Divergence, divergenceOfMiss, divergenceOfUnserved, divergencesOfOrder } from './divergence.ts'
-import { recordTools, type ToolRecorder } from './record-tools.ts'
+import { RECORD_FIELDS, recordTools, type ToolRecorder } from './record-tools.ts'
 import {
   callKey,
   checkRecording,
@@ -53,6 +53,8 @@ export interface ReplayReport {
   readonly drifted: readonly string[]
 }
 
+const FIELDS: Fields<ReplayToolsOptions> = { ...RECORD_FIELDS, recording: a.object, mode: a.value }
+
 let nextId = 0
 
 /**
@@ -87,7 +89,7 @@ export class ToolReplay implements Disposable {
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, options: ReplayToolsOptions) {
-    assertKnown(options, ['file', 'recording', 'mode', 'redact', 'tools'], 'replayTools')
+    assertFields<ReplayToolsOptions>(options, FIELDS, 'replayTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)
     this.mode = readMode(options)

@@ -9,7 +9,7 @@ import type { Answer, MockFunction, StreamEnd } from './answer.ts'
 import type { Condition, RuleDefinition } from './definition.ts'
 import type { MockedCall } from './mocked-call.ts'
 
-const STREAM_END: Fields<StreamEnd> = { returns: a.value, throws: a.value, intervalMs: a.value }
+const STREAM_END: Fields<StreamEnd> = { returns: a.value, throws: a.value, intervalMs: a.number(0) }
 
 /**
  * What a tool is to answer, built by chained calls. A rule holds no state: the same one may be used in many tests.

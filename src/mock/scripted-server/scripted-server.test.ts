@@ -562,17 +562,26 @@ describe('a wrong script', () => {
   it.each<[string, unknown]>([
     ['Expected either `steps` or `respond`, got neither', {}],
     ['got both', { steps: [], respond: () => undefined }],
-    ['Expected `respond` to be a function, got `3` (number)', { respond: 3 }],
+    ['Expected `respond` of the options of a script to be a function, got `3` (number)', { respond: 3 }],
     [
-      'Expected `latencyMs` to be a finite number >= 0, got `NaN` (number)',
+      'Expected `latencyMs` of the options of a script to be a finite number >= 0, got `NaN` (number)',
       { steps: [], latencyMs: Number.NaN },
     ],
     ['Unknown key `toolcalls` in steps[0]', { steps: [{ toolcalls: [] }] }],
-    ['Expected steps[1].content to be a string or null, got {"a":1}', { steps: [{}, { content: { a: 1 } }] }],
-    ['Expected steps[0].toolCalls[0].name to be a name', { steps: [{ toolCalls: [{ name: '' }] }] }],
-    ['error.status to be from 400 to 599, got `200`', { steps: [{ error: { status: 200, message: '' } }] }],
+    [
+      'Expected `content` of steps[1] to be a string or null, got `{"a":1}` (object)',
+      { steps: [{}, { content: { a: 1 } }] },
+    ],
+    [
+      'Expected `name` of steps[0].toolCalls[0] to be a non-empty string, got `""` (string)',
+      { steps: [{ toolCalls: [{ name: '' }] }] },
+    ],
+    [
+      'Expected `status` of steps[0].error to be from 400 to 599, got `200`',
+      { steps: [{ error: { status: 200, message: '' } }] },
+    ],
     ['Unknown key `tokens` in steps[0].usage', { steps: [{ usage: { tokens: 1 } }] }],
-    ['steps[0].cutAfterChunks', { steps: [{ cutAfterChunks: -1 }] }],
+    ['`cutAfterChunks` of steps[0]', { steps: [{ cutAfterChunks: -1 }] }],
   ])('fails where it is written: %s', async (message, options) => {
     expect(() => scriptedFetch(options as ScriptOptions)).toThrow(message)
     await expect(startScriptedServer(options as ScriptOptions)).rejects.toThrow(message)

@@ -1,4 +1,6 @@
-import { didYouMean, keysOf } from '../../internal/expect.ts'
+import { describeValue, errorMessage } from '../../internal/errors.ts'
+import { a, didYouMean, type Fields, required, type Shape, shape } from '../../internal/expect.ts'
+import { isRecord } from '../../internal/objects.ts'
 import { ScriptError } from './script-error.ts'
 import type {
   ScriptedError,
@@ -9,55 +11,58 @@ import type {
   ScriptOptions,
 } from './types.ts'
 
-const OPTION_KEYS = keysOf<ScriptOptions>({
-  steps: true,
-  respond: true,
-  latencyMs: true,
-  recordRequests: true,
-})
-export const STEP_KEYS = keysOf<ScriptedStep>({
-  ...{
-    content: true,
-    reasoning: true,
-    toolCalls: true,
-    usage: true,
-    finishReason: true,
-    model: true,
-    id: true,
-  },
-  ...{
-    error: true,
-    raw: true,
-    cutAfterChunks: true,
-    latencyMs: true,
-    chunkDelayMs: true,
-    toolCallOrder: true,
-  },
-})
-const CALL_KEYS = keysOf<ScriptedToolCall>({ id: true, name: true, arguments: true })
-const USAGE_KEYS = keysOf<ScriptedUsage>({
-  ...{ inputTokens: true, outputTokens: true, cachedInputTokens: true },
-  ...{ cacheCreationInputTokens: true, reasoningTokens: true },
-})
-const ERROR_KEYS = keysOf<ScriptedError>({
-  ...{ status: true, message: true, code: true, type: true, retryAfterMs: true },
-})
-const RAW_KEYS = keysOf<ScriptedReply>({ body: true, status: true, contentType: true })
+const TEXT = shape('a string or null', (value) => value === null || typeof value === 'string')
+const COUNT = shape('a finite number >= 0', (value) => Number.isFinite(value) && (value as number) >= 0)
+const FAILURE = shape(
+  'from 400 to 599',
+  (value) => Number.isInteger(value) && (value as number) >= 400 && (value as number) <= 599,
+)
+
+const OPTIONS: Fields<ScriptOptions> = {
+  steps: a.list,
+  respond: a.function,
+  latencyMs: COUNT,
+  recordRequests: a.boolean,
+}
+export const STEP: Fields<ScriptedStep> = {
+  content: TEXT,
+  reasoning: a.string,
+  toolCalls: a.list,
+  usage: a.object,
+  finishReason: a.string,
+  model: a.string,
+  id: a.string,
+  error: a.object,
+  raw: a.object,
+  cutAfterChunks: COUNT,
+  latencyMs: COUNT,
+  chunkDelayMs: COUNT,
+  toolCallOrder: a.oneOf('sequential', 'interleaved'),
+}
+const CALL: Fields<ScriptedToolCall> = { id: a.string, name: required(a.name), arguments: a.value }
+const USAGE: Fields<ScriptedUsage> = {
+  inputTokens: COUNT,
+  outputTokens: COUNT,
+  cachedInputTokens: COUNT,
+  cacheCreationInputTokens: COUNT,
+  reasoningTokens: COUNT,
+}
+const ERROR: Fields<ScriptedError> = {
+  status: required(FAILURE),
+  message: required(a.string),
+  code: a.string,
+  type: a.string,
+  retryAfterMs: COUNT,
+}
+const RAW: Fields<ScriptedReply> = { body: required(a.string), status: a.integer(100), contentType: a.string }
 
 /** @throws ScriptError naming the value, so that a misspelt step fails where it is written. */
 export function checkOptions(options: ScriptOptions): void {
-  checkKeys(options, OPTION_KEYS, 'the options of a script')
-  const { steps, respond, latencyMs } = options
+  checkFields<ScriptOptions>(options, OPTIONS, 'the options of a script')
+  const { steps, respond } = options
   if ((steps === undefined) === (respond === undefined)) {
     throw invalid(`Expected either \`steps\` or \`respond\`, got ${steps ? 'both' : 'neither'}`)
   }
-  if (respond !== undefined && typeof respond !== 'function') {
-    throw invalid(`Expected \`respond\` to be a function, got ${show(respond)}`)
-  }
-  if (steps !== undefined && !Array.isArray(steps)) {
-    throw invalid(`Expected \`steps\` to be an array, got ${show(steps)}`)
-  }
-  checkCount(latencyMs, 'latencyMs')
   steps?.forEach((step, index) => {
     checkStep(step, `steps[${index}]`)
   })
@@ -65,57 +70,38 @@ export function checkOptions(options: ScriptOptions): void {
 
 /** @throws ScriptError */
 export function checkStep(step: ScriptedStep, where: string): void {
-  if (typeof step !== 'object' || step === null)
-    throw invalid(`Expected ${where} to be an object, got ${show(step)}`)
-  checkKeys(step, STEP_KEYS, where)
-  checkKeys(step.usage, USAGE_KEYS, `${where}.usage`)
-  checkKeys(step.error, ERROR_KEYS, `${where}.error`)
-  checkKeys(step.raw, RAW_KEYS, `${where}.raw`)
-  if (step.content !== undefined && step.content !== null && typeof step.content !== 'string') {
-    throw invalid(`Expected ${where}.content to be a string or null, got ${show(step.content)}`)
-  }
-  step.toolCalls?.forEach((call, index) => {
-    checkKeys(call, CALL_KEYS, `${where}.toolCalls[${index}]`)
-    if (typeof call?.name !== 'string' || call.name === '') {
-      throw invalid(`Expected ${where}.toolCalls[${index}].name to be a name, got ${show(call?.name)}`)
-    }
+  checkFields<ScriptedStep>(step, STEP, where)
+  const { usage, error, raw, toolCalls } = step
+  if (usage !== undefined) checkFields<ScriptedUsage>(usage, USAGE, `${where}.usage`)
+  if (error !== undefined) checkFields<ScriptedError>(error, ERROR, `${where}.error`)
+  if (raw !== undefined) checkFields<ScriptedReply>(raw, RAW, `${where}.raw`)
+  toolCalls?.forEach((call, index) => {
+    checkFields<ScriptedToolCall>(call, CALL, `${where}.toolCalls[${index}]`)
   })
-  for (const [key, value] of Object.entries(step.usage ?? {})) {
-    checkCount(value, `${where}.usage.${key}`)
-  }
-  const { status } = step.error ?? { status: 500 }
-  if (!Number.isInteger(status) || status < 400 || status > 599) {
-    throw invalid(`Expected ${where}.error.status to be from 400 to 599, got ${show(status)}`)
-  }
-  if (step.raw !== undefined && typeof step.raw.body !== 'string') {
-    throw invalid(`Expected ${where}.raw.body to be a string, got ${show(step.raw.body)}`)
-  }
-  checkCount(step.error?.retryAfterMs, `${where}.error.retryAfterMs`)
-  checkCount(step.latencyMs, `${where}.latencyMs`)
-  checkCount(step.chunkDelayMs, `${where}.chunkDelayMs`)
-  checkCount(step.cutAfterChunks, `${where}.cutAfterChunks`)
 }
 
-/** @throws ScriptError naming the key, and the nearest that there is. */
-export function checkKeys(given: object | undefined, known: ReadonlySet<string>, where: string): void {
-  for (const key of Object.keys(given ?? {})) {
-    if (known.has(key)) continue
-    const hint = didYouMean(key, known)
-    throw invalid(`Unknown key \`${key}\` in ${where}.${hint} Known: ${[...known].join(', ')}`)
+/** @throws ScriptError naming the key, and the nearest that there is; or the field, and what it has to be. */
+export function checkFields<T extends object>(given: unknown, fields: Fields<T>, where: string): void {
+  if (!isRecord(given)) throw invalid(`Expected ${where} to be an object, got ${describeValue(given)}`)
+  const table = fields as Readonly<Record<string, Shape>>
+  for (const key of Object.keys(given)) {
+    if (Object.hasOwn(table, key)) continue
+    const known = Object.keys(table)
+    throw invalid(`Unknown key \`${key}\` in ${where}.${didYouMean(key, known)} Known: ${known.join(', ')}`)
+  }
+  for (const [key, { fits, required: needed, words }] of Object.entries(table)) {
+    const value = fieldOf(given, key, where)
+    if (value === undefined ? needed !== true : fits(value)) continue
+    throw invalid(`Expected \`${key}\` of ${where} to be ${words}, got ${describeValue(value)}`)
   }
 }
 
-function checkCount(value: unknown, where: string): void {
-  if (value === undefined) return
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
-    throw invalid(`Expected \`${where}\` to be a finite number >= 0, got ${show(value)}`)
+function fieldOf(given: Record<string, unknown>, key: string, where: string): unknown {
+  try {
+    return given[key]
+  } catch (error) {
+    throw invalid(`\`${key}\` of ${where} cannot be read: ${errorMessage(error)}`)
   }
 }
 
 const invalid = (message: string) => new ScriptError('INVALID_OPTION', `${message}.`)
-
-function show(value: unknown): string {
-  return typeof value === 'object' && value !== null
-    ? JSON.stringify(value)
-    : `\`${String(value)}\` (${typeof value})`
-}

@@ -1,10 +1,10 @@
-import { assertKnown, expected as wrong } from '../../internal/expect.ts'
+import { a, assertKnown, expected as wrong } from '../../internal/expect.ts'
 import { GLOB, GLOB_LIST } from '../../internal/glob.ts'
 import type { ExpectedCall, TrajectoryOptions, TrajectoryOutcome } from './types.ts'
 
 const MODES = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
-const ARGS_MODES = ['exact', 'partial', 'ignore']
-const OUTCOMES: readonly TrajectoryOutcome[] = [
+export const ARGS_MODES = ['exact', 'partial', 'ignore']
+export const OUTCOMES: readonly TrajectoryOutcome[] = [
   ...(['completed', 'mocked', 'skipped', 'errored', 'denied', 'rejected', 'unknown'] as const),
 ]
 const OPTIONS = ['mode', 'args', 'argsByTool', 'forbidden', 'maxCalls', 'minScore']
@@ -26,10 +26,13 @@ export function assertExpected(expected: unknown): asserts expected is readonly 
       throw wrong(`${where} to be a tool's name or an object`, call)
     }
     assertKnown(call, [...EXPECTED, ...READ], where)
-    const { name, outcome, argsMode } = call as Record<string, unknown>
+    const { name, outcome, argsMode, agent, id } = call as Record<string, unknown>
     if (typeof name !== 'string' || name === '') throw wrong(`${where}.name to be a tool's name`, name)
     if (outcome !== undefined && !OUTCOMES.includes(outcome as never)) {
       throw wrong(`${where}.outcome to be one of ${OUTCOMES.join(', ')}`, outcome)
+    }
+    for (const [key, value] of Object.entries({ agent, id })) {
+      if (value !== undefined && !a.string.fits(value)) throw wrong(`${where}.${key} to be a string`, value)
     }
     assertArgsMode(argsMode, `${where}.argsMode`)
   }
@@ -44,15 +47,21 @@ export function assertTrajectoryOptions(options: TrajectoryOptions): void {
   }
   if (typeof args === 'function') throw wrong(`\`args\` to be one of ${ARGS_MODES.join(', ')}`, args)
   assertArgsMode(args, '`args`')
+  if (argsByTool !== undefined && !a.object.fits(argsByTool)) {
+    throw wrong('`argsByTool` to be an object of ways to compare, by tool', argsByTool)
+  }
   for (const [tool, each] of Object.entries(argsByTool ?? {})) assertArgsMode(each, `argsByTool.${tool}`)
   if (forbidden !== undefined && !GLOB_LIST.fits(forbidden)) {
     throw wrong(`\`forbidden\` to be ${GLOB_LIST.words}`, forbidden)
   }
-  const limits = typeof maxCalls === 'object' && maxCalls !== null ? Object.values(maxCalls) : [maxCalls ?? 0]
+  const byTool = a.object.fits(maxCalls)
+  const limits: unknown[] = byTool
+    ? Object.values(maxCalls as object)
+    : [maxCalls === undefined ? 0 : maxCalls]
   if (!limits.every((most) => typeof most === 'number' && most >= 0)) {
     throw wrong('`maxCalls` to be a number >= 0, or such numbers by tool', maxCalls)
   }
-  for (const glob of typeof maxCalls === 'object' ? Object.keys(maxCalls) : []) {
+  for (const glob of byTool ? Object.keys(maxCalls as object) : []) {
     if (!GLOB.fits(glob)) throw wrong(`each name in \`maxCalls\` to be ${GLOB.words}`, glob)
   }
   if (minScore !== undefined && !(typeof minScore === 'number' && minScore >= 0 && minScore <= 1)) {

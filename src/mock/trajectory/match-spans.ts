@@ -1,4 +1,4 @@
-import { assertKnown, expected as wrong } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, TEXT_OR_REGEXP, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
 import { spanTitle } from '../../spans/names.ts'
@@ -82,11 +82,19 @@ function assertExpectedSpans(expected: unknown): void {
     throw wrong('a list of expected spans', expected)
   }
   for (const [index, one] of expected.entries()) {
-    if (typeof one !== 'string') assertKnown(one, KEYS, `expected[${index}]`)
+    if (typeof one === 'string') continue
+    assertFields<Exclude<ExpectedSpan, string>>(one, FIELDS, `expected[${index}]`)
   }
 }
 
-const KEYS = ['name', 'attributes', 'kind', 'failed', 'parent', 'under']
+const FIELDS: Fields<Exclude<ExpectedSpan, string>> = {
+  name: TEXT_OR_REGEXP,
+  attributes: a.object,
+  kind: a.oneOf('client', 'internal', 'server', 'producer', 'consumer'),
+  failed: a.boolean,
+  parent: a.string,
+  under: a.string,
+}
 
 function unwrap(source: object): unknown {
   const { spans } = source as { spans?: unknown }

@@ -1,5 +1,5 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { assertKnown, keysOf } from '../../internal/expect.ts'
+import { a, assertKnown, expected, keysOf } from '../../internal/expect.ts'
 
 export interface SpanQueueOptions {
   /**
@@ -64,6 +64,9 @@ export function queueSettings(
   onTrouble: (message: string) => void,
 ): Omit<QueueSettings, 'requestTimeoutMs'> {
   assertKnown(options, [...KEYS], '`queue` of tracing')
+  if (options.onTrouble !== undefined && !a.function.fits(options.onTrouble)) {
+    throw expected('`queue.onTrouble` to be a function', options.onTrouble)
+  }
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const settings = { ...DEFAULTS, ...byEnvironment(onTrouble), ...given, onTrouble }
   for (const [name, value] of Object.entries(settings)) {

@@ -53,7 +53,7 @@ export interface ExportOptions {
 }
 
 export const EXPORT_FIELDS: Fields<ExportOptions> = {
-  endpoint: a.value,
+  endpoint: a.string,
   headers: secret(a.object),
   protocol: a.value,
   spoolDir: a.value,

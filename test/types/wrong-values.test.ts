@@ -1,0 +1,96 @@
+import { HookDispatcher } from 'hookspan'
+import { describe, expect, it } from 'vitest'
+import { asks, CALLS, type Call } from '../support/option-calls.ts'
+
+/** What is no option of any kind, but for the types that say so. */
+const WRONG: [string, unknown, RegExp][] = [
+  ['null', null, /\bnull\b/],
+  ['a symbol', Symbol('wrong'), /^never$/],
+  ['true', true, /\b(boolean|true)\b/],
+  ['a bigint', 10n, /^never$/],
+]
+
+/** Fields that are passed on as they are, by `type.field`. */
+const PASSED_ON: Record<string, RegExp> = {
+  'said by a model, a human or an SDK':
+    /^(ToolCallInit\.(toolCallId|identifier|description)|LlmCallInit\.(provider|serverAddress|serverPort|operationName)|CallAgentInit\.(agentName|agentId|provider|serverAddress|serverPort)|HumanInterventionInit\.instructions|HumanAnswer\.(approver|reason|code)|(CompleteInit|StepReport)\.(content|reasoning)|OperationInit\.instructions)$/,
+  'a header of a request, which may be none': /^(OperationInit|ExecAgentOptions|RunWithInit)\.traceparent$/,
+}
+
+/** Fields whose mistake is told by another name, by `type.field`: what the message says of it. */
+const NAMED_OTHERWISE: Record<string, RegExp> = {
+  'ResumeAgentOptions.state': /saved run/,
+  'ApprovalRoutesOptions.webhookSecret': /secret/,
+  'ServeApprovalsOptions.webhookSecret': /secret/,
+  // An entry of a config without its function is one of a type that a file could name.
+  'Gate.decide': /`decide`|expected `type` of/,
+  'HookOf.handler': /`handler`|hook type/,
+}
+
+/** Whatever it is: a type that is not ours, that stands for any other, or that nothing is known of. */
+const ANYTHING = /^(unknown|any|[A-Z])( \| undefined)?$/
+
+const isHeld = (type: string, key: string) =>
+  !Object.values(PASSED_ON).some((one) => one.test(`${type}.${key}`))
+
+const held = asks.flatMap(({ who, type, keys, types = {} }) =>
+  keys.flatMap((key) => {
+    const is = types[key] ?? 'unknown'
+    if (ANYTHING.test(is) || !isHeld(type, key)) return []
+    return WRONG.filter(([, , allowed]) => !allowed.test(is)).map(
+      ([what, value]) => [who, type, key, what, value] as const,
+    )
+  }),
+)
+
+it('options of all kinds are given what they are not', () => {
+  expect(held.length).toBeGreaterThan(2_000)
+})
+
+it('each reason to pass a field on is of a field that there is', () => {
+  const fields = asks.flatMap(({ type, keys }) => keys.map((key) => `${type}.${key}`))
+  for (const pattern of Object.values(PASSED_ON))
+    expect(fields.some((field) => pattern.test(field))).toBe(true)
+})
+
+describe.each([...new Set(held.map(([who]) => who))])('%s', (who) => {
+  const cases = held.filter((one) => one[0] === who)
+  it.each(cases.map(([, type, key, what, value]) => [type.slice(0, 40), key, what, type, value] as const))(
+    '%s: refuses a `%s` that is %s, and names it',
+    async (_type, key, _what, type, value) => {
+      const call = CALLS[who]?.[type] as Call
+      const error: unknown = await (async () => call({ [key]: value }))().then(
+        () => 'it was taken',
+        (thrown: unknown) => thrown,
+      )
+      expect(error).toMatchObject({
+        code: expect.stringMatching(/^(INVALID_|MOCK_INVALID)/),
+        message: expect.stringMatching(NAMED_OTHERWISE[`${type}.${key}`] ?? new RegExp(`\\b${key}\\b`)),
+      })
+    },
+  )
+})
+
+it('a list is no object of options', () => {
+  expect(() => new HookDispatcher([] as never)).toThrow('options of the dispatcher to be an object, got `[]`')
+})
+
+it('an option that throws when it is read is told by its name', () => {
+  const options = {
+    get idleTimeoutMs(): number {
+      throw new Error('no config')
+    },
+  }
+  expect(() => new HookDispatcher(options)).toThrow(
+    '`idleTimeoutMs` of the dispatcher cannot be read: no config.',
+  )
+})
+
+it('a `read` that gives no reading costs nobody the reply of the model', async () => {
+  const failures: unknown[] = []
+  const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
+  const op = dispatcher.startOperation()
+  const call = { model: 'm', request: {}, read: (() => 1) as never }
+  expect(await op.llmCall(call, () => 'the reply')).toBe('the reply')
+  expect(failures).toMatchObject([{ error: { message: expect.stringContaining('`read` of a model call') } }])
+})
