@@ -79,7 +79,7 @@ function parsed({ body, contentType }: SentAnswer): unknown {
     throw new AnswerUnread(413, `The body is larger than ${MAX_ANSWER_BYTES} bytes.`)
   }
   try {
-    return parseHostileJson(Buffer.from(body).toString())
+    return parseHostileJson(body)
   } catch (error) {
     throw new AnswerUnread(400, `The body is refused: ${errorMessage(error)}.`)
   }

@@ -83,7 +83,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (action !== undefined && !responds) return problem(404, 'There is no such route.')
     const method = responds ? 'POST' : 'GET'
     if (request.method !== method) return problem(405, `Use ${method}.`, { allow: method })
-    const body = responds ? await readBody(request, MAX_ANSWER_BYTES) : ''
+    const body = responds ? await readBody(request, MAX_ANSWER_BYTES) : new Uint8Array()
     if (body === undefined) return problem(413, `The body is larger than ${MAX_ANSWER_BYTES} bytes.`)
     const caller = whoIs(request, body, owners, responds ? webhookSecret : undefined, replay)
     if (caller === undefined && !(openForReading && !responds)) return refuse(id, responds === id)
@@ -101,7 +101,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (!speaksDapr) return respond(approvals, requestId, request, body, caller)
     const record = await respond(approvals, requestId, request, body, caller, daprAnswer)
     if (!record.ok) return record
-    const { approved } = JSON.parse(body)
+    const { approved } = JSON.parse(Buffer.from(body).toString())
     return json(200, { status: 'ok', approval_request_id: requestId, approved })
   }
 
@@ -124,7 +124,7 @@ async function respond(
   approvals: Approvals,
   requestId: string,
   request: Request,
-  body: string,
+  body: Uint8Array,
   caller: Caller | undefined,
   translate?: (body: unknown) => object,
 ): Promise<Response> {
@@ -132,7 +132,7 @@ async function respond(
     {
       ...defined({ translate }),
       requestId,
-      body: Buffer.from(body),
+      body,
       contentType: request.headers.get('content-type') ?? '',
       approver: caller?.name,
       // Caught on its way and sent to another request, in a process that has not seen it, it would count for that one.
@@ -175,7 +175,7 @@ function ownersOf({ token, tokens, webhookSecret, openForReading }: ApprovalRout
 
 function whoIs(
   request: Request,
-  body: string,
+  body: Uint8Array,
   owners: readonly TokenOwner[],
   webhookSecret: string | undefined,
   replay: ReplayGuard,

@@ -1,13 +1,17 @@
+import { isUtf8 } from 'node:buffer'
+
 /** Deeper JSON than this comes from nobody who means well. */
 const MAX_DEPTH = 64
 
 /**
  * Parses JSON from outside.
  *
- * @throws Error in one line for text that is no JSON, is nested too deeply, names an object's prototype, or has a key
+ * @throws Error in one line for bytes that are no UTF-8, whose text would say something else; for text that is no JSON, is nested too deeply, names an object's prototype, or has a key
  * twice: which of the two counts, readers do not agree on.
  */
-export function parseHostileJson(text: string): unknown {
+export function parseHostileJson(given: string | Uint8Array): unknown {
+  if (typeof given !== 'string' && !isUtf8(given)) throw new Error('it is not UTF-8')
+  const text = typeof given === 'string' ? given : Buffer.from(given).toString()
   let value: unknown
   try {
     value = JSON.parse(text)

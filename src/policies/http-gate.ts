@@ -86,7 +86,7 @@ export function httpGate(options: HttpGateOptions): Gate {
       throw new GateFailure('gate_error', `${url.host} answered with status ${reply.status}`)
     }
     if (secret !== undefined) checkReply(reply, requestId, secret, requireSignedReply, replay)
-    return readDecision(dialect, reply.body, ctx.point, `the reply of ${url.host}`)
+    return readDecision(dialect, reply.bytes, ctx.point, `the reply of ${url.host}`)
   }
   return {
     ...sharedOf(options),
@@ -100,7 +100,7 @@ export function httpGate(options: HttpGateOptions): Gate {
 
 /** A reply that is signed must be signed well, and be the answer to this very request. */
 function checkReply(
-  { headers, body }: PostReply,
+  { headers, bytes: body }: PostReply,
   requestId: string,
   secret: string,
   required: boolean,

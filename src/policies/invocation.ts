@@ -37,10 +37,10 @@ function questionText(question: object): string {
 }
 
 /** @throws GateFailure `gate_invalid`. */
-export function readDecision(dialect: Dialect, text: string, point: GatePoint, from: string): Decision {
+export function readDecision(dialect: Dialect, said: Uint8Array, point: GatePoint, from: string): Decision {
   let value: Decision
   try {
-    value = dialect.decision(parseHostileJson(text))
+    value = dialect.decision(parseHostileJson(said))
   } catch (error) {
     throw new GateFailure('gate_invalid', `${from}: ${errorMessage(error)}`)
   }

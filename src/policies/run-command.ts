@@ -23,9 +23,9 @@ let watching = false
  *
  * @throws GateFailure in one line: not found, not executable, exit code, killed, too much output.
  */
-export function runCommand(options: CommandOptions): Promise<string> {
+export function runCommand(options: CommandOptions): Promise<Buffer> {
   const { command, args, env, cwd, signal, maxOutputBytes } = options
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const fail = (message: string) => reject(new GateFailure('gate_error', message))
   if (signal.aborted) {
     fail('it was aborted before it started')
@@ -67,7 +67,7 @@ export function runCommand(options: CommandOptions): Promise<string> {
     signal.removeEventListener('abort', onAbort)
     if (killedBy !== null) fail(`it was killed by ${killedBy}`)
     else if (code !== 0) fail(`it ended with exit code ${code}${said(complaint)}`)
-    else resolve(Buffer.concat(output).toString())
+    else resolve(Buffer.concat(output))
   })
   child.stdin?.end(options.stdin)
   return promise

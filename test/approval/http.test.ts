@@ -222,6 +222,43 @@ describe('serveApprovals', () => {
     await expect(fetch(server.url)).rejects.toThrow()
   })
 
+  const refusals: [string, string, RegExp][] = [
+    [
+      'a body that nobody reads',
+      'PUT /hitl/approvals/no/respond',
+      /^HTTP\/1.1 405 .*connection: close\r\n/is,
+    ],
+    ['what a proxy is asked', 'GET http://elsewhere.example/hitl/approvals', /^HTTP\/1.1 400 /],
+    ['a path that is none', 'GET *', /^HTTP\/1.1 400 /],
+  ]
+  it.each(refusals)('answers %s, and says when it closes the connection', async (_name, line, answer) => {
+    const server = await serveApprovals({ approvals: createApprovals(), token: TOKEN })
+    onTestFinished(() => server.close())
+    const { hostname, port } = new URL(server.url)
+    const socket = connect(Number(port), hostname)
+    const head = `Host: ${hostname}\r\nAuthorization: Bearer ${TOKEN}\r\n`
+    const body = line.startsWith('PUT') ? 'Content-Length: 20\r\n\r\n{' : '\r\n'
+    socket.write(`${line} HTTP/1.1\r\n${head}${body}`)
+    const [said] = await once(socket, 'data')
+    expect(String(said)).toMatch(answer)
+    socket.destroy()
+  })
+
+  it('refuses an answer whose bytes are no UTF-8, which would be another one as text', async () => {
+    const { approvals, call } = desk()
+    const server = await serveApprovals({ approvals, token: TOKEN })
+    onTestFinished(() => server.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const url = `${server.url}/hitl/approvals/${id}/respond`
+    const edit = Buffer.from('{"decision":"edit","args":{"path":"\xff"}}', 'latin1')
+    const refused = await fetch(url, { method: 'POST', headers, body: edit })
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('it is not UTF-8')])
+    await fetch(url, { method: 'POST', headers, body: '{"decision":"reject"}' })
+    expect((await outcome).state).toBe('rejected')
+  })
+
   it('lets a run go on that waits in the process', async () => {
     const { approvals, call } = desk()
     const server = await serveApprovals({ approvals, token: TOKEN })

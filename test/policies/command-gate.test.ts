@@ -118,6 +118,16 @@ describe('commandGate', () => {
       /`stop` to be a boolean/,
     ],
     [
+      'answers what is no UTF-8',
+      () =>
+        guard([], {
+          command: script('latin1', `#!/bin/sh\nprintf '{"decision":"mutate","payload":{"q":"\\377"}}'\n`),
+          args: [],
+        }),
+      'gate_invalid',
+      /is not UTF-8/,
+    ],
+    [
       'is asked too much',
       () => guard(['proceed'], { maxBodyBytes: 10 }),
       'gate_error',

@@ -144,6 +144,12 @@ describe('httpGate', () => {
       'gate_error',
       /larger than 1048576 bytes/,
     ],
+    [
+      'what is no UTF-8',
+      (_q, r) => void r.end(Buffer.from('{"decision":"mutate","payload":{"q":"\xff"}}', 'latin1')),
+      'gate_invalid',
+      /is not UTF-8/,
+    ],
     ['a closed connection', (_q, r) => void r.socket?.destroy(), 'gate_error', /did not answer/],
     [
       'half a body',

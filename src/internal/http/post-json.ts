@@ -26,7 +26,7 @@ export interface PostOptions {
 export interface PostReply {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  readonly body: string
+  readonly bytes: Uint8Array
 }
 
 export type LookupAll = (
@@ -172,7 +172,7 @@ function send(options: PostOptions) {
     })
     response.on('end', () => {
       whole = response.complete
-      if (whole) resolve({ status, headers, body: Buffer.concat(chunks).toString() })
+      if (whole) resolve({ status, headers, bytes: Buffer.concat(chunks) })
     })
     response.on('error', reject)
     response.on('close', () => {

@@ -26,7 +26,7 @@ export function tooMany(waitMs: number): Response {
 }
 
 /** Undefined for a body that is larger. */
-export async function readBody(request: Request, maxBytes: number): Promise<string | undefined> {
+export async function readBody(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return undefined
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -35,5 +35,5 @@ export async function readBody(request: Request, maxBytes: number): Promise<stri
     if (bytes > maxBytes) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }

@@ -77,8 +77,14 @@ async function serve(
     response.writeHead(421, { 'content-type': 'text/plain' }).end('This server does not answer to that name.')
     return
   }
+  const path = request.url ?? ''
+  // Not what is asked of a proxy, whose `Host` says nothing, nor `*`.
+  if (!path.startsWith('/') || !URL.canParse(`http://${name}${path}`)) {
+    response.writeHead(400, { 'content-type': 'text/plain' }).end('The path is not valid.')
+    return
+  }
   const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
-  const asked = new Request(new URL(request.url ?? '/', `http://${name}`), {
+  const asked = new Request(`http://${name}${path}`, {
     method: request.method ?? 'GET',
     headers: Object.entries(request.headers).flatMap(([key, value]) =>
       typeof value === 'string' ? [[key, value] as [string, string]] : [],
@@ -86,8 +92,13 @@ async function serve(
     ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
   } as RequestInit)
   const answer = (await routes(asked)) ?? new Response('Not found', { status: 404 })
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  response.end(await answer.text())
-  // What was not read of a refused body would block the connection for the next request.
-  if (hasBody && !request.complete) request.destroy()
+  const text = await answer.text()
+  // What was not read of a refused body would block the connection: it is closed, and whoever has it is told, so that the next
+  // request, which may be a human's answer, is not sent into nothing.
+  const isLast = hasBody && !request.complete
+  response.writeHead(answer.status, {
+    ...Object.fromEntries(answer.headers),
+    ...(isLast && { connection: 'close' }),
+  })
+  response.end(text)
 }
