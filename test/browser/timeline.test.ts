@@ -330,6 +330,37 @@ it.each([
   }
 })
 
+it('on a phone it is read in words that a tool was denied', async () => {
+  const traceId = 'de'.padEnd(32, '1')
+  const reason = 'a refund of €520 is more than the €260 that was paid'
+  const spans: TestSpan[] = [
+    {
+      traceId,
+      spanId: id(1),
+      name: 'invoke_agent support',
+      start: 0,
+      end: 90,
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'support' },
+    },
+    {
+      traceId,
+      spanId: id(2),
+      parentSpanId: id(1),
+      name: 'execute_tool issue_refund',
+      start: 10,
+      end: 60,
+      error: reason,
+      attributes: { 'gen_ai.tool.name': 'issue_refund', 'hookspan.tool.outcome': 'denied' },
+    },
+  ]
+  await post(viewer, otlp(spans))
+  const { page } = await open(`/run/${traceId}`, [390, 844])
+  const badge = page.locator('.row .badge-denied', { hasText: 'denied' }).first()
+  await badge.waitFor()
+  expect(await badge.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0)
+  await page.close()
+})
+
 it('beside a panel in a narrow window no time of the axis covers another', async () => {
   const { page } = await open(`${run}?span=${id(17)}`, [1000, 625])
   expect(await page.locator('.timeline-head .tick:visible').count()).toBe(3)

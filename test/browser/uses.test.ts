@@ -114,6 +114,12 @@ describe('sums by tool', () => {
       expect(await findFlaws(page)).toEqual([])
       await page.screenshot({ path: `${SHOTS}uses-${heading.toLowerCase()}.png` })
     }
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${viewer.url}/by/human`)
+    await rowOf(page, 'ines').waitFor()
+    const people = await page.locator('.chip[aria-current]').boundingBox()
+    expect(people!.x + people!.width, 'what is shown is seen to be chosen').toBeLessThanOrEqual(390)
+    await page.setViewportSize({ width: 1280, height: 800 })
     await page.keyboard.press('4')
     await rowOf(page, 'budget-service').waitFor()
     expect((await cellsOf(page, 'budget-service')).slice(0, 8)).toEqual([

@@ -50,6 +50,36 @@ const namesOf = async (viewer: Viewer, traceId: string) => {
   return fromColumns(columns).map((row) => row.name)
 }
 
+it('shows of a tool that only reported a failure what it gave, of any other tool no result', async () => {
+  const viewer = await start()
+  let root: Span | undefined
+  const body = await protobufOf((begin) => {
+    root = begin('root')
+    const ends = (name: string, result: string, message?: string) => {
+      const span = begin(name, root)
+      span.setAttribute('gen_ai.tool.call.result', result)
+      if (message !== undefined) span.setStatus({ code: 2, message })
+      span.end()
+    }
+    ends('pay', '{"content":"Error: the card was declined"}', 'the tool reported a failure')
+    ends('book', 'half of it', 'timed out')
+    ends('find', 'all of it')
+    root.end()
+  })
+  expect((await post(viewer, body, PROTOBUF)).status).toBe(200)
+  const { columns } = await getJson<{ columns: RowColumns }>(
+    viewer,
+    `/api/runs/${root!.spanContext().traceId}`,
+  )
+  const texts = new Map(fromColumns(columns).map((row) => [row.name, row.errorText]))
+  expect(Object.fromEntries(texts)).toEqual({
+    root: '',
+    pay: 'Error: the card was declined',
+    book: 'timed out',
+    find: '',
+  })
+})
+
 it('tells the runs of one request apart, however their spans alternate and however many they are', async () => {
   const viewer = await start()
   const roots: Span[] = []

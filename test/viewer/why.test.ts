@@ -39,11 +39,15 @@ const model = (number: number, parent: number, start: number, end: number, error
   attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' },
 })
 
-function why(spans: TestSpan[], nowMs?: number, resource: object = {}) {
+function rowsOf(spans: TestSpan[], nowMs?: number, resource: object = {}) {
   const store = new Store({ file: ':memory:' })
   const here = { 'service.name': 'test', ...resource }
   store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans, here))), 'json').items)
-  const { rows, summary } = store.run(TRACE, 0, nowMs)!
+  return store.run(TRACE, 0, nowMs)!
+}
+
+function why(spans: TestSpan[], nowMs?: number, resource: object = {}) {
+  const { rows, summary } = rowsOf(spans, nowMs, resource)
   return whyOf(buildTree(rows)!, summary)
 }
 
@@ -123,4 +127,30 @@ it('is where a killed run was, and the limit that stopped one', () => {
 
 it('is nothing where all is well, or goes on', () => {
   expect(why([runSpan('done'), step(10, 0, 10), tool(2, 10, 0, 5, { error: 'flaky' })])).toBeUndefined()
+})
+
+it.each([
+  ['a text', 'Error: no such order', 'Error: no such order'],
+  ['what our tracing puts a text into', '{"content":"Error: no \\"such\\" order"}', 'Error: no "such" order'],
+  [
+    'one that is longer than what is read of it',
+    `{"error":"no such order ${'x'.repeat(5_000)}"}`,
+    /^no such order x+…$/,
+  ],
+  ['an object of other fields', '{"code":404}', '{"code":404}'],
+])('is the result of a tool that only reported a failure: %s', (_what, result, message) => {
+  const failed = tool(2, 1, 0, 10, {
+    error: 'the tool reported a failure',
+    attributes: { 'gen_ai.tool.call.result': result, 'error.type': 'tool_error' },
+  })
+  const { rows } = rowsOf([runSpan('error'), failed])
+  expect(rows[1]!.errorText).toEqual(typeof message === 'string' ? message : expect.stringMatching(message))
+})
+
+it('is what the tool says of its failure, not its result', () => {
+  const failed = tool(2, 1, 0, 10, {
+    error: '503',
+    attributes: { 'gen_ai.tool.call.result': 'half of it' },
+  })
+  expect(rowsOf([runSpan('error'), failed]).rows[1]!.errorText).toBe('503')
 })

@@ -37,6 +37,11 @@ export function UsesView({ route }: { route: UsesRoute }) {
     const timer = setTimeout(() => setVersion((before) => before + 1), PAUSE_MS)
     return () => clearTimeout(timer)
   }, [value])
+  const kinds = useRef<HTMLElement>(null)
+  // On a phone they do not all fit, and the one that is shown may be the last.
+  useEffect(() => {
+    kinds.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [kind])
   const search = useCallback((next: string) => go({ ...route, query: next }, true), [route])
   const show = (next: UseKind) => go({ ...route, kind: next }, true)
   useKeys({
@@ -60,7 +65,7 @@ export function UsesView({ route }: { route: UsesRoute }) {
           ‹
         </a>
         <QueryField query={query} runs={page?.runs ?? []} field={input} onQuery={search} />
-        <nav class="chips" aria-label="Sums by">
+        <nav class="chips" aria-label="Sums by" ref={kinds}>
           {USE_KINDS.map((one, index) => (
             <a
               key={one}

@@ -164,6 +164,7 @@ const NAMES_READ_FOR_ROWS: AttributeName[] = [
   'toolName',
   'toolCallId',
   'toolArguments',
+  'toolResult',
   'toolOutcome',
   'toolMocked',
   'requestModel',

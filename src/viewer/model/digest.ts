@@ -209,8 +209,28 @@ function detailOf(
       waitedMs: readNumber(attributes, 'humanWaitedMs'),
     }
   }
-  if (status.code === 2) detail.errorText = oneLine(status.message || readText(attributes, 'errorType'))
+  if (status.code === 2) detail.errorText = errorTextOf(category, attributes, status.message)
   return Object.keys(detail).length > 0 ? detail : undefined
+}
+
+/** What our tracing says of a tool that gave its failure as a result: the result says what went wrong. */
+const TOLD_BY_RESULT = 'the tool reported a failure'
+
+function errorTextOf(category: SpanCategory, attributes: AttributeSource, message: string): string {
+  const isTold = message !== '' && message !== TOLD_BY_RESULT
+  const result = category === 'tool' && !isTold ? said(readText(attributes, 'toolResult')) : ''
+  return oneLine(result || message || readText(attributes, 'errorType'))
+}
+
+/** The words of a result of which perhaps only the beginning is here: a text, or the first text of an object. */
+function said(result: string): string {
+  const quoted = /^\s*(?:\{\s*"(?:content|error|message)"\s*:\s*)?"((?:[^"\\]|\\.)*)/.exec(result)?.[1]
+  if (quoted === undefined) return result
+  try {
+    return JSON.parse(`"${quoted}"`) as string
+  } catch {
+    return result
+  }
 }
 
 function gateOf(attributes: AttributeSource, timeUs: number): GateDecision {

@@ -25,6 +25,7 @@ import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../mod
 import { KnownTexts, RecentTexts } from './byte-texts.ts'
 import { ByteCursor } from './cursor.ts'
 import { isSpanId } from './ids.ts'
+import { LongText } from './long-text.ts'
 import { listOf, nanosToUs, plainEvent, plainValue, statusNumber } from './plain.ts'
 
 /** Of a long value, what is enough for a preview. */
@@ -50,17 +51,29 @@ const KEY = tagOf(KEY_VALUE, 'key')
 const VALUE = tagOf(KEY_VALUE, 'value')
 const STRING = tagOf(ANY_VALUE, 'stringValue')
 const INTEGER = tagOf(ANY_VALUE, 'intValue')
-/** Those read for rows; and whether it is only for those of tools, which are the long ones. */
+/** Those read for rows; and whether it is only for those of tools, or of failed tools, which are the long ones. */
 const KEYS = new KnownTexts(
   [...READ_FOR_ROWS].map(
     (key) =>
-      [key, { number: rowNumber(key), isArguments: isToolArguments(key), isId: isCallId(key) }] as const,
+      [
+        key,
+        {
+          number: rowNumber(key),
+          isArguments: isToolArguments(key),
+          isResult: isToolResult(key),
+          isId: isCallId(key),
+        },
+      ] as const,
   ),
 )
 const TEXTS = new RecentTexts()
 
 function isToolArguments(key: string): boolean {
   return (NAMES.toolArguments as readonly string[]).includes(key)
+}
+
+function isToolResult(key: string): boolean {
+  return (NAMES.toolResult as readonly string[]).includes(key)
 }
 
 /** Another one for each call. */
@@ -71,6 +84,7 @@ function isCallId(key: string): boolean {
 interface Known {
   number: number
   isArguments: boolean
+  isResult: boolean
   isId: boolean
 }
 
@@ -82,18 +96,16 @@ class FactsReader extends ByteCursor {
   readonly #attributes = new RowValues()
   #events: SpanEvent[] | undefined
   #status = NO_STATUS
-  /** Where the long text is that only a tool's row shows: of several, that of the first name. */
-  #argumentsNumber = 0
-  #argumentsStart = 0
-  #argumentsEnd = 0
+  readonly #arguments = new LongText()
+  readonly #result = new LongText()
   #parent = ''
   readonly #parentBytes = new Uint8Array(8)
 
   read(bytes: Buffer, start: number, end: number): SpanFacts {
     this.begin(bytes, start)
     this.#attributes.clear()
-    this.#argumentsNumber = Number.POSITIVE_INFINITY
-    this.#argumentsEnd = 0
+    this.#arguments.clear()
+    this.#result.clear()
     this.#events = undefined
     this.#status = NO_STATUS
     let spanId = ''
@@ -134,10 +146,10 @@ class FactsReader extends ByteCursor {
     }
     const attributes = this.#attributes
     const category = classify(name, attributes)
-    if (category === 'tool' && this.#argumentsEnd > 0)
-      attributes.set(this.#argumentsNumber, bytes.toString('utf8', this.#argumentsStart, this.#argumentsEnd))
     const events = this.#events ?? NO_EVENTS
     const status = this.#status
+    if (category === 'tool') this.#arguments.readInto(attributes, bytes)
+    if (category === 'tool' && status.code === 2) this.#result.readInto(attributes, bytes)
     return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status, category })
   }
 
@@ -152,18 +164,12 @@ class FactsReader extends ByteCursor {
         this.at++
         const textEnd = this.field(stop)
         const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
-        if (known.isArguments) this.#argumentsAt(known.number, previewEnd)
+        if (known.isArguments) this.#arguments.note(known.number, this.at, previewEnd)
+        else if (known.isResult) this.#result.note(known.number, this.at, previewEnd)
         else this.#attributes.set(known.number, textAt(known, bytes, this.at, previewEnd))
-      } else this.#attributes.set(known.number, this.#value(tag, stop))
+      } else if (!known.isResult) this.#attributes.set(known.number, this.#value(tag, stop))
     }
     this.at = end
-  }
-
-  #argumentsAt(number: number, end: number): void {
-    if (number > this.#argumentsNumber || end === this.at) return
-    this.#argumentsNumber = number
-    this.#argumentsStart = this.at
-    this.#argumentsEnd = end
   }
 
   /** What is not text. */
@@ -255,7 +261,8 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
   const attributes: Attributes = Object.create(null)
   const name = String(span.name ?? '').slice(0, PREVIEW_BYTES)
   for (const pair of listOf(span.attributes)) {
-    if (READ_FOR_ROWS.has(pair?.key)) attributes[pair.key] = plainValue(shortened(pair.value))
+    if (READ_FOR_ROWS.has(pair?.key) && (!isToolResult(pair.key) || isText(pair.value)))
+      attributes[pair.key] = plainValue(shortened(pair.value))
   }
   return facts({
     spanId: span.spanId,
@@ -270,6 +277,10 @@ export function readJsonSpan(span: OtlpSpan): SpanFacts {
     status: { code: statusNumber(span.status?.code), message: String(span.status?.message ?? '') },
     category: classify(name, attributes),
   })
+}
+
+function isText(value: OtlpAnyValue | undefined): boolean {
+  return typeof value?.stringValue === 'string'
 }
 
 function shortened(value: OtlpAnyValue | undefined): OtlpAnyValue | undefined {
