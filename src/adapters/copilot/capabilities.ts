@@ -1,25 +1,11 @@
 import type { AdapterCapabilities, AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { PARKING } from '../capabilities.ts'
 
 /**
  * What `observeCopilot` can do. Model calls are made in Copilot's own process, which tells of them: nobody decides on one. A
  * run is parked for calls of your own tools; those that Copilot runs by itself are refused where they would have to wait. Of
  * the agents that Copilot calls by itself (`task`) only the call is told; those that a tool of yours runs are whole.
  */
-export const COPILOT_CAPABILITIES: AdapterCapabilities = {
-  steps: true,
-  llmCalls: true,
-  streams: false,
-  decideLlmCalls: false,
-  toolCalls: true,
-  denyToolCalls: true,
-  changeArguments: true,
-  changeResults: true,
-  mockToolCalls: true,
-  askHuman: true,
-  park: true,
-  subAgents: true,
-  compaction: false,
-  abort: true,
-}
+export const COPILOT_CAPABILITIES: AdapterCapabilities = { ...PARKING, streams: false, decideLlmCalls: false }
 
 export const ADAPTER: AdapterInfo = { name: 'copilot', capabilities: COPILOT_CAPABILITIES }

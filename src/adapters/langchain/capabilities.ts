@@ -1,22 +1,8 @@
 import type { AdapterCapabilities } from '../../dispatcher/run/capabilities.ts'
+import { PARKING } from '../capabilities.ts'
 
 /** What `hookspanMiddleware` can do. Summaries are told when they are made: no gate can decide on one. */
-export const LANGCHAIN_CAPABILITIES: AdapterCapabilities = {
-  steps: true,
-  llmCalls: true,
-  streams: true,
-  decideLlmCalls: true,
-  toolCalls: true,
-  denyToolCalls: true,
-  changeArguments: true,
-  changeResults: true,
-  mockToolCalls: true,
-  askHuman: true,
-  park: true,
-  subAgents: true,
-  compaction: false,
-  abort: true,
-}
+export const LANGCHAIN_CAPABILITIES: AdapterCapabilities = PARKING
 
 /** What `hookspanCallbacks` can do: callbacks are told, and asked nothing. */
 export const LANGGRAPH_CAPABILITIES: AdapterCapabilities = {

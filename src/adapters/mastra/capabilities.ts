@@ -1,22 +1,8 @@
 import type { AdapterCapabilities, AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { PARKING } from '../capabilities.ts'
 
 /** What `observeMastra` can do. Mastra tells of no compaction: what a memory processor leaves out is not told. */
-export const MASTRA_CAPABILITIES: AdapterCapabilities = {
-  steps: true,
-  llmCalls: true,
-  streams: true,
-  decideLlmCalls: true,
-  toolCalls: true,
-  denyToolCalls: true,
-  changeArguments: true,
-  changeResults: true,
-  mockToolCalls: true,
-  askHuman: true,
-  park: true,
-  subAgents: true,
-  compaction: false,
-  abort: true,
-}
+export const MASTRA_CAPABILITIES: AdapterCapabilities = PARKING
 
 export const ADAPTER: AdapterInfo = { name: 'mastra', capabilities: MASTRA_CAPABILITIES }
 

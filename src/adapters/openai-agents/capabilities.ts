@@ -1,20 +1,5 @@
 import type { AdapterCapabilities } from '../../adapter/index.ts'
+import { PARKING } from '../capabilities.ts'
 
-/** What can be done with the Agents SDK. */
-export const CAPABILITIES: AdapterCapabilities = {
-  steps: true,
-  llmCalls: true,
-  streams: true,
-  decideLlmCalls: true,
-  toolCalls: true,
-  denyToolCalls: true,
-  changeArguments: true,
-  changeResults: true,
-  mockToolCalls: true,
-  askHuman: true,
-  park: true,
-  subAgents: true,
-  // The SDK's sessions compact by themselves, behind the run.
-  compaction: false,
-  abort: true,
-}
+/** What can be done with the Agents SDK. Its sessions compact by themselves, behind the run. */
+export const CAPABILITIES: AdapterCapabilities = PARKING
