@@ -1,6 +1,6 @@
 /**
- * Installs what `npm run test:fleet` runs: Jaeger, built out of Go modules, and Cassandra and Kafka, which Maven resolves (your own
- * settings.xml decides from where). They need a JDK of 11 or later; `JAVA` names one, else `java` of the PATH. And what
+ * Installs what `npm run test:fleet` runs: Jaeger, built out of Go modules, and Cassandra, Kafka and OpenSearch, which Maven resolves
+ * (your own settings.xml decides from where). They need a JDK of 11 or later; `JAVA` names one, else `java` of the PATH. And what
  * test/fleet/engines/package.json asks for.
  */
 import { execFileSync } from 'node:child_process'
@@ -12,7 +12,12 @@ import { installJaeger } from './jaeger.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const ENGINES = { cassandra: '4.1.7', kafka: '3.9.1' } as const
+const ENGINES = {
+  cassandra: '4.1.7',
+  kafka: '3.9.1',
+  opensearch: '2.19.1',
+  'opensearch-http': '2.19.1',
+} as const
 export type Engine = keyof typeof ENGINES
 
 /** The folder of an engine's jars. */

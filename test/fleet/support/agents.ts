@@ -10,10 +10,13 @@ import { digestOf, ofJaeger, type RunTruth } from './span-truth.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/agent.ts', import.meta.url))
 
+/** What is asked of one. */
+type Place = Pick<Fleet, 'folder' | 'otlpUrl' | 'trace'>
+
 export type Plan = Partial<AgentOrder> & Pick<AgentOrder, 'name' | 'recordings'>
 
 /** Runs an agent in a process of its own, until all that it made is delivered. */
-export async function runAgent(fleet: Fleet, plan: Plan): Promise<{ truth: RunTruth[]; stats: ExportStats }> {
+export async function runAgent(fleet: Place, plan: Plan): Promise<{ truth: RunTruth[]; stats: ExportStats }> {
   const truth = join(fleet.folder, `${plan.name}.truth`)
   const { tracing, ...others } = plan
   const order: AgentOrder = {
@@ -36,7 +39,7 @@ export async function runAgent(fleet: Fleet, plan: Plan): Promise<{ truth: RunTr
 export type Verdict = 'whole' | 'absent' | 'in part' | 'changed'
 
 /** How the store has a run, beside what was sent of it. */
-export async function verdictOn(fleet: Fleet, { traceId, spans, digest }: RunTruth): Promise<Verdict> {
+export async function verdictOn(fleet: Place, { traceId, spans, digest }: RunTruth): Promise<Verdict> {
   const trace = await fleet.trace(traceId)
   if (trace === undefined) return 'absent'
   if (trace.spans.length !== spans) return 'in part'
@@ -44,7 +47,7 @@ export async function verdictOn(fleet: Fleet, { traceId, spans, digest }: RunTru
 }
 
 /** Of each run, some at a time. */
-export async function verdictsOn(fleet: Fleet, runs: readonly RunTruth[]): Promise<Map<RunTruth, Verdict>> {
+export async function verdictsOn(fleet: Place, runs: readonly RunTruth[]): Promise<Map<RunTruth, Verdict>> {
   const verdicts = new Map<RunTruth, Verdict>()
   const waiting = [...runs]
   const ask = async () => {
