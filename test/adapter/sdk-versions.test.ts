@@ -102,7 +102,12 @@ make('one'), make('other')`
 
 it.each([
   ['@restatedev/restate-sdk', '3.0.0', 'restate', 'exports.workflow = (definition) => definition'],
-  ['@dbos-inc/dbos-sdk', '4.9.0', 'dbos', 'exports.DBOS = { registerWorkflow: (workflow) => workflow }'],
+  [
+    '@dbos-inc/dbos-sdk',
+    '4.9.0',
+    'dbos',
+    'exports.DBOS = { registerWorkflow: (workflow) => workflow, registerLifecycleCallback() {} }',
+  ],
   ['@temporalio/activity', '2.0.0', 'temporal', 'exports.Context = {}'],
 ])('%s %s runs agents durably, after the same warning', async (name, version, engine, sdk) => {
   const stderr = await said(name, version, DURABLE(engine), sdk)
