@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer'
-
 /** Deeper JSON than this comes from nobody who means well. */
 const MAX_DEPTH = 64
 
@@ -10,8 +8,7 @@ const MAX_DEPTH = 64
  * twice: which of the two counts, readers do not agree on.
  */
 export function parseHostileJson(given: string | Uint8Array): unknown {
-  if (typeof given !== 'string' && !isUtf8(given)) throw new Error('it is not UTF-8')
-  const text = typeof given === 'string' ? given : Buffer.from(given).toString()
+  const text = typeof given === 'string' ? given : utf8(given)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -22,6 +19,15 @@ export function parseHostileJson(given: string | Uint8Array): unknown {
   const twice = repeatedKey(text)
   if (twice !== undefined) throw new Error(`it has the key ${twice} twice in one object`)
   return value
+}
+
+/** By what browsers have, too: the viewer's page reads what was edited with this. */
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new Error('it is not UTF-8')
+  }
 }
 
 /** The first key that an object of a text has twice, in quotes. The text is known to be JSON. */
