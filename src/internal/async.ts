@@ -48,8 +48,12 @@ export function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | u
     const onAbort = () => reject(signal.reason)
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    Promise.resolve(promise)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort))
+    const settling =
+      <V>(settle: (value: V) => void) =>
+      (value: V) => {
+        signal.removeEventListener('abort', onAbort)
+        settle(value)
+      }
+    promise.then(settling(resolve), settling(reject))
   })
 }

@@ -103,14 +103,15 @@ async function respond(
     read: readResponse,
     standIn: (message) => responseOf(message, asked),
   }))
-  const decided = await call.decided
+  const decided = call.decision ?? (await call.decided)
   if (decided.state === 'answered') {
     answered(decided.reply.output)
     return decided.reply
   }
   try {
     const sent = requestFromWire(request, wire, decided.request)
-    const reply = await call.settle(await call.run(() => ask(sent)))
+    const settled = call.settle(await call.run(() => ask(sent)))
+    const reply = settled instanceof Promise ? await settled : settled
     answered(reply.output)
     return reply
   } catch (error) {
@@ -132,7 +133,7 @@ async function* stream(
   const { call, request, wire, answered } = await open<AsyncIterable<Told>>(model, given, true, (asked) => ({
     standIn: (message) => toldEvents(eventsOf(responseOf(message, asked))),
   }))
-  const decided = await call.decided
+  const decided = call.decision ?? (await call.decided)
   if (decided.state === 'answered') {
     yield* read(decided.reply, answered)
     return

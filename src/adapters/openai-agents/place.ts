@@ -34,11 +34,15 @@ export class Place {
   /** Where the calls of a turn belong: one model call begins one, what it is asked again for stays in it. */
   async turn(): Promise<SafeStep> {
     if (this.#step !== undefined && this.#answered !== undefined) await this.endStep()
-    return this.step()
+    return this.#step ?? this.#open()
   }
 
   /** The turn that is under way. Of a resumed run it is the one in which it was parked. */
-  async step(): Promise<SafeStep> {
+  step(): SafeStep | Promise<SafeStep> {
+    return this.#step ?? this.#open()
+  }
+
+  async #open(): Promise<SafeStep> {
     this.#step ??= await this.op.openStep()
     return this.#step
   }

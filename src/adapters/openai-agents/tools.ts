@@ -37,7 +37,7 @@ export function observeTool(tool: FunctionTool, home: ToolHome, registrations: R
   const needsApproval = tool.needsApproval === undefined ? undefined : own(tool.needsApproval)
   replaced(tool, 'invoke', invoke, standIn, registrations)
   if (needsApproval === undefined) return
-  const asks: NonNullable<FunctionTool['needsApproval']> = async (context, args, id) => {
+  const asks: NonNullable<FunctionTool['needsApproval']> = (context, args, id) => {
     const ask = () => needsApproval.call(tool, context, args, id)
     const place = currentFrame()?.place
     return place === undefined ? ask() : decidedFirst(place, tool, home, args, id, ask)
@@ -92,9 +92,10 @@ async function decidedFirst(
 ): Promise<boolean> {
   // Asked again, for a call that a human has approved: it was taken up when the run was.
   const held = place.take(id, args)
-  const step = await place.step()
+  const known = place.step()
+  const step = known instanceof Promise ? await known : known
   const call = held ?? step.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
-  const decided = await call.decided
+  const decided = call.decision ?? (await call.decided)
   if (decided.state === 'waiting') return true
   const needed = decided.state === 'run' && held === undefined && (await ask())
   if (!needed) {
@@ -122,11 +123,13 @@ async function invoked(
   const id = details?.toolCall?.callId
   const args = parseArguments(input)
   // A tool that another tool's body invokes by itself is that call's.
-  const calls = frame.tool === undefined ? await place.step() : callsHere(frame)
+  const held = frame.tool === undefined ? place.take(id, args) : undefined
   const call =
-    (frame.tool === undefined ? place.take(id, args) : undefined) ??
-    calls.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
-  const decided = await call.decided
+    held ??
+    (frame.tool === undefined ? await place.step() : callsHere(frame)).openToolCall<unknown, unknown>(
+      initOf(tool, home, args, id),
+    )
+  const decided = call.decision ?? (await call.decided)
   if (decided.state !== 'run') return answerOf(decided)
   const same = decided.args === args || toContent(decided.args) === toContent(args)
   const text = same ? input : toContent(decided.args)

@@ -21,6 +21,11 @@ export class SafeModelCall<R = unknown> {
     return this.#decide()
   }
 
+  /** The same where it is known at once. */
+  get decision(): LlmCallDecision<R> | undefined {
+    return this.#failures.quietly(() => this.#call?.decision)
+  }
+
   async #decide(): Promise<LlmCallDecision<R>> {
     try {
       if (this.#call !== undefined) return await this.#call.decided

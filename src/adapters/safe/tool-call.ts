@@ -60,6 +60,11 @@ export class SafeToolCall<A = unknown, R = unknown> {
     return this.#decided
   }
 
+  /** The same where it is known already that the tool is to run. */
+  get decision(): ToolCallDecision<A, R> | undefined {
+    return this.#failures.quietly(() => this.#call?.decision)
+  }
+
   async #decide(): Promise<ToolCallDecision<A, R>> {
     try {
       if (this.#call !== undefined) return await this.#call.decided

@@ -21,8 +21,11 @@ export type LlmCallDecision<R> =
  */
 export class OpenLlmCall<R = unknown> implements OpenedCall {
   readonly #init: LlmCallInit<R>
-  readonly #decision = Promise.withResolvers<LlmCallDecision<R>>()
-  readonly #reply = Promise.withResolvers<R>()
+  /** Known at once where nobody is asked. */
+  readonly #decision: LlmCallDecision<R> | undefined
+  readonly #decided: Promise<LlmCallDecision<R>> | undefined
+  /** Waited for where gates, a signal or the end of the run may come between the call and its reply. */
+  readonly #reply: PromiseWithResolvers<R> | undefined
   #call: LlmCallRun<R> | undefined
   /** What comes of it, where gates, a signal or the end of the run may come between the call and its reply. */
   #outcome: Promise<R> | undefined
@@ -34,30 +37,33 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   constructor(core: OperationCore, site: CallSite, init: LlmCallInit<R>) {
     assertCall(init, () => {})
     this.#init = init
-    // Nobody waits for it where a gate answers before the request is made, or nobody decides at all.
-    this.#reply.promise.catch(() => {})
     if (goesStraight(core)) {
       this.#call = new LlmCallRun<R>(core, site, init)
       this.#call.announce()
       const { traceparent } = this.#call.traced
       const { request } = init
-      this.#decision.resolve({ state: 'run', request, signal: undefined, traceparent, gated: false })
-    } else this.#hold(core, site)
+      this.#decision = { state: 'run', request, signal: undefined, traceparent, gated: false }
+    } else {
+      this.#reply = Promise.withResolvers<R>()
+      this.#decided = this.#hold(core, site, this.#reply.promise)
+    }
   }
 
-  #hold(core: OperationCore, site: CallSite): void {
-    const { promise, resolve, reject } = this.#decision
-    // Nobody waits for it where it is not asked for.
+  #hold(core: OperationCore, site: CallSite, made: Promise<R>): Promise<LlmCallDecision<R>> {
+    const { promise, resolve, reject } = Promise.withResolvers<LlmCallDecision<R>>()
+    // Nobody waits for them where they are not asked for, or a gate answers before the request is made.
     promise.catch(() => {})
+    made.catch(() => {})
     const init = noting(this.#instead, this.#init)
     this.#outcome = this.#started(core, site, init, (request, context) => {
       resolve({ state: 'run', request, ...context })
-      return this.#reply.promise
+      return made
     })
     this.#outcome.then(
       (reply) => resolve({ state: 'answered', reply, response: this.#instead.response ?? {} }),
       reject,
     )
+    return promise
   }
 
   async #started(core: OperationCore, site: CallSite, init: LlmCallInit<R>, ask: LlmFunction<R>): Promise<R> {
@@ -72,7 +78,12 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
    * `RUN_DENIED` or `OPERATION_ENDED` when the run is over.
    */
   get decided(): Promise<LlmCallDecision<R>> {
-    return this.#decision.promise
+    return this.#decided ?? Promise.resolve(this.#decision as LlmCallDecision<R>)
+  }
+
+  /** The same where it is known at once, as nobody decides: waiting for it costs more than opening a span. */
+  get decision(): LlmCallDecision<R> | undefined {
+    return this.#decision
   }
 
   /** What a gate put in the model's place, before the request or after the reply; of a stream, once it is read. */
@@ -103,14 +114,14 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
   settle(reply: R): R | Promise<R> {
     this.#settled = true
     if (this.#outcome === undefined) return (this.#call as LlmCallRun<R>).settle(reply)
-    this.#reply.resolve(reply)
+    this.#reply?.resolve(reply)
     return this.#outcome
   }
 
   /** The request could not be made, or its reply not be read. */
   fail(error: unknown): void {
     if (this.#outcome === undefined) this.#call?.fail(error)
-    else this.#reply.reject(error)
+    else this.#reply?.reject(error)
   }
 
   /** A stream that was handed in ends when it is read, also after its step. */
@@ -118,7 +129,7 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     if (this.#settled) return
     const error = why()
     this.#call?.fail(error)
-    this.#reply.reject(error)
+    this.#reply?.reject(error)
   }
 }
 

@@ -23,27 +23,42 @@ export type ToolCallDecision<A, R> =
 export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
   /** How it ends. Never rejects. */
   readonly outcome: Promise<ToolOutcome<R>>
-  /** `run`, with the effective arguments; else how the call has ended: denied, rejected, waiting, mocked, skipped. */
-  readonly decided: Promise<ToolCallDecision<A, R>>
   readonly #call: ToolCallRun<A, R>
   readonly #body = Promise.withResolvers<R>()
+  /** Where the tool is to run: known at once where nobody is asked. */
+  #decision: ToolCallDecision<A, R> | undefined
+  #deciding: PromiseWithResolvers<ToolCallDecision<A, R>> | undefined
   #args: A
   #begun: string | undefined
   #running = false
 
   /** @throws HookspanError `INVALID_CALL` when it is malformed. */
   constructor(core: OperationCore, site: CallSite, init: ToolCallInit<A>) {
-    const go = Promise.withResolvers<ToolCallDecision<A, R>>()
     this.#call = new ToolCallRun<A, R>(core, site, init)
     this.#args = init.args
     this.#body.promise.catch(() => {})
     this.outcome = this.#call.run((args, context) => {
       this.#args = args
       this.#running = true
-      go.resolve({ state: 'run', args, context })
+      this.#decision = { state: 'run', args, context }
+      this.#deciding?.resolve(this.#decision)
       return this.#body.promise
     })
-    this.decided = Promise.race([go.promise, this.outcome])
+  }
+
+  /** `run`, with the effective arguments; else how the call has ended: denied, rejected, waiting, mocked, skipped. */
+  get decided(): Promise<ToolCallDecision<A, R>> {
+    if (this.#deciding === undefined) {
+      this.#deciding = Promise.withResolvers<ToolCallDecision<A, R>>()
+      if (this.#decision === undefined) this.outcome.then(this.#deciding.resolve)
+      else this.#deciding.resolve(this.#decision)
+    }
+    return this.#deciding.promise
+  }
+
+  /** The same where it is known already that the tool is to run: waiting for it costs more than opening a span. */
+  get decision(): ToolCallDecision<A, R> | undefined {
+    return this.#decision
   }
 
   /** The dispatcher's own key of the call: in its operation no other one has it. */
@@ -63,10 +78,19 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
    * @returns how the call ended; where it was not to run, `body` is not called.
    * @throws HookspanError `CALL_SETTLED` when it was run, settled or failed before.
    */
-  async run(body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
-    this.#begin('run')
-    const decided = await this.decided
-    if (decided.state !== 'run') return decided
+  run(body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
+    try {
+      this.#begin('run')
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return this.#decision === undefined
+      ? this.decided.then((decided) => this.#run(decided, body))
+      : this.#run(this.#decision, body)
+  }
+
+  #run(decided: ToolCallDecision<A, R>, body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
+    if (decided.state !== 'run') return this.outcome
     // Aborted since, or its run or step has ended: then the tool must not run any more.
     if (!this.#call.isOpen || this.#call.cutBy?.aborted) return this.outcome
     const refused = this.#call.refusedSince

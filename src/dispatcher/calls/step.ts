@@ -51,18 +51,23 @@ class StepRun extends Bracket<StepEnd> {
   }
 
   /** It ends, unless a call in it waits for a human in another process. */
-  async finish(): Promise<void> {
-    const { core, state, traced } = this
+  finish(): Promise<void> | undefined {
+    const { core, state } = this
     if (state.suspended) {
       if (this.claim()) this.close({ kind: 'step', waitingFor: 'human' })
       core.phase.suspend(state.save())
-      return
+      return undefined
     }
-    if (this.isOpen && core.decidesAt('afterStep')) {
-      const place = { call: this, traced, gates: this.gates, stepIndex: state.stepIndex }
-      const decided = await decide(core, 'afterStep', state.summary(), place)
-      if (isRefusal(decided)) core.requestStop(decided)
-    }
+    if (this.isOpen && core.decidesAt('afterStep')) return this.#decided()
+    if (this.claim()) this.close(this.#told())
+    return undefined
+  }
+
+  async #decided(): Promise<void> {
+    const { core, state, traced } = this
+    const place = { call: this, traced, gates: this.gates, stepIndex: state.stepIndex }
+    const decided = await decide(core, 'afterStep', state.summary(), place)
+    if (isRefusal(decided)) core.requestStop(decided)
     if (this.claim()) this.close(this.#told())
   }
 
@@ -142,7 +147,8 @@ export class OpenStep extends Step {
     this.abandonCalls(
       () => new DOMException('The step ended before this call was run or settled.', 'AbortError'),
     )
-    await this.#run.finish()
+    const deciding = this.#run.finish()
+    if (deciding !== undefined) await deciding
   }
 
   /** Ends the step as failed: `afterStep` tells the error. A second call does nothing. */
