@@ -20,6 +20,18 @@ export interface TreeTotals {
   readonly durationMs: number
 }
 
+/** Of a run in which nothing has happened. */
+export const NO_TOTALS: TreeTotals = {
+  steps: 0,
+  llmCalls: 0,
+  toolCalls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  costUsd: 0,
+  unpricedCalls: 0,
+  durationMs: 0,
+}
+
 /** What a gate is told. It is the gate's own copy: editing it changes nothing. */
 export interface GateContext {
   readonly point: GatePoint

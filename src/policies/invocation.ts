@@ -1,4 +1,5 @@
 import { decisionOf } from '../gates/decision.ts'
+import { NO_TOTALS } from '../gates/gate.ts'
 import type { Decision, GateContext, GatePoint } from '../gates/index.ts'
 import { GateFailure } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
@@ -51,16 +52,6 @@ export function readDecision(dialect: Dialect, said: Uint8Array, point: GatePoin
 
 /** A question that is about nothing, to see whether a gate answers. */
 export function probe(point: GatePoint, signal: AbortSignal): GateContext & { probe: true } {
-  const totals = {
-    steps: 0,
-    llmCalls: 0,
-    toolCalls: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    costUsd: 0,
-    unpricedCalls: 0,
-    durationMs: 0,
-  }
   const payload = point === 'beforeCallAgent' ? 'probe' : {}
   return {
     point,
@@ -71,7 +62,7 @@ export function probe(point: GatePoint, signal: AbortSignal): GateContext & { pr
     apiName: 'probe',
     payload,
     probe: true,
-    totals,
+    totals: NO_TOTALS,
     state: new Map(),
     signal,
   }

@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../../dispatcher/index.ts'
-import { asList, asName, asObject, asText } from '../../wire/reading.ts'
-import { KINDS } from '../mcp/call.ts'
+import { asName, asObject } from '../../wire/reading.ts'
+import { assertWorked, KINDS } from '../mcp/call.ts'
 import { type Handler, type Request, watchHandlers } from '../mcp/protocol.ts'
 import { type AnnouncedCall, ClaudeRun } from './claude-run.ts'
 import type { McpServerConfig } from './sdk.ts'
@@ -51,8 +51,6 @@ async function serve(request: Request, extra: unknown, handler: Handler): Promis
   return served(announced, request, extra, handler)
 }
 
-class ToolFailure extends Error {}
-
 async function served(
   { call, decision }: AnnouncedCall,
   request: Request,
@@ -65,7 +63,7 @@ async function served(
     decision.state === 'run'
       ? await call.run(async (args) => {
           gave = await handler({ ...request, params: KIND.asked(params, args) }, extra)
-          if (asObject(gave)?.isError === true) throw new ToolFailure(textOf(gave))
+          assertWorked(gave)
           return gave
         })
       : decision
@@ -76,10 +74,4 @@ async function served(
   if ('result' in outcome && outcome.result === gave && gave !== undefined) return gave
   const { content } = outcome.toToolMessage()
   return 'result' in outcome ? KIND.result(content, outcome.result, params) : KIND.refused?.(content)
-}
-
-function textOf(result: unknown): string {
-  return asList(asObject(result)?.content)
-    .map((block) => asText(asObject(block)?.text) ?? '')
-    .join('')
 }

@@ -68,7 +68,7 @@ export async function callServer(
   const init: ToolCallInit = { ...kind.named(params), identifier, source: 'mcp' }
   const outcome = await calls.toolCall<unknown, unknown>(init, async (args, context) => {
     gave = await send(args === init.args ? params : kind.asked(params, args), context)
-    if (asObject(gave)?.isError === true) throw new ToolFailure(textOf(gave))
+    assertWorked(gave)
     return gave
   })
   return told(outcome, gave, kind, init.apiName, params)
@@ -100,8 +100,13 @@ function told(
   return outcome.result === gave && gave !== undefined ? gave : kind.result(content, outcome.result, params)
 }
 
-function textOf(result: unknown): string {
-  return asList(asObject(result)?.content)
-    .map((block) => asText(asObject(block)?.text) ?? '')
-    .join('')
+/** @throws ToolFailure with what the tool says. */
+export function assertWorked(result: unknown): void {
+  const { isError, content } = asObject(result) ?? {}
+  if (isError !== true) return
+  throw new ToolFailure(
+    asList(content)
+      .map((block) => asText(asObject(block)?.text) ?? '')
+      .join(''),
+  )
 }

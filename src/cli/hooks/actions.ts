@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { orderGates, runChain } from '../../gates/chain.ts'
-import { decidesAt } from '../../gates/gate.ts'
+import { decidesAt, NO_TOTALS } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -150,7 +150,7 @@ export async function testHooks(file: string, flags: ConfigFlags): Promise<void>
         gates.filter((gate) => decidesAt(gate, point)),
         point,
       ),
-      { operationId: 'test', rootOperationId: 'test', ...where, point, totals: NOTHING, state: new Map() },
+      { operationId: 'test', rootOperationId: 'test', ...where, point, totals: NO_TOTALS, state: new Map() },
       payload,
       {
         onDecision: (record) => void decisions.push(record),
@@ -177,17 +177,6 @@ function readText(file: string): string {
       `"${shown(file)}" cannot be read (${errorMessage(error)}). Give a file, or - for what is piped in.`,
     )
   }
-}
-
-const NOTHING = {
-  steps: 0,
-  llmCalls: 0,
-  toolCalls: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  costUsd: 0,
-  unpricedCalls: 0,
-  durationMs: 0,
 }
 
 function print(

@@ -1,18 +1,10 @@
 import type { ApprovalRequest, TreeTotals } from '../../gates/index.ts'
 import type { EventInit, GateRecord, TokenUsage, ToolSource } from '../../hooks/index.ts'
-import type { ResumedSpan } from '../plugins/instrument.ts'
+import type { OperationInfo, ResumedSpan } from '../plugins/instrument.ts'
 
 /** What continues an operation later, or elsewhere. Plain JSON, versioned. */
-export interface ParkedOperation {
+export interface ParkedOperation extends OperationInfo {
   readonly version: 1
-  readonly operationId: string
-  readonly rootOperationId: string
-  readonly parentOperationId?: string
-  readonly parentCallKey?: string
-  readonly agentName?: string
-  readonly agentId?: string
-  readonly userId?: string
-  readonly conversationId?: string
   /** W3C trace context of the run's own span, which goes on when the run does. */
   readonly traceparent?: string
   readonly sequence: number

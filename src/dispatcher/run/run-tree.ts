@@ -1,3 +1,4 @@
+import { NO_TOTALS } from '../../gates/gate.ts'
 import type { TreeTotals } from '../../gates/index.ts'
 import type { TokenUsage } from '../../hooks/index.ts'
 import { canBeJson } from '../../internal/json.ts'
@@ -14,17 +15,7 @@ export class RunTree {
 
   constructor(restored?: { sums: TreeTotals; state: Readonly<Record<string, unknown>> }) {
     this.isResumed = restored !== undefined
-    this.#sums = {
-      steps: 0,
-      llmCalls: 0,
-      toolCalls: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      costUsd: 0,
-      unpricedCalls: 0,
-      durationMs: 0,
-      ...restored?.sums,
-    }
+    this.#sums = { ...NO_TOTALS, ...restored?.sums }
     if (restored !== undefined) this.#state = new Map(Object.entries(restored.state))
   }
 

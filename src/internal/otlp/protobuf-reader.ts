@@ -57,10 +57,6 @@ export class ProtobufReader {
     throw new RangeError(`Malformed protobuf: a number longer than ten bytes at byte ${this.pos}.`)
   }
 
-  fixed64Us(): number {
-    return fixed64UsAt(this.bytes, this.#take(8))
-  }
-
   fixed64(): string {
     return this.bytes.readBigUInt64LE(this.#take(8)).toString()
   }

@@ -46,10 +46,8 @@ const OWN = NAMES.filter((name) => name !== 'traceId')
 const SUMMED = OWN.filter((name) => !MARKED.includes(name as never))
 const LISTS = NAMES.filter((name) => RUN_COLUMNS[name] === 'list')
 
-/** What is summed over runs, beside when they started. */
-const FIGURES = [
-  'status',
-  'durationMs',
+/** What is added up over runs. */
+export const SUMS = [
   'inputTokens',
   'outputTokens',
   'cachedTokens',
@@ -58,6 +56,9 @@ const FIGURES = [
   'toolCalls',
   'mockedCalls',
 ] as const satisfies (keyof RunSummary)[]
+
+/** What sums over runs are made of, beside when they started. */
+const FIGURES = ['status', 'durationMs', ...SUMS] as const satisfies (keyof RunSummary)[]
 export type RunFigures = Pick<RunSummary, 'startUs' | (typeof FIGURES)[number]>
 
 const DECLARED: Record<ColumnType, string> = {

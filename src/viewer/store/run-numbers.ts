@@ -3,18 +3,9 @@ import type { InTurns } from '../model/in-turns.ts'
 import { isOver, type RunNumbers, type StartBar } from '../model/run-numbers.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
 import { percentile } from '../model/statistics.ts'
-import type { RunFigures } from './run-columns.ts'
+import { type RunFigures, SUMS } from './run-columns.ts'
 
 const BARS = 60
-const SUMS = [
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'costUsd',
-  'estimatedUsd',
-  'toolCalls',
-  'mockedCalls',
-] as const
 
 /** Of runs that come some at a time, whichever way round. */
 export class RunCounter {
