@@ -1,12 +1,10 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { subscribe } from 'node:diagnostics_channel'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename } from 'node:path'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import type { AgentHook, LlmRequest } from '../hooks/index.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { asList, asName, conversationOf } from '../wire/reading.ts'
+import { currentRequest } from './handled-requests.ts'
 
 /** A run that began with a model call. */
 interface Run {
@@ -23,29 +21,12 @@ interface Run {
 const IDLE_MS = 300_000
 const MOST_OPEN = 100
 
-/** A request that is being handled. */
-interface Handled {
-  readonly name: string
-  op?: Operation
-  over: boolean
-}
-
-function handling(request: IncomingMessage, response: ServerResponse): Handled {
-  const handled: Handled = { name: `${request.method} ${(request.url ?? '/').split('?')[0]}`, over: false }
-  response.once('close', () => {
-    handled.over = true
-    void handled.op?.complete()
-  })
-  return handled
-}
-
 /**
  * Says to which run a model call belongs that nobody began a run for: to that of the request that is being handled; else
  * to that whose messages, or whose conversation, it goes on from; else to a new one of the script.
  */
 export class RunBounds {
   readonly #dispatcher: HookDispatcher
-  readonly #handled = new AsyncLocalStorage<Handled>()
   readonly #open = new Set<Run>()
   /** The runs that were begun here, of which the last. */
   begun = 0
@@ -55,36 +36,15 @@ export class RunBounds {
     this.#dispatcher = dispatcher
   }
 
-  /** Hears of the requests that this process handles. */
-  watch(): void {
-    if (process.versions.bun !== undefined) return this.#watchServers()
-    subscribe('http.server.request.start', (message) => {
-      const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-      this.#handled.enterWith(handling(request, response))
-    })
-  }
-
-  /** Bun tells of no requests, so they are met where its servers hand them over. */
-  #watchServers(): void {
-    const { prototype } = process.getBuiltinModule('node:http').Server
-    const handled = this.#handled
-    const { emit } = prototype
-    prototype.emit = function (this: typeof prototype, event: string | symbol, ...args: unknown[]): boolean {
-      const told = (): boolean => Reflect.apply(emit, this, [event, ...args])
-      const [request, response] = args as [IncomingMessage, ServerResponse]
-      return event === 'request' ? handled.run(handling(request, response), told) : told()
-    } as typeof emit
-  }
-
   /** The run in which the code runs that makes no model call: of the request that is being handled, else the last one. */
   get current(): Operation | undefined {
-    const handled = this.#handled.getStore()
+    const handled = currentRequest()
     if (handled !== undefined && !handled.over) return handled.op
     return [...this.#open].findLast(({ op }) => !op.ended)?.op
   }
 
   readonly operationOf = (request: LlmRequest): Operation => {
-    const handled = this.#handled.getStore()
+    const handled = currentRequest()
     // What goes on behind its answer is the script's.
     if (handled === undefined || handled.over) return this.#ofScript(request)
     handled.op ??= this.#start(handled.name, request)

@@ -10,7 +10,6 @@ const dispatcher = new HookDispatcher()
 const tracing = traceFirstRun(dispatcher)
 const bounds = new RunBounds(dispatcher)
 
-bounds.watch()
 tellAtExit({ bounds, tracing })
 
 export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {

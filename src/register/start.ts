@@ -1,5 +1,6 @@
 import Module from 'node:module'
 import { thisBun, watchBun } from './bun-modules.ts'
+import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
 import { type OnLoaded, watchModules } from './module-hooks.ts'
 import { requireOwn } from './require-own.ts'
@@ -21,6 +22,8 @@ if (projectHasConfig()) {
   if (!canAttach) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
   await runtime().useProjectConfig()
 }
-if (!canAttach) tell(`${why}: nothing is attached.`)
-else if (bun === undefined) watchModules(onLoaded)
-else watchBun(bun, onLoaded)
+if (canAttach) {
+  watchRequests()
+  if (bun === undefined) watchModules(onLoaded)
+  else watchBun(bun, onLoaded)
+} else tell(`${why}: nothing is attached.`)

@@ -77,6 +77,14 @@ it('attaches to @google/genai where it is required, and its class stays what it 
   expect(spansOf()).toEqual(['invoke_agent google.cjs', '  generate_content gemini-2.5-flash'])
 })
 
+it('attaches to what is required in a handler, when the program has long begun', async () => {
+  const { code, stdout, stderr } = await program('late.cjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.\n' })
+  const each = (path: string) => [`invoke_agent GET ${path}`, '  chat gpt-4o']
+  expect(spansOf().sort()).toEqual([...each('/a'), ...each('/b')].sort())
+})
+
 it('attaches to the AI SDK where it is required', async () => {
   const { code, stdout, stderr } = await program('ai-sdk.cjs')
 

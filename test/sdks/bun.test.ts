@@ -86,6 +86,14 @@ it('takes the handling of a request for a run there, too', async () => {
   expect(receivedTree(collector.spans).sort()).toEqual([...each('/a'), ...each('/b')].sort())
 })
 
+it('attaches to what is required in a handler, when the program has long begun', async () => {
+  const { code, stdout, stderr } = await run('late.cjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.\n' })
+  const each = (path: string) => [`invoke_agent GET ${path}`, '  chat gpt-4o']
+  expect(receivedTree(collector.spans).sort()).toEqual([...each('/a'), ...each('/b')].sort())
+})
+
 it.each([
   ['gates', { gates: [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }] }],
   ['mocks', { hooks: [{ id: 'clean', type: 'mock', match: 'wipe', returns: 'as if' }] }],
