@@ -12,10 +12,19 @@ const notAllowed = refusing('APPROVAL_NOT_ALLOWED', 'The answer is not allowed')
 const CHOICES = ['approve', 'edit', 'reject']
 const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
 
-/** The fields of an answer, each checked; nothing else is kept. */
-export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): ApprovalAnswer {
+/** The fields of an answer as they are now, whatever becomes of the object; nothing else is kept. */
+export function readAnswer(answer: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(answer)) throw badAnswer(`expected an object, got ${describeValue(answer)}`)
   assertKnown(answer, ANSWER_FIELDS, 'the answer', 'INVALID_ANSWER')
+  const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = answer
+  return { decision, approver, reason, args: editedArgs(args), argsDigest, stop, alwaysAllow }
+}
+
+/** What `readAnswer` gave, each field checked against what was asked. */
+export function checkedAnswer(
+  { request }: ApprovalRecord,
+  answer: Readonly<Record<string, unknown>>,
+): ApprovalAnswer {
   const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = answer
   if (!CHOICES.includes(decision as string)) {
     throw badAnswer(
@@ -48,15 +57,7 @@ export function checkedAnswer({ request }: ApprovalRecord, answer: unknown): App
   if ((decision === 'edit') !== (args !== undefined)) {
     throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
   }
-  return defined({
-    decision,
-    approver,
-    reason,
-    args: editedArgs(args),
-    argsDigest,
-    stop,
-    alwaysAllow,
-  }) as ApprovalAnswer
+  return defined({ decision, approver, reason, args, argsDigest, stop, alwaysAllow }) as ApprovalAnswer
 }
 
 /** What will run is kept as JSON, and told so: what JSON does not carry would be lost on the way to it. */

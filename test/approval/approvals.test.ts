@@ -39,6 +39,19 @@ describe('waiting for a human', () => {
     expect(events[1]).toMatchObject({ action: 'edit' })
   })
 
+  it('runs the arguments as they were when they were answered with', async () => {
+    const { approvals, call, ran } = desk()
+    const outcome = call()
+    const { id } = await pending(approvals)
+    const edit = { decision: 'edit' as const, approver: 'ann', args: { id: 2 } }
+    const answered = approvals.respond(id, edit)
+    edit.args.id = 3
+    edit.approver = 'eve'
+    expect(await answered).toMatchObject({ answer: { approver: 'ann', args: { id: 2 } } })
+    await outcome
+    expect(ran).toEqual([{ id: 2 }])
+  })
+
   it('does not let an edit past a gate that decided before', async () => {
     const { approvals, dispatcher, call, ran } = desk()
     dispatcher.use({
