@@ -63,6 +63,24 @@ describe('with hookspan and without', () => {
     expect(find(events, 'onComplete')).toMatchObject({ reason: 'done', content: 'done' })
   })
 
+  it('a run needs two more of its recursionLimit', async () => {
+    const run = (middleware: never[], recursionLimit: number) => {
+      const model = fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
+      const agent = createAgent({ model, tools: [searchTool().search], middleware })
+      return agent.invoke(hi(), { recursionLimit }).then(
+        ({ messages }) => messages.at(-1)?.text,
+        ({ name }) => name,
+      )
+    }
+    const ours = [hookspanMiddleware({ dispatcher: new HookDispatcher() })] as never[]
+    const limits = [3, 4, 5, 6]
+    const bare = await Promise.all(limits.map((limit) => run([], limit)))
+    const observed = await Promise.all(limits.map((limit) => run(ours, limit + 2)))
+    expect(bare).toContain('GraphRecursionError')
+    expect(bare).toContain('done')
+    expect(observed).toEqual(bare)
+  })
+
   it('whatever fails of ours, the agent does not notice', async () => {
     const dispatcher = new HookDispatcher({ onHookError: () => {} })
     const fail = () => {
