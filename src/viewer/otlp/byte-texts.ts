@@ -2,18 +2,20 @@
 
 /** Names of attributes, each known beforehand. */
 export class KnownTexts<T> {
-  readonly #slots: { bytes: Buffer; value: T }[][] = Array.from({ length: 1024 }, () => [])
+  readonly #slots: { view: DataView; value: T }[][] = Array.from({ length: 1024 }, () => [])
 
   constructor(values: Iterable<readonly [string, T]>) {
     for (const [text, value] of values) {
       const bytes = Buffer.from(text)
-      this.#slots[slotOf(bytes, 0, bytes.length)]!.push({ bytes, value })
+      this.#slots[slotOf(bytes, 0, bytes.length)]!.push({ view: viewOf(bytes), value })
     }
   }
 
-  get(bytes: Buffer, start: number, end: number): T | undefined {
+  /** `view`: of the same bytes. */
+  get(bytes: Buffer, view: DataView, start: number, end: number): T | undefined {
+    const length = end - start
     for (const known of this.#slots[slotOf(bytes, start, end)]!)
-      if (isAt(bytes, start, end, known.bytes)) return known.value
+      if (known.view.byteLength === length && areSame(view, start, known.view, 0, length)) return known.value
     return undefined
   }
 }
@@ -26,27 +28,26 @@ export class RecentTexts {
   readonly #lengths = new Uint8Array(1024)
   /** Copies: what is read is part of a chunk, which must not be kept for it. */
   readonly #bytes = new Uint8Array(1024 * MOST_BYTES)
+  readonly #view = viewOf(this.#bytes)
 
-  get(bytes: Buffer, start: number, end: number): string {
-    if (end - start > MOST_BYTES) return bytes.toString('utf8', start, end)
+  /** `view`: of the same bytes. */
+  get(bytes: Buffer, view: DataView, start: number, end: number): string {
+    const length = end - start
+    if (length > MOST_BYTES) return bytes.toString('utf8', start, end)
     const slot = slotOf(bytes, start, end)
-    if (this.#isIn(slot, bytes, start, end)) return this.#texts[slot]!
+    const at = slot * MOST_BYTES
+    if (this.#lengths[slot] === length && areSame(view, start, this.#view, at, length))
+      return this.#texts[slot]!
     const text = bytes.toString('utf8', start, end)
     this.#texts[slot] = text
-    this.#lengths[slot] = end - start
-    const kept = this.#bytes
-    const at = slot * MOST_BYTES - start
-    for (let from = start; from < end; from++) kept[at + from] = bytes[from]!
+    this.#lengths[slot] = length
+    for (let index = 0; index < length; index++) this.#bytes[at + index] = bytes[start + index]!
     return text
   }
+}
 
-  #isIn(slot: number, bytes: Buffer, start: number, end: number): boolean {
-    if (this.#lengths[slot] !== end - start) return false
-    const kept = this.#bytes
-    const at = slot * MOST_BYTES - start
-    for (let from = start; from < end; from++) if (kept[at + from] !== bytes[from]) return false
-    return true
-  }
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 function slotOf(bytes: Buffer, start: number, end: number): number {
@@ -58,8 +59,15 @@ function slotOf(bytes: Buffer, start: number, end: number): number {
   return (length * 37 + bytes[start]! * 5 + middle * 131 + last * 17 + beforeLast * 61) & 1023
 }
 
-function isAt(bytes: Buffer, start: number, end: number, known: Buffer): boolean {
-  if (end - start !== known.length) return false
-  for (let at = 0; at < known.length; at++) if (bytes[start + at] !== known[at]) return false
+/** Four bytes at a time; the last four may be among those that were looked at before. */
+function areSame(a: DataView, atA: number, b: DataView, atB: number, length: number): boolean {
+  if (length < 4) return areFewSame(a, atA, b, atB, length)
+  const last = length - 4
+  for (let at = 0; at < last; at += 4) if (a.getInt32(atA + at) !== b.getInt32(atB + at)) return false
+  return a.getInt32(atA + last) === b.getInt32(atB + last)
+}
+
+function areFewSame(a: DataView, atA: number, b: DataView, atB: number, length: number): boolean {
+  for (let at = 0; at < length; at++) if (a.getUint8(atA + at) !== b.getUint8(atB + at)) return false
   return true
 }
