@@ -55,7 +55,7 @@ const odd: fc.Arbitrary<unknown> = fc.oneof(
 )
 
 const key = fc.oneof(
-  fc.constantFrom(...Object.values(NAMES).flat()),
+  fc.constantFrom(...Object.values(NAMES).flatMap(({ keys }) => keys)),
   fc
     .tuple(
       fc.constantFrom(...Object.values(NUMBERED_MESSAGES).flat()),

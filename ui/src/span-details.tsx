@@ -1,5 +1,5 @@
 /** A span's content section by section, made readable. */
-import { readText } from '../../src/viewer/model/attributes.ts'
+import { NAMES, readText } from '../../src/viewer/model/attributes.ts'
 import { formatCompaction, formatDuration } from '../../src/viewer/model/format.ts'
 import type { SpanRecord, SpanRow } from '../../src/viewer/model/span.ts'
 import { ModelContent, SaidContent, ToolContent } from './call-content.tsx'
@@ -30,7 +30,9 @@ export function SpanDetails({
         <Section title="Error" kind="bad">
           <LongText
             text={
-              span.status.message || readText(span.attributes, 'errorType') || 'The span ended with an error.'
+              span.status.message ||
+              readText(span.attributes, NAMES.errorType) ||
+              'The span ended with an error.'
             }
             mono
           />
@@ -69,7 +71,7 @@ export function SpanDetails({
             {row.compaction.messagesBefore !== undefined &&
               `, ${row.compaction.messagesBefore}${row.compaction.messagesAfter === undefined ? '' : ` → ${row.compaction.messagesAfter}`} messages`}
           </p>
-          <LongText text={readText(span.attributes, 'compactionSummary')} />
+          <LongText text={readText(span.attributes, NAMES.compactionSummary)} />
         </Section>
       )}
       <Section title="Attributes" count={Object.keys(span.attributes).length}>

@@ -1,5 +1,5 @@
 /** What led to a question: who asks, and what the user wanted. */
-import { read } from './attributes.ts'
+import { NAMES, read } from './attributes.ts'
 import { conversing } from './conversation.ts'
 import type { AgentItem, ConversationItem } from './conversation-items.ts'
 import type { InTurns } from './in-turns.ts'
@@ -80,7 +80,7 @@ function agentItem(items: readonly ConversationItem[], spanId: string): AgentIte
 /** Some runtimes tell what an agent was given, and not the calls of its model. */
 function inputOf({ row }: TreeNode, open: Open): string {
   const given = row.category === 'missing' ? undefined : open(row.spanId)
-  const input = given && read(given.attributes, 'inputMessages')
+  const input = given && read(given.attributes, NAMES.inputMessages)
   if (input === undefined) return ''
   const said = messagesOf(input, 'user').findLast(({ role }) => role === 'user' || role === 'human')
   return said === undefined ? '' : messageText(said)

@@ -5,130 +5,154 @@
  */
 import type { Attributes, AttributeValue } from './span.ts'
 
+interface AttributeName {
+  readonly keys: readonly string[]
+  /** Those by which `RowValues` knows the keys; none for what no row shows. */
+  readonly numbers: readonly number[]
+}
+
+const NUMBERS = new Map<string, number>()
+/** The keys whose values rows and lists are made of; everything else stays packed until someone opens the span. */
+export const READ_FOR_ROWS: ReadonlyMap<string, number> = NUMBERS
+
+function named(...keys: readonly string[]): AttributeName {
+  return { keys, numbers: [] }
+}
+
+/** Likewise, of what rows or lists show. */
+function shown(...keys: readonly string[]): AttributeName {
+  for (const key of keys) if (!NUMBERS.has(key)) NUMBERS.set(key, NUMBERS.size)
+  return { keys, numbers: keys.map((key) => NUMBERS.get(key)!) }
+}
+
+/** Some thirty are asked for of each span: to find one by what it is called would cost more than to read its value. */
 export const NAMES = {
-  spanState: ['hookspan.span.state'],
-  waitingFor: ['hookspan.operation.waiting_for'],
-  operation: ['gen_ai.operation.name'],
-  openInferenceKind: ['openinference.span.kind'],
-  traceloopKind: ['traceloop.span.kind'],
-  aiOperation: ['ai.operationId'],
-  agentName: ['gen_ai.agent.name', 'agent.name', 'ai.telemetry.functionId', 'traceloop.entity.name'],
-  conversationId: [
+  spanState: shown('hookspan.span.state'),
+  waitingFor: shown('hookspan.operation.waiting_for'),
+  operation: shown('gen_ai.operation.name'),
+  openInferenceKind: shown('openinference.span.kind'),
+  traceloopKind: shown('traceloop.span.kind'),
+  aiOperation: shown('ai.operationId'),
+  agentName: shown('gen_ai.agent.name', 'agent.name', 'ai.telemetry.functionId', 'traceloop.entity.name'),
+  conversationId: shown(
     'gen_ai.conversation.id',
     'session.id',
     'ai.telemetry.metadata.sessionId',
     'traceloop.association.properties.session_id',
-  ],
-  operationId: ['hookspan.operation.id'],
-  reason: ['hookspan.operation.reason'],
-  stepIndex: ['hookspan.step.index'],
-  toolName: ['gen_ai.tool.name', 'ai.toolCall.name', 'tool.name'],
-  toolCallId: ['gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id'],
-  toolArguments: [
+  ),
+  operationId: named('hookspan.operation.id'),
+  reason: shown('hookspan.operation.reason'),
+  stepIndex: shown('hookspan.step.index'),
+  toolName: shown('gen_ai.tool.name', 'ai.toolCall.name', 'tool.name'),
+  toolCallId: shown('gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id'),
+  toolArguments: shown(
     'gen_ai.tool.call.arguments',
     'ai.toolCall.args',
     'gen_ai.tool.args',
     'tool.parameters',
     'traceloop.entity.input',
     'input.value',
-  ],
-  toolResult: [
+  ),
+  toolResult: shown(
     'gen_ai.tool.call.result',
     'ai.toolCall.result',
     'genai.output',
     'gen_ai.output',
     'traceloop.entity.output',
     'output.value',
-  ],
-  toolOutcome: ['hookspan.tool.outcome'],
-  toolMocked: ['hookspan.tool.mocked'],
-  toolSuccess: ['hookspan.tool.success'],
-  toolSource: ['hookspan.tool.source'],
-  toolIdentifier: ['hookspan.tool.identifier'],
-  requestModel: [
+  ),
+  toolOutcome: shown('hookspan.tool.outcome'),
+  toolMocked: shown('hookspan.tool.mocked'),
+  toolSuccess: named('hookspan.tool.success'),
+  toolSource: named('hookspan.tool.source'),
+  toolIdentifier: named('hookspan.tool.identifier'),
+  requestModel: shown(
     'gen_ai.request.model',
     'ai.model.id',
     'llm.model_name',
     'embedding.model_name',
     'llm.request.model',
-  ],
-  responseModel: ['gen_ai.response.model', 'ai.response.model', 'llm.response.model'],
-  inputTokens: [
+  ),
+  responseModel: shown('gen_ai.response.model', 'ai.response.model', 'llm.response.model'),
+  inputTokens: shown(
     'gen_ai.usage.input_tokens',
     'gen_ai.usage.prompt_tokens',
     'ai.usage.inputTokens',
     'ai.usage.promptTokens',
     'llm.token_count.prompt',
     'llm.usage.prompt_tokens',
-  ],
-  outputTokens: [
+  ),
+  outputTokens: shown(
     'gen_ai.usage.output_tokens',
     'gen_ai.usage.completion_tokens',
     'ai.usage.outputTokens',
     'ai.usage.completionTokens',
     'llm.token_count.completion',
     'llm.usage.completion_tokens',
-  ],
-  cachedTokens: [
+  ),
+  cachedTokens: shown(
     'gen_ai.usage.cache_read.input_tokens',
     'gen_ai.usage.cached_input_tokens',
     'gen_ai.usage.cache_read_input_tokens',
     'ai.usage.cachedInputTokens',
     'llm.token_count.prompt_details.cache_read',
-  ],
-  reasoningTokens: [
+  ),
+  reasoningTokens: shown(
     'gen_ai.usage.reasoning.output_tokens',
     'gen_ai.usage.reasoning_tokens',
     'ai.usage.reasoningTokens',
     'llm.token_count.completion_details.reasoning',
-  ],
-  provider: ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'ai.model.provider'],
-  cacheCreationTokens: [
+  ),
+  provider: shown('gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'ai.model.provider'),
+  cacheCreationTokens: shown(
     'gen_ai.usage.cache_creation.input_tokens',
     'gen_ai.usage.cache_creation_input_tokens',
     'llm.token_count.prompt_details.cache_write',
-  ],
-  mockSource: ['hookspan.mock.source'],
-  costUsd: ['hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total'],
+  ),
+  mockSource: shown('hookspan.mock.source'),
+  costUsd: shown('hookspan.cost_usd', 'gen_ai.usage.cost', 'llm.cost.total'),
   /** Summed when no total is given. */
-  costPartsUsd: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost', 'cost_prompt', 'cost_completion'],
-  inputMessages: ['gen_ai.input.messages', 'gen_ai.prompt', 'ai.prompt.messages', 'genai.input'],
-  outputMessages: ['gen_ai.output.messages', 'gen_ai.completion'],
-  systemInstructions: ['gen_ai.system_instructions'],
-  toolDefinitions: ['gen_ai.tool.definitions', 'ai.prompt.tools', 'gen_ai.request.tools'],
-  anyInput: ['input.value', 'traceloop.entity.input', 'ai.prompt', 'gen_ai.input'],
-  anyOutput: [
+  costPartsUsd: shown(
+    'gen_ai.usage.input_cost',
+    'gen_ai.usage.output_cost',
+    'cost_prompt',
+    'cost_completion',
+  ),
+  inputMessages: named('gen_ai.input.messages', 'gen_ai.prompt', 'ai.prompt.messages', 'genai.input'),
+  outputMessages: named('gen_ai.output.messages', 'gen_ai.completion'),
+  systemInstructions: named('gen_ai.system_instructions'),
+  toolDefinitions: named('gen_ai.tool.definitions', 'ai.prompt.tools', 'gen_ai.request.tools'),
+  anyInput: named('input.value', 'traceloop.entity.input', 'ai.prompt', 'gen_ai.input'),
+  anyOutput: named(
     'genai.output',
     'gen_ai.output',
     'output.value',
     'traceloop.entity.output',
     'ai.response.text',
     'ai.response.object',
-  ],
-  aiText: ['ai.response.text', 'ai.response.object'],
-  aiReasoning: ['ai.response.reasoning'],
-  aiToolCalls: ['ai.response.toolCalls'],
-  messagesBefore: ['hookspan.compaction.messages_before'],
-  messagesAfter: ['hookspan.compaction.messages_after'],
-  tokensBefore: ['hookspan.compaction.tokens_before'],
-  tokensAfter: ['hookspan.compaction.tokens_after'],
-  compactionSummary: ['hookspan.compaction.summary'],
-  humanAction: ['hookspan.human.action'],
-  humanWaitedMs: ['hookspan.human.waited_ms'],
-  humanApprover: ['hookspan.human.approver'],
-  gateId: ['hookspan.gate.id'],
-  gateDecision: ['hookspan.gate.decision'],
-  gateEnforced: ['hookspan.gate.enforced'],
-  gateCode: ['hookspan.gate.code'],
-  gateReason: ['hookspan.gate.reason'],
-  gateDurationMs: ['hookspan.gate.duration_ms'],
-  errorType: ['error.type', 'exception.type'],
-  serviceName: ['service.name'],
-  processId: ['process.pid'],
-  hostName: ['host.name'],
-} as const
-
-export type AttributeName = keyof typeof NAMES
+  ),
+  aiText: named('ai.response.text', 'ai.response.object'),
+  aiReasoning: named('ai.response.reasoning'),
+  aiToolCalls: named('ai.response.toolCalls'),
+  messagesBefore: shown('hookspan.compaction.messages_before'),
+  messagesAfter: shown('hookspan.compaction.messages_after'),
+  tokensBefore: shown('hookspan.compaction.tokens_before'),
+  tokensAfter: shown('hookspan.compaction.tokens_after'),
+  compactionSummary: named('hookspan.compaction.summary'),
+  humanAction: shown('hookspan.human.action'),
+  humanWaitedMs: shown('hookspan.human.waited_ms'),
+  humanApprover: shown('hookspan.human.approver'),
+  gateId: shown('hookspan.gate.id'),
+  gateDecision: shown('hookspan.gate.decision'),
+  gateEnforced: shown('hookspan.gate.enforced'),
+  gateCode: shown('hookspan.gate.code'),
+  gateReason: shown('hookspan.gate.reason'),
+  gateDurationMs: shown('hookspan.gate.duration_ms'),
+  errorType: shown('error.type', 'exception.type'),
+  serviceName: named('service.name'),
+  processId: named('process.pid'),
+  hostName: named('host.name'),
+}
 
 /** The span event in which an in-process gate records its decision. */
 export const GATE_EVENT = 'hookspan.gate'
@@ -148,61 +172,6 @@ export const NUMBERED_MESSAGES = {
     { prefix: 'gen_ai.completion.', infix: '' },
   ],
 } as const
-
-/** Names whose values rows and lists are made of; everything else stays packed until someone opens the span. */
-const NAMES_READ_FOR_ROWS: AttributeName[] = [
-  'spanState',
-  'waitingFor',
-  'operation',
-  'openInferenceKind',
-  'traceloopKind',
-  'aiOperation',
-  'agentName',
-  'conversationId',
-  'reason',
-  'stepIndex',
-  'toolName',
-  'toolCallId',
-  'toolArguments',
-  'toolResult',
-  'toolOutcome',
-  'toolMocked',
-  'requestModel',
-  'responseModel',
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'reasoningTokens',
-  'provider',
-  'cacheCreationTokens',
-  'mockSource',
-  'costUsd',
-  'costPartsUsd',
-  'messagesBefore',
-  'messagesAfter',
-  'tokensBefore',
-  'tokensAfter',
-  'humanAction',
-  'humanWaitedMs',
-  'humanApprover',
-  'gateId',
-  'gateDecision',
-  'gateEnforced',
-  'gateCode',
-  'gateReason',
-  'gateDurationMs',
-  'errorType',
-]
-export const READ_FOR_ROWS: ReadonlySet<string> = new Set(NAMES_READ_FOR_ROWS.flatMap((name) => NAMES[name]))
-const NUMBERS: ReadonlyMap<string, number> = new Map([...READ_FOR_ROWS].map((key, number) => [key, number]))
-const NUMBERS_OF: Partial<Record<AttributeName, readonly number[]>> = Object.fromEntries(
-  NAMES_READ_FOR_ROWS.map((name) => [name, NAMES[name].map((key) => NUMBERS.get(key)!)]),
-)
-
-/** The number by which `RowValues` knows an attribute of `READ_FOR_ROWS`. */
-export function rowNumber(key: string): number {
-  return NUMBERS.get(key)!
-}
 
 /**
  * What is read for rows of one span after the other, by number: an object with names for keys would be made, filled and asked for
@@ -225,12 +194,12 @@ export class RowValues {
   }
 
   at(name: AttributeName, index: number): AttributeValue | undefined {
-    return this.#values[NUMBERS_OF[name]![index]!]
+    return this.#values[name.numbers[index]!]
   }
 
   first(name: AttributeName): AttributeValue | undefined {
     const values = this.#values
-    for (const number of NUMBERS_OF[name]!) {
+    for (const number of name.numbers) {
       const value = values[number]
       if (value !== undefined && value !== null && value !== '') return value
     }
@@ -243,7 +212,7 @@ export type AttributeSource = Attributes | RowValues
 /** The first of the names that has a value. */
 export function read(attributes: AttributeSource, name: AttributeName): AttributeValue | undefined {
   if (attributes instanceof RowValues) return attributes.first(name)
-  for (const key of NAMES[name]) {
+  for (const key of name.keys) {
     const value = attributes[key]
     if (value !== undefined && value !== null && value !== '') return value
   }
@@ -252,10 +221,10 @@ export function read(attributes: AttributeSource, name: AttributeName): Attribut
 
 /** Of all the names: what is no number counts as 0. */
 export function readSum(attributes: AttributeSource, name: AttributeName): number {
-  const names = NAMES[name]
+  const { keys } = name
   let sum = 0
-  for (let index = 0; index < names.length; index++) {
-    const value = attributes instanceof RowValues ? attributes.at(name, index) : attributes[names[index]!]
+  for (let index = 0; index < keys.length; index++) {
+    const value = attributes instanceof RowValues ? attributes.at(name, index) : attributes[keys[index]!]
     const part = Number(value ?? 0)
     if (Number.isFinite(part)) sum += part
   }

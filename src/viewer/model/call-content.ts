@@ -30,7 +30,7 @@ export interface ModelCall {
 export function modelCall(span: SpanRecord): ModelCall {
   const attributes = withDetails(span)
   const input = inputMessages(attributes, span.events)
-  const system = readText(attributes, 'systemInstructions')
+  const system = readText(attributes, NAMES.systemInstructions)
   if (system) input.unshift({ role: 'system', parts: partsOf(parse(system)) })
   return { input, output: outputMessages(attributes, span.events), tools: toolDefinitions(attributes) }
 }
@@ -46,16 +46,16 @@ function withDetails(span: SpanRecord): Attributes {
 function inputMessages(attributes: Attributes, events: readonly SpanEvent[]): Message[] {
   const numbered = numberedMessages(attributes, NUMBERED_MESSAGES.input)
   if (numbered.length > 0) return numbered
-  const given = read(attributes, 'inputMessages')
+  const given = read(attributes, NAMES.inputMessages)
   if (given !== undefined) return messagesOf(given, 'user')
   const told = eventMessages(events, false)
   if (told.length > 0) return told
-  const any = read(attributes, 'anyInput')
+  const any = read(attributes, NAMES.anyInput)
   return any === undefined ? [] : messagesOf(any, 'user')
 }
 
 function outputMessages(attributes: Attributes, events: readonly SpanEvent[]): Message[] {
-  const given = read(attributes, 'outputMessages')
+  const given = read(attributes, NAMES.outputMessages)
   if (given !== undefined) return messagesOf(given, 'assistant')
   const numbered = numberedMessages(attributes, NUMBERED_MESSAGES.output)
   if (numbered.length > 0 && numbered.some((message) => message.parts.length > 0)) return numbered
@@ -63,17 +63,17 @@ function outputMessages(attributes: Attributes, events: readonly SpanEvent[]): M
   if (ai) return [ai]
   const told = eventMessages(events, true)
   if (told.length > 0) return told
-  const any = read(attributes, 'anyOutput')
+  const any = read(attributes, NAMES.anyOutput)
   return any === undefined ? [] : messagesOf(any, 'assistant')
 }
 
 function aiSdkOutput(attributes: Attributes): Message | undefined {
   const said: MessagePart[] = []
-  const reasoning = readText(attributes, 'aiReasoning')
+  const reasoning = readText(attributes, NAMES.aiReasoning)
   if (reasoning) said.push({ type: 'reasoning', text: reasoning })
-  const text = readText(attributes, 'aiText')
+  const text = readText(attributes, NAMES.aiText)
   if (text) said.push({ type: 'text', text })
-  const calls = parse(read(attributes, 'aiToolCalls') ?? null)
+  const calls = parse(read(attributes, NAMES.aiToolCalls) ?? null)
   const parts = Array.isArray(calls) ? said.concat(calls.map(toolCallOf)) : said
   return parts.length > 0 ? { role: 'assistant', parts } : undefined
 }
@@ -170,7 +170,7 @@ function toolDefinitions(attributes: Attributes): ToolDefinition[] {
   const given =
     numbered.length > 0
       ? numbered.map((key) => attributes[key] ?? null)
-      : parse(read(attributes, 'toolDefinitions') ?? null)
+      : parse(read(attributes, NAMES.toolDefinitions) ?? null)
   if (!Array.isArray(given)) return []
   return given.map((item) => {
     const value = parse(item)
@@ -185,15 +185,15 @@ export function toolCallFacts(span: SpanRecord): {
   result: AttributeValue
   error: string
 } {
-  const args = read(span.attributes, 'toolArguments')
+  const args = read(span.attributes, NAMES.toolArguments)
   const result =
-    NAMES.toolResult.map((key) => span.attributes[key]).find((value) => value !== undefined) ?? null
+    NAMES.toolResult.keys.map((key) => span.attributes[key]).find((value) => value !== undefined) ?? null
   const exception = span.events.find((event) => event.name === 'exception')
   const error =
     span.status.code === 2
       ? span.status.message ||
         textOf(exception?.attributes['exception.message']) ||
-        readText(span.attributes, 'errorType')
+        readText(span.attributes, NAMES.errorType)
       : ''
   const told = parse(result)
   return { args: parse(args ?? null), result: isOurs(span) ? unwrapped(told) : told, error }
@@ -201,7 +201,7 @@ export function toolCallFacts(span: SpanRecord): {
 
 /** Our tracing says of each call how it came out; nobody else does. */
 function isOurs(span: SpanRecord): boolean {
-  return readText(span.attributes, 'toolOutcome') !== ''
+  return readText(span.attributes, NAMES.toolOutcome) !== ''
 }
 
 /** The attribute has to be an object: our tracing puts what is none into one, alone, under this key. */
@@ -215,6 +215,6 @@ export function userMessages(span: SpanRecord): { timeUs: number; messages: Mess
     .filter((event) => event.name === USER_MESSAGE_EVENT)
     .map(({ timeUs, attributes }) => ({
       timeUs,
-      messages: messagesOf(read(attributes, 'inputMessages') ?? null, 'user'),
+      messages: messagesOf(read(attributes, NAMES.inputMessages) ?? null, 'user'),
     }))
 }

@@ -2,7 +2,7 @@
  * A run as the chat it was. Model calls repeat the whole history; each message is shown once, where it first appeared,
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
-import { readNumber, readText } from './attributes.ts'
+import { NAMES, readNumber, readText } from './attributes.ts'
 import {
   type ModelCall,
   modelCall,
@@ -342,8 +342,8 @@ class Scope {
       error: row.error ? row.errorText || 'failed' : '',
       spanId: row.spanId,
       ...row.compaction,
-      tokensBefore: row.compaction?.tokensBefore ?? (span && readNumber(span.attributes, 'tokensBefore')),
-      summary: piece('text', span ? readText(span.attributes, 'compactionSummary') : ''),
+      tokensBefore: row.compaction?.tokensBefore ?? (span && readNumber(span.attributes, NAMES.tokensBefore)),
+      summary: piece('text', span ? readText(span.attributes, NAMES.compactionSummary) : ''),
       dropped: [],
     }
     if (!item.error) this.#compactions.push(item)

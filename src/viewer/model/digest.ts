@@ -2,6 +2,7 @@
 import {
   type AttributeSource,
   GATE_EVENT,
+  NAMES,
   readBoolean,
   readNumber,
   readSum,
@@ -82,21 +83,21 @@ const BY_TRACELOOP: Record<string, SpanCategory> = {
 }
 
 export function classify(name: string, attributes: AttributeSource): SpanCategory {
-  const operation = readText(attributes, 'operation')
+  const operation = readText(attributes, NAMES.operation)
   const own = Object.hasOwn(BY_OPERATION, operation) ? BY_OPERATION[operation] : undefined
   if (own) return own
-  if (name === 'human_intervention' || readText(attributes, 'humanAction')) return 'human'
-  if (name === 'compact_context' || readNumber(attributes, 'tokensBefore') !== undefined) return 'compact'
-  if (name.startsWith('gate ') && readText(attributes, 'gateId')) return 'gate'
-  if (readNumber(attributes, 'stepIndex') !== undefined && name.startsWith('step')) return 'step'
-  const open = readText(attributes, 'openInferenceKind').toUpperCase()
+  if (name === 'human_intervention' || readText(attributes, NAMES.humanAction)) return 'human'
+  if (name === 'compact_context' || readNumber(attributes, NAMES.tokensBefore) !== undefined) return 'compact'
+  if (name.startsWith('gate ') && readText(attributes, NAMES.gateId)) return 'gate'
+  if (readNumber(attributes, NAMES.stepIndex) !== undefined && name.startsWith('step')) return 'step'
+  const open = readText(attributes, NAMES.openInferenceKind).toUpperCase()
   if (Object.hasOwn(BY_OPENINFERENCE, open)) return BY_OPENINFERENCE[open]!
-  const loop = readText(attributes, 'traceloopKind')
+  const loop = readText(attributes, NAMES.traceloopKind)
   if (Object.hasOwn(BY_TRACELOOP, loop)) return BY_TRACELOOP[loop]!
-  const ai = readText(attributes, 'aiOperation')
+  const ai = readText(attributes, NAMES.aiOperation)
   if (ai) return classifyAiSdk(ai)
-  if (readText(attributes, 'toolName')) return 'tool'
-  if (readText(attributes, 'requestModel')) return 'llm'
+  if (readText(attributes, NAMES.toolName)) return 'tool'
+  if (readText(attributes, NAMES.requestModel)) return 'llm'
   return 'other'
 }
 
@@ -115,27 +116,27 @@ export function digestSpan(
   category: SpanCategory = classify(name, attributes),
 ): SpanDigest {
   const usage = category === 'llm' || category === 'embedding'
-  const started = readText(attributes, 'spanState') === STARTED
+  const started = readText(attributes, NAMES.spanState) === STARTED
   // A run that was parked goes on in another process, which ends its span.
-  const parked = started && readText(attributes, 'waitingFor') !== ''
+  const parked = started && readText(attributes, NAMES.waitingFor) !== ''
   const costUsd = usage ? costOf(attributes) : 0
-  const outcome = parked ? 'waiting' : readText(attributes, 'toolOutcome')
+  const outcome = parked ? 'waiting' : readText(attributes, NAMES.toolOutcome)
   return {
     category,
     started,
     label: labelOf(category, name, attributes),
-    conversationId: readText(attributes, 'conversationId'),
-    reason: readText(attributes, 'reason'),
-    inputTokens: usage ? (readNumber(attributes, 'inputTokens') ?? 0) : 0,
-    outputTokens: usage ? (readNumber(attributes, 'outputTokens') ?? 0) : 0,
-    cachedTokens: usage ? (readNumber(attributes, 'cachedTokens') ?? 0) : 0,
-    reasoningTokens: usage ? (readNumber(attributes, 'reasoningTokens') ?? 0) : 0,
+    conversationId: readText(attributes, NAMES.conversationId),
+    reason: readText(attributes, NAMES.reason),
+    inputTokens: usage ? (readNumber(attributes, NAMES.inputTokens) ?? 0) : 0,
+    outputTokens: usage ? (readNumber(attributes, NAMES.outputTokens) ?? 0) : 0,
+    cachedTokens: usage ? (readNumber(attributes, NAMES.cachedTokens) ?? 0) : 0,
+    reasoningTokens: usage ? (readNumber(attributes, NAMES.reasoningTokens) ?? 0) : 0,
     costUsd,
     unpriced: usage && costUsd === 0 ? unpricedOf(attributes) : undefined,
     outcome,
-    mocked: outcome === 'mocked' || readBoolean(attributes, 'toolMocked') === true,
-    callId: category === 'tool' ? readText(attributes, 'toolCallId') : '',
-    preview: category === 'tool' ? oneLine(readText(attributes, 'toolArguments')) : '',
+    mocked: outcome === 'mocked' || readBoolean(attributes, NAMES.toolMocked) === true,
+    callId: category === 'tool' ? readText(attributes, NAMES.toolCallId) : '',
+    preview: category === 'tool' ? oneLine(readText(attributes, NAMES.toolArguments)) : '',
     // Most have none, and to find that out is not to make anything.
     detail: hasDetail(category, events, status) ? detailOf(category, attributes, events, status) : undefined,
   }
@@ -145,15 +146,15 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
   switch (category) {
     case 'llm':
     case 'embedding':
-      return readText(attributes, 'requestModel') || readText(attributes, 'responseModel')
+      return readText(attributes, NAMES.requestModel) || readText(attributes, NAMES.responseModel)
     case 'tool':
-      return readText(attributes, 'toolName') || name.replace(/^execute_tool /, '')
+      return readText(attributes, NAMES.toolName) || name.replace(/^execute_tool /, '')
     case 'agent':
-      return readText(attributes, 'agentName') || name.replace(/^(invoke|create)_agent /, '')
+      return readText(attributes, NAMES.agentName) || name.replace(/^(invoke|create)_agent /, '')
     case 'gate':
-      return readText(attributes, 'gateId') || name.replace(/^gate /, '')
+      return readText(attributes, NAMES.gateId) || name.replace(/^gate /, '')
     case 'step':
-      return name === 'step' ? `step ${readNumber(attributes, 'stepIndex') ?? ''}`.trim() : ''
+      return name === 'step' ? `step ${readNumber(attributes, NAMES.stepIndex) ?? ''}`.trim() : ''
     default:
       return ''
   }
@@ -161,15 +162,15 @@ function labelOf(category: SpanCategory, name: string, attributes: AttributeSour
 
 /** What was mocked or replayed cost nothing. */
 function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
-  if (readText(attributes, 'mockSource')) return undefined
-  const model = readText(attributes, 'responseModel') || readText(attributes, 'requestModel')
-  const provider = readText(attributes, 'provider')
-  return { provider, model, cacheCreationTokens: readNumber(attributes, 'cacheCreationTokens') ?? 0 }
+  if (readText(attributes, NAMES.mockSource)) return undefined
+  const model = readText(attributes, NAMES.responseModel) || readText(attributes, NAMES.requestModel)
+  const provider = readText(attributes, NAMES.provider)
+  return { provider, model, cacheCreationTokens: readNumber(attributes, NAMES.cacheCreationTokens) ?? 0 }
 }
 
 function costOf(attributes: AttributeSource): number {
-  const total = readNumber(attributes, 'costUsd')
-  return total ?? readSum(attributes, 'costPartsUsd')
+  const total = readNumber(attributes, NAMES.costUsd)
+  return total ?? readSum(attributes, NAMES.costPartsUsd)
 }
 
 function hasDetail(category: SpanCategory, events: readonly SpanEvent[], status: { code: number }): boolean {
@@ -192,21 +193,21 @@ function detailOf(
   const gates = events
     .filter((event) => event.name === GATE_EVENT)
     .map((event) => gateOf(event.attributes, event.timeUs))
-  if (category === 'gate' && readText(attributes, 'gateDecision')) gates.push(gateOf(attributes, 0))
+  if (category === 'gate' && readText(attributes, NAMES.gateDecision)) gates.push(gateOf(attributes, 0))
   if (gates.length > 0) detail.gates = gates
   if (category === 'compact') {
     detail.compaction = {
-      tokensBefore: readNumber(attributes, 'tokensBefore'),
-      tokensAfter: readNumber(attributes, 'tokensAfter'),
-      messagesBefore: readNumber(attributes, 'messagesBefore'),
-      messagesAfter: readNumber(attributes, 'messagesAfter'),
+      tokensBefore: readNumber(attributes, NAMES.tokensBefore),
+      tokensAfter: readNumber(attributes, NAMES.tokensAfter),
+      messagesBefore: readNumber(attributes, NAMES.messagesBefore),
+      messagesAfter: readNumber(attributes, NAMES.messagesAfter),
     }
   }
   if (category === 'human') {
     detail.human = {
-      action: readText(attributes, 'humanAction') || undefined,
-      approver: readText(attributes, 'humanApprover') || undefined,
-      waitedMs: readNumber(attributes, 'humanWaitedMs'),
+      action: readText(attributes, NAMES.humanAction) || undefined,
+      approver: readText(attributes, NAMES.humanApprover) || undefined,
+      waitedMs: readNumber(attributes, NAMES.humanWaitedMs),
     }
   }
   if (status.code === 2) detail.errorText = errorTextOf(category, attributes, status.message)
@@ -218,8 +219,8 @@ const TOLD_BY_RESULT = 'the tool reported a failure'
 
 function errorTextOf(category: SpanCategory, attributes: AttributeSource, message: string): string {
   const isTold = message !== '' && message !== TOLD_BY_RESULT
-  const result = category === 'tool' && !isTold ? said(readText(attributes, 'toolResult')) : ''
-  return oneLine(result || message || readText(attributes, 'errorType'))
+  const result = category === 'tool' && !isTold ? said(readText(attributes, NAMES.toolResult)) : ''
+  return oneLine(result || message || readText(attributes, NAMES.errorType))
 }
 
 /** The words of a result of which perhaps only the beginning is here: a text, or the first text of an object. */
@@ -236,12 +237,12 @@ function said(result: string): string {
 function gateOf(attributes: AttributeSource, timeUs: number): GateDecision {
   return {
     timeUs,
-    id: readText(attributes, 'gateId'),
-    decision: readText(attributes, 'gateDecision'),
-    enforced: readBoolean(attributes, 'gateEnforced') ?? true,
-    code: readText(attributes, 'gateCode') || undefined,
-    reason: oneLine(readText(attributes, 'gateReason'), REASON_CHARS) || undefined,
-    durationMs: readNumber(attributes, 'gateDurationMs'),
+    id: readText(attributes, NAMES.gateId),
+    decision: readText(attributes, NAMES.gateDecision),
+    enforced: readBoolean(attributes, NAMES.gateEnforced) ?? true,
+    code: readText(attributes, NAMES.gateCode) || undefined,
+    reason: oneLine(readText(attributes, NAMES.gateReason), REASON_CHARS) || undefined,
+    durationMs: readNumber(attributes, NAMES.gateDurationMs),
   }
 }
 

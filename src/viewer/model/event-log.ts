@@ -1,6 +1,6 @@
 /** Everything that happened in a run, one line each, in order of time. */
 
-import { GATE_EVENT, readBoolean, readText } from './attributes.ts'
+import { GATE_EVENT, NAMES, readBoolean, readText } from './attributes.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import type { Attributes, SpanCategory, SpanRecord, SpanRow } from './span.ts'
@@ -44,7 +44,7 @@ export function* logging(rows: readonly SpanRow[], records: Iterable<SpanRecord>
         kind: isGate ? 'gate' : 'event',
         spanId: record.spanId,
         category: isGate ? 'gate' : (row?.category ?? 'other'),
-        name: isGate ? readText(event.attributes, 'gateId') : event.name,
+        name: isGate ? readText(event.attributes, NAMES.gateId) : event.name,
         text: isGate ? gateText(event.attributes) : attributesText(event.attributes),
         error: event.name === 'exception',
       })
@@ -55,8 +55,12 @@ export function* logging(rows: readonly SpanRow[], records: Iterable<SpanRecord>
 }
 
 function gateText(attributes: Attributes): string {
-  const enforced = readBoolean(attributes, 'gateEnforced') === false ? '(shadow)' : ''
-  return [readText(attributes, 'gateDecision').replace('_', ' '), readText(attributes, 'gateCode'), enforced]
+  const enforced = readBoolean(attributes, NAMES.gateEnforced) === false ? '(shadow)' : ''
+  return [
+    readText(attributes, NAMES.gateDecision).replace('_', ' '),
+    readText(attributes, NAMES.gateCode),
+    enforced,
+  ]
     .filter(Boolean)
     .join(' ')
 }

@@ -1,6 +1,6 @@
 /** A run's line in the list, from its rows. */
 
-import { read } from './attributes.ts'
+import { NAMES, read } from './attributes.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { messagesOf, messageText } from './messages.ts'
@@ -166,18 +166,18 @@ function opensOnce(open: (spanId: string) => SpanRecord | undefined) {
 
 function answerText(span: SpanRecord): string {
   const given =
-    read(span.attributes, 'outputMessages') ??
+    read(span.attributes, NAMES.outputMessages) ??
     span.attributes['llm.output_messages.0.message.content'] ??
-    read(span.attributes, 'anyOutput')
+    read(span.attributes, NAMES.anyOutput)
   if (given === undefined) return ''
   return oneLine(messagesOf(given, 'assistant').map(messageText).findLast(Boolean) ?? '', 240)
 }
 
 function userText(span: SpanRecord): string {
   const given =
-    read(span.attributes, 'inputMessages') ??
+    read(span.attributes, NAMES.inputMessages) ??
     span.attributes['llm.input_messages.0.message.content'] ??
-    read(span.attributes, 'anyInput')
+    read(span.attributes, NAMES.anyInput)
   if (given === undefined) return ''
   const messages = messagesOf(given, 'user')
   const user = messages.filter((message) => message.role === 'user' || message.role === 'human')

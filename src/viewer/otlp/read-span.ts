@@ -12,17 +12,10 @@ import {
 } from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
-import {
-  type AttributeSource,
-  GATE_EVENT,
-  NAMES,
-  READ_FOR_ROWS,
-  RowValues,
-  rowNumber,
-} from '../model/attributes.ts'
+import { type AttributeSource, GATE_EVENT, NAMES, READ_FOR_ROWS, RowValues } from '../model/attributes.ts'
 import { classify, digestSpan, type SpanDigest } from '../model/digest.ts'
 import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../model/span.ts'
-import { KnownTexts, RecentTexts } from './byte-texts.ts'
+import { KnownTexts, RecentTexts, viewOf } from './byte-texts.ts'
 import { ByteCursor } from './cursor.ts'
 import { isSpanId } from './ids.ts'
 import { LongText } from './long-text.ts'
@@ -54,11 +47,11 @@ const INTEGER = tagOf(ANY_VALUE, 'intValue')
 /** Those read for rows; and whether it is only for those of tools, or of failed tools, which are the long ones. */
 const KEYS = new KnownTexts(
   [...READ_FOR_ROWS].map(
-    (key) =>
+    ([key, number]) =>
       [
         key,
         {
-          number: rowNumber(key),
+          number,
           isArguments: isToolArguments(key),
           isResult: isToolResult(key),
           isId: isCallId(key),
@@ -69,16 +62,16 @@ const KEYS = new KnownTexts(
 const TEXTS = new RecentTexts()
 
 function isToolArguments(key: string): boolean {
-  return (NAMES.toolArguments as readonly string[]).includes(key)
+  return NAMES.toolArguments.keys.includes(key)
 }
 
 function isToolResult(key: string): boolean {
-  return (NAMES.toolResult as readonly string[]).includes(key)
+  return NAMES.toolResult.keys.includes(key)
 }
 
 /** Another one for each call. */
 function isCallId(key: string): boolean {
-  return (NAMES.toolCallId as readonly string[]).includes(key)
+  return NAMES.toolCallId.keys.includes(key)
 }
 
 interface Known {
@@ -100,8 +93,11 @@ class FactsReader extends ByteCursor {
   readonly #result = new LongText()
   #parent = ''
   readonly #parentBytes = new Uint8Array(8)
+  #view = viewOf(this.bytes)
 
   read(bytes: Buffer, start: number, end: number): SpanFacts {
+    // One span after the other is of the same chunk.
+    if (bytes !== this.bytes) this.#view = viewOf(bytes)
     this.begin(bytes, start)
     this.#attributes.clear()
     this.#arguments.clear()
@@ -166,10 +162,15 @@ class FactsReader extends ByteCursor {
         const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
         if (known.isArguments) this.#arguments.note(known.number, this.at, previewEnd)
         else if (known.isResult) this.#result.note(known.number, this.at, previewEnd)
-        else this.#attributes.set(known.number, textAt(known, bytes, this.at, previewEnd))
+        else this.#attributes.set(known.number, this.#valueText(known, previewEnd))
       } else if (!known.isResult) this.#attributes.set(known.number, this.#value(tag, stop))
     }
     this.at = end
+  }
+
+  #valueText({ isId }: Known, end: number): string {
+    const { bytes, at } = this
+    return isId ? bytes.toString('utf8', at, end) : TEXTS.get(bytes, this.#view, at, end)
   }
 
   /** What is not text. */
@@ -184,7 +185,7 @@ class FactsReader extends ByteCursor {
   }
 
   #known(end: number): Known | undefined {
-    const known = KEYS.get(this.bytes, this.at, end)
+    const known = KEYS.get(this.bytes, this.#view, this.at, end)
     this.at = end
     return known
   }
@@ -244,17 +245,13 @@ class FactsReader extends ByteCursor {
   }
 
   #text(end: number): string {
-    const text = TEXTS.get(this.bytes, this.at, Math.min(end, this.at + PREVIEW_BYTES))
+    const text = TEXTS.get(this.bytes, this.#view, this.at, Math.min(end, this.at + PREVIEW_BYTES))
     this.at = end
     return text
   }
 }
 
 const READER = new FactsReader()
-
-function textAt({ isId }: Known, bytes: Buffer, start: number, end: number): string {
-  return isId ? bytes.toString('utf8', start, end) : TEXTS.get(bytes, start, end)
-}
 
 /** Of a span as `receiveJsonTraces` stores it. */
 export function readJsonSpan(span: OtlpSpan): SpanFacts {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { readNumber, readText } from '../model/attributes.ts'
+import { NAMES, readNumber, readText } from '../model/attributes.ts'
 import type { Attributes } from '../model/span.ts'
 
 /** A started span of a process that cannot be asked after is given up when its run was silent for this long. */
@@ -13,8 +13,8 @@ export const GRACE_MS = 3_000
  */
 export function mayStillEnd(resource: Attributes, silentMs: number): boolean {
   if (silentMs < GRACE_MS) return true
-  const pid = readNumber(resource, 'processId')
-  const host = readText(resource, 'hostName')
+  const pid = readNumber(resource, NAMES.processId)
+  const host = readText(resource, NAMES.hostName)
   if (pid !== undefined && (host === '' || host === hostname())) return isProcessAlive(pid)
   return silentMs < SILENCE_MS
 }

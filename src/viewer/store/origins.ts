@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { OtlpResource, OtlpScope } from '../../internal/otlp/types.ts'
-import { readText } from '../model/attributes.ts'
+import { NAMES, readText } from '../model/attributes.ts'
 import type { Attributes } from '../model/span.ts'
 import { plainAttributes } from '../otlp/plain.ts'
 
@@ -13,7 +13,7 @@ export interface OriginFacts {
 
 export function originFacts(otlpResource: OtlpResource, otlpScope: OtlpScope): OriginFacts {
   const resource = plainAttributes(otlpResource.attributes)
-  return { resource, service: readText(resource, 'serviceName'), otlpResource, otlpScope }
+  return { resource, service: readText(resource, NAMES.serviceName), otlpResource, otlpScope }
 }
 
 /** Where spans came from: resource and scope, each stored once. */

@@ -59,7 +59,7 @@ function tracedCallOf(span: Fields): TracedCall {
     endMs: record.endUs === 0 ? undefined : record.endUs / 1000,
     ...defined({
       error,
-      sessionId: readText(attributes, 'conversationId') || undefined,
+      sessionId: readText(attributes, NAMES.conversationId) || undefined,
       model: kind === 'llm' ? modelOf(record, costUsd) : undefined,
       tool: kind === 'tool' ? toolOf(record, label) : undefined,
     }),
@@ -73,8 +73,8 @@ function modelOf(record: SpanRecord, costUsd: number): TracedCall['model'] {
   return {
     ...{ input, output: isRead ? output : (langChainOutput(attributes) ?? output) },
     ...defined({
-      requestModel: readText(attributes, 'requestModel') || undefined,
-      responseModel: readText(attributes, 'responseModel') || undefined,
+      requestModel: readText(attributes, NAMES.requestModel) || undefined,
+      responseModel: readText(attributes, NAMES.responseModel) || undefined,
       usage: usageOf(attributes),
       costUsd: costUsd === 0 ? undefined : costUsd,
     }),
@@ -83,28 +83,28 @@ function modelOf(record: SpanRecord, costUsd: number): TracedCall['model'] {
 
 /** Some instrumentation of LangChain leaves the answer in its own words. */
 function langChainOutput(attributes: Attributes): Message[] | undefined {
-  const value = parse(read(attributes, 'anyOutput') ?? null)
+  const value = parse(read(attributes, NAMES.anyOutput) ?? null)
   if (!isRecord(value) || !('generations' in value || isRecord(value.message))) return undefined
   return messagesOf(plainMessages(answersOf(value)) as AttributeValue, 'assistant')
 }
 
 function usageOf(attributes: Attributes): RecordedUsage | undefined {
-  const inputTokens = readNumber(attributes, 'inputTokens')
-  const outputTokens = readNumber(attributes, 'outputTokens')
+  const inputTokens = readNumber(attributes, NAMES.inputTokens)
+  const outputTokens = readNumber(attributes, NAMES.outputTokens)
   if (inputTokens === undefined || outputTokens === undefined) return undefined
   return {
     ...{ inputTokens, outputTokens },
     ...defined({
-      cachedInputTokens: readNumber(attributes, 'cachedTokens'),
-      reasoningTokens: readNumber(attributes, 'reasoningTokens'),
+      cachedInputTokens: readNumber(attributes, NAMES.cachedTokens),
+      reasoningTokens: readNumber(attributes, NAMES.reasoningTokens),
     }),
   }
 }
 
 function toolOf(record: SpanRecord, label: string): TracedCall['tool'] {
   const { args, result } = toolCallFacts(record)
-  const id = readText(record.attributes, 'toolCallId')
-  const isThere = NAMES.toolResult.some((key) => record.attributes[key] !== undefined)
+  const id = readText(record.attributes, NAMES.toolCallId)
+  const isThere = NAMES.toolResult.keys.some((key) => record.attributes[key] !== undefined)
   return {
     ...{ name: label || record.name, args: argumentsOf(args), result: isThere ? result : undefined },
     ...(id === '' ? {} : { id }),
