@@ -7,7 +7,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 
 /** What the page has to speak of, and at least how often. */
 const SUBJECTS = {
-  'Spans and the spool': 19,
+  'Spans and the spool': 20,
   'The exporter': 11,
   'Guards never vanish': 14,
   'What was shown is what runs': 7,

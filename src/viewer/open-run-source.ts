@@ -48,7 +48,7 @@ export interface RunSourceOptions {
   most?: number
 }
 
-const FIELDS: Fields<RunSourceOptions> = { db: a.name, url: a.name, from: a.name, most: a.integer(1) }
+const FIELDS: Fields<RunSourceOptions> = { db: a.name, url: a.name, from: a.string, most: a.integer(1) }
 
 /** @throws when neither a viewer nor its file can be found, saying how to start one. */
 export async function openRunSource(options: RunSourceOptions = {}): Promise<RunSource> {
