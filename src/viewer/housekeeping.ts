@@ -121,7 +121,7 @@ export class Housekeeping {
   /** Not while the same is still going on. */
   #do(name: string, work: () => InTurns<unknown>): void {
     if (this.#running.has(name)) return
-    const done = takeTurns(work(), () => !this.#stopped)
+    const done = takeTurns(work(), () => !this.#stopped, true)
       .catch((error: Error) => {
         if (!(error instanceof Abandoned)) this.storage(error)
       })

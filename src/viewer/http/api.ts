@@ -269,15 +269,14 @@ export async function handleApi(
 ): Promise<void> {
   const isWanted = () => !response.destroyed
   const work = found.route.handle({ request, params: found.params, query }, context)
-  const reply = await (work instanceof Promise ? work : takeTurns(work, isWanted))
-  if (reply === undefined)
-    throw new HttpError(404, 'No such run or span here; it may have been removed to make room.')
+  const { reply, body } = await (work instanceof Promise
+    ? work.then((told) => takeTurns(writing(told), isWanted))
+    : takeTurns(answering(work), isWanted))
   if ('stream' in reply) {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     context.live.join(response)
     return
   }
-  const body = 'file' in reply ? Buffer.from(reply.file) : await takeTurns(writingJson(reply.json), isWanted)
   const headers: Record<string, string | number> = {
     'cache-control': 'no-store',
     'content-length': body.length,
@@ -288,6 +287,23 @@ export async function handleApi(
   } else headers['content-type'] = 'application/json'
   response.writeHead(200, headers)
   response.end(body)
+}
+
+/** Found and written as one work: it keeps its place among the others. */
+function* answering(work: InTurns<Reply>): InTurns<Written> {
+  return yield* writing(yield* work)
+}
+
+function* writing(reply: Reply): InTurns<Written> {
+  if (reply === undefined)
+    throw new HttpError(404, 'No such run or span here; it may have been removed to make room.')
+  if ('stream' in reply) return { reply, body: Buffer.alloc(0) }
+  return { reply, body: 'file' in reply ? Buffer.from(reply.file) : yield* writingJson(reply.json) }
+}
+
+interface Written {
+  reply: NonNullable<Reply>
+  body: Buffer
 }
 
 function decoded(part: string): string {
