@@ -39,7 +39,7 @@ describe.skipIf(!folder)('a recorded turn, served by the scripted server', () =>
       }
       server.assertDone()
     },
-    30_000,
+    120_000,
   )
 })
 

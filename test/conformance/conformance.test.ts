@@ -97,9 +97,11 @@ const NO_PROGRAM =
   /\.test\.ts$|scripted\.ts$|\d-first-test\.ts$|support-agent\.ts$|-worker\.ts$|names\.ts$|refunds\.ts$|record\.ts$/
 /** test/sdks has them: test/sdks/conformance.test.ts. */
 const OF_SDKS = /^(claude-agent|mastra|strands|google-adk|copilot)\//
+/** An agent that `start.ts` runs, and Temporal, which test/durable/example.test.ts runs where there is one. */
+const OF_DURABLE = /^durable\/(agent\.ts$|temporal\/)/
 const EXAMPLES = globSync('**/*.ts', { cwd: fileURLToPath(new URL('../../examples', import.meta.url)) })
   .map((name) => name.replaceAll('\\', '/'))
-  .filter((name) => !NO_PROGRAM.test(name) && !OF_SDKS.test(name))
+  .filter((name) => ![NO_PROGRAM, OF_SDKS, OF_DURABLE].some((left) => left.test(name)))
   .sort()
 
 it.each(EXAMPLES)('has no violation in examples/%s', async (name) => {
