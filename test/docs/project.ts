@@ -87,7 +87,7 @@ export async function startProject() {
     'events.jsonl': `${JSON.stringify({ hookType: 'beforeToolCall', apiName: 'run_shell', identifier: 'local', args: {} })}\n`,
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-  for (const name of ['refunds.ts', 'start.ts']) {
+  for (const name of ['agent.ts', 'refunds.ts', 'start.ts']) {
     cpSync(join(ROOT, 'examples/durable', name), join(folder, name))
   }
   writeFileSync(join(folder, 'runs.config.ts'), "export { default } from './refunds.ts'\n")
