@@ -37,6 +37,8 @@ export function noteOf(annotation: Annotation, info: OperationInfo, options: Ren
  */
 export function withNotesBefore<S extends NotedPlace>(scope: S): S {
   const { activity } = scope
+  // By their kind: each span comes by here, and to ask for a field costs more.
+  if (activity.kind !== 'operation' && activity.kind !== 'agent') return scope
   const gates = 'resumed' in activity ? activity.resumed?.gates : undefined
   for (const record of gates ?? []) if (record.runtime === undefined) scope.annotate({ kind: 'gate', record })
   return scope
