@@ -124,6 +124,56 @@ describe('the list of gates that was handed over', () => {
   })
 })
 
+describe('a gate that is changed after it was handed over', () => {
+  class Counting implements Gate {
+    readonly id = 'count'
+    readonly point = 'beforeToolCall'
+    #asked = 0
+
+    decide() {
+      return ++this.#asked > 1 ? deny('once is enough') : undefined
+    }
+  }
+  const no = (): Gate => gate('beforeToolCall', () => deny('no'), { match: ['search'] })
+  const changes: [string, (gate: Gate) => void][] = [
+    ['decide', (gate) => Object.assign(gate, { decide: () => proceed() })],
+    ['point', (gate) => Object.assign(gate, { point: 'onStart' })],
+    ['match', (gate) => Object.assign(gate, { match: 'other' })],
+    ['a glob of its list', (gate) => (gate.match as string[]).fill('other')],
+    ['shadow', (gate) => Object.assign(gate, { shadow: true })],
+  ]
+
+  it.each(changes)('decides as it was: %s', async (_name, change) => {
+    const plugged = no()
+    const own = no()
+    const { op } = start([plugged])
+    const other = new HookDispatcher().startOperation({ gates: [own] })
+    change(plugged)
+    change(own)
+    expect((await callTool(op)).outcome.state).toBe('denied')
+    expect((await callTool(other)).outcome.state).toBe('denied')
+  })
+
+  it('decides as it is where it is handed over anew', async () => {
+    const changed = no()
+    start([changed])
+    changed.decide = () => skip('instead')
+    expect((await callTool(start([changed]).op)).outcome.state).toBe('skipped')
+    changed.match = 'other'
+    expect((await callTool(start([changed]).op)).outcome.state).toBe('completed')
+  })
+
+  it('keeps what it counts, and is asked once where caller and callee have it', async () => {
+    const counting = new Counting()
+    const { op } = start([counting])
+    const states = await op.callAgent({ agentName: 'b', instruction: '' }, async (parent) => {
+      const child = new HookDispatcher().startOperation({ gates: [counting], parent })
+      return [(await callTool(child)).outcome.state, (await callTool(child)).outcome.state]
+    })
+    expect(states).toEqual(['completed', 'denied'])
+  })
+})
+
 describe('failing', () => {
   const cases: [string, Gate['decide'], string][] = [
     [

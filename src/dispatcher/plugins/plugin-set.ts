@@ -1,4 +1,5 @@
 import type { Approver, Gate } from '../../gates/index.ts'
+import { registeredGates } from '../../gates/registered-gate.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { Instrument } from './instrument.ts'
@@ -45,7 +46,7 @@ export class PluginSet {
       )
     }
     const { gates = [], hooks = [] } = plugin
-    this.#brought.set(plugin, { gates: gates.slice(), hooks: hooks.slice() })
+    this.#brought.set(plugin, { gates: registeredGates(gates), hooks: hooks.slice() })
     const at = plugin.replaces === undefined ? -1 : this.#plugins.indexOf(plugin.replaces)
     this.#set(at < 0 ? [...this.#plugins, plugin] : this.#plugins.with(at, plugin))
   }

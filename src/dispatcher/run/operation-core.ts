@@ -1,6 +1,7 @@
 import { orderGates } from '../../gates/chain.ts'
 import { decidesAt } from '../../gates/gate.ts'
 import type { Approver, Gate, GatePoint } from '../../gates/index.ts'
+import { registeredGates } from '../../gates/registered-gate.ts'
 import type {
   AnyHookType,
   CompletionReason,
@@ -121,7 +122,7 @@ export class OperationCore {
     this.init = init
     this.traced = traced
     this.#inherited = inherited
-    this.#ownGates = init.gates?.slice() ?? NO_GATES
+    this.#ownGates = init.gates === undefined ? NO_GATES : registeredGates(init.gates)
     this.questions = new OpenQuestions(inherited.questions)
     const { resume } = init
     this.phase = new Phase(resume)
