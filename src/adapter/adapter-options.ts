@@ -1,5 +1,5 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
-import { HookspanError } from '../internal/errors.ts'
+import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import { assertFields, type Fields } from '../internal/expect.ts'
 
 /**
@@ -13,9 +13,6 @@ export function assertAdapterOptions<O extends { dispatcher: HookDispatcher }>(
   fields: Fields<O>,
   whose: string,
 ): void {
-  // Another copy of hookspan may have made it.
-  if (typeof options?.dispatcher?.startOperation !== 'function') {
-    throw new HookspanError('INVALID_OPTION', `${whose} needs a \`dispatcher\`: new HookDispatcher().`)
-  }
+  assertDispatcher(options?.dispatcher, whose)
   assertFields<O>(options, fields, whose)
 }

@@ -1,11 +1,11 @@
-import type { HookDispatcher } from '../dispatcher/index.ts'
+import { DISPATCHER } from '../dispatcher/is-dispatcher.ts'
 import { PARENT } from '../dispatcher/run/operation-init.ts'
 import { assertApprover } from '../gates/approver.ts'
 import { APPROVAL_FIELDS } from '../gates/decision.ts'
 import { assertGates } from '../gates/gate.ts'
 import type { ApprovalOptions } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, shape } from '../internal/expect.ts'
 import type { CheckpointStore } from './checkpoint/store.ts'
 import type { Agent, AgentTool, Compaction, ExecAgentOptions } from './types.ts'
 
@@ -15,12 +15,6 @@ const TOOL_NAME = shape(
 )
 const ABOVE_ZERO = shape('a number > 0', (value) => typeof value === 'number' && value > 0)
 const WHOLE = shape('a whole number >= 1', (value) => Number.isInteger(value) && (value as number) >= 1)
-
-/** Another copy of hookspan may have made it. */
-export const DISPATCHER: Shape = shape(
-  'a HookDispatcher',
-  (value) => typeof (value as Partial<HookDispatcher> | null)?.startOperation === 'function',
-)
 
 const OPTIONS: Fields<ExecAgentOptions> = {
   agent: a.value,

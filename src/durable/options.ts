@@ -1,6 +1,7 @@
 import type { Agent } from '../agent/index.ts'
-import { assertOptions, DISPATCHER } from '../agent/validate.ts'
+import { assertOptions } from '../agent/validate.ts'
 import { HookDispatcher } from '../dispatcher/index.ts'
+import { DISPATCHER } from '../dispatcher/is-dispatcher.ts'
 import { assertApprover } from '../gates/approver.ts'
 import { assertGates } from '../gates/gate.ts'
 import { assertHook } from '../hooks/agent-hook.ts'

@@ -1,4 +1,5 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
+import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, type HookEvent } from '../hooks/index.ts'
 import { a, assertFields } from '../internal/expect.ts'
 
@@ -27,6 +28,7 @@ let nextId = 0
  * expect(log).toHaveAskedHuman('refund')
  */
 export function recordEvents(dispatcher: HookDispatcher, options: { maxEvents?: number } = {}): EventLog {
+  assertDispatcher(dispatcher, 'recordEvents')
   assertFields(options, { maxEvents: a.number(1) }, 'recordEvents')
   const { maxEvents = DEFAULT_MAX_EVENTS } = options
   const events: HookEvent[] = []

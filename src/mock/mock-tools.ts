@@ -1,4 +1,5 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
+import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
@@ -54,6 +55,7 @@ export class MockTools implements Disposable {
 
   constructor(dispatcher: HookDispatcher, rules: readonly MockRule[], options: MockToolsOptions) {
     const { onUnmocked = 'error' } = options
+    assertDispatcher(dispatcher, 'mockTools')
     assertMockToolsOptions(rules, options)
     this.#rules = new RuleSet(rules)
     this.#options = options

@@ -1,4 +1,5 @@
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
 import { delay } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -39,6 +40,7 @@ export class ScriptedApprovals implements Disposable {
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, answers: readonly HumanAnswer[]) {
+    assertDispatcher(dispatcher, 'scriptedApprovals')
     this.add(...answers)
     const approver: Approver = { requestApproval: (request, { signal }) => this.#answer(request, signal) }
     this.#undo = dispatcher.use({ name: 'scripted approvals', approver })

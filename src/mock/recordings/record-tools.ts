@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { HookEvent } from '../../hooks/index.ts'
 import { errorMessage, errorType, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
@@ -61,6 +62,7 @@ export class ToolRecorder implements Disposable {
   #done = false
 
   constructor(dispatcher: HookDispatcher, options: RecordToolsOptions) {
+    assertDispatcher(dispatcher, 'recordTools')
     // A misspelt `redact` would write what it was to keep out.
     assertFields<RecordToolsOptions>(options, RECORD_FIELDS, 'recordTools')
     this.#options = options

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { HookDispatcher, StandInAnswer, StandInCall } from '../../dispatcher/index.ts'
+import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
@@ -89,6 +90,7 @@ export class ToolReplay implements Disposable {
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, options: ReplayToolsOptions) {
+    assertDispatcher(dispatcher, 'replayTools')
     assertFields<ReplayToolsOptions>(options, FIELDS, 'replayTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)

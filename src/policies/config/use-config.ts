@@ -1,6 +1,7 @@
 import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
+import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { LOAD_FIELDS, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
@@ -39,6 +40,7 @@ export async function useConfig(
   dispatcher: HookDispatcher,
   options: UseConfigOptions = {},
 ): Promise<ConfigInUse> {
+  assertDispatcher(dispatcher, 'useConfig')
   assertFields<UseConfigOptions>(options, FIELDS, 'useConfig')
   const { watch: watches, onError, onReload, ...load } = options
   const report =

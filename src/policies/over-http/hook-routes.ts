@@ -1,9 +1,10 @@
 /** Hooks over HTTP: webhooks are registered and removed; what the program itself has in use is only listed. */
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { DISPATCHER } from '../../dispatcher/is-dispatcher.ts'
 import type { GatePoint } from '../../gates/index.ts'
 import type { AnyHookType } from '../../hooks/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, type Fields, required, secret, shape, TIMEOUT } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, required, secret, TIMEOUT } from '../../internal/expect.ts'
 import { assertGlob } from '../../internal/glob.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { bearerToken, ownerOfToken, type TokenOwner, tokenOwners } from '../../internal/http/bearer.ts'
@@ -58,12 +59,7 @@ export interface HooksListing {
 }
 
 export const HOOK_ROUTES_FIELDS: Fields<HookRoutesOptions> = {
-  dispatcher: required(
-    shape(
-      'a HookDispatcher',
-      (value) => typeof (value as Partial<HookDispatcher> | null)?.use === 'function',
-    ),
-  ),
+  dispatcher: required(DISPATCHER),
   token: secret(a.value),
   tokens: secret(a.object),
   deliverTo: a.strings,
