@@ -2,15 +2,16 @@ import { basename } from 'node:path'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import type { AgentHook, LlmRequest } from '../hooks/index.ts'
 import { safeStringify } from '../internal/json.ts'
-import { defined } from '../internal/objects.ts'
-import { asList, asName, conversationOf } from '../wire/reading.ts'
+import { defined, isPlain } from '../internal/objects.ts'
+import { snapshot } from '../internal/snapshot.ts'
+import { asName, conversationOf } from '../wire/reading.ts'
 import { currentRequest } from './handled-requests.ts'
 
 /** A run that began with a model call. */
 interface Run {
   readonly op: Operation
-  /** The messages of its last request, one behind the other. */
-  said: string
+  /** The messages of its last request, as they were then. */
+  said: readonly unknown[]
   /** Ids of its replies, and of its conversation: a request that names one goes on with it. */
   readonly ids: Set<string>
   usedAt: number
@@ -58,10 +59,11 @@ export class RunBounds {
     )
     this.#endIdle()
     const found = [...this.#open].findLast(
-      (run) => ids.some((id) => run.ids.has(id)) || (said !== '' && goesOn(said, run.said)),
+      (run) => ids.some((id) => run.ids.has(id)) || goesOn(said, run.said),
     )
     const run = found ?? this.#begin(request, ids)
-    run.said = said
+    const before = goesOn(said, run.said) ? run.said : []
+    run.said = [...before, ...said.slice(before.length).map(snapshot)]
     run.usedAt = Date.now()
     run.waiting++
     return run.op
@@ -77,7 +79,7 @@ export class RunBounds {
       { id: 'register:answered', type: 'afterLlmCall', handler: answered },
       { id: 'register:failed', type: 'onLlmCallError', handler: answered },
     ])
-    const run: Run = { op, said: '', ids: new Set(ids), usedAt: Date.now(), waiting: 0 }
+    const run: Run = { op, said: [], ids: new Set(ids), usedAt: Date.now(), waiting: 0 }
     this.#open.add(run)
     return run
   }
@@ -121,13 +123,29 @@ export function scriptName(): string {
   return basename(process.argv[1] ?? 'script')
 }
 
-/** The messages as one text, of which an earlier request's is the beginning. */
-function saidBy({ messages, input, prompt, contents }: LlmRequest): string {
+function saidBy({ messages, input, prompt, contents }: LlmRequest): readonly unknown[] {
   const given = messages ?? input ?? prompt ?? contents
-  const items = Array.isArray(given) ? asList(given) : given === undefined ? [] : [given]
-  return items.map((item) => `${safeStringify(item)}\n`).join('')
+  return Array.isArray(given) ? given : given === undefined ? [] : [given]
 }
 
-function goesOn(said: string, before: string): boolean {
-  return before !== '' && said.length > before.length && said.startsWith(before)
+/** A history is not written out for it: what an agent says again are mostly the same texts, which cost nothing to compare. */
+function goesOn(said: readonly unknown[], before: readonly unknown[]): boolean {
+  const isLonger = before.length > 0 && said.length > before.length
+  return isLonger && before.every((item, index) => isSame(said[index], item, 0))
 }
+
+const MAX_DEPTH = 100
+
+/** As JSON would say it: what is undefined is not there. */
+function isSame(one: unknown, other: unknown, depth: number): boolean {
+  if (one === other) return true
+  if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false
+  if (!isTree(one) || !isTree(other) || depth > MAX_DEPTH) return safeStringify(one) === safeStringify(other)
+  const names = new Set([...Object.keys(one), ...Object.keys(other)])
+  return [...names].every((name) => isSame(one[name], other[name], depth + 1))
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+/** What has its content in its properties. */
+const isTree = (value: object): boolean => Array.isArray(value) || isPlain(value)

@@ -38,23 +38,27 @@ const KINDS = [
   ...['complete', 'fail', 'interrupt', 'abort'],
 ]
 
-it('keeps runs whole in any mix of calls, gates, mocks, humans, streams, sub-agents, parks and ends', async () => {
-  const tallies = new Map<string, number>()
-  await fc.assert(
-    fc.asyncProperty(
-      setting,
-      fc.noBias(fc.commands(commands, { maxCommands: 100, size: 'max' })),
-      async (chosen, steps) => {
-        // What a run that failed left behind must not fail the smaller ones that are tried next.
-        vi.clearAllTimers()
-        const world = new World(chosen, tallies)
-        await fc.asyncModelRun(() => ({ model: world, real: world }), steps)
-        await finish(world)
-        expectWhole(world)
-      },
-    ),
-    { numRuns: RUNS },
-  )
-  const done = [...tallies.keys()]
-  expect(KINDS.filter((kind) => !done.some((what) => what.includes(kind)))).toEqual([])
-}, 120_000)
+it(
+  'keeps runs whole in any mix of calls, gates, mocks, humans, streams, sub-agents, parks and ends',
+  async () => {
+    const tallies = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(
+        setting,
+        fc.noBias(fc.commands(commands, { maxCommands: 100, size: 'max' })),
+        async (chosen, steps) => {
+          // What a run that failed left behind must not fail the smaller ones that are tried next.
+          vi.clearAllTimers()
+          const world = new World(chosen, tallies)
+          await fc.asyncModelRun(() => ({ model: world, real: world }), steps)
+          await finish(world)
+          expectWhole(world)
+        },
+      ),
+      { numRuns: RUNS },
+    )
+    const done = [...tallies.keys()]
+    expect(KINDS.filter((kind) => !done.some((what) => what.includes(kind)))).toEqual([])
+  },
+  Math.max(120_000, RUNS * 200),
+)
