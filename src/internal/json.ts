@@ -104,7 +104,7 @@ function holdsBytesSomewhere(value: object): boolean {
 /** What was copied is not copied again: an object may be in many places, and in itself. */
 function described(value: unknown, known: Map<object, unknown>): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (isBytes(value)) return `[${value.byteLength} bytes of binary data]`
+  if (isBytes(value)) return bytesText(value)
   const before = known.get(value)
   if (before !== undefined || tellsItself(value)) return before ?? value
   known.set(value, '[Circular]')
@@ -128,7 +128,12 @@ function isError(value: unknown): boolean {
   }
 }
 
-function isBytes(value: unknown): value is ArrayBufferLike | ArrayBufferView {
+/** What stands for bytes where they would be spelt out. */
+export function bytesText({ byteLength }: ArrayBufferLike | ArrayBufferView): string {
+  return `[${byteLength} bytes of binary data]`
+}
+
+export function isBytes(value: unknown): value is ArrayBufferLike | ArrayBufferView {
   return ArrayBuffer.isView(value) || value instanceof ArrayBuffer
 }
 

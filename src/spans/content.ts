@@ -1,10 +1,11 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
-import { safeStringify, withoutBytes } from '../internal/json.ts'
+import { isBytes, safeStringify, withoutBytes } from '../internal/json.ts'
+import { fits } from '../internal/json-within.ts'
 import { outputMessage, outputMessages, textMessage } from '../wire/parts.ts'
 import { requestContent } from '../wire/request.ts'
-import { fitJson, fits, fitText } from './fit-json.ts'
+import { fitJson, fitText } from './fit-json.ts'
 import { GEN_AI, HOOKSPAN } from './names.ts'
 
 /** Where a piece of content comes from, for a `redact` function. */
@@ -41,7 +42,7 @@ export class ContentWriter {
 
   request(request: LlmRequest): this {
     const { messages, messagesJson, systemInstructions, toolDefinitions } = requestContent(request)
-    if (!this.#whole(GEN_AI.inputMessages, messagesJson)) {
+    if (!this.#whole(GEN_AI.inputMessages, () => messagesJson(this.#options.maxBytes))) {
       this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
     }
     if (systemInstructions.length > 0) this.#json(GEN_AI.systemInstructions, systemInstructions)
@@ -80,9 +81,8 @@ export class ContentWriter {
   /** The conventions want an object; anything else is put into one under `key`. */
   object(attribute: string, value: unknown, key: string): this {
     if (value === undefined) return this
-    const plain = withoutBytes(value)
-    const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
-    this.#fitted(attribute, isObject ? plain : { [key]: plain })
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !isBytes(value)
+    this.#json(attribute, isObject ? value : { [key]: value })
     return this
   }
 
@@ -101,11 +101,11 @@ export class ContentWriter {
   }
 
   /** Takes JSON as it is, where nothing is to be redacted and nothing to be cut. */
-  #whole(attribute: string, json: () => string): boolean {
+  #whole(attribute: string, json: () => string | undefined): boolean {
     if (this.#options.redact !== undefined) return false
     try {
       const text = json()
-      if (!fits(text, this.#options.maxBytes)) return false
+      if (text === undefined || !fits(text, this.#options.maxBytes)) return false
       this.#attributes[attribute] = text
       return true
     } catch {
@@ -114,12 +114,9 @@ export class ContentWriter {
   }
 
   #json(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {
-    this.#fitted(attribute, withoutBytes(value), marker)
-  }
-
-  #fitted(attribute: string, value: unknown, marker?: (cut: string) => unknown): void {
-    const redacted = this.#redacted(attribute, value)
-    const { text, cutBytes } = fitValue(redacted, this.#options.maxBytes, marker)
+    const { redact, maxBytes } = this.#options
+    const shown = redact === undefined ? value : this.#redacted(attribute, withoutBytes(value))
+    const { text, cutBytes } = fitValue(shown, maxBytes, marker)
     this.#note(attribute, cutBytes)
     this.#attributes[attribute] = text
   }
@@ -172,7 +169,7 @@ function redacted(redact: Redact | undefined, value: unknown, place: ContentPlac
   }
 }
 
-/** Cycles and BigInts are made plain first, so that cutting sees ordinary JSON. */
+/** What cannot be read is made plain first, so that cutting sees ordinary JSON. */
 function fitValue(value: unknown, maxBytes: number, marker?: (cut: string) => unknown) {
   try {
     return fitJson(value, maxBytes, marker)

@@ -1,3 +1,5 @@
+import { bytesAtLeast, fits, isModest, jsonWithin, namesOf, withNamesKept } from '../internal/json-within.ts'
+
 /** A JSON text within its budget, and how much of the value it does not hold. */
 export interface FittedJson {
   readonly text: string
@@ -12,20 +14,25 @@ const FEWEST_ITEMS = 4
 
 /**
  * JSON of `value` in at most `maxBytes` UTF-8 bytes, always valid. Long strings, lists and objects are shortened; what
- * was cut is said in the text itself.
+ * was cut is said in the text itself. Of what is far too much no more is looked at than is needed to say so.
  *
  * With a `marker`, which builds the item that stands for what the list lost, `value` is a conversation: it loses its
  * oldest items first, except its first one.
  */
 export function fitJson(value: unknown, maxBytes: number, marker?: (cut: string) => unknown): FittedJson {
-  const whole = stringify(value)
-  if (fits(whole, maxBytes)) return { text: whole, cutBytes: 0 }
-  const bytes = byteLength(whole)
-  const fitted =
+  return withNamesKept(() => fitted(value, maxBytes, marker))
+}
+
+function fitted(value: unknown, maxBytes: number, marker?: (cut: string) => unknown): FittedJson {
+  const modest = isModest(value) ? stringify(value) : undefined
+  const whole = modest === undefined ? jsonWithin(value, maxBytes) : modest
+  if (whole !== undefined && fits(whole, maxBytes)) return { text: whole, cutBytes: 0 }
+  const bytes = whole === undefined ? Math.max(bytesAtLeast(value), maxBytes + 1) : byteLength(whole)
+  const text =
     (Array.isArray(value) && marker !== undefined ? dropOldest(value, maxBytes, bytes, marker) : undefined) ??
     shorten(value, maxBytes, marker !== undefined) ??
-    nothingOf(value, `${bytes} bytes did not fit into ${maxBytes}`)
-  return { text: fitted, cutBytes: Math.max(bytes - byteLength(fitted), 1) }
+    nothingOf(value, `${whole === undefined ? 'over ' : ''}${bytes} bytes did not fit into ${maxBytes}`)
+  return { text, cutBytes: Math.max(bytes - byteLength(text), 1) }
 }
 
 /** At most `maxBytes` UTF-8 bytes of a text, never cut inside a character, with a note of what is missing. */
@@ -37,11 +44,7 @@ export function fitText(text: string, maxBytes: number): { text: string; cutByte
   return { text: kept + note, cutBytes: bytes - byteLength(kept) }
 }
 
-/** No UTF-16 unit takes more than three bytes, so most texts need not be counted. */
-export function fits(text: string, maxBytes: number): boolean {
-  return text.length * 3 <= maxBytes || byteLength(text) <= maxBytes
-}
-
+/** Of the first item (the system prompt), the last one (what the model was asked now), and what fits before it. */
 function dropOldest(
   list: readonly unknown[],
   maxBytes: number,
@@ -49,15 +52,23 @@ function dropOldest(
   marker: (cut: string) => unknown,
 ): string | undefined {
   if (list.length < 3) return undefined
-  const sizes = list.map((item) => byteLength(stringify(item)) + 1)
   const spare = 200
-  let left = bytes + spare
-  let dropped = 0
-  // The first item (the system prompt) and the last one (what the model was asked now) stay.
-  while (left > maxBytes && dropped < list.length - 2) left -= sizes[++dropped] as number
-  if (left > maxBytes) return undefined
-  const note = marker(`${dropped} messages, ${bytes + spare - left} bytes cut`)
-  const text = stringify([list[0], note, ...list.slice(1 + dropped)])
+  const first = jsonWithin(list[0], maxBytes)
+  if (first === undefined) return undefined
+  let left = maxBytes - spare - byteLength(first) - 2
+  const kept: string[] = []
+  for (let i = list.length - 1; i > 0; i--) {
+    const text = jsonWithin(list[i], Math.max(left, 0))
+    if (text === undefined) break
+    left -= byteLength(text) + 1
+    if (left < 0) break
+    kept.unshift(text)
+  }
+  const dropped = list.length - 1 - kept.length
+  if (kept.length === 0 || dropped === 0) return undefined
+  const cutBytes = Math.max(bytes - (maxBytes - spare - left), 1)
+  const note = stringify(marker(`${dropped} messages, ${cutBytes} bytes cut`))
+  const text = `[${[first, note, ...kept].join(',')}]`
   return byteLength(text) <= maxBytes ? text : undefined
 }
 
@@ -65,12 +76,12 @@ function dropOldest(
 function shorten(value: unknown, maxBytes: number, keepsItems: boolean): string | undefined {
   for (let limit = maxBytes; limit >= SHORTEST_STRING; limit = Math.floor(limit / 2)) {
     const maxItems = Math.max(Math.floor(limit / BYTES_PER_ITEM), FEWEST_ITEMS)
-    const text = JSON.stringify(value, (_key, item: unknown) => {
-      if (typeof item === 'string') return fitText(item, limit).text
-      if (typeof item !== 'object' || item === null || (keepsItems && item === value)) return item
-      return Array.isArray(item) ? headOfList(item, maxItems) : headOfObject(item, maxItems)
+    const text = jsonWithin(value, maxBytes, {
+      text: (text) => fitText(text, limit).text,
+      list: (list) => (keepsItems && list === value ? list : headOfList(list, maxItems)),
+      object: (object) => headOfObject(object, maxItems),
     })
-    if (byteLength(text) <= maxBytes) return text
+    if (text !== undefined) return text
   }
   return undefined
 }
@@ -101,10 +112,11 @@ const isMessage = (item: unknown): item is { role: string } => {
 }
 
 function headOfObject(object: object, maxItems: number): object {
-  const entries = Object.entries(object)
-  if (entries.length <= maxItems) return object
-  const cut = { hookspan_cut: `${entries.length - maxItems} of ${entries.length} fields` }
-  return Object.fromEntries([...entries.slice(0, maxItems), ...Object.entries(cut)])
+  const names = namesOf(object)
+  if (names.length <= maxItems) return object
+  const head = names.slice(0, maxItems).map((name) => [name, (object as Record<string, unknown>)[name]])
+  const cut = { hookspan_cut: `${names.length - maxItems} of ${names.length} fields` }
+  return Object.fromEntries([...head, ...Object.entries(cut)])
 }
 
 function stringify(value: unknown): string {

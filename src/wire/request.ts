@@ -1,5 +1,5 @@
 import type { LlmRequest, MessagePart } from '../hooks/values.ts'
-import { withoutBytes } from '../internal/json.ts'
+import { jsonWithin } from '../internal/json-within.ts'
 import { chat } from './chat-completions.ts'
 import type { WireFormat } from './format.ts'
 import { formatOfRequest, partReader } from './formats.ts'
@@ -11,8 +11,8 @@ import { responses } from './responses.ts'
 /** The parts of a request that the conventions keep apart. */
 export interface RequestContent {
   readonly messages: readonly ChatMessage[]
-  /** The same as JSON. May throw for what is no JSON. */
-  messagesJson(): string
+  /** The same as JSON; undefined where that is surely more than `maxBytes`. May throw for what is no JSON. */
+  messagesJson(maxBytes?: number): string | undefined
   readonly systemInstructions: readonly MessagePart[]
   readonly toolDefinitions: readonly Loose[]
 }
@@ -26,10 +26,22 @@ export function requestContent(request: LlmRequest): RequestContent {
   const converted = items.map((item) => convertedOf(item, format, read))
   return {
     messages: converted.map(({ message }) => message),
-    messagesJson: () => `[${converted.map((item) => item.json()).join(',')}]`,
+    messagesJson: (maxBytes = Number.POSITIVE_INFINITY) => joined(converted, maxBytes),
     systemInstructions: partsOf(instructions, read),
     toolDefinitions: toolDefinitions(request, format),
   }
+}
+
+function joined(converted: readonly Converted[], maxBytes: number): string | undefined {
+  const texts: string[] = []
+  let left = maxBytes
+  for (const item of converted) {
+    const text = item.json(left)
+    if (text === undefined) return undefined
+    left -= text.length + 1
+    texts.push(text)
+  }
+  return `[${texts.join(',')}]`
 }
 
 /** The tools that a request offers, in the conventions' shape. */
@@ -73,13 +85,12 @@ class Converted {
   }
 
   /** Kept where the message is made of texts alone; objects in it may change without a trace. */
-  json(): string {
-    if (this.#json !== undefined) return this.#json
-    if (typeof this.#content === 'string' || this.#content === null) {
-      this.#json = JSON.stringify(this.message)
-      return this.#json
-    }
-    return JSON.stringify(withoutBytes(this.message))
+  json(maxBytes: number): string | undefined {
+    if (this.#json !== undefined) return this.#json.length > maxBytes ? undefined : this.#json
+    const isText = typeof this.#content === 'string' || this.#content === null
+    const text = jsonWithin(this.message, maxBytes)
+    if (isText) this.#json = text
+    return text
   }
 }
 

@@ -204,6 +204,47 @@ describe('content capture', () => {
     expect(setup.span('chat m').droppedAttributesCount).toBe(0)
   })
 
+  it('is looked at no further than there is room for it', async () => {
+    let reads = 0
+    class Row {
+      readonly id: number
+      constructor(id: number) {
+        this.id = id
+        Object.defineProperty(this, 'text', {
+          enumerable: true,
+          get: () => `row ${++reads}${'x'.repeat(90)}`,
+        })
+      }
+    }
+    const rows = Array.from({ length: 100_000 }, (_, id) => new Row(id))
+    const tree = Array.from({ length: 100 }, (_, i) => rows.slice(i * 1_000, (i + 1) * 1_000))
+    const wide = Object.fromEntries(rows.map((row) => [`row${row.id}`, row]))
+    const message = (part: unknown) => ({ role: 'user', content: [{ type: 'data', data: part }] })
+    using setup = traced({ captureContent: true })
+    const op = setup.dispatcher.startOperation({ agentName: 'a' })
+    const spent: number[] = []
+    const spend = async (what: () => Promise<unknown>) => {
+      const before = reads
+      await what()
+      spent.push(reads - before)
+    }
+    for (const args of [{ rows }, { tree }, wide]) {
+      await spend(() => op.toolCall({ apiName: 'query', args }, () => 'ok'))
+      await spend(() => op.toolCall({ apiName: 'query', args: {} }, () => args))
+    }
+    const messages = [message('first'), ...tree.map(message), message('last')]
+    await spend(() => op.llmCall({ model: 'm', request: { messages } }, () => ({ content: 'ok' })))
+    await op.complete()
+    // Up to a few hundred rows fit, and are tried a dozen times; there are 100 000.
+    expect(Math.max(...spent)).toBeLessThan(30_000)
+    const spans = setup.spans().filter(({ name }) => name === 'execute_tool query')
+    expect(spans).toHaveLength(6)
+    for (const { attributes } of spans)
+      expect(attributes['hookspan.content.cut_bytes']).toBeGreaterThan(100_000)
+    const kept = JSON.parse(String(setup.span('chat m').attributes['gen_ai.input.messages']))
+    expect(JSON.stringify([kept[0], kept.at(-1)])).toMatch(/first.*last/)
+  })
+
   it('survives circular, huge and unserializable results', async () => {
     using setup = traced({ captureContent: true })
     const op = setup.dispatcher.startOperation({ agentName: 'a' })
