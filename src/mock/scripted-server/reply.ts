@@ -63,11 +63,11 @@ function rawReply(
   sending: Sending,
 ): Response {
   if (contentType.startsWith('text/event-stream'))
-    return streamReply(body.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? [], sending)
+    return streamReply(body.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? [], sending, status)
   return new Response(body, { status, headers: { ...sending.headers, 'content-type': contentType } })
 }
 
-function streamReply(events: string[], { step, headers, signal, request }: Sending): Response {
+function streamReply(events: string[], { step, headers, signal, request }: Sending, status = 200): Response {
   const cutAt = step.cutAfterChunks
   if (cutAt !== undefined && cutAt >= events.length) {
     throw new ScriptError(
@@ -77,6 +77,7 @@ function streamReply(events: string[], { step, headers, signal, request }: Sendi
     )
   }
   return new Response(eventStream(events.slice(0, cutAt), { cut: cutAt !== undefined, step, signal }), {
+    status,
     headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
   })
 }

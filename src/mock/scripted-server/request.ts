@@ -1,7 +1,7 @@
 import { isRecord } from '../../internal/objects.ts'
 import { chat } from '../../wire/chat-completions.ts'
 import { FORMATS } from '../../wire/formats.ts'
-import type { ScriptedRequest } from './types.ts'
+import type { ScriptedRequest, ScriptedStep } from './types.ts'
 
 /** A request as it came, before anything is understood of it. */
 export interface RawRequest {
@@ -48,11 +48,14 @@ export function problemWith(request: ScriptedRequest): string | undefined {
     )
   }
   if (!parseObject(request.bodyText)) return 'its body is not a JSON object'
-  const choices = request.body.n ?? 1
-  if (request.api === 'chat' && choices !== 1) {
-    return `it asks for ${JSON.stringify(choices)} choices (\`n\`), and a step holds one`
-  }
   return undefined
+}
+
+/** Why that step cannot answer the request, if that is so. */
+export function misfit({ error, raw }: ScriptedStep, { api, body }: ScriptedRequest): string | undefined {
+  const choices = body.n ?? 1
+  if (api !== 'chat' || choices === 1 || error || raw) return undefined
+  return `it asks for ${JSON.stringify(choices)} choices (\`n\`), and a step holds one. Give the whole reply as \`raw\``
 }
 
 /** One line that tells a person which request it was. */

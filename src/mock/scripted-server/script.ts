@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { refusal, reply } from './reply.ts'
-import { describeRequest, parseRequest, problemWith, type RawRequest, shorten } from './request.ts'
+import { describeRequest, misfit, parseRequest, problemWith, type RawRequest, shorten } from './request.ts'
 import { ScriptError } from './script-error.ts'
 import type { Respond, ScriptedRequest, ScriptedStep, ScriptOptions, ScriptReport } from './types.ts'
 import { checkOptions, checkStep } from './validate.ts'
@@ -38,7 +38,7 @@ export class Script implements ScriptReport {
     let response: Response
     let latencyMs: number
     try {
-      const step = this.#respond ? await this.#ask(this.#respond, request, signal) : this.#nextStep()
+      const step = this.#respond ? await this.#ask(this.#respond, request, signal) : this.#nextStep(request)
       if (typeof step === 'string') return this.#refuse(request, step)
       response = reply(step, request, signal)
       latencyMs = step.latencyMs ?? this.#latencyMs
@@ -62,12 +62,13 @@ export class Script implements ScriptReport {
   }
 
   /** Taken before anything is awaited, so that steps go out in the order in which requests came. */
-  #nextStep(): ScriptedStep | string {
+  #nextStep(request: ScriptedRequest): ScriptedStep | string {
     const count = this.#steps.length
     const step = this.#steps[this.#answered]
     if (step) {
-      this.#answered++
-      return step
+      const problem = misfit(step, request)
+      if (problem === undefined) this.#answered++
+      return problem ?? step
     }
     return count === 0
       ? 'the script has no steps'
@@ -82,8 +83,9 @@ export class Script implements ScriptReport {
     const step = await respond(request, { answered: this.#answered, signal })
     if (step === undefined) return '`respond` returned undefined for it'
     checkStep(step, `the answer of \`respond\` to request ${request.index}`)
-    this.#answered++
-    return step
+    const problem = misfit(step, request)
+    if (problem === undefined) this.#answered++
+    return problem ?? step
   }
 
   #refuse(request: ScriptedRequest, why: string): Response {

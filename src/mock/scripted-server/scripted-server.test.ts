@@ -74,6 +74,44 @@ describe.each(Object.entries(transports))('the scripted model %s', (_, start) =>
     report.assertDone()
   })
 
+  it('gives a recorded reply to who asks for several choices, and refuses a written one', async () => {
+    const choice = (index: number, content: string) => ({
+      index,
+      message: { role: 'assistant', content, refusal: null },
+      finish_reason: 'stop',
+      logprobs: null,
+    })
+    const recorded = {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model,
+      choices: [choice(0, 'a'), choice(1, 'b')],
+    }
+    const { client, report } = await script(
+      { raw: { body: JSON.stringify(recorded) } },
+      { error: { status: 400, message: 'too many' } },
+      { content: 'a' },
+    )
+
+    expect(await client.chat.completions.create({ ...ask, n: 2 })).toEqual(recorded)
+    await expect(client.chat.completions.create({ ...ask, n: 2 })).rejects.toThrow(/too many/)
+    expect(report.unexpected).toEqual([])
+    await expect(client.chat.completions.create({ ...ask, n: 2 })).rejects.toThrow(
+      /2 choices \(`n`\).*as `raw`/,
+    )
+    expect(report.unexpected).toHaveLength(1)
+  })
+
+  it('gives a recorded stream the status that it came with', async () => {
+    const body = 'event: error\ndata: {"error":{"message":"overloaded"}}\n\n'
+    const { client } = await script({ raw: { body, status: 529, contentType: 'text/event-stream' } })
+
+    await expect(client.chat.completions.create({ ...ask, stream: true })).rejects.toMatchObject({
+      status: 529,
+    })
+  })
+
   it('tells no text from empty text and reports no usage unless told', async () => {
     const { client } = await script({}, { content: '' }, { content: '', finishReason: 'length' })
 
