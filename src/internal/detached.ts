@@ -1,5 +1,6 @@
 import * as types from 'node:util/types'
 import { errorMessage } from './errors.ts'
+import { safeStringify } from './json.ts'
 
 /** How many objects are copied before shared and circular references are looked for. */
 const UNTRACKED_OBJECTS = 100
@@ -141,14 +142,30 @@ function listOf(value: readonly unknown[], prototype: object | null | undefined)
 function instanceOf(value: object, prototype: object | null | undefined): object {
   const bytes = bytesOf(value)
   if (bytes !== undefined) return bytes
-  const copy = builtInOf(value) ?? {}
+  const builtIn = builtInOf(value)
+  const copy = builtIn ?? {}
   if (copy === value) return value
   if (prototypeOf(copy) !== prototype) Object.setPrototypeOf(copy, prototype ?? null)
   for (const key of Reflect.ownKeys(value)) {
     const { enumerable = false } = Object.getOwnPropertyDescriptor(value, key) ?? {}
     define(copy, key, read(value, key), enumerable)
   }
+  if (builtIn === undefined) guardToJson(copy)
   return copy
+}
+
+/** What a class says of itself as JSON may need what is private to it: its copy says what it has instead of throwing. */
+function guardToJson(copy: object): void {
+  const toJson = read(copy, 'toJSON')
+  if (typeof toJson !== 'function') return
+  const guarded = function (this: object, key: string): unknown {
+    try {
+      return toJson.call(this, key)
+    } catch {
+      return JSON.parse(safeStringify({ ...this }))
+    }
+  }
+  define(copy, 'toJSON', guarded, false)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import { runInNewContext } from 'node:vm'
+import { Agent, RunContext, RunState } from '@openai/agents'
 import { type AnyHookType, HookDispatcher } from 'hookspan'
 import { describe, expect, it } from 'vitest'
 import { ALL_TYPES, failures, type Handler, hook, hooksOfEveryType } from './support.ts'
@@ -221,6 +222,49 @@ describe('what a runtime hands over', () => {
     dispatcher.dispatch('op', 'beforeToolCall', { apiName: 'x', args })
 
     expect(args).toEqual({ a: { [key]: { n: 1 } }, [key]: { list: [{ n: 1 }] } })
+  })
+
+  it('can be written as JSON, also where its class would need what is private to it', async () => {
+    class Secretive {
+      readonly name = 'open'
+      readonly #key = { k: 1 }
+      readonly inner: unknown
+      self: unknown = this
+      constructor(inner?: unknown) {
+        this.inner = inner
+      }
+      toJSON() {
+        return { name: this.name, key: this.#key.k }
+      }
+    }
+    class Plain {
+      readonly name = 'plain'
+      toJSON() {
+        return { told: this.name }
+      }
+    }
+    const agent = new Agent({ name: 'shop', instructions: 'Be brief.' })
+    const state = new RunState(new RunContext({ user: 'ann' }), 'Where is order 7?', agent, 5)
+    const dispatcher = new HookDispatcher(failures())
+    const seen: unknown[] = []
+    dispatcher.register('op', [
+      hook('afterStep', (event) => void seen.push(JSON.parse(JSON.stringify(event)))),
+    ])
+
+    dispatcher.dispatch('op', 'afterStep', {
+      state,
+      secret: new Secretive(new Secretive()),
+      plain: new Plain(),
+    })
+    await dispatcher.drain()
+
+    expect(seen).toHaveLength(1)
+    expect(seen[0]).toMatchObject({
+      state: { _context: { context: { user: 'ann' } }, _currentAgent: { name: 'shop' } },
+      secret: { name: 'open', inner: { name: 'open' } },
+      plain: { told: 'plain' },
+    })
+    expect(JSON.stringify(state)).toContain('"$schemaVersion"')
   })
 
   it('is different for each hook', () => {
