@@ -46,6 +46,20 @@ describe('without a store, one process goes on from a state once', () => {
     await turn()
     await resumed(copy(state)).complete()
   })
+
+  it.each([['nobody'], ['a store']])('at once when it waits as before, and %s keeps count', async (who) => {
+    const state = await saved()
+    const dispatcher = new HookDispatcher()
+    if (who === 'a store') dispatcher.use(createApprovals({ store: memoryStore(), mode: 'park' }))
+    const op = dispatcher.startOperation({ resume: copy(state) })
+    // Not before it is known that it may: a run that is parked while that is asked has not gone on.
+    await op.admit()
+    const again = dispatcher.startOperation({ resume: op.park({ waitingFor: 'human' }) })
+    await again.step(() => {})
+    await again.complete()
+    const late = () => dispatcher.startOperation({ resume: copy(state) }).step(() => {})
+    await expect((async () => late())()).rejects.toEqual(claimed)
+  })
 })
 
 function resumed(resume: ParkedOperation) {

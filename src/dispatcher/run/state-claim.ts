@@ -123,12 +123,17 @@ export class StateClaim {
   }
 
   async #settle(result: unknown): Promise<void> {
-    try {
-      await this.#asking
-    } catch {
-      return
+    // At once where it is held: who parks a run may go on with it in the same turn.
+    if (this.#asking !== undefined) {
+      try {
+        await this.#asking
+      } catch {
+        return
+      }
     }
-    for (const key of this.#keys) await this.#tell('went on', () => this.#ledger.settleRun(key, result))
+    await Promise.all(
+      this.#keys.map((key) => this.#tell('went on', () => this.#ledger.settleRun(key, result))),
+    )
   }
 
   async #tell(what: string, told: () => Promise<unknown>): Promise<void> {
