@@ -5,6 +5,7 @@ import { isConversation } from './openai-chat.ts'
 import { isPhoenixSpan, isPhoenixTrace } from './phoenix.ts'
 import { isSweAgentRun } from './swe-agent.ts'
 import { isTauBenchRun } from './tau-bench.ts'
+import { isTau2Simulation } from './tau2-bench.ts'
 import type { RecordingFormat } from './types.ts'
 import { isWhoAndWhenRun } from './who-and-when.ts'
 
@@ -24,6 +25,7 @@ export function detectFormat(value: unknown): RecordingFormat | undefined {
 /** Of a run, or of a part of one, in a list or alone. */
 function formatOf(value: unknown): RecordingFormat | undefined {
   if (isTauBenchRun(value)) return 'tau-bench'
+  if (isTau2Simulation(value)) return 'tau2-bench'
   if (isSweAgentRun(value)) return 'swe-agent'
   if (isWhoAndWhenRun(value)) return 'who-and-when'
   if (isLangSmithRun(value)) return 'langsmith'

@@ -141,6 +141,20 @@ describe('OpenAI chat messages', () => {
 })
 
 describe('tau2-bench', () => {
+  it('is read from a file for each simulation, too, as newer versions write them', () => {
+    const simulation = {
+      id: 'one',
+      termination_reason: 'user_stop',
+      messages: [{ role: 'user', content: 'hi' }],
+    }
+    const wanted = { format: 'tau2-bench', id: 'one', outcome: { terminationReason: 'user_stop' } }
+    expect(parse(simulation)).toMatchObject([wanted])
+    expect(parse([simulation, simulation])).toMatchObject([wanted, wanted])
+    expect(() => parse({ ...simulation, messages: null })).toThrow(
+      /expected a simulation with a `messages` list/,
+    )
+  })
+
   it('takes arguments as the model wrote them, if the raw answer means the same', () => {
     const raw = (text: string) => ({ message: { tool_calls: [{ function: { arguments: text } }] } })
     const turn = (id: string, rawData: unknown) => ({
@@ -183,6 +197,21 @@ describe('tau2-bench', () => {
       },
     ])
     expect(JSON.stringify(restoreMessages(run!))).toBe(JSON.stringify(messages))
+  })
+})
+
+describe('SWE-agent', () => {
+  it('is read from a demonstration that has a history and no trajectory', () => {
+    const said = { agent: 'main', message_type: 'action' }
+    const [run] = parse({
+      history: [
+        { ...said, role: 'system', content: 'Mend it.' },
+        { ...said, ...calling(call('a')) },
+        { ...said, role: 'tool', content: 'found', tool_call_ids: ['a'] },
+      ],
+    })
+    expect(run).toMatchObject({ format: 'swe-agent', systemPrompt: 'Mend it.', calls: [{ id: 'a' }] })
+    expect(run?.items.at(-1)).toMatchObject({ kind: 'toolResult', content: 'found' })
   })
 })
 

@@ -9,7 +9,13 @@ import { RunBuilder } from './run-builder.ts'
 import type { RecordedRun } from './types.ts'
 
 export function isSweAgentRun(value: unknown): value is Fields {
-  return isRecord(value) && 'trajectory' in value && 'history' in value
+  return isRecord(value) && 'history' in value && ('trajectory' in value || isHistory(value.history))
+}
+
+/** Demonstrations of models that call functions have all in their messages, and no more. */
+function isHistory(history: unknown): boolean {
+  const first: unknown = Array.isArray(history) ? history[0] : undefined
+  return isRecord(first) && 'agent' in first && 'message_type' in first
 }
 
 /**
@@ -30,23 +36,24 @@ function parseRun(
   run: unknown,
   place: RecordingPlace,
 ): Omit<RecordedRun, 'id' | 'source' | 'format' | 'index'> {
-  if (!isSweAgentRun(run) || !Array.isArray(run.history) || !Array.isArray(run.trajectory)) {
+  const { history, trajectory = [], replay_config: config, info } = isSweAgentRun(run) ? run : {}
+  if (!Array.isArray(history) || !Array.isArray(trajectory)) {
     throw new RecordingError(
       place,
       `expected a SWE-agent trajectory with lists in \`trajectory\` and \`history\`, got ${describeValue(run)}.`,
     )
   }
-  if (run.history.length === 0) throw new RecordingError(place, 'the history has no messages. Remove it.')
-  const reader = new HistoryReader(run.trajectory)
-  for (const [index, message] of run.history.entries()) reader.add(message, { ...place, message: index })
+  if (history.length === 0) throw new RecordingError(place, 'the history has no messages. Remove it.')
+  const reader = new HistoryReader(trajectory)
+  for (const [index, message] of history.entries()) reader.add(message, { ...place, message: index })
   const { items, calls } = reader.builder
   return {
     ...prompts(items),
-    ...defined({ model: textAt(configOf(run.replay_config), 'agent', 'model', 'name') }),
+    ...defined({ model: textAt(configOf(config), 'agent', 'model', 'name') }),
     ...{ items, calls },
     outcome: defined({
-      terminationReason: textAt(run.info, 'exit_status'),
-      agentCostUsd: isRecord(run.info) ? costOf(run.info.model_stats) : undefined,
+      terminationReason: textAt(info, 'exit_status'),
+      agentCostUsd: isRecord(info) ? costOf(info.model_stats) : undefined,
     }),
   }
 }

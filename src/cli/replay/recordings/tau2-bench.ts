@@ -17,8 +17,18 @@ import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
 import type { RecordedCall, RecordedItem, RecordedRun, RecordedUsage } from './types.ts'
 
-/** tau2-bench: `{ info: { environment_info: { policy } }, simulations: [{ messages }, …] }`. */
-export function parseTau2Bench(value: unknown, source: string, onBad?: OnBad): RecordedRun[] {
+/** One run of tau2-bench, which newer versions write to a file of its own. */
+export function isTau2Simulation(value: unknown): value is Fields {
+  return isRecord(value) && 'messages' in value && 'termination_reason' in value
+}
+
+/** tau2-bench: `{ info: { environment_info: { policy } }, simulations: [{ messages }, …] }`, or simulations alone. */
+export function parseTau2Bench(file: unknown, source: string, onBad?: OnBad): RecordedRun[] {
+  const value = isTau2Simulation(file)
+    ? { simulations: [file] }
+    : Array.isArray(file)
+      ? { simulations: file }
+      : file
   if (!isRecord(value) || !Array.isArray(value.simulations)) {
     throw new RecordingError(
       { source },
