@@ -124,6 +124,20 @@ describe('a tool call that is opened', () => {
     expect(types.lastIndexOf('onToolCallError')).toBeLessThan(types.indexOf('afterStep'))
   })
 
+  it.each(['completed', 'parked'])(
+    'ends with its run that is %s when it is never run, and is not run afterwards',
+    async (how) => {
+      const op = recorded().dispatcher.startOperation()
+      const [left, late] = [op.openToolCall(look), op.openToolCall(look)]
+      await Promise.all([left.decided, late.decided])
+      if (how === 'completed') await op.complete()
+      else op.park({ waitingFor: 'human' })
+      const over = { state: 'errored', error: { code: 'OPERATION_ENDED' } }
+      expect(await late.run(() => expect.unreachable())).toMatchObject(over)
+      expect(await left.outcome).toMatchObject(over)
+    },
+  )
+
   it('is not run once another call has stopped the run after the decision', async () => {
     const stop = {
       id: 'stop',
@@ -322,6 +336,19 @@ describe('agents, compactions and humans', () => {
       'beforeHumanIntervention',
       'afterHumanIntervention',
     ])
+  })
+
+  it('end with their step when they are never run, and are not run afterwards', async () => {
+    const { step } = await open()
+    const calls = [
+      step.openAgentCall({ agentName: 'b', instruction: 'go' }),
+      step.openCompaction({ messageCount: 9, tokenCount: 900 }),
+    ]
+    for (const call of calls) await call.decided
+    await step.end()
+    for (const call of calls) {
+      await expect(call.run(() => expect.unreachable())).rejects.toMatchObject({ code: 'CALL_SETTLED' })
+    }
   })
 
   it('are refused as their gates say', async () => {

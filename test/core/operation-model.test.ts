@@ -34,6 +34,8 @@ const KINDS = [
   ...['completed', 'mocked', 'skipped', 'errored', 'denied', 'rejected', 'waiting'].map(
     (end) => `tool ${end}`,
   ),
+  ...['tool', 'llm', 'agent', 'compact'].flatMap((kind) => [`${kind} opened`, `${kind} told`]),
+  ...['step opened', 'question opened', 'question withdrawn'],
   ...['tool runs', 'llm runs', 'agent runs', 'compact runs', 'parks', 'goes on'],
   ...['complete', 'fail', 'interrupt', 'abort'],
 ]

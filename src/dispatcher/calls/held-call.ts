@@ -108,7 +108,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
    * Runs code as the call, in its span and place.
    *
    * @returns what `body` gives, or what a gate gave in its place.
-   * @throws what `body` throws; HookspanError `CALL_DENIED` when a gate refused.
+   * @throws what `body` throws; HookspanError `CALL_DENIED` when a gate refused, `CALL_SETTLED` when it has ended, as with its step.
    */
   run(body: (effective: Effective) => R | PromiseLike<R>): Promise<R> {
     this.#runs = true
@@ -118,6 +118,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       if (decided.state !== 'run') throw this.refused()
       // Since the decision was made, what was decided of another call may have stopped the run.
       this.core.assertRunning()
+      if (!this.isOpen) throw new HookspanError('CALL_SETTLED', `${this.what} was run after it had ended.`)
       this.core.signal?.throwIfAborted()
       const running = this.within(() => body(decided as Effective))
       return this.settle(await untilAborted(Promise.resolve(running), this.core.signal))

@@ -37,6 +37,10 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
     this.#call = new ToolCallRun<A, R>(core, site, init)
     this.#args = init.args
     this.#body.promise.catch(() => {})
+    // A body that is at work ends by itself.
+    this.#call.onCut = () => {
+      if (this.#begun === undefined) this.#body.reject(this.#call.refusedSince)
+    }
     this.outcome = this.#call.run((args, context) => {
       this.#args = args
       this.#running = true
@@ -91,8 +95,7 @@ export class OpenToolCall<A = unknown, R = unknown> implements OpenedCall {
 
   #run(decided: ToolCallDecision<A, R>, body: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
     if (decided.state !== 'run') return this.outcome
-    // Aborted since, or its run or step has ended: then the tool must not run any more.
-    if (!this.#call.isOpen || this.#call.cutBy?.aborted) return this.outcome
+    if (this.#call.cutBy?.aborted) return this.outcome
     const refused = this.#call.refusedSince
     if (refused !== undefined) {
       this.#body.reject(refused)

@@ -1,11 +1,11 @@
 import { isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
-import type { ToolMock } from '../../hooks/index.ts'
+import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
-import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
 import { admission } from './admission.ts'
 import { askPlugged } from './ask-plugged.ts'
@@ -58,6 +58,14 @@ interface Suspended {
 
 /** What comes between a tool call and its end: who decides, who stands in, and the tool. */
 export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
+  /** Told when the run ends first. */
+  onCut: (() => void) | undefined
+
+  override cut(reason: CompletionReason): void {
+    super.cut(reason)
+    this.onCut?.()
+  }
+
   async run(fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {
     let ending: ToolEnding<R> | Suspended
     try {
@@ -222,9 +230,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     return this.runBody(() => fn(this.call.args as A, context))
   }
 
-  /** What was decided of another call has stopped the run since this one was decided: its tool must not run any more. */
-  get refusedSince(): CallRefused | undefined {
-    const { stop } = this.core
+  /** Since it was decided, the call has ended with its run, or what was decided of another one has stopped the run: its tool must not run. */
+  get refusedSince(): Error | undefined {
+    const { stop, info } = this.core
+    if (!this.isOpen) return endedError(info.operationId)
     return stop && new CallRefused(refusalBy(stop))
   }
 

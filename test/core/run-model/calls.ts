@@ -1,4 +1,13 @@
-import { type CallMaker, type ParentOperation, type ToolOutcome, ToolResult } from 'hookspan'
+import {
+  type CallMaker,
+  type HookspanError,
+  type LlmCallInit,
+  type ParentOperation,
+  type ToolFunction,
+  type ToolOutcome,
+  ToolResult,
+} from 'hookspan'
+import type { HeldCallDecision, OpenLlmCall, OpenToolCall } from 'hookspan/adapter'
 import { expect } from 'vitest'
 import {
   BOOM,
@@ -36,6 +45,7 @@ export function makeCall(world: World, run: Run, spec: CallSpec, child: RunSpec)
     waited: false,
     checked: false,
     cut: false,
+    left: false,
     late: run.op.ended,
     ending: run.completing,
     counted: isPresent(run) && !run.op.ended,
@@ -59,12 +69,15 @@ export function goOn(world: World, call: Call): void {
   call.settled = undefined
   call.checked = false
   call.disturbed ||= !world.isCalm(call.run)
+  call.ending ||= call.run.completing
   world.tally('goes on')
   issue(world, call)
 }
 
 function issue(world: World, call: Call): void {
-  const maker: CallMaker = openStepOf(call.run)?.step ?? call.run.op
+  const step = openStepOf(call.run)
+  const maker: CallMaker = step?.step ?? call.run.op
+  step?.calls.push(call)
   const made = MAKERS[call.spec.kind](world, call as never, maker)
   made.then(
     (value) => {
@@ -93,7 +106,13 @@ function expectAsWell(call: Call, expected: ExpectedTool | ExpectedCall): void {
 function begin(world: World, call: Call, given: unknown, expected: unknown): void {
   call.ran++
   world.tally(`${call.spec.kind} runs`)
+  if (isElsewhere(call.spec) && (call.disturbed || !world.isCalm(call.run))) return
   world.hold(() => mayRun(world, call, given, expected))
+}
+
+/** Hookspan is only told what came of it, and cannot keep it from running once it has been decided. */
+function isElsewhere({ kind, seam }: CallSpec): boolean {
+  return seam === 'told' || (kind === 'llm' && seam === 'opened')
 }
 
 function mayRun(world: World, call: Call, given: unknown, expected: unknown): void {
@@ -153,12 +172,47 @@ async function callTool(world: World, call: CallOf<ToolSpec>, maker: CallMaker):
     })
   }
   const init = { apiName: nameOf(call), args, ...(toolCallId !== undefined && { toolCallId }) }
-  const outcome: ToolOutcome = await maker.toolCall(init, run)
+  const outcome: ToolOutcome = await (spec.seam === 'called'
+    ? maker.toolCall(init, run)
+    : openedTool(world, call, maker.openToolCall<unknown>(init), run as ToolFunction<unknown, unknown>))
   call.waiting = outcome.state === 'waiting'
   const message = outcome.toToolMessage()
   expect(message.content).toEqual(expect.any(String))
   if (toolCallId !== undefined) expect(message.tool_call_id).toBe(toolCallId)
   return outcome
+}
+
+async function openedTool(
+  world: World,
+  call: CallOf<ToolSpec>,
+  opened: OpenToolCall,
+  body: ToolFunction<unknown, unknown>,
+): Promise<ToolOutcome> {
+  const decided = await opened.decided
+  if (decided.state !== 'run') {
+    const outcome = await opened.outcome
+    world.hold(() => expect(outcome).toBe(decided))
+    return outcome
+  }
+  await pause(world, call)
+  // Ended with its step in between, it ends no more.
+  const ended = (error: HookspanError) => {
+    world.hold(() => expect(error.code).toBe('CALL_SETTLED'))
+    return opened.outcome
+  }
+  // A stream of events is read by hookspan.
+  if (call.spec.seam === 'opened' || call.spec.body === 'yields') return opened.run(body).catch(ended)
+  try {
+    const result = await opened.enter(() => body(decided.args, decided.context))
+    return await opened.settle(result).catch(ended)
+  } catch (error) {
+    return opened.fail(error).catch(ended)
+  }
+}
+
+async function pause(world: World, call: Call): Promise<void> {
+  world.tally(`${call.spec.kind} ${call.spec.seam}`)
+  await world.pacing.at(call.spec.pause, `decided ${nameOf(call)}`, () => {})
 }
 
 async function callModel(world: World, call: CallOf<LlmSpec>, maker: CallMaker): Promise<unknown> {
@@ -179,21 +233,22 @@ async function callModel(world: World, call: CallOf<LlmSpec>, maker: CallMaker):
     choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop' }],
   })
   const usage = { prompt_tokens: TOKENS, completion_tokens: 1 }
-  const reply = await maker.llmCall<unknown>(
-    {
-      model: nameOf(call),
-      request,
-      ...(standIn && { standIn: (message: { content?: string }) => replyOf(message.content ?? '') }),
-    },
-    (given) => {
-      begin(world, call, given, expected.given)
-      if (body === 'streams' || body === 'streams and fails') return stream()
-      return world.pacing.at(pace, nameOf(call), async () => {
-        if (body === 'rejects') throw new Error(BOOM)
-        return { ...replyOf('a reply'), usage }
-      })
-    },
-  )
+  const init: LlmCallInit<unknown> = {
+    model: nameOf(call),
+    request,
+    ...(standIn && { standIn: (message: { content?: string }) => replyOf(message.content ?? '') }),
+  }
+  const ask = (given: unknown): unknown => {
+    begin(world, call, given, expected.given)
+    if (body === 'streams' || body === 'streams and fails') return stream()
+    return world.pacing.at(pace, nameOf(call), async () => {
+      if (body === 'rejects') throw new Error(BOOM)
+      return { ...replyOf('a reply'), usage }
+    })
+  }
+  const reply = await (spec.seam === 'called'
+    ? maker.llmCall<unknown>(init, ask)
+    : openedModel(world, call, maker.openLlmCall<unknown>(init), ask))
   if (Symbol.asyncIterator in (reply as object)) {
     if (reader === 'none') return ''
     let read = ''
@@ -204,6 +259,25 @@ async function callModel(world: World, call: CallOf<LlmSpec>, maker: CallMaker):
     return read
   }
   return (reply as ReturnType<typeof replyOf>).choices[0]?.message.content
+}
+
+async function openedModel(
+  world: World,
+  call: CallOf<LlmSpec>,
+  opened: OpenLlmCall,
+  ask: (given: unknown) => unknown,
+): Promise<unknown> {
+  const decided = await opened.decided
+  if (decided.state === 'answered') return decided.reply
+  await pause(world, call)
+  let reply: unknown
+  try {
+    reply = await opened.run(() => ask(decided.request))
+  } catch (error) {
+    opened.fail(error)
+    throw error
+  }
+  return opened.settle(reply)
 }
 
 /** A call that waited is told nothing of its gates again: they decided before. */
@@ -226,14 +300,20 @@ async function callAgent(world: World, call: CallOf<AgentSpec>, maker: CallMaker
       return { content: 'done', status: 'done' }
     })
   }
-  const result = await maker.callAgent({ agentName: name, instruction: name }, child).catch((error) => {
+  const init = { agentName: name, instruction: name }
+  const made = async () =>
+    spec.seam === 'called'
+      ? maker.callAgent(init, child)
+      : openedHeld(world, call, maker.openAgentCall<unknown>(init), (given) => child(given.parent, given))
+  const result = await made().catch((error) => {
     // Where nothing is begun any more, what waits goes on waiting.
     if (again && /RUN_DENIED|OPERATION_ENDED/.test(error.code)) call.waiting = call.parked = true
     throw error
   })
   if (typeof result === 'string') return result
   const { status, content } = result as { status: string; content: string }
-  call.waiting = status === 'waiting_for_human'
+  // Told of a call that has ended, it waits for nobody.
+  call.waiting = status === 'waiting_for_human' && !call.left
   return content
 }
 
@@ -242,13 +322,48 @@ async function compact(world: World, call: CallOf<CompactSpec>, maker: CallMaker
   const counts = { messageCount: key, tokenCount: 10 * key }
   const expected = expectCompact(world.setting, spec, counts)
   expectAsWell(call, expected)
-  return maker.compact(counts, async () => {
+  const body = async () => {
     begin(world, call, counts, counts)
     return world.pacing.at(spec.pace, nameOf(call), async () => {
       if (spec.body === 'rejects') throw new Error(BOOM)
       return { messagesAfter: 2, summary: 'the body' }
     })
-  })
+  }
+  return spec.seam === 'called'
+    ? maker.compact(counts, body)
+    : openedHeld(world, call, maker.openCompaction(counts), body)
+}
+
+/** The call of an agent, or a compaction. */
+async function openedHeld<R, G extends object>(
+  world: World,
+  call: CallOf<AgentSpec | CompactSpec>,
+  opened: Held<R, G>,
+  body: (given: G) => Promise<R> | R,
+): Promise<R> {
+  const decided = await opened.decided
+  if (decided.state === 'run') await pause(world, call)
+  if (call.spec.seam === 'opened' || decided.state !== 'run') return opened.run(body)
+  let result: R
+  try {
+    // Where an agent runs that is begun after its call has ended, nothing says.
+    if (!opened.isOpen) throw new Error(BOOM)
+    result = await opened.within(() => body(decided))
+  } catch (error) {
+    opened.fail(error)
+    throw error
+  }
+  return opened.settle(result)
+}
+
+/** What is public of both. */
+interface Held<R, G> {
+  readonly decided: Promise<HeldCallDecision<G>>
+  readonly isOpen: boolean
+  run(body: (given: G) => R | PromiseLike<R>): Promise<R>
+  within<T>(fn: () => T): T
+  settle(result: R): R
+  fail(error: unknown): void
 }
 
 /** A call that has settled came to what was told in advance, unless something came between. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { HookspanError } from 'hookspan'
+import type { HookspanError, Operation, Step } from 'hookspan'
 import { expect, vi } from 'vitest'
 import { checkCall, goOn, makeCall } from './calls.ts'
 import { BOOM, decide } from './reference.ts'
@@ -56,14 +56,15 @@ function stopped(world: World, run: Run): void {
 const nth = <T>(list: readonly T[], index: number): T | undefined => list[index % Math.max(1, list.length)]
 
 const openRuns = ({ runs }: World) => runs.filter(({ state }) => state === 'open')
+const calmRuns = (world: World) => openRuns(world).filter((run) => world.isCalm(run) && !run.completing)
 const roots = ({ runs }: World) => runs.filter(({ calledBy }) => calledBy === undefined)
 const depthOf = ({ calledBy }: Run): number => (calledBy === undefined ? 1 : 1 + depthOf(calledBy.run))
 /** Calls that waited when their run was parked, and have not gone on since. */
 const suspended = (world: World) =>
   openRuns(world).flatMap(({ calls }) => calls.filter((call) => call.parked))
 
-function beginStep(world: World, run: Run, spec: specs.ChainSpec): void {
-  const step: OpenStep = { spec, end: Promise.withResolvers(), step: undefined, state: 'open' }
+function beginStep(world: World, run: Run, spec: specs.ChainSpec, opened = false): void {
+  const step: OpenStep = { spec, end: Promise.withResolvers(), step: undefined, state: 'open', calls: [] }
   step.end.promise.catch(() => {})
   run.current = step
   const calm = world.isCalm(run)
@@ -73,31 +74,62 @@ function beginStep(world: World, run: Run, spec: specs.ChainSpec): void {
     step.state = 'over'
     if (run.current === step) run.current = undefined
   }
-  run.op
-    .step(async (given) => {
-      step.step = given
-      run.steps[given.stepIndex] = step
-      if (resumed !== undefined) world.hold(() => expect(given.stepIndex).toBe(resumed))
-      await step.end.promise
-      return BOOM
-    })
-    .then(
-      (value) => {
-        over()
-        world.hold(() => expect(value).toBe(BOOM))
-      },
-      (error: Error) => {
-        over()
-        const { code } = error as HookspanError
-        const wanted =
-          step.step !== undefined ? error.message === BOOM : /RUN_DENIED|OPERATION_ENDED/.test(code)
-        world.hold(() => expect(wanted, `a step fails by its own failure: ${error}`).toBe(true))
-        if (step.step === undefined)
-          world.hold(() => expect(calm && world.isCalm(run) && run.op === op).toBe(false))
-      },
-    )
+  const turn = async (given: Step) => {
+    step.step = given
+    run.steps[given.stepIndex] = step
+    if (resumed !== undefined) world.hold(() => expect(given.stepIndex).toBe(resumed))
+    await step.end.promise
+    return BOOM
+  }
+  const made = opened ? openedStep(world, op, turn) : op.step(turn)
+  made.then(
+    (value) => {
+      over()
+      world.hold(() => expect(value).toBe(BOOM))
+    },
+    (error: Error) => {
+      over()
+      const { code } = error as HookspanError
+      const wanted =
+        step.step !== undefined ? error.message === BOOM : /RUN_DENIED|OPERATION_ENDED/.test(code)
+      world.hold(() => expect(wanted, `a step fails by its own failure: ${error}`).toBe(true))
+      if (step.step === undefined)
+        world.hold(() => expect(calm && world.isCalm(run) && run.op === op).toBe(false))
+    },
+  )
   // It is taken up once.
   if (run.parked?.openStep !== undefined) run.parked = { ...run.parked, openStep: undefined as never }
+}
+
+/** As adapters do, whose SDK tells of the beginning and the end apart. */
+async function openedStep<T>(world: World, op: Operation, turn: (step: Step) => Promise<T>): Promise<T> {
+  const step = await op.openStep()
+  world.tally('step opened')
+  try {
+    const value = await turn(step)
+    await step.end()
+    return value
+  } catch (error) {
+    step.fail(error)
+    throw error
+  }
+}
+
+/** The runtime asks a human itself, and is answered when the question is released. */
+async function ask(world: World, run: Run, action: 'approve' | 'reject' | 'timeout'): Promise<void> {
+  const toolCallId = `question-${world.asked++}`
+  const maker = openStepOf(run)?.step ?? run.op
+  const question = maker.openHumanIntervention({
+    pendingTools: [{ toolCallId, identifier: 'local', apiName: 'ask', args: {} }],
+  })
+  world.tally('question opened')
+  void world.pacing.held(toolCallId).then(() =>
+    world.hold(() => {
+      const { isOpen } = question
+      if (!isOpen) world.tally('question withdrawn')
+      expect(question.answered({ action }), 'it is answered once').toBe(isOpen)
+    }),
+  )
 }
 
 async function endStep(world: World, run: Run, fails: boolean): Promise<void> {
@@ -106,6 +138,8 @@ async function endStep(world: World, run: Run, fails: boolean): Promise<void> {
   const calm = world.isCalm(run) && !run.completing && !run.calls.some(({ waiting }) => waiting)
   const { kind } = decide(world.setting, 'afterStep', step.spec, {}, new Map())
   step.state = 'ending'
+  for (const call of step.calls) call.left ||= endsWithStep(call)
+  for (const call of step.calls) call.disturbed ||= call.left
   if (fails) step.end.reject(new Error(BOOM))
   else step.end.resolve()
   await world.pacing.settle()
@@ -113,6 +147,12 @@ async function endStep(world: World, run: Run, fails: boolean): Promise<void> {
   if (calm && !fails && refused && (step as OpenStep).state === 'over') {
     world.hold(() => expect(run.op.stopRequested, `${run.id} after a step that a gate refused`).toBeDefined())
   }
+}
+
+/** What was opened and has neither been run nor told ends with its step. */
+function endsWithStep({ settled, ran, spec: { seam, kind } }: Call): boolean {
+  if (settled !== undefined || seam === 'called') return false
+  return seam === 'told' || ran === 0 || kind === 'llm'
 }
 
 function complete(world: World, run: Run): void {
@@ -222,11 +262,18 @@ export const commands = [
       )
     }),
   ),
-  fc.tuple(fc.nat(9), specs.chain).map(([index, spec]) =>
+  fc.tuple(fc.nat(9), specs.chain, fc.boolean()).map(([index, spec, opened]) =>
     command(
-      `run ${index}: a step begins`,
+      `run ${index}: a step ${opened ? 'is opened' : 'begins'}`,
       (world) => nth(openRuns(world), index)?.current === undefined && openRuns(world).length > 0,
-      (world) => beginStep(world, nth(openRuns(world), index) as Run, spec),
+      (world) => beginStep(world, nth(openRuns(world), index) as Run, spec, opened),
+    ),
+  ),
+  fc.tuple(fc.nat(9), fc.constantFrom('approve', 'reject', 'timeout')).map(([index, action]) =>
+    command(
+      `run ${index}: asks a human itself, who says ${action}`,
+      (world) => calmRuns(world).length > 0,
+      (world) => ask(world, nth(calmRuns(world), index) as Run, action),
     ),
   ),
   fc.tuple(fc.nat(9), fc.constantFrom(false, false, true)).map(([index, fails]) =>

@@ -107,8 +107,8 @@ function expectPlaced(world: World, seen: Seen): void {
   const where = `${activity.kind} ${keyOf(activity) ?? ''} of ${operationId}`
   expect(ended, `${where} ends once`).toBe(1)
   const call = world.calls[keyOf(activity) ?? -1]
-  if (orphan) expect(call?.late || call?.ending, `${where} starts in something that is over`).toBe(true)
   const run = world.runs.find(({ id }) => id === operationId) as Run
+  if (orphan) expect(call?.late || call?.ending, `${where} starts in something that is over`).toBe(true)
   if (activity.kind === 'operation') {
     expect(parent && keyOf(parent.activity), where).toBe(run.calledBy?.key)
     expect(parent?.operationId, where).toBe(run.calledBy?.run.id)

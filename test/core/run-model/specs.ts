@@ -50,7 +50,16 @@ export interface ChainSpec {
   readonly human: HumanSpec
 }
 
-export interface ToolSpec {
+/**
+ * How a call is made: as one, by `toolCall` and the like; or opened, decided, and then run, as adapters do, or told what came of it.
+ */
+export interface Seam {
+  readonly seam: 'called' | 'opened' | 'told'
+  /** Between the decision and what comes of it. */
+  readonly pause: Pace
+}
+
+export interface ToolSpec extends Seam {
   readonly kind: 'tool'
   readonly toolCallId: string | undefined
   readonly before: ChainSpec
@@ -65,7 +74,7 @@ export interface ToolSpec {
   readonly pace: Pace
 }
 
-export interface LlmSpec {
+export interface LlmSpec extends Seam {
   readonly kind: 'llm'
   readonly before: ChainSpec
   readonly after: ChainSpec
@@ -75,14 +84,14 @@ export interface LlmSpec {
   readonly standIn: boolean
 }
 
-export interface AgentSpec {
+export interface AgentSpec extends Seam {
   readonly kind: 'agent'
   readonly before: ChainSpec
   readonly body: 'replies' | 'rejects' | 'is a run'
   readonly pace: Pace
 }
 
-export interface CompactSpec {
+export interface CompactSpec extends Seam {
   readonly kind: 'compact'
   readonly before: ChainSpec
   readonly body: 'replies' | 'rejects'
@@ -97,6 +106,11 @@ export interface RunSpec {
 }
 
 const pace = fc.constantFrom<Pace[]>('at once', 'at once', 'soon', 'when released')
+
+const seam = {
+  seam: fc.constantFrom<Seam['seam'][]>('called', 'called', 'opened', 'told'),
+  pause: pace,
+}
 
 const gate = fc.record({
   kind: fc.constantFrom<GateKind[]>(...GATE_KINDS, 'asks', 'asks', 'asks', 'asks', 'mutates'),
@@ -133,6 +147,7 @@ const rarely = fc.oneof({ weight: 12, arbitrary: fc.constant(QUIET) }, { weight:
 
 const tool = fc.record({
   kind: fc.constant('tool' as const),
+  ...seam,
   // Real models repeat ids.
   toolCallId: fc.constantFrom('same', 'same', 'other', undefined),
   before: chain,
@@ -160,6 +175,7 @@ const tool = fc.record({
 
 const llm = fc.record({
   kind: fc.constant('llm' as const),
+  ...seam,
   before: chain,
   after: chain,
   body: fc.constantFrom<LlmSpec['body'][]>('replies', 'replies', 'rejects', 'streams', 'streams and fails'),
@@ -170,6 +186,7 @@ const llm = fc.record({
 
 const agent = fc.record({
   kind: fc.constant('agent' as const),
+  ...seam,
   before: chain,
   body: fc.constantFrom<AgentSpec['body'][]>('replies', 'rejects', 'is a run', 'is a run', 'is a run'),
   pace,
@@ -177,6 +194,7 @@ const agent = fc.record({
 
 const compact = fc.record({
   kind: fc.constant('compact' as const),
+  ...seam,
   before: chain,
   body: fc.constantFrom<CompactSpec['body'][]>('replies', 'rejects'),
   pace,

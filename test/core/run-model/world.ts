@@ -22,6 +22,8 @@ export interface OpenStep {
   /** Undefined until the gates of `onStart` have let it begin. */
   step: Step | undefined
   state: 'open' | 'ending' | 'over'
+  /** Made from it. */
+  readonly calls: Call[]
 }
 
 /** A run, over all the processes it goes through. */
@@ -74,10 +76,12 @@ export interface Call {
   checked: boolean
   /** Open when its run began to end: told as ended, and not to be begun any more. */
   cut: boolean
+  /** It was opened, and ended with its step before it was run or told. */
+  left: boolean
   /** Made after the end of its run. */
   readonly late: boolean
   /** Made while its run was ending, maybe from a step that had been ended. */
-  readonly ending: boolean
+  ending: boolean
   /** Whether it counts in what gates are told of the run tree. */
   readonly counted: boolean
 }
@@ -104,6 +108,8 @@ export class World {
   /** What each approval was about when it was first asked for. */
   readonly shown = new Map<string, string>()
 
+  /** Questions of the runtimes themselves. */
+  asked = 0
   readonly violations: unknown[] = []
   readonly tallies: Map<string, number>
 
