@@ -5,7 +5,7 @@ import { startTracing } from 'hookspan/tracing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Asking, startAsking } from '../viewer/asking.ts'
-import { findFlaws, launch, SHOTS, watch } from './support.ts'
+import { axe, findFlaws, launch, SHOTS, watch } from './support.ts'
 
 let browser: Browser
 let asking: Asking
@@ -58,7 +58,7 @@ async function openDialog(
   await page.goto(asking.viewer.link)
   await page.waitForSelector('.top .ask')
   await page.keyboard.press('a')
-  await page.locator('.request .exact').waitFor()
+  await page.locator('.request .exact').first().waitFor()
   return { page, problems }
 }
 
@@ -179,4 +179,31 @@ it('shows what an edit changes, and refuses one that would not arrive as it is w
   await page.screenshot({ path: `${SHOTS}approval-dialog-edit.png` })
   await page.getByRole('button', { name: 'Approve edited' }).click()
   expect(await ran).toEqual({ id: '4711', to: 'Mei\u200b' })
+})
+
+it('keeps an answer that was begun through Escape, and tells several questions apart', async () => {
+  const first = ask({ id: 4711 })
+  const second = ask({ id: 4712 }, dispatcher.startOperation({ agentName: 'other clerk' }))
+  await expect.poll(async () => (await asking.approvals.list({ status: 'pending' })).length).toBe(2)
+  const { page } = await openDialog()
+  const cards = page.locator('.request')
+  await expect.poll(() => cards.count()).toBe(2)
+  expect(await axe(page)).toEqual([])
+  const isFirst = (await cards.first().innerText()).includes('4711')
+  const card = isFirst ? cards.first() : cards.last()
+  await card.locator('[aria-disabled="false"]').first().waitFor()
+  await card.getByRole('button', { name: 'Edit arguments' }).click()
+  await card.getByLabel('Arguments, as JSON').fill('{"id": 90}')
+  await card.getByLabel('Reason, told to the model when rejected').fill('half of it')
+  await page.keyboard.press('Escape')
+  await cards.first().waitFor({ state: 'detached' })
+  await page.keyboard.press('a')
+  const again = page.locator('.request', { has: page.locator('textarea') })
+  expect(await again.getByLabel('Arguments, as JSON').inputValue()).toBe('{"id": 90}')
+  expect(await again.getByLabel('Reason, told to the model when rejected').inputValue()).toBe('half of it')
+  await again.locator('.primary[aria-disabled="false"]').waitFor()
+  await again.getByRole('button', { name: 'Approve edited' }).click()
+  expect(await first).toEqual({ id: 90 })
+  await page.locator('.request .answers').getByRole('button', { name: 'Approve', exact: true }).click()
+  expect(await second).toEqual({ id: 4712 })
 })

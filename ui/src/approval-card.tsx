@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ApprovalOutcome, ApprovalReply, WaitingRequest } from '../../src/viewer/model/approval.ts'
 import { editableJson } from '../../src/viewer/model/exact-json.ts'
+import { useDraft } from './approval-draft.ts'
 import { ApprovalQuestion } from './approval-question.tsx'
 import { editedArguments } from './edited-arguments.ts'
 import { ExactChange, ExactValue } from './exact-value.tsx'
@@ -15,19 +16,20 @@ interface Props {
   approver: string
   nowMs: number
   open: boolean
+  /** What tells it from the others that are shown, behind the names of its parts; empty where it is alone. */
+  which: string
 }
 
-export function ApprovalCard({ request, approver, nowMs, open }: Props) {
+export function ApprovalCard({ request, approver, nowMs, open, which }: Props) {
   const source = useSource()
+  const { id, argsDigest } = request
   const [outcome, setOutcome] = useState<ApprovalOutcome>()
   const [mine, setMine] = useState(false)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState('')
-  const [edited, setEdited] = useState<string>()
-  const [reason, setReason] = useState('')
+  const [{ edited, reason }, change, forget] = useDraft(id)
   const end = useRef<HTMLParagraphElement>(null)
-  const [seen, setSeen] = useState(false)
-  const { id, argsDigest } = request
+  const [seen, setSeen] = useState(edited !== undefined)
   const find = () =>
     source.outcome(id).then(
       (found) => found.status !== 'pending' && setOutcome(found),
@@ -48,6 +50,7 @@ export function ApprovalCard({ request, approver, nowMs, open }: Props) {
       const given = reason.trim()
       setOutcome(await source.respond(id, { ...reply, argsDigest, ...(given && { reason: given }) }))
       setMine(true)
+      forget()
     } catch (error) {
       setProblem((error as Error).message)
       await find()
@@ -66,14 +69,15 @@ export function ApprovalCard({ request, approver, nowMs, open }: Props) {
     <article class="request" aria-label={`Request for ${request.apiName}`}>
       <ApprovalQuestion request={request} nowMs={nowMs} isOpen={!outcome} />
       {edited === undefined || outcome ? (
-        <ExactValue value={request.args} label="Arguments" onSeen={() => setSeen(true)} />
+        <ExactValue value={request.args} label={`Arguments${which}`} onSeen={() => setSeen(true)} />
       ) : (
         <Edit
           id={id}
           request={request}
+          which={which}
           text={edited}
           onText={(text) => {
-            setEdited(text)
+            change({ edited: text })
             setProblem('')
           }}
         />
@@ -97,15 +101,15 @@ export function ApprovalCard({ request, approver, nowMs, open }: Props) {
             isEditing={edited !== undefined}
             onApprove={() => void send({ decision: 'approve' })}
             onApproveEdited={sendEdited}
-            onEdit={() => setEdited(editableJson(request.args))}
-            onKeep={() => setEdited(undefined)}
+            onEdit={() => change({ edited: editableJson(request.args) })}
+            onKeep={() => change({ edited: undefined })}
           />
           {request.allow.includes('reject') && (
             <Reject
               id={id}
               busy={busy}
               reason={reason}
-              onReason={setReason}
+              onReason={(text) => change({ reason: text })}
               onReject={() => void send({ decision: 'reject' })}
             />
           )}
@@ -118,11 +122,13 @@ export function ApprovalCard({ request, approver, nowMs, open }: Props) {
 function Edit({
   id,
   request,
+  which,
   text,
   onText,
 }: {
   id: string
   request: WaitingRequest
+  which: string
   text: string
   onText: (text: string) => void
 }) {
@@ -145,7 +151,7 @@ function Edit({
           spellcheck={false}
         />
       </label>
-      {after && <ExactChange before={request.args} after={after.args} />}
+      {after && <ExactChange before={request.args} after={after.args} label={`What you change${which}`} />}
     </>
   )
 }

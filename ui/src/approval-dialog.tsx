@@ -45,12 +45,13 @@ function OpenDialog({ shown }: { shown: WaitingRequest[] }) {
           <p>Open the link that `hookspan view` printed, once in this tab.</p>
         </Empty>
       )}
-      {shown.map((request) => (
+      {shown.map((request, index) => (
         <ApprovalCard
           key={request.id}
           request={request}
           approver={approver}
           nowMs={nowUs / 1000}
+          which={shown.length > 1 ? `, ${index + 1} of ${shown.length}` : ''}
           open={error !== '' || requests.some(({ id }) => id === request.id)}
         />
       ))}

@@ -57,11 +57,11 @@ function Line({ line }: { line: ExactLine }) {
 }
 
 /** What somebody changed of it. */
-export function ExactChange({ before, after }: { before: unknown; after: unknown }) {
+export function ExactChange({ before, after, label }: { before: unknown; after: unknown; label: string }) {
   const lines = useMemo(() => diffLines(exactText(before), exactText(after)), [before, after])
   const isSame = lines.every(({ kind }) => kind === 'same')
   return (
-    <div class="exact change" tabIndex={0} role="region" aria-label="What you change">
+    <div class="exact change" tabIndex={0} role="region" aria-label={label}>
       {isSame ? <p class="hint">Nothing: this is what was asked.</p> : lines.map(changedLine)}
     </div>
   )
