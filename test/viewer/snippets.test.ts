@@ -57,6 +57,30 @@ it('says with the list what of the query is looked for in the spans', async () =
   expect(await words('agent:a')).toBe('')
 })
 
+it('shows what was said before what tools are described by, and the word near the beginning of the text', async () => {
+  const viewer = await start()
+  const tools = JSON.stringify([{ type: 'function', name: 'refund', description: 'Gives a refund.' }])
+  const said = (content: string) => JSON.stringify([{ role: 'user', parts: [{ type: 'text', content }] }])
+  const chat = (index: number, span: number, ...texts: string[]) => ({
+    traceId: trace(index),
+    spanId: id(span),
+    name: 'chat',
+    attributes: { 'gen_ai.tool.definitions': tools, 'gen_ai.input.messages': texts.map(said).join('') },
+  })
+  await post(
+    viewer,
+    otlp([
+      chat(0, 1, 'Hello.'),
+      chat(0, 2, 'I have waited for long, and now I want to ask you for a refund, please.'),
+      chat(1, 1, 'Nothing.'),
+    ]),
+  )
+  const found = await snippets(viewer, 'refund', trace(0), trace(1))
+  expect(found[trace(0)]).toMatchObject({ spanId: id(2), match: 'refund', after: ', please.' })
+  expect(found[trace(0)]?.before).toMatch(/^….{15,23} for a $/)
+  expect(found[trace(1)]).toMatchObject({ spanId: id(1), before: '', match: 'refund', after: '' })
+})
+
 it('finds the word after a line break in a message, which JSON escapes', async () => {
   const viewer = await start()
   await send(

@@ -9,6 +9,11 @@ const MAX_DEPTH = 64
 
 /** A span's name, its ids, its texts, and those of its events. */
 export function spanText(span: OtlpSpan): string {
+  return spanTexts(span).join('\n')
+}
+
+/** The same, each by itself. */
+export function spanTexts(span: OtlpSpan): string[] {
   const texts = new Texts([span.traceId, span.spanId])
   texts.add(String(span.name ?? ''))
   texts.add(String(span.status?.message ?? ''))
@@ -17,28 +22,28 @@ export function spanText(span: OtlpSpan): string {
     texts.add(String(event.name ?? ''))
     texts.addPairs(event.attributes, 0)
   }
-  return texts.joined()
+  return texts.all
 }
 
 export function logText(log: OtlpLogRecord): string {
   const texts = new Texts([String(log.eventName ?? '')])
   texts.addValue(log.body, 0)
   texts.addPairs(log.attributes, 0)
-  return texts.joined()
+  return texts.all.join('\n')
 }
 
 class Texts {
-  readonly #texts: string[]
+  readonly all: string[]
   #left = INDEXED_CHARS
 
   constructor(texts: string[]) {
-    this.#texts = texts
+    this.all = texts
   }
 
   add(text: string): void {
     if (this.#left <= 0) return
     const part = text.length > this.#left ? text.slice(0, this.#left) : text
-    this.#texts.push(part.includes('\\') && /^\s*[[{]/.test(part) ? withoutEscapes(part) : part)
+    this.all.push(part.includes('\\') && /^\s*[[{]/.test(part) ? withoutEscapes(part) : part)
     this.#left -= text.length
   }
 
@@ -54,10 +59,6 @@ class Texts {
     else if (value.arrayValue)
       for (const item of listOf(value.arrayValue.values)) this.addValue(item, depth + 1)
     else if (value.kvlistValue) this.addPairs(value.kvlistValue.values, depth + 1)
-  }
-
-  joined(): string {
-    return this.#texts.join('\n')
   }
 }
 

@@ -174,15 +174,18 @@ export class WordSearch {
     return { spans: spans.slice(0, limit), logs, unsearched }
   }
 
-  /** The first span of a run that holds every word. */
-  *firstIn(run: number, query: WordQuery): InTurns<FoundSpan | undefined> {
+  /** The first spans of a run that hold every word, `most` of them. */
+  *firstIn(run: number, query: WordQuery, most: number): InTurns<FoundSpan[]> {
     const match = new WordMatch(query)
+    const found: FoundSpan[] = []
     for (const { id } of this.#chunksOf.all(run) as unknown as WordDocument[]) {
       yield
-      const place = this.#placesIn(id, match).next()
-      if (!place.done) return { run, chunk: id, index: place.value }
+      for (const index of this.#placesIn(id, match)) {
+        found.push({ run, chunk: id, index })
+        if (found.length === most) return found
+      }
     }
-    return undefined
+    return found
   }
 
   /** Has `look` look at what is not indexed, which is newer, and then at `documents`; gives how many spans it left out. */
