@@ -55,3 +55,18 @@ it('is one key from the list, and says what differs and what is not shown', asyn
   expect(problems).toEqual([])
   await page.close()
 })
+
+it('has all of a measure in sight on a phone', async () => {
+  const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+  const search = (version: string) => encodeURIComponent(`resource:service.version=${version}`)
+  await page.goto(`${viewer.url}/sets?a=${search('1.4')}&b=${search('1.5')}`)
+  const row = page.locator('.sets tr', { has: page.getByRole('rowheader', { name: 'Failed', exact: true }) })
+  await expect.poll(() => row.innerText()).toContain('more in B')
+  const frame = page.getByRole('region', { name: 'What differs' })
+  expect(await frame.evaluate((pane) => pane.scrollWidth - pane.clientWidth)).toBe(0)
+  const heights = await page.locator('.sets tr').evaluateAll((rows) => rows.map((one) => one.clientHeight))
+  expect(Math.max(...heights)).toBeLessThan(80)
+  expect(await findFlaws(page)).toEqual([])
+  await page.screenshot({ path: `${SHOTS}sets-phone.png` })
+  await page.close()
+})

@@ -87,7 +87,10 @@ export function SetsView({ route }: { route: SetsRoute }) {
             <table class="sets">
               <thead>
                 <tr>
-                  <th scope="col">Of the runs that ended</th>
+                  <th scope="col">
+                    <span class="on-wide">Of the runs that ended</span>
+                    <span class="on-phone">Ended</span>
+                  </th>
                   <th scope="col" class="c-num">
                     A <small>{formatWhole(value.a.ended)}</small>
                   </th>
@@ -130,6 +133,7 @@ function MeasureRow({ measure }: { measure: SetMeasure }) {
   const { key, a, b, difference } = measure
   const { name, says, method, format } = MEASURE_WORDS[key]
   const verdict = verdictOf(measure)
+  const said = difference ? VERDICT[verdict] : 'too few runs'
   return (
     <tr class={`is-${verdict}`}>
       <th scope="row" title={says}>
@@ -139,6 +143,7 @@ function MeasureRow({ measure }: { measure: SetMeasure }) {
       <td class="c-num">{b === undefined ? '–' : format(b)}</td>
       <td class="c-num">
         <strong>{difference ? signed(key, difference.value) : '–'}</strong>
+        <span class="verdict on-phone">{said}</span>
       </td>
       <td class="c-num c-between" title={method}>
         {difference ? `${signed(key, difference.low)} to ${signed(key, difference.high)}` : 'too few runs'}
@@ -146,7 +151,7 @@ function MeasureRow({ measure }: { measure: SetMeasure }) {
       <td class="c-plot">
         <div>
           {difference && <Plot difference={difference} />}
-          <span class="verdict">{difference ? VERDICT[verdict] : ''}</span>
+          <span class="verdict">{difference && said}</span>
         </div>
       </td>
     </tr>
