@@ -88,7 +88,7 @@ it('is the gate or the person that refused, in their words', () => {
     what: 'denied',
     spanId: id(2),
     where: ['step 0', 'pay', 'sql-guard'],
-    message: 'sql-guard: drop_table: No table is dropped here.',
+    message: 'drop_table: No table is dropped here.',
   })
   const asked: TestSpan = {
     spanId: id(3),
@@ -101,6 +101,10 @@ it('is the gate or the person that refused, in their words', () => {
     spanId: id(3),
     message: 'ines rejected it.',
   })
+  const because = { ...asked.attributes, 'hookspan.human.rejection_reason': 'This account\nwas flagged.' }
+  expect(
+    why([runSpan('denied'), step(10, 0, 50), tool(2, 10, 0, 30), { ...asked, attributes: because }])?.message,
+  ).toBe('ines rejected it: This account was flagged.')
 })
 
 it('is where a killed run was, and the limit that stopped one', () => {

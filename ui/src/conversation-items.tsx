@@ -161,6 +161,11 @@ export function HumanLine({ item, onSelect }: { item: HumanItem; onSelect: OnSel
       <Badge kind="human">
         <Text>{said}</Text>
       </Badge>
+      {item.reason && (
+        <span class="hint">
+          <Text>{item.reason}</Text>
+        </span>
+      )}
     </button>
   )
 }

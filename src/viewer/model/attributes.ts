@@ -142,6 +142,7 @@ export const NAMES = {
   humanAction: shown('hookspan.human.action'),
   humanWaitedMs: shown('hookspan.human.waited_ms'),
   humanApprover: shown('hookspan.human.approver'),
+  humanReason: shown('hookspan.human.rejection_reason'),
   gateId: shown('hookspan.gate.id'),
   gateDecision: shown('hookspan.gate.decision'),
   gateEnforced: shown('hookspan.gate.enforced'),

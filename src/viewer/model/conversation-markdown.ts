@@ -50,6 +50,7 @@ function blocksOfItem(item: ConversationItem, limits: MarkdownLimits, path: read
             `approval: ${item.action ?? 'waiting'}`,
             item.approver && `by ${item.approver}`,
             item.waitedMs && `after ${formatDuration(item.waitedMs)}`,
+            item.reason && `because: ${item.reason}`,
           ]
             .filter(Boolean)
             .join(' '),

@@ -208,6 +208,7 @@ function detailOf(
       action: readText(attributes, NAMES.humanAction) || undefined,
       approver: readText(attributes, NAMES.humanApprover) || undefined,
       waitedMs: readNumber(attributes, NAMES.humanWaitedMs),
+      reason: oneLine(readText(attributes, NAMES.humanReason), REASON_CHARS) || undefined,
     }
   }
   if (status.code === 2) detail.errorText = errorTextOf(category, attributes, status.message)

@@ -79,6 +79,8 @@ export interface HumanFacts {
   action?: string
   approver?: string
   waitedMs?: number
+  /** Why it was rejected. */
+  reason?: string
 }
 
 /** What one row of a run needs, without the content; cheap to send ten thousand of. */

@@ -74,11 +74,14 @@ function refusal(root: TreeNode): Why | undefined {
 
 function refusedBy({ row }: TreeNode): string | undefined {
   const gate = row.category === 'gate' ? row.gates?.[0] : undefined
-  if (gate?.decision === 'deny' && gate.enforced)
-    return [gate.id, gate.code, gate.reason].filter(Boolean).join(': ')
-  const { action, approver } = row.human ?? {}
+  if (gate?.decision === 'deny' && gate.enforced) {
+    // Its name is the last of the way to it.
+    const id = gate.id === rowTitle(row) ? '' : gate.id
+    return [id, gate.code, gate.reason].filter(Boolean).join(': ') || 'It does not say why.'
+  }
+  const { action, approver = 'A person', reason } = row.human ?? {}
   if (!action?.startsWith('reject')) return undefined
-  return approver === undefined ? 'A person rejected it.' : `${approver} rejected it.`
+  return reason === undefined ? `${approver} rejected it.` : `${approver} rejected it: ${reason}`
 }
 
 /** What had begun last of what never ended; where all ended, the last thing that is known. */
