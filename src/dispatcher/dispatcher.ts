@@ -4,6 +4,7 @@ import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index
 import { isHookType } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { assertFields, TIMEOUT } from '../internal/expect.ts'
+import { assertPlatform } from '../internal/platform.ts'
 import { refusalContent } from './calls/tool-outcome.ts'
 import { DISPATCHED, type Dispatched } from './events/dispatched.ts'
 import { type DrainReport, DrainWaiters } from './events/drain.ts'
@@ -70,8 +71,9 @@ export class HookDispatcher {
   #order = 0
   #abandoned = 0
 
-  /** @throws HookspanError `INVALID_OPTION` naming the option and its value. */
+  /** @throws HookspanError `INVALID_OPTION` naming the option and its value; `MISSING_DEPENDENCY` on a Node below 22. */
   constructor(options: HookDispatcherOptions = {}) {
+    assertPlatform()
     this.#options = readOptions(options)
     guards.set(this, (init) => this.#guards(init))
     this.#reporter = new Reporter(this.#options.onHookError)
