@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as listenOnly } from 'node:net'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 import { expect, it, onTestFinished } from 'vitest'
@@ -34,11 +34,17 @@ const soon = { timeout: 60_000, interval: 50 }
 const RUNNING = [expect.objectContaining({ agent: 'patient', status: 'running' })]
 
 it('a run that began while nobody was there is shown once a viewer is, without anything new in it', async () => {
-  const { port, close } = await listen(() => 200)
-  await close()
+  let tried = 0
+  const nobody = listenOnly((socket) => {
+    tried++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => nobody.listen(0, '127.0.0.1', resolve))
+  const { port } = nobody.address() as AddressInfo
   const dispatcher = trace(`http://127.0.0.1:${port}`)
   const operation = dispatcher.startOperation({ agentName: 'patient' })
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await expect.poll(() => tried, soon).toBeGreaterThan(0)
+  await new Promise((resolve) => nobody.close(resolve))
   const viewer = await start({ port })
   await expect.poll(async () => (await getJson<RunList>(viewer, '/api/runs')).runs, soon).toEqual(RUNNING)
   await operation.complete()
