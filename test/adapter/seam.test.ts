@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type HookspanError, Operation, type ParkedOperation } from 'hookspan'
 import { currentCalls, OpenStep, type OpenToolCall } from 'hookspan/adapter'
-import { deny, type Gate, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate, requireApproval } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { startWatched } from '../core/support.ts'
 import { recorded } from '../support/scripted-client.ts'
@@ -137,6 +137,26 @@ describe('a tool call that is opened', () => {
       expect(await left.outcome).toMatchObject(over)
     },
   )
+
+  it('takes the question about it along when it ends with its step', async () => {
+    const asked = Promise.withResolvers<AbortSignal>()
+    const ask = { id: 'ask', point: 'beforeToolCall' as const, decide: () => requireApproval() }
+    const approver = {
+      requestApproval: (_request: unknown, { signal }: { signal: AbortSignal }) => {
+        asked.resolve(signal)
+        return new Promise<never>(() => {})
+      },
+    }
+    const { step, op, events } = await open({ gates: [ask], approver })
+    step.openToolCall(look)
+    const signal = await asked.promise
+    await step.end()
+    expect(signal.aborted).toBe(true)
+    await op.complete()
+    const types = events.map(({ hookType }) => hookType)
+    expect(types.filter((type) => type === 'afterHumanIntervention')).toHaveLength(1)
+    expect(types.indexOf('afterHumanIntervention')).toBeLessThan(types.indexOf('onToolCallError'))
+  })
 
   it('is not run once another call has stopped the run after the decision', async () => {
     const stop = {

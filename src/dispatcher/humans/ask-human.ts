@@ -45,6 +45,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   if (resumed !== undefined && parked !== undefined) parked.request = undefined
   const asked = resumed ?? request
   const human = new AskedHuman(core, question, request, resumed)
+  if (call !== undefined) call.deciding = human
   const { signal, release } = joinSignals(core.signal, human.withdrawn)
   questions.add({ id: asked.id, parked: false, withdraw: () => human.withdraw() })
   const verdict = await human.traced.run(() => answerTo(approver, request, asked, question, signal))
@@ -101,6 +102,13 @@ class AskedHuman extends HumanIntervention {
   /** Nobody waits for the answer any more. */
   withdraw(): void {
     this.#withdrawal.abort(new Withdrawn())
+  }
+
+  /** What it is about has ended first. */
+  override abandon(why: () => unknown): void {
+    if (!this.isOpen) return
+    super.abandon(why)
+    this.withdraw()
   }
 
   override cut(): void {
