@@ -293,6 +293,55 @@ it('the graph fits, zooms, and tells shares rather than single failures', async 
   expect(await node.getAttribute('title')).toContain('10% failed, 1 failed, 10 calls')
   await page.screenshot({ path: `${SHOTS}graph-wide.png` })
   expect(problems).toEqual([])
+  const isCut = (hints: Element[]) =>
+    hints.flatMap((one) => (one.scrollWidth > one.clientWidth ? [one.textContent] : []))
+  expect(await page.locator('.node .hint').evaluateAll(isCut)).toEqual([])
+  const sample = await open(`${run}?view=graph`)
+  await sample.page.waitForSelector('.node')
+  expect(await sample.page.locator('.node .hint').evaluateAll(isCut)).toEqual([])
+  const refused = sample.page.locator('.node', { hasText: 'drop_table' })
+  expect(await refused.locator('.hint').innerText()).toMatch(/of time · refused · [\d.]+ m?s$/)
+  await sample.page.getByRole('button', { name: 'failed calls' }).click()
+  await expect.poll(() => refused.locator('.hint').innerText()).toMatch(/^100% failed · refused/)
+})
+
+it('on a phone a long name gives way to what became of the call', async () => {
+  const traceId = '9b9'.padEnd(32, '0')
+  const inside = (at: number, name: string, attributes: object = {}): TestSpan => ({
+    traceId,
+    spanId: id(at),
+    ...(at > 1 && { parentSpanId: id(at - 1) }),
+    name,
+    start: at,
+    end: 20 - at,
+    attributes: attributes as TestSpan['attributes'],
+  })
+  const gate = { 'hookspan.gate.id': 'no-customer-data-outside', 'hookspan.gate.decision': 'deny' }
+  await post(
+    viewer,
+    otlp([
+      ...[1, 2, 3, 4].map((at) => inside(at, `level ${at}`)),
+      inside(5, 'execute_tool', {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'send_everything_to_the_customer',
+        'hookspan.tool.outcome': 'denied',
+      }),
+      inside(6, 'gate no-customer-data-outside', { ...gate, 'hookspan.gate.enforced': true }),
+    ]),
+  )
+  for (const view of ['timeline', 'tree']) {
+    const { page } = await open(`/run/${traceId}?view=${view}`, [390, 844])
+    const badges = page.locator('.row .c-name .badge')
+    await expect.poll(() => badges.allInnerTexts()).toEqual(['denied', 'deny'])
+    const flaws = await badges.evaluateAll((all) =>
+      all.flatMap((badge) => {
+        const room = badge.closest('.c-name')!.getBoundingClientRect().right
+        const isWhole = badge.scrollWidth <= badge.clientWidth && badge.getBoundingClientRect().right <= room
+        return isWhole ? [] : [badge.textContent]
+      }),
+    )
+    expect(flaws, view).toEqual([])
+  }
 })
 
 it.each([

@@ -204,6 +204,12 @@ describe('the graph', () => {
       'support → researcher ×1',
       'support → search_bookings ×1',
     ])
+    // A refused call has the status of an error in its span, and is one of a kind here.
+    expect(graph.nodes.find((node) => node.label === 'drop_table')).toMatchObject({
+      calls: 1,
+      errors: 0,
+      refused: 1,
+    })
   })
 })
 

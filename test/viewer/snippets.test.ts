@@ -78,7 +78,7 @@ it('shows what was said before what tools are described by, and the word near th
   const found = await snippets(viewer, 'refund', trace(0), trace(1))
   expect(found[trace(0)]).toMatchObject({ spanId: id(2), match: 'refund', after: ', please.' })
   expect(found[trace(0)]?.before).toMatch(/^….{15,23} for a $/)
-  expect(found[trace(1)]).toMatchObject({ spanId: id(1), before: '', match: 'refund', after: '' })
+  expect(found[trace(1)]).toMatchObject({ spanId: id(1), name: 'chat, tools offered', match: 'refund' })
 })
 
 it('finds the word after a line break in a message, which JSON escapes', async () => {

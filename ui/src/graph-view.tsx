@@ -7,9 +7,9 @@ import { useKeys } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Button, Empty, Text } from './parts.tsx'
 
-const WIDTH = 200
+const WIDTH = 224
 const HEIGHT = 58
-const GAP_X = 110
+const GAP_X = 86
 const GAP_Y = 20
 const PAD = 24
 
@@ -221,20 +221,33 @@ function Node({
       <span class="label">
         <Text>{node.label}</Text>
       </span>
-      <span class="hint">{[...told, ...describe(node)].slice(0, 3).join(' · ')}</span>
+      <span class="hint">{fitting([...told, ...describe(node)])}</span>
     </button>
   )
 }
 
 /** What went other than as usual first; all of it is in the title. */
 function describe(node: GraphNode): string[] {
-  const parts: string[] = []
-  if (node.errors > 0) parts.push(`${node.errors} failed`)
-  if (node.refused > 0) parts.push(`${node.refused} refused`)
-  if (node.mocked > 0) parts.push(`${node.mocked} mocked`)
-  parts.push(counted(node.calls, 'call'), formatDuration(node.totalMs))
+  const { calls } = node
+  const what = (['failed', 'refused', 'mocked'] as const).flatMap((word) => {
+    const count = word === 'failed' ? node.errors : node[word]
+    return count === 0 ? [] : [count === calls ? `${calls > 1 ? 'all ' : ''}${word}` : `${count} ${word}`]
+  })
+  const isSaid = calls === 1 && what.length > 0
+  const parts = [...what, ...(isSaid ? [] : [counted(calls, 'call')]), formatDuration(node.totalMs)]
   if (node.tokens > 0) parts.push(`${formatCount(node.tokens)} tok`)
   return parts
+}
+
+/** So many letters a card has room for. */
+const CARD_CHARS = 30
+
+/** As many of the facts as a card has room for, the first ones first: of one that is cut nobody knows what it says. */
+function fitting(facts: readonly string[]): string {
+  return facts.reduce((text, fact) => {
+    const more = text === '' ? fact : `${text} · ${fact}`
+    return more.length <= CARD_CHARS ? more : text
+  }, '')
 }
 
 interface Place {

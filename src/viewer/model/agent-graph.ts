@@ -9,6 +9,7 @@ export interface GraphNode {
   kind: 'agent' | 'llm' | 'tool' | 'human'
   label: string
   calls: number
+  /** Calls that were made and failed. */
   errors: number
   mocked: number
   /** Calls that a gate or a person did not let through. */
@@ -100,10 +101,12 @@ function add(
     }
     nodes.set(id, node)
   }
+  // A refused call has the status of an error, too.
+  const isRefused = row.outcome === 'denied' || row.outcome === 'rejected'
   node.calls++
-  node.errors += row.error ? 1 : 0
+  node.errors += row.error && !isRefused ? 1 : 0
   node.mocked += row.mocked ? 1 : 0
-  node.refused += row.outcome === 'denied' || row.outcome === 'rejected' ? 1 : 0
+  node.refused += isRefused ? 1 : 0
   node.totalMs += durationMs(row)
   node.tokens += row.inputTokens + row.outputTokens
   if (caller) {

@@ -40,7 +40,7 @@ export class Snippets {
       const around = inTexts({ ...span, attributes: said }, query)
       if (around) return { ...name, ...around }
       const other = described ? undefined : inTexts({ ...span, attributes: tools }, query)
-      if (other) described = { ...name, ...other }
+      if (other) described = { ...name, name: `${name.name}, tools offered`, ...other }
     }
     return described
   }
