@@ -3,7 +3,7 @@ import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
-import { id, post, type TestSpan } from '../viewer/support.ts'
+import { id, otlp, post, type TestSpan } from '../viewer/support.ts'
 import { findFlaws, launch, openPage, SHOTS } from './support.ts'
 
 const OTHER = 'b'.repeat(32)
@@ -136,4 +136,55 @@ it('several runs are picked in the list, and told by steps with where they part'
   await page.getByRole('link', { name: 'with the first' }).first().click()
   await page.waitForSelector('.compare-rows .pair')
   expect(problems).toEqual([])
+})
+
+it('short answers stand side by side below their heading, and a step that failed in some runs says in how many', async () => {
+  const traceOf = (index: number) => `5f${index}`.padEnd(32, '2')
+  for (const index of [0, 1, 2])
+    await post(
+      viewer,
+      otlp([
+        {
+          traceId: traceOf(index),
+          spanId: id(1),
+          name: 'invoke_agent a',
+          end: 100,
+          attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' },
+        },
+        {
+          traceId: traceOf(index),
+          spanId: id(3),
+          parentSpanId: id(1),
+          name: 'chat m',
+          start: 60,
+          end: 90,
+          attributes: {
+            'gen_ai.operation.name': 'chat',
+            'gen_ai.output.messages': JSON.stringify([
+              { role: 'assistant', parts: [{ type: 'text', content: index === 0 ? 'Yes.' : 'No.' }] },
+            ]),
+          },
+        },
+        {
+          traceId: traceOf(index),
+          spanId: id(2),
+          parentSpanId: id(1),
+          name: 'execute_tool pay',
+          end: 50,
+          attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'pay' },
+          ...(index === 0 && { error: 'no funds' }),
+        },
+      ]),
+    )
+  const { page } = await open(`/compare/${traceOf(0)}/${traceOf(1)}`)
+  const heading = (await page.locator('.final-answers summary').boundingBox())!
+  const answers = await page.locator('.answer-pair > section').all()
+  const [a, b] = await Promise.all(answers.map(async (one) => (await one.boundingBox())!))
+  expect(a!.y).toBeGreaterThanOrEqual(heading.y + heading.height)
+  expect(a!.width).toBeGreaterThan(500)
+  expect(b!.width).toBeCloseTo(a!.width, 0)
+  await page.goto(`${viewer.url}/steps/${[0, 1, 2].map(traceOf).join()}`)
+  const cell = page.locator('.steps .act', { hasText: 'pay' })
+  await expect.poll(() => cell.innerText()).toContain('1 of 3 failed')
+  expect(await cell.getAttribute('class')).not.toMatch(/\bbad\b/)
 })

@@ -201,3 +201,11 @@ it('several runs are together as long as they did the same', () => {
   })
   expect(shape(true).rows[1]).toEqual(['0: 2 fetch', '2: 1 fetch', '3: 1 read', '4: 1 ok'])
 })
+
+it('of those that did the same, it is counted in how many it failed', () => {
+  const failing = run(base)
+  for (const row of failing.rows) if (row.category === 'tool' && row.label === 'search') row.error = true
+  const [first] = branchesOf([run(base), failing, run(base)].map(actsOf), false)
+  expect(first).toMatchObject({ act: { label: 'search', bad: false }, runs: [0, 1, 2], bad: 1 })
+  expect(first!.next[0]).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1, 2], bad: 0 })
+})

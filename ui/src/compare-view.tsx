@@ -142,7 +142,7 @@ export function CompareView({ route }: { route: Extract<Route, { page: 'compare'
 function Answers({ answers: { a, b } }: { answers: { a: string; b: string } }) {
   if (!a && !b) return null
   return (
-    <details class="answers" open>
+    <details class="final-answers" open>
       <summary>
         <h2>Final answers</h2>
         <span class="hint">{a === b ? 'the same' : ''}</span>

@@ -116,12 +116,12 @@ function spaced(cells: readonly Cell[], columns: number): (Cell | { empty: numbe
 }
 
 function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; total: number }) {
-  const { act, runs: members } = cell.branch
+  const { act, runs: members, bad } = cell.branch
   const first = runs[members[0]!]!
   return (
     <td
       colSpan={members.length}
-      class={`act cat-${act.category} ${act.bad ? 'bad' : ''} ${cell.parts ? 'parts' : ''} ${members.length === total ? 'all' : ''}`}
+      class={`act cat-${act.category} ${bad === members.length ? 'bad' : ''} ${cell.parts ? 'parts' : ''} ${members.length === total ? 'all' : ''}`}
     >
       <a
         href={pathOf({
@@ -137,6 +137,9 @@ function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; 
         </b>
         {members.length < total && members.length > 1 && <span class="hint">{members.length}×</span>}
         {act.mocked && <Badge kind="mocked">mocked</Badge>}
+        {bad > 0 && bad < members.length && (
+          <Badge kind="error whole">{`${bad} of ${members.length} failed`}</Badge>
+        )}
       </a>
       {act.preview && (
         <span class="preview">

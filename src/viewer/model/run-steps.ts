@@ -28,6 +28,8 @@ export interface Branch {
   act: Act
   /** Of the runs, in the order of the columns. */
   runs: number[]
+  /** In how many of them it failed or was refused: that it did is no other act. */
+  bad: number
   next: Branch[]
 }
 
@@ -89,8 +91,9 @@ export function branchesOf(all: readonly RunActs[], exactly: boolean): Branch[] 
         const act = all[run]!.acts[at]
         if (!act) continue
         const key = keyOf(act)
-        const branch = groups.get(key) ?? { act, runs: [], next: [] }
+        const branch = groups.get(key) ?? { act, runs: [], bad: 0, next: [] }
         branch.runs.push(run)
+        if (act.bad) branch.bad++
         groups.set(key, branch)
       }
       into.push(...[...groups.values()].sort((a, b) => b.runs.length - a.runs.length))
