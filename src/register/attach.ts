@@ -12,12 +12,11 @@ import type * as OpenAIAgents from '../adapters/openai-agents/index.ts'
 import type * as Peers from '../adapters/peer-range.ts'
 import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
-import { errorMessage } from '../internal/errors.ts'
 import { type Loaded, packageOf } from './module-hooks.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import { type RunBounds, scriptName } from './run-bounds.ts'
-import { tell } from './tell.ts'
+import { attached, notAttached } from './unattached.ts'
 
 export interface Attaching {
   readonly dispatcher: HookDispatcher
@@ -55,7 +54,7 @@ const ATTACH: Readonly<Record<string, Attach>> = {
         agentName: scriptName(),
       })
     const seen = new WeakSet<Client>()
-    eachRunner(exports, observe, seen)
+    eachRunner(exports, to, observe, seen)
     return eachClient('Anthropic', observe, seen)(exports, to)
   },
   '@openai/agents-core': (exports, { dispatcher }) =>
@@ -171,11 +170,14 @@ export function attach(
   const { isWithin, testedRange } = requireOwn<typeof Peers>('../adapters/peer-range.js')
   const range = testedRange(PEERS[sdk] ?? sdk) ?? ''
   if (version === undefined || !isWithin(version, range)) {
-    if (!bySdk) tell(`${what} is not attached: hookspan knows ${range}.`)
+    if (!bySdk) notAttached(to.dispatcher, `${what} is not attached: hookspan knows ${range}.`)
     return undefined
   }
-  const given = known(exports, to)
-  report(what)
+  let given: ReturnType<Attach>
+  const isAttached = attached(what, to.dispatcher, () => {
+    given = known(exports, to)
+  })
+  if (isAttached) report(what)
   return given
 }
 
@@ -207,14 +209,10 @@ function eachCalled(
       if (typeof own !== 'function') continue
       prototype[method] = function (this: Client, ...args: unknown[]) {
         if (seen.has(this)) return own.apply(this, args)
+        const isAttached = attached(`an object of ${className}`, to.dispatcher, () => observe(this, to))
+        // One that is refused is refused as often as it is called.
         seen.add(this)
-        try {
-          observe(this, to)
-        } catch (error) {
-          // Observed by the program itself, most likely.
-          tell(`an object of ${className} is not attached: ${errorMessage(error)}`)
-          return own.apply(this, args)
-        }
+        if (!isAttached) return own.apply(this, args)
         // Where the class itself is observed, not what a class of the user's makes of it once more.
         const observed = Object.hasOwn(this, method) ? this[method] : prototype[method]
         return observed?.apply(this, args)
@@ -227,6 +225,7 @@ function eachCalled(
 /** The runs of tools of a client are seen from the first one on, which is before its first request. */
 function eachRunner(
   exports: Loaded['exports'],
+  { dispatcher }: Attaching,
   observe: (client: Client) => unknown,
   seen: WeakSet<Client>,
 ): void {
@@ -237,9 +236,9 @@ function eachRunner(
     if (prototype === undefined || typeof own !== 'function') continue
     prototype[method] = function (this: Runners, ...args: unknown[]) {
       if (seen.has(this._client)) return own.apply(this, args)
+      const isAttached = attached('an object of Anthropic', dispatcher, () => observe(this._client))
       seen.add(this._client)
-      observe(this._client)
-      return this[method]?.(...args)
+      return isAttached ? this[method]?.(...args) : own.apply(this, args)
     }
   }
 }
@@ -257,11 +256,7 @@ function eachNew(className: string, observe: (object: object, to: Attaching) => 
     const observed = new Proxy(own, {
       construct(target, args, made) {
         const object = Reflect.construct(target, args, made) as object
-        try {
-          observe(object, to)
-        } catch (error) {
-          tell(`a ${className} is not attached: ${errorMessage(error)}`)
-        }
+        attached(`a ${className}`, to.dispatcher, () => observe(object, to))
         return object
       },
     })

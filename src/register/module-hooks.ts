@@ -69,6 +69,8 @@ export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): v
       try {
         return onLoaded({ name, bySdk, version: versionOf(url, packageOf(name)), exports })
       } catch (error) {
+        // It would go without its guards.
+        if ((error as { code?: unknown } | undefined)?.code === 'NOT_CAPABLE') throw error
         tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
         return undefined
       }

@@ -222,7 +222,7 @@ describe('node --import hookspan/register', () => {
     expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold')
   })
 
-  it('says what it does not attach, in one line each, and the program goes on', async () => {
+  it('says what it does not attach, in one line each, and the program goes on: not without its guards', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [
       ['openai', '5.1.0'] as const,
@@ -243,6 +243,12 @@ describe('node --import hookspan/register', () => {
       expect.stringContaining('openai 5.1.0 is not attached: hookspan knows'),
       expect.stringContaining('@langchain/langgraph is not attached: hand hookspanCallbacks'),
     ])
+
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+    const guarded = await registered(file, { cwd })
+    expect({ code: guarded.code, stdout: guarded.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(guarded.stderr).toMatch(/openai 5\.1\.0 is not attached: .*Gate "no-wiping" decides/)
   })
 })
 

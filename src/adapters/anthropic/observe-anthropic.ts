@@ -1,10 +1,10 @@
 import { a } from '../../internal/expect.ts'
 import { messages } from '../../wire/anthropic-messages.ts'
 import { chat } from '../../wire/chat-completions.ts'
-import { replace } from '../generated-client/api-promise.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { allOrNone, replace } from '../replace.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { watchRunners } from './tool-runner.ts'
 
@@ -32,10 +32,9 @@ const ANTHROPIC: ClientKind = {
     return loop && (() => loop.turn())
   },
   also: (client, options: ObserveAnthropicOptions) => {
-    const undoRunners = watchRunners(client, options)
-    if (options.sdkSpans === 'nest') return undoRunners
-    const undoTracer = replace(client as { _tracer?: unknown }, '_tracer', undefined)
-    return () => void [undoRunners(), undoTracer()]
+    const runners = () => watchRunners(client, options)
+    if (options.sdkSpans === 'nest') return runners()
+    return allOrNone(runners, () => replace(client as { _tracer?: unknown }, '_tracer', undefined))
   },
 }
 

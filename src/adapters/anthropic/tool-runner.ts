@@ -2,8 +2,8 @@ import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { messages } from '../../wire/anthropic-messages.ts'
 import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
-import { replace } from '../generated-client/api-promise.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { allOrNone, replace } from '../replace.ts'
 import { type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
 import { isRunnable, type ToolPlace, watchTools } from './runnable-tool.ts'
@@ -45,20 +45,16 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
     replace(made, 'fork', () => watchThread(fork.call(made)))
     return made
   }
-  const undo = [
-    replace(beta as BetaMessages, 'toolRunner', (params, more) => {
-      const make = (place: ToolPlace) => toolRunner.call(beta, withTools(params, place), more)
-      return new WatchedRunner(client, options, make, more).runner
-    }),
-  ]
-  if (thread) {
-    undo.push(
-      replace(beta as BetaMessages, 'thread', (params, more) => watchThread(thread.call(beta, params, more))),
-    )
+  const runner: BetaMessages['toolRunner'] = (params, more) => {
+    const make = (place: ToolPlace) => toolRunner.call(beta, withTools(params, place), more)
+    return new WatchedRunner(client, options, make, more).runner
   }
-  return () => {
-    for (const one of undo) one()
-  }
+  const startThread: BetaMessages['thread'] =
+    thread && ((params, more) => watchThread(thread.call(beta, params, more)))
+  return allOrNone(
+    () => replace(beta as BetaMessages, 'toolRunner', runner),
+    () => (startThread ? replace(beta as BetaMessages, 'thread', startThread) : () => {}),
+  )
 }
 
 function withTools(params: Loose, place: ToolPlace): Loose {

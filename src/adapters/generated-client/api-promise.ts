@@ -72,18 +72,3 @@ function watchSurface(promise: ApiPromise, call: ObservedCall): void {
     return derived
   }
 }
-
-/**
- * Puts an own property in the way, which does not show up when the object is listed, spread or logged.
- *
- * @returns takes it away again, unless somebody put another in its place.
- */
-export function replace<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): () => void {
-  const before = Object.getOwnPropertyDescriptor(object, key)
-  Object.defineProperty(object, key, { value, configurable: true, writable: true, enumerable: false })
-  return () => {
-    if (object[key] !== value) return
-    if (before === undefined) delete object[key]
-    else Object.defineProperty(object, key, before)
-  }
-}

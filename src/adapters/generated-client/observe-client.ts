@@ -4,11 +4,12 @@ import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { allOrNone, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SafeOperation, startOperation } from '../safe/operation.ts'
 import { ObservedOnce } from '../sdk-loop/attached.ts'
 import { warnOfFailure } from '../warn-once.ts'
-import { replace, watchPromise } from './api-promise.ts'
+import { watchPromise } from './api-promise.ts'
 import {
   type ClientInternals,
   type ClientKind,
@@ -59,35 +60,38 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
   const server = { ...known, provider: provider ?? known.provider }
 
   // On the object that each is called on: a proxy is observed in its target, whose private fields it has not.
-  const undoPost = replace(client, 'post', function (this: ClientInternals, path, request) {
+  const observedPost: ClientInternals['post'] = function (this: ClientInternals, path, request) {
     const api = kind.apis[path]
     // Whoever makes a model call by hand has announced it already.
     if (api === undefined || currentModelCall() !== undefined) return post.call(this, path, request)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
     return watchPromise(post.call(this, path, tagged(request, call)), call, this)
-  })
-
-  const undoMakeRequest = replace(
-    client,
-    'makeRequest',
-    async function (this: ClientInternals, request, retriesRemaining, retryOf, ...more) {
-      const resolved = await request
-      const call = resolved[CALL] as ObservedCall | undefined
-      const send = (effective: RequestOptions) =>
-        makeRequest.call(this, effective, retriesRemaining, retryOf, ...more)
-      return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
-    },
-  )
-
-  const undoWithOptions = replace(client, 'withOptions', function (this: ClientInternals, changes) {
-    return observeClient(withOptions.call(this, changes), options, kind)
-  })
-
-  const undoMore = kind.also?.(client, options)
-
-  return () => {
-    for (const undo of [undoPost, undoMakeRequest, undoWithOptions, undoMore]) undo?.()
   }
+
+  const observedRequest: ClientInternals['makeRequest'] = async function (
+    this: ClientInternals,
+    request,
+    retriesRemaining,
+    retryOf,
+    ...more
+  ) {
+    const resolved = await request
+    const call = resolved[CALL] as ObservedCall | undefined
+    const send = (effective: RequestOptions) =>
+      makeRequest.call(this, effective, retriesRemaining, retryOf, ...more)
+    return call === undefined || retryOf !== undefined ? send(resolved) : call.send(resolved, send)
+  }
+
+  const observedOptions: ClientInternals['withOptions'] = function (this: ClientInternals, changes) {
+    return observeClient(withOptions.call(this, changes), options, kind)
+  }
+
+  return allOrNone(
+    () => replace(client, 'post', observedPost),
+    () => replace(client, 'makeRequest', observedRequest),
+    () => replace(client, 'withOptions', observedOptions),
+    () => kind.also?.(client, options) ?? (() => {}),
+  )
 }
 
 /** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */

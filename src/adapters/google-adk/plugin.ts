@@ -4,8 +4,10 @@ import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { isLocked } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
+import { warnOfUnseen, withUnseenModel } from '../unseen.ts'
 import {
   type AdkAgent,
   type AdkContent,
@@ -154,7 +156,10 @@ class AdkPlugin {
     for (const [name, tool] of Object.entries(llmRequest.toolsDict ?? {})) {
       llmRequest.toolsDict[name] = this.#tool(agent, tool)
     }
-    if (invocationContext.agent !== undefined) this.#observeModel(invocationContext.agent)
+    const { agent: asking } = invocationContext
+    if (asking === undefined) return undefined
+    if (isLocked(asking, 'canonicalModel')) unseenModel(agent, asking)
+    else this.#observeModel(asking)
     return undefined
   }
 
@@ -270,6 +275,18 @@ class AdkPlugin {
     this.#models.set(model, observed)
     return observed
   }
+}
+
+/** @throws HookspanError `NOT_CAPABLE` where gates decide on model calls. */
+function unseenModel({ run }: AgentRun, { name }: AdkAgent): void {
+  try {
+    run.assertCapable(withUnseenModel(ADAPTER))
+  } catch (error) {
+    // The SDK tells it by an event, and its run ends as if all were well.
+    run.failure = { error }
+    throw error
+  }
+  warnOfUnseen(`the agent "${name}"`)
 }
 
 const observedTools = new WeakSet<object>()

@@ -1,7 +1,7 @@
 import { isWithin } from '../../internal/version-range.ts'
-import { replace } from '../generated-client/api-promise.ts'
 import { FIELDS, type ObserveOptions } from '../generated-client/options.ts'
 import { testedRange } from '../peer-range.ts'
+import { replace } from '../replace.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { warnOnce } from '../warn-once.ts'
 import { generate, generateStream } from './generate.ts'

@@ -1,5 +1,7 @@
 import { isRecord } from '../../internal/objects.ts'
+import { isLocked } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
+import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
@@ -28,6 +30,11 @@ function observeSteps(entries: unknown, seen = new Set<unknown>()): void {
 function observeTool(tool: MastraWorkflowTool): void {
   const { execute } = tool
   if (typeof execute !== 'function' || patches.has(tool)) return
+  if (isLocked(tool, 'execute')) {
+    currentCalls()?.assertInReach([unseenTool(tool.id, 'local')])
+    warnOfUnseen(`the tool "${tool.id}" of a workflow`)
+    return
+  }
   patches.replace(tool, 'execute', (input, context, ...more: unknown[]) => {
     const body = (args: unknown) => execute.call(tool, args, context, ...(more as []))
     const calls =

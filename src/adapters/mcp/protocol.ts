@@ -1,5 +1,5 @@
 import { asObject, type Loose } from '../../wire/reading.ts'
-import { replace } from '../generated-client/api-promise.ts'
+import { replace } from '../replace.ts'
 import { warnOnce } from '../warn-once.ts'
 
 /** What is asked of the other side: `params` of a request. */

@@ -1,5 +1,6 @@
 import { defined } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
+import { isLocked } from '../replace.ts'
 import { patches } from './patches.ts'
 import { currentFrame, type Place } from './place.ts'
 import type { Agent, Handoff } from './sdk.ts'
@@ -7,15 +8,19 @@ import type { Agent, Handoff } from './sdk.ts'
 /**
  * A handoff is a tool call of the agent that hands over: gates decide on it, mocks may answer it. One that is not made
  * leaves the run with the agent that asked, which is told why.
+ *
+ * @returns false for one that is locked.
  */
-export function observeHandoff(handoff: Handoff, agent: Agent): void {
-  if (typeof handoff?.onInvokeHandoff !== 'function' || patches.has(handoff)) return
+export function observeHandoff(handoff: Handoff, agent: Agent): boolean {
+  if (typeof handoff?.onInvokeHandoff !== 'function' || patches.has(handoff)) return true
+  if (isLocked(handoff, 'onInvokeHandoff')) return false
   const { onInvokeHandoff } = handoff
   patches.replace(handoff, 'onInvokeHandoff', (context, args) => {
     const invoke = (text: string) => onInvokeHandoff.call(handoff, context, text)
     const place = currentFrame()?.place
     return place === undefined ? invoke(args) : handedOver(place, handoff, agent, args, invoke)
   })
+  return true
 }
 
 async function handedOver(

@@ -1,6 +1,7 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
+import { isLocked } from '../replace.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import { readResponse, requestFromWire, requestToWire, responseOf, responseToWire } from './items.ts'
 import { patches } from './patches.ts'
@@ -17,30 +18,40 @@ import {
 /** What names a model that says nothing of itself. */
 const names = new WeakMap<Model, string>()
 
-export function observeProvider(provider: ModelProvider | undefined): void {
-  if (typeof provider?.getModel !== 'function' || patches.has(provider)) return
+/** @returns false for one that is locked: the models that it gives are not seen. */
+export function observeProvider(provider: ModelProvider | undefined): boolean {
+  if (typeof provider?.getModel !== 'function' || patches.has(provider)) return true
+  if (isLocked(provider, 'getModel')) return false
   const { getModel } = provider
   patches.replace(provider, 'getModel', async (...args) => {
     const model = await getModel.apply(provider, args)
     if (typeof args[0] === 'string' && isModel(model)) names.set(model, args[0])
-    if (currentFrame() !== undefined) observeModel(model)
+    const frame = currentFrame()
+    if (frame !== undefined && !observeModel(model)) frame.place.unseenModel(nameOf(model))
     return model
   })
+  return true
 }
 
-/** Makes the model's calls those of the run that asks; outside of an observed run it is as it was. */
-export function observeModel(model: unknown): void {
-  if (!isModel(model) || patches.has(model)) return
+/**
+ * Makes the model's calls those of the run that asks; outside of an observed run it is as it was.
+ *
+ * @returns false for one that is locked.
+ */
+export function observeModel(model: unknown): boolean {
+  if (!isModel(model) || patches.has(model)) return true
+  if (isLocked(model, 'getResponse') || isLocked(model, 'getStreamedResponse')) return false
   const { getResponse, getStreamedResponse } = model
   patches.replace(model, 'getResponse', (request, ...more: unknown[]) => {
     const ask = (sent: ModelRequest) => getResponse.apply(model, [sent, ...more] as [ModelRequest])
     return currentFrame() === undefined ? ask(request) : respond(model, request, ask)
   })
-  if (typeof getStreamedResponse !== 'function') return
+  if (typeof getStreamedResponse !== 'function') return true
   patches.replace(model, 'getStreamedResponse', (request, ...more: unknown[]) => {
     const ask = (sent: ModelRequest) => getStreamedResponse.apply(model, [sent, ...more] as [ModelRequest])
     return currentFrame() === undefined ? ask(request) : stream(model, request, ask)
   })
+  return true
 }
 
 interface Asked<R> {
@@ -76,7 +87,7 @@ async function open<R>(
   return { call, request, wire, answered }
 }
 
-function nameOf(model: Model): string {
+export function nameOf(model: Model): string {
   const { _model, model: own, modelId } = model as unknown as Loose
   return (
     asName(_model) ?? asName(own) ?? asName(modelId) ?? names.get(model) ?? model.constructor?.name ?? 'model'

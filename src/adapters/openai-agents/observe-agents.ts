@@ -5,8 +5,9 @@ import { a, expected, type Fields } from '../../internal/expect.ts'
 import { responses } from '../../wire/responses.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { observeHandoff } from './handoffs.ts'
-import { observeModel, observeProvider } from './model.ts'
+import { nameOf, observeModel, observeProvider } from './model.ts'
 import { patches } from './patches.ts'
 import { currentFrame } from './place.ts'
 import { registrationsOf } from './registrations.ts'
@@ -15,6 +16,7 @@ import {
   type Agent,
   type AnyTool,
   isFunctionTool,
+  isModel,
   isRunState,
   type Run,
   type Runner,
@@ -118,8 +120,8 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
   patches.use()
   let result: RunResult | undefined
   try {
-    prepare(asked)
-    result = await observedRun(dispatcher, asked)
+    const unseen = prepare(asked)
+    result = await observedRun(dispatcher, { ...asked, unseen })
     return result
   } finally {
     const streaming = asked.options?.stream === true ? result?.completed : undefined
@@ -129,15 +131,19 @@ async function observedFrom(dispatcher: HookDispatcher, asked: Asked): Promise<R
   }
 }
 
-function prepare({ runner, agent, input }: Asked): void {
+/** @returns the tools that are locked and wait to be run. What else is locked is noticed when the run asks for it. */
+function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
   observeProvider(runner.config?.modelProvider)
   observeModel(runner.config?.model)
   observeAgent(agent)
-  if (!isRunState(input)) return
+  if (!isRunState(input)) return []
   // Its tools were looked up when it was read, which may have been before anything was observed.
   const { _currentAgent: current, _lastProcessedResponse: last } = input
   if (current !== undefined) observeAgent(current)
-  for (const { tool } of last?.functions ?? []) observeTools(current ?? agent, [tool])
+  return observeTools(
+    current ?? agent,
+    (last?.functions ?? []).map(({ tool }) => tool),
+  )
 }
 
 /** Agents are seen when they are run, and when one hands over to them: each asks for its tools at every turn. */
@@ -161,24 +167,37 @@ function observeAgentPrototype(prototype: Agent): void {
       const tools = await getAllTools.apply(this, args)
       const frame = currentFrame()
       if (frame === undefined) return tools
-      frame.place.op.assertInReach(tools.flatMap(outOfReach))
-      observeModel(this.model)
-      observeTools(this, tools)
+      const unseen = observeTools(this, tools)
+      frame.place.op.assertInReach([...tools.flatMap(outOfReach), ...unseen])
+      for (const { name } of unseen) warnOfUnseen(`the tool "${name}"`)
+      const { model } = this
+      if (isModel(model) ? !observeModel(model) : frame.place.providerIsLocked) {
+        frame.place.unseenModel(isModel(model) ? nameOf(model) : String(model || 'of the provider'))
+      }
       return tools
     })
   }
   if (!Object.hasOwn(prototype, 'getEnabledHandoffs') || getEnabledHandoffs === undefined) return
   patches.replace(prototype, 'getEnabledHandoffs', async function (this: Agent, ...args: unknown[]) {
     const handoffs = await getEnabledHandoffs.apply(this, args)
-    if (currentFrame() !== undefined) for (const handoff of handoffs) observeHandoff(handoff, this)
+    const frame = currentFrame()
+    if (frame === undefined) return handoffs
+    for (const handoff of handoffs) {
+      if (observeHandoff(handoff, this)) continue
+      frame.place.op.assertInReach([unseenTool(handoff.toolName, 'agent')])
+      warnOfUnseen(`the handoff "${handoff.toolName}"`)
+    }
     return handoffs
   })
 }
 
-function observeTools(agent: Agent, tools: readonly AnyTool[]): void {
-  for (const tool of tools) {
-    if (isFunctionTool(tool)) observeTool(tool, homeOf(agent, tool), registrationsOf(agent))
-  }
+/** @returns those that nothing of ours can be put into. */
+function observeTools(agent: Agent, tools: readonly AnyTool[]): ToolOutOfReach[] {
+  return tools.flatMap((tool) => {
+    if (!isFunctionTool(tool)) return []
+    const home = homeOf(agent, tool)
+    return observeTool(tool, home, registrationsOf(agent)) ? [] : [unseenTool(tool.name, home.identifier)]
+  })
 }
 
 /** Hosted tools are the provider's; the SDK runs shells, patches and computers without a function to put ours around. */

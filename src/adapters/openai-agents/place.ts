@@ -5,6 +5,8 @@ import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeHuman } from '../safe/held-calls.ts'
 import type { SafeOperation, SafeStep } from '../safe/operation.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
+import { warnOfUnseen, withUnseenModel } from '../unseen.ts'
+import { ADAPTER } from './capabilities.ts'
 import type { Item } from './sdk.ts'
 
 /** A call that is decided and not run yet. */
@@ -22,6 +24,8 @@ export class Place {
   readonly refusedHandoffs = new Map<string, string>()
   /** Calls that wait for a human because the SDK itself asks for one, with when that was, in epoch milliseconds. */
   readonly asked: (AskedHuman & { readonly human?: SafeHuman })[] = []
+  /** The models that the runner's provider gives are not seen. */
+  providerIsLocked = false
   #step: SafeStep | undefined
   #answered: readonly Item[] | undefined
   #held: HeldToolCall[] = []
@@ -50,6 +54,12 @@ export class Place {
   /** The model has answered: whatever it is asked next is of another turn. */
   answered(output: readonly Item[]): void {
     this.#answered = output
+  }
+
+  /** @throws HookspanError `NOT_CAPABLE` where gates decide on model calls. */
+  unseenModel(name: string): void {
+    this.op.assertCapable(withUnseenModel(ADAPTER))
+    warnOfUnseen(`the model ${name}`)
   }
 
   /** The model's id of a call, where all that is known is what was called. */

@@ -1,6 +1,10 @@
-import type { AdapterInfo } from '../../adapter/index.ts'
 import { CallRefused } from '../../dispatcher/calls/suspended.ts'
-import type { HookDispatcher, OperationInit, ParentOperation } from '../../dispatcher/index.ts'
+import type {
+  HookDispatcher,
+  OperationInit,
+  ParentOperation,
+  ToolOutOfReach,
+} from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObjects } from '../../wire/reading.ts'
@@ -8,21 +12,21 @@ import { currentCalls } from '../safe/calls.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { startOperation } from '../safe/operation.ts'
 import { warnOfFailure } from '../warn-once.ts'
-import { CAPABILITIES } from './capabilities.ts'
+import { ADAPTER } from './capabilities.ts'
+import { nameOf, observeModel, observeProvider } from './model.ts'
 import { type ParkedRun, putParked, takeParked } from './parked.ts'
 import { callsHere, currentFrame, Place, runIn, type ToolFrame } from './place.ts'
 import { takeUp } from './resume.ts'
 import {
   type Agent,
   isRunState,
+  type Model,
   type Run,
   type Runner,
   type RunOptions,
   type RunResult,
   type RunState,
 } from './sdk.ts'
-
-const ADAPTER: AdapterInfo = { name: 'openai-agents', capabilities: CAPABILITIES }
 
 /** What the SDK was asked to run. */
 export interface Asked {
@@ -31,6 +35,8 @@ export interface Asked {
   readonly agent: Agent
   readonly input: unknown
   readonly options: RunOptions | undefined
+  /** Tools that wait in its input to be run, and that nothing of ours can be put into. */
+  readonly unseen?: readonly ToolOutOfReach[]
 }
 
 /** How a run came to its end, or to where it waits. */
@@ -112,6 +118,15 @@ class ObservedRun {
     }
   }
 
+  /** What of the runner is locked. @throws HookspanError `NOT_CAPABLE` where it should be decided on. */
+  #notice(place: Place): void {
+    const { runner, unseen = [] } = this.#asked
+    const { model, modelProvider } = runner.config ?? {}
+    place.op.assertInReach(unseen)
+    place.providerIsLocked = !observeProvider(modelProvider)
+    if (!observeModel(model)) place.unseenModel(nameOf(model as Model))
+  }
+
   async #init(): Promise<OperationInit> {
     const { agent, input, options, runner } = this.#asked
     const agentName = asName(agent?.name)
@@ -126,6 +141,7 @@ class ObservedRun {
   async #drive(place: Place, parked: ParkedRun | undefined): Promise<RunResult> {
     const { runner, run, agent, input, options } = this.#asked
     const { op } = place
+    this.#notice(place)
     const admitted = await op.admit()
     if (isRunState(input) && parked !== undefined) {
       await takeUp(place, input, parked).catch((error: unknown) => {

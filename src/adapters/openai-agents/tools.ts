@@ -4,6 +4,7 @@ import { untilAborted } from '../../internal/async.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { parseArguments } from '../../wire/reading.ts'
+import { isLocked } from '../replace.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
@@ -25,9 +26,13 @@ const originals = new WeakMap<object, unknown>()
 /**
  * Makes the tool's calls those of the run that makes them, in the tool itself: the SDK knows tools by their identity. A
  * call that is made outside of an observed run goes to the tool as before.
+ *
+ * @returns false for one that is locked.
  */
-export function observeTool(tool: FunctionTool, home: ToolHome, registrations: Registrations): void {
-  if (patches.has(tool)) return
+export function observeTool(tool: FunctionTool, home: ToolHome, registrations: Registrations): boolean {
+  if (patches.has(tool)) return true
+  if (isLocked(tool, 'invoke') || (tool.needsApproval !== undefined && isLocked(tool, 'needsApproval')))
+    return false
   const invoke = own(tool.invoke)
   const standIn: Invoke = function (this: unknown, context, input, details, ...more: unknown[]) {
     const call = (text: string, given: ToolCallDetails | undefined) =>
@@ -36,13 +41,14 @@ export function observeTool(tool: FunctionTool, home: ToolHome, registrations: R
   }
   const needsApproval = tool.needsApproval === undefined ? undefined : own(tool.needsApproval)
   replaced(tool, 'invoke', invoke, standIn, registrations)
-  if (needsApproval === undefined) return
+  if (needsApproval === undefined) return true
   const asks: NonNullable<FunctionTool['needsApproval']> = (context, args, id) => {
     const ask = () => needsApproval.call(tool, context, args, id)
     const place = currentFrame()?.place
     return place === undefined ? ask() : decidedFirst(place, tool, home, args, id, ask)
   }
   replaced(tool, 'needsApproval', needsApproval, asks, registrations)
+  return true
 }
 
 function own<F extends object>(given: F): F {

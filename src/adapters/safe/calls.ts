@@ -14,6 +14,7 @@ import {
   type ToolOutcome,
   type ToolOutOfReach,
 } from '../../dispatcher/index.ts'
+import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { Failures, Once } from './failures.ts'
 import { SafeAgentCall, SafeCompaction, SafeHuman } from './held-calls.ts'
 import { SafeModelCall } from './model-call.ts'
@@ -60,6 +61,12 @@ export class SafeCalls {
       this.failures.note(error)
       if (tools.length > 0) this.failures.refuse('Tools out of reach', 'beforeToolCall', 'afterToolCall')
     }
+  }
+
+  /** Refuses guards that cannot hold in what is done from here. @throws HookspanError `NOT_CAPABLE`. */
+  assertCapable(adapter: AdapterInfo): void {
+    const { core } = this.failures
+    if (core !== undefined) assertCapable(adapter, core.allGates(), false)
   }
 
   async toolCall<A, R>(init: ToolCallInit<A>, fn: ToolFunction<A, R>): Promise<ToolOutcome<R>> {

@@ -4,7 +4,7 @@ import type {
   ParkedOperation,
   ToolOutOfReach,
 } from '../../dispatcher/index.ts'
-import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
+import { type AdapterInfo, assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { type CurrentPlace, currentPlace } from '../../dispatcher/run/current.ts'
 import { assertInReach } from '../../dispatcher/run/out-of-reach.ts'
 import type { CompletionReason } from '../../hooks/index.ts'
@@ -131,6 +131,12 @@ export class ObservedRun {
     if (tools.length === 0) return
     if (this.#withinCore === undefined) this.#op?.assertInReach(tools)
     else assertInReach(this.#withinCore, tools)
+  }
+
+  /** Refuses guards that cannot hold in it. @throws HookspanError `NOT_CAPABLE`. */
+  assertCapable(adapter: AdapterInfo): void {
+    if (this.#withinCore === undefined) this.#op?.assertCapable(adapter)
+    else assertCapable(adapter, this.#withinCore.allGates(), false)
   }
 
   /** Of the span that code of the run lies below. */

@@ -1,4 +1,4 @@
-import { HookspanError } from '../../internal/errors.ts'
+import { replace } from '../replace.ts'
 
 /** What was put into objects of the SDK, so that all of it can be taken out again. Holds none of the objects. */
 export class Patches {
@@ -11,26 +11,13 @@ export class Patches {
   }
 
   /**
-   * Puts a function in the place of a method, once. It shows up in the object as the method did.
+   * Puts a function in the place of a method, once.
    *
-   * @throws HookspanError `INVALID_OPTION` where the object is frozen.
+   * @throws HookspanError `NOT_CAPABLE` where the object is locked.
    */
   replace<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): void {
-    const own = Object.getOwnPropertyDescriptor(object, key)
-    const enumerable = own?.enumerable ?? false
-    const descriptor = { value, configurable: true, writable: true, enumerable }
-    if (!Reflect.defineProperty(object, key, descriptor)) {
-      throw new HookspanError(
-        'INVALID_OPTION',
-        `Cannot observe \`${String(key)}\` of ${nameOf(object)}: it is frozen. Hand the SDK one that is not.`,
-      )
-    }
-    this.#note(object, () => {
-      // Somebody else's patch above ours stays; ours in it lets everything through.
-      if (object[key] !== value) return
-      if (own === undefined) delete object[key]
-      else Object.defineProperty(object, key, own)
-    })
+    // Somebody else's patch above ours stays; ours in it lets everything through.
+    this.#note(object, replace(object, key, value))
   }
 
   #note(object: object, undo: () => void): void {
@@ -55,9 +42,4 @@ export class Patches {
     }
     this.#objects.clear()
   }
-}
-
-function nameOf(object: object): string {
-  const { name } = object as { name?: unknown }
-  return typeof name === 'string' ? `"${name}"` : `a ${object.constructor?.name ?? 'object'}`
 }

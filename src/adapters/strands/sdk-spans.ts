@@ -1,5 +1,5 @@
 import { context, INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api'
-import { replace } from '../generated-client/api-promise.ts'
+import { replace } from '../replace.ts'
 import type { StrandsAgent } from './sdk.ts'
 
 /**

@@ -5,7 +5,7 @@ import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { eventsOf, findAll } from '../../support/told-events.ts'
-import { agentOf, bareRunner, letAllGo, observed, scripted } from './support.ts'
+import { agentOf, bareRunner, letAllGo, looking, observed, scripted } from './support.ts'
 
 afterEach(letAllGo)
 
@@ -41,6 +41,54 @@ describe('a tool that runs out of reach', () => {
     const prepare = (dispatcher: HookDispatcher) => mockTools(dispatcher, [mock('shell').returns('ok')])
 
     expect(await ask(shell(), prepare)).toMatch(/"shell" is mocked, .* "shell", which the SDK runs by itself/)
+  })
+
+  const llm = (shadow = false) =>
+    using({ id: 'short', point: 'beforeLlmCall', shadow, decide: () => undefined })
+
+  it.each([
+    ['an agent', { model: Object.freeze(scripted('done')) }, undefined],
+    ['a runner', { model: undefined }, { model: Object.freeze(scripted('done')) as never }],
+    [
+      'a provider',
+      { model: undefined },
+      { modelProvider: Object.freeze({ getModel: () => scripted('done') }) },
+    ],
+  ] as const)(
+    'ends the run before a frozen model of %s is asked, when a gate decides on model calls',
+    async (_of, config, more) => {
+      const asked = (prepare: ReturnType<typeof using>) => {
+        const dispatcher = new HookDispatcher()
+        prepare(dispatcher)
+        const runner = observed(bareRunner(more), { dispatcher })
+        return runner
+          .run(agentOf(config as never), 'hi')
+          .then(({ finalOutput }) => String(finalOutput), String)
+      }
+
+      expect(await asked(llm())).toMatch(/Gate "short" decides at beforeLlmCall.*a model that is frozen/)
+      expect(await asked(llm(true))).toBe('done')
+    },
+  )
+
+  it('ends the run when a gate decides on a frozen tool that waits in the state of a run, and runs it without', async () => {
+    const bodies: string[] = []
+    const tools = [Object.freeze(looking(bodies, { needsApproval: true }))]
+    const agent = agentOf({ model: scripted([['look', { q: 'a' }]], 'done'), tools })
+    const { state } = await bareRunner().run(agent, 'hi')
+    for (const interruption of state.getInterruptions()) state.approve(interruption)
+    const dispatcher = new HookDispatcher()
+    const runner = observed(bareRunner(), { dispatcher })
+
+    const { [Symbol.dispose]: forget } = dispatcher.use({
+      name: 'g',
+      gates: [toolPolicy({ deny: ['look'] })],
+    })
+    await expect(runner.run(agent, state)).rejects.toThrow(/"look", which the SDK runs by itself/)
+    expect(bodies).toEqual([])
+    forget()
+    expect((await runner.run(agent, state)).finalOutput).toBe('done')
+    expect(bodies).toEqual(['a'])
   })
 
   it('runs where nobody decides on it', async () => {

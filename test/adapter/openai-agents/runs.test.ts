@@ -209,9 +209,19 @@ describe('what fails on our side', () => {
     warn.mockRestore()
   })
 
-  it('is not done to a model that is frozen: the run says so', async () => {
-    const model = Object.freeze(scripted('done'))
+  it('is not done to a model that is frozen: it is said, and its tools are observed all the same', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const bodies: string[] = []
+    const { runner, events } = watched()
+    const agent = agentOf({ model: Object.freeze(scripted(LOOK, 'done')), tools: [looking(bodies)] })
 
-    await expect(watched().runner.run(agentOf({ model }), 'hi')).rejects.toThrow(/Cannot observe .* frozen/)
+    const { finalOutput } = await runner.run(agent, 'hi')
+
+    expect({ finalOutput, bodies }).toEqual({ finalOutput: 'done', bodies: ['a'] })
+    expect(findAll(events, 'afterToolCall')).toHaveLength(1)
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'done' }])
+    expect(findAll(events, 'beforeLlmCall')).toEqual([])
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/the model ScriptedModel is frozen/)]])
+    warn.mockRestore()
   })
 })

@@ -1,4 +1,4 @@
-import { Agent, type AgentConfiguration, Runner, tool } from '@openai/agents'
+import { Agent, type AgentConfiguration, type RunConfig, Runner, tool } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import type { HookDispatcher } from 'hookspan'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
@@ -35,7 +35,7 @@ export function looking(bodies: string[], more: object = {}) {
 export const agentOf = (config: Partial<AgentConfiguration> & Pick<AgentConfiguration, 'model'>) =>
   new Agent({ name: 'support', ...config })
 
-export const bareRunner = () => new Runner({ tracingDisabled: true })
+export const bareRunner = (more: Partial<RunConfig> = {}) => new Runner({ tracingDisabled: true, ...more })
 
 const attached: Runner[] = []
 

@@ -1,0 +1,47 @@
+import type { HookDispatcher } from '../dispatcher/index.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
+import { tell } from './tell.ts'
+
+/**
+ * Attaches, or says in one line why not.
+ *
+ * @returns whether it is attached.
+ * @throws HookspanError `NOT_CAPABLE` where guards were to hold in it.
+ */
+export function attached(what: string, dispatcher: HookDispatcher, attach: () => unknown): boolean {
+  try {
+    attach()
+    return true
+  } catch (error) {
+    const why = `${what} is not attached: ${errorMessage(error)}`
+    // Observed by the program itself, with guards of its own.
+    const isObserved = error instanceof HookspanError && error.code === 'INVALID_OPTION'
+    notAttached(isObserved ? undefined : dispatcher, why)
+    return false
+  }
+}
+
+/**
+ * The program goes on without us, but not without what guards it.
+ *
+ * @throws HookspanError `NOT_CAPABLE`.
+ */
+export function notAttached(dispatcher: HookDispatcher | undefined, why: string): void {
+  const guard = dispatcher && guardOf(dispatcher)
+  if (guard !== undefined) {
+    throw new HookspanError(
+      'NOT_CAPABLE',
+      `${why} ${guard} of hookspan.config.*, and nobody would be asked. Mend what keeps it from being attached, or take the guard away.`,
+    )
+  }
+  tell(why)
+}
+
+/** What of the configuration decides, or stands in for tools. */
+function guardOf({ plugins }: HookDispatcher): string | undefined {
+  const gate = plugins.flatMap(({ gates = [] }) => gates).find(({ shadow }) => !shadow)
+  if (gate !== undefined) return `Gate "${gate.id}" decides`
+  const mocks = ({ standIn, hooks = [] }: HookDispatcher['plugins'][number]) =>
+    standIn !== undefined || hooks.some(({ mocks }) => mocks)
+  return plugins.some(mocks) ? 'Tools are mocked' : undefined
+}
