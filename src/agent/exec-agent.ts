@@ -13,14 +13,14 @@ import { RunLog } from './checkpoint/run-log.ts'
 import { storeOf } from './checkpoint/unfinished.ts'
 import { Compactor } from './compaction.ts'
 import { admitInput, takeOutcome } from './effective.ts'
-import { runLoop } from './loop.ts'
+import { type LoopParts, runLoop } from './loop.ts'
 import type { ModelApi } from './model-api.ts'
 import { assertPriced, installedPrices } from './prices.ts'
 import type { LoopState, SavedRun } from './run-state.ts'
 import { runTools } from './run-tools.ts'
 import { saveRun } from './save-run.ts'
 import { Spending } from './spending.ts'
-import { subAgentTool } from './sub-agents.ts'
+import { endLeft, subAgentTool } from './sub-agents.ts'
 import { Toolbox } from './tools.ts'
 import type { Agent, AgentRun, ExecAgentOptions, OpenAIClient } from './types.ts'
 import { assertOptions } from './validate.ts'
@@ -96,10 +96,12 @@ export async function runAgent(
   const limits = { agentName: agent.name, prices, maxCostUsd: agent.maxCostUsd, parent: callerSpending }
   const spending = new Spending(limits, saved?.spending)
   const children: Record<string, SavedRun> = {}
+  const left = new Set(Object.values(saved?.children ?? {}))
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
     subAgentTool(subAgent, async (child, instruction, parent, { toolCallId, idempotencyKey: key }) => {
       // Those that were parked by an older hookspan have the other name.
       const before = saved?.children[key] ?? saved?.children[`${child.name}/${toolCallId}`]
+      if (before !== undefined) left.delete(before)
       const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
       const run = await runAgent(shared, { agent: child, prompt: instruction, parent }, context)
       if (run.state !== undefined) children[key] = run.state
@@ -130,12 +132,19 @@ export async function runAgent(
     return saveRun(operation, options, saved, parts)
   }
   checkpoint?.follow(op, save, saved)
-  const inStep = saved?.operation.openStep !== undefined
-  const end = await finish(op, api, state, async () => {
+  const endChildren = () =>
+    endLeft(op, saved?.operation.waiting ?? [], left, async (child, parent) => {
+      const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
+      if (subAgent === undefined) return
+      const ended = { agent: subAgent, prompt: '', parent, signal: AbortSignal.abort() }
+      await runAgent(shared, ended, { callerSpending: spending, saved: child })
+    })
+  const loop = async () => {
     if (saved === undefined) await admitInput(op, api, state, options)
     if (saved === undefined) await checkpoint?.save()
-    return runLoop({ op, access, toolbox, compactor, state, checkpoint, inStep })
-  })
+    return runLoop({ op, access, toolbox, compactor, state, checkpoint, goesOn: placeOf(saved) })
+  }
+  const end = await finish(op, api, state, loop, endChildren)
   const { costUsd } = spending
   const parked = end.reason === 'waiting' ? park(op, save, checkpoint) : {}
   return {
@@ -149,6 +158,11 @@ export async function runAgent(
     ...defined({ costUsd }),
     steps: state.steps,
   }
+}
+
+function placeOf(saved: SavedRun | undefined): LoopParts['goesOn'] {
+  if (saved?.operation.openStep !== undefined) return 'in step'
+  return saved?.operation.kept ? 'between steps' : undefined
 }
 
 function begin(conversation: LoopState['messages']): LoopState {
@@ -202,11 +216,13 @@ async function finish(
   api: ModelApi,
   state: LoopState,
   loop: () => Promise<CompletionReason | 'waiting'>,
+  endChildren: () => Promise<void>,
 ): Promise<Pick<AgentRun, 'reason' | 'error' | 'denial'>> {
   let reason: CompletionReason
   try {
     const end = await loop()
     if (end === 'waiting') return { reason: end }
+    await endChildren()
     reason = end
   } catch (error) {
     // Ended from outside, when the process ends: nothing is left to be told.

@@ -16,8 +16,8 @@ export interface LoopParts {
   readonly state: LoopState
   /** Where each turn is written down, when it is. */
   readonly checkpoint: RunCheckpoint | undefined
-  /** The run goes on in a step that was begun in another process. */
-  readonly inStep: boolean
+  /** Where a run goes on that was begun in another process: in a step, or where that may have begun one that is not kept. */
+  readonly goesOn: 'in step' | 'between steps' | undefined
 }
 
 /** Takes turns until the model asks for no more tools, or something ends the run. */
@@ -26,9 +26,11 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
   const { agent, spending } = access
   const { maxSteps = DEFAULT_MAX_STEPS } = agent
   // The process that had the run died between the end of a turn and that of its step.
-  if (parts.inStep && state.over !== undefined && !op.stopRequested) await op.step(() => {})
+  if (parts.goesOn === 'in step' && state.over !== undefined && !op.stopRequested) await op.step(() => {})
   if (state.over === 'end' && !op.stopRequested) return 'done'
   state.over = undefined
+  // What was exported of it lies below its span, which ends with the run.
+  if (parts.goesOn === 'between steps' && op.signal?.aborted && !op.stopRequested) await op.openStep()
   for (;;) {
     if (op.signal?.aborted) return 'interrupted'
     if (op.stopRequested) return 'denied'

@@ -1,8 +1,9 @@
 import { CallRefused, RunSuspended } from '../dispatcher/calls/suspended.ts'
-import type { ParentOperation } from '../dispatcher/index.ts'
+import type { Operation, ParentOperation, WaitingCall } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
+import type { SavedRun } from './run-state.ts'
 import type { Agent, AgentRun, AgentTool, ToolContext } from './types.ts'
 
 /** How deep agents may call agents, so that one that calls itself comes to an end. */
@@ -57,6 +58,27 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
       if (run.reason === 'done') return run.content
       throw new Error(unfinished(name, run))
     },
+  }
+}
+
+/**
+ * Runs of sub-agents that were at work, or waited, when their process was gone, and that the run ends without: `run` ends each, in its
+ * call, which ends with this run.
+ */
+export async function endLeft(
+  op: Operation,
+  calls: readonly WaitingCall[],
+  left: Iterable<SavedRun>,
+  run: (child: SavedRun, parent: ParentOperation) => Promise<void>,
+): Promise<void> {
+  const open = calls.filter(({ kind }) => kind === 'agent').map(({ apiName }) => apiName)
+  for (const child of left) {
+    const index = open.indexOf(child.agentName)
+    if (index === -1) continue
+    open.splice(index, 1)
+    const call = op.openAgentCall({ agentName: child.agentName, instruction: '' })
+    const decided = await call.decided.catch(() => undefined)
+    if (decided?.state === 'run') await run(child, decided.parent)
   }
 }
 

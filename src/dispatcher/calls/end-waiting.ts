@@ -1,15 +1,24 @@
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { WaitingCall } from '../run/parked.ts'
 import { AgentCall } from './call-agent.ts'
+import { StepRun } from './step.ts'
 import { ToolCallBracket } from './tool-call-bracket.ts'
 
 /**
- * The run ends while calls of it wait for a human, in this process or since it was parked: nobody will take them up.
- * They are opened again, to end with what is open.
+ * The run ends while calls of it wait for a human, in this process or since it was parked, or were at work when their process died:
+ * nobody will take them up. They are opened again, to end with what is open.
  */
-export function openWaiting(core: OperationCore, { traced, nextCallIndex }: CallSite): void {
-  const stepIndex = core.phase.suspendedStep?.stepIndex
-  for (const call of core.takeUnfinished()) open(core, { traced, stepIndex, nextCallIndex }, call)
+export function openWaiting(core: OperationCore, site: CallSite): void {
+  const within = inSuspended(core, site)
+  for (const call of core.takeUnfinished()) open(core, within, call)
+}
+
+/** A step whose process died has a span that nobody has ended: it is opened again, too. */
+function inSuspended(core: OperationCore, site: CallSite): CallSite {
+  const suspended = core.phase.suspendedStep
+  if (suspended === undefined) return site
+  if (suspended.startedAt !== undefined) return new StepRun(core, site, {}, core.phase.takeSuspended()).state
+  return { traced: site.traced, stepIndex: suspended.stepIndex, nextCallIndex: () => site.nextCallIndex() }
 }
 
 function open(core: OperationCore, site: CallSite, waited: WaitingCall): void {

@@ -85,7 +85,8 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       return { state: kind === 'deny' ? 'denied' : 'rejected', code, reason }
     }
     core.assertRunning()
-    core.signal?.throwIfAborted()
+    // What runs already is to end by itself, where its own run is told.
+    if (this.asked) core.signal?.throwIfAborted()
     if (decided?.kind === 'skip') return { state: 'skipped', result: decided.result }
     return { state: 'run', ...effective }
   }

@@ -19,7 +19,7 @@ export interface StepInit {
 export const STEP: Fields<StepInit> = { stepType: a.string, stepIndex: a.integer(0) }
 
 /** A turn of the loop between its two hooks. */
-class StepRun extends Bracket<StepEnd> {
+export class StepRun extends Bracket<StepEnd> {
   readonly state: StepState
   readonly #typed: { stepType?: string }
   /** Epoch milliseconds. */
