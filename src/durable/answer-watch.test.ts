@@ -9,7 +9,7 @@ it('tells of an answer outside of the run that waits for it: what DBOS is asked 
     requestApproval: async () => ({ decision: 'approve' as const }),
     closed: async () => true,
   }
-  const watch = AnswerWatch.of({ approver, pollMs: 1 }, async () => told.resolve(run.getStore()))
+  const watch = AnswerWatch.of(approver, 1, async () => told.resolve(run.getStore()))
   run.run('run-1', () => watch?.add('run-1', ['request-1']))
   const hold = setInterval(() => {}, 1_000)
   expect(await told.promise).toBeUndefined()

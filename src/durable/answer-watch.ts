@@ -1,12 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Approver } from '../gates/index.ts'
 import { errorMessage } from '../internal/errors.ts'
-import type { DurableAgentOptions } from './options.ts'
 
-/** Of those that durable agents have. */
-interface WatchOptions extends Pick<DurableAgentOptions, 'approver' | 'dispatcher'> {
-  readonly pollMs?: number
-}
+/** Tells an engine that a request of a run was answered. */
+export type TellAnswer = (operationId: string, requestId: string) => Promise<void>
 
 /**
  * Tells an engine of answers that came by any channel, as long as this process lives. A suspended run is in no process; one whose
@@ -14,7 +11,7 @@ interface WatchOptions extends Pick<DurableAgentOptions, 'approver' | 'dispatche
  */
 export class AnswerWatch {
   readonly #approver: Approver
-  readonly #tell: (key: string, requestId: string) => Promise<void>
+  readonly #tell: TellAnswer
   readonly #everyMs: number
   /** The run that waits for it, by request. */
   readonly #waiting = new Map<string, string>()
@@ -28,25 +25,21 @@ export class AnswerWatch {
 
   /** Undefined where nobody can say whether a request was answered. */
   static of(
-    { approver: own, dispatcher, pollMs = 500 }: WatchOptions,
-    tell: (key: string, requestId: string) => Promise<void>,
+    approver: Approver | undefined,
+    everyMs: number | undefined,
+    tell: TellAnswer,
   ): AnswerWatch | undefined {
-    const approver = typeof own === 'object' ? own : dispatcher?.approver
-    return approver?.closed === undefined ? undefined : new AnswerWatch(approver, pollMs, tell)
+    return approver?.closed === undefined ? undefined : new AnswerWatch(approver, everyMs ?? 500, tell)
   }
 
-  private constructor(
-    approver: Approver,
-    everyMs: number,
-    tell: (key: string, requestId: string) => Promise<void>,
-  ) {
+  private constructor(approver: Approver, everyMs: number, tell: TellAnswer) {
     this.#approver = approver
     this.#everyMs = everyMs
     this.#tell = tell
   }
 
-  add(key: string, requestIds: readonly string[]): void {
-    for (const id of requestIds) this.#waiting.set(id, key)
+  add(operationId: string, requestIds: readonly string[]): void {
+    for (const id of requestIds) this.#waiting.set(id, operationId)
     if (this.#watching || this.#waiting.size === 0) return
     this.#watching = true
     this.#later()
@@ -57,10 +50,10 @@ export class AnswerWatch {
   }
 
   async #look(): Promise<void> {
-    for (const [id, key] of [...this.#waiting]) {
+    for (const [id, operationId] of [...this.#waiting]) {
       try {
         if (!(await this.#approver.closed?.(id))) continue
-        await this.#tell(key, id)
+        await this.#tell(operationId, id)
         this.#waiting.delete(id)
       } catch (error) {
         // Told again at the next look; the run looks by itself, too.

@@ -37,8 +37,24 @@ export interface Look {
   readonly at: number
 }
 
+const SEGMENT = 'segment '
+
+/** What the parts of a run have given, out of all that its journal has, in its order. */
+export function keptIn<R>(
+  journal: readonly { readonly name: string; readonly output: unknown; readonly error: unknown }[],
+): R[] {
+  const parts = journal.filter(({ name, error }) => name.startsWith(SEGMENT) && error === null)
+  return parts.flatMap(({ output }) => (output as Segment<R, unknown>).kept)
+}
+
 const FIRST_LOOK_MS = 2_000
 const LONGEST_LOOK_MS = 600_000
+
+/** When a run is to end: so long after its first part, or at a time that is known. */
+export interface RunLimit {
+  readonly maxDurationMs?: number | undefined
+  readonly endsAt?: number | undefined
+}
 
 /**
  * A run as an engine replays it: this function does nothing by itself, so that it comes by the same calls each time. Imports
@@ -47,10 +63,10 @@ const LONGEST_LOOK_MS = 600_000
 export async function drive<R, O>(
   engine: DurableEngine,
   runner: SegmentRunner<R, O>,
-  maxDurationMs: number | undefined,
+  { maxDurationMs, endsAt: end }: RunLimit,
 ): Promise<O> {
   const kept: R[] = []
-  let endsAt: number | undefined
+  let endsAt = end
   let cancelled = false
   for (let number = 0; ; number++) {
     try {
@@ -59,7 +75,7 @@ export async function drive<R, O>(
         ...(endsAt !== undefined && { endsAt }),
         ...(cancelled && { cancelled }),
       }
-      const name = cancelled ? 'cancelled' : `segment ${number}`
+      const name = cancelled ? 'cancelled' : `${SEGMENT}${number}`
       const segment = await engine.journal(name, () => runner.run(input as SegmentInput<R>))
       kept.push(...segment.kept)
       if (segment.outcome !== undefined) return segment.outcome

@@ -32,6 +32,8 @@ export interface DurableAgentOptions extends Omit<AgentRunOptions, 'agent'> {
    * @default []: the model is told `execution_unknown`
    */
   idempotentTools?: readonly string[]
+  /** Milliseconds between looks at the approvals that runs of this process wait for. Minimum 1. @default 500 */
+  pollMs?: number
 }
 
 export const DURABLE_FIELDS: Fields<DurableAgentOptions> = {
@@ -39,6 +41,7 @@ export const DURABLE_FIELDS: Fields<DurableAgentOptions> = {
   agent: required(a.value),
   maxDurationMs: a.milliseconds,
   idempotentTools: a.list,
+  pollMs: a.milliseconds,
   client: a.value,
   hooks: a.list,
   gates: a.value,

@@ -1,25 +1,119 @@
-import type { HookDispatcher } from '../dispatcher/index.ts'
+import { HookDispatcher } from '../dispatcher/index.ts'
 import type { Approver } from '../gates/index.ts'
+import { assertFields, type Fields } from '../internal/expect.ts'
 import { type DurableRun, LiveRun } from './agent-run.ts'
-import { drive } from './drive.ts'
+import { AnswerWatch, type TellAnswer } from './answer-watch.ts'
+import { type AskedRequest, drive, type Look, type Segment } from './drive.ts'
 import type { DurableEngine } from './engine.ts'
 import { LiveLoop } from './loop/live-loop.ts'
 import type { LoopOutcome } from './loop/loop-outcome.ts'
 import type { LoopRecord } from './loop/records.ts'
 import { type DurableLoop, runLoop } from './loop-run.ts'
 import { agentRunOptions, type DurableAgentOptions, durableInput, loopOptions } from './options.ts'
-import { Segments } from './segments.ts'
+import { lookAt, Segments } from './segments.ts'
+
+/** How the run of an agent or of a loop ended. */
+export type DurableOutcome = DurableRun | LoopOutcome
+
+/** A part of a run, of an agent or of a loop: who hands it on does not look into it. */
+export type RunSegment = Segment<unknown, DurableOutcome>
 
 /** The parts of one run, in one process. */
-export type RunSegments = Segments<string, DurableRun> | Segments<LoopRecord, LoopOutcome>
+export type RunSegments = Segments<unknown, DurableOutcome>
 
-/** @throws HookspanError `INVALID_OPTION` for input that no attempt could run. */
-export type SegmentsOf = (operationId: string, input: unknown) => RunSegments
+/** The runs of one durable agent that are in this process: what `durableAgent` of each engine is made of. */
+export class DurableRuns {
+  readonly #maxDurationMs: number | undefined
+  readonly #parts: (operationId: string, input: unknown) => RunSegments
+  readonly #approver: Approver | undefined
+  readonly #watch: AnswerWatch | undefined
+  /** Engines begin the next attempt at a run as soon as they have lost one, which may not have noticed. */
+  readonly #here = new Map<string, RunSegments>()
+
+  private constructor(
+    options: DurableAgentOptions,
+    dispatcher: HookDispatcher,
+    tell: TellAnswer | undefined,
+  ) {
+    this.#maxDurationMs = options.maxDurationMs
+    this.#approver = approverOf(options, dispatcher)
+    this.#parts = partsOf(options, dispatcher, this.#approver)
+    this.#watch = tell && AnswerWatch.of(this.#approver, options.pollMs, tell)
+  }
+
+  /**
+   * @param tell gives what tells the engine of answers. Without, each run finds them when it looks.
+   * @throws HookspanError `INVALID_OPTION` for options, and keys, that the engine's agent does not take.
+   */
+  static of<O extends DurableAgentOptions>(
+    options: O,
+    fields: Fields<O>,
+    tell: (options: O) => TellAnswer | undefined,
+  ): DurableRuns {
+    assertFields<O>(options, fields, 'durableAgent')
+    return new DurableRuns(options, options.dispatcher ?? new HookDispatcher(), tell(options))
+  }
+
+  /** @throws HookspanError `INVALID_OPTION` for input that no attempt could run. */
+  assertInput(input: unknown): void {
+    this.#parts('', input)
+  }
+
+  /**
+   * Begins an attempt at a run; the one before leaves it.
+   *
+   * @throws HookspanError `INVALID_OPTION` for input that no attempt could run.
+   */
+  begin(operationId: string, input: unknown): RunSegments {
+    const segments = this.#parts(operationId, input)
+    this.#here.get(operationId)?.leave()
+    this.#here.set(operationId, segments)
+    return segments
+  }
+
+  /** The attempt is over: the run goes on in another, or has ended. */
+  over(operationId: string, segments: RunSegments): void {
+    segments.leave()
+    if (this.#here.get(operationId) === segments) this.#here.delete(operationId)
+  }
+
+  /** A whole attempt, on an engine that replays it. */
+  async drive(engine: DurableEngine, operationId: string, segments: RunSegments): Promise<DurableOutcome> {
+    const watched: DurableEngine = {
+      journal: (name, closure) => engine.journal(name, closure),
+      wait: (requestIds, timeoutMs) => {
+        this.#watch?.add(operationId, requestIds)
+        return engine.wait(requestIds, timeoutMs)
+      },
+      isCancelled: (error) => engine.isCancelled(error),
+    }
+    try {
+      return await drive(watched, segments, { maxDurationMs: this.#maxDurationMs })
+    } finally {
+      this.over(operationId, segments)
+    }
+  }
+
+  /** The engine is told when one of these is answered. */
+  watch(operationId: string, asked: readonly AskedRequest[]): void {
+    this.#watch?.add(
+      operationId,
+      asked.map(({ id }) => id),
+    )
+  }
+
+  look(asked: readonly AskedRequest[]): Promise<Look> {
+    return lookAt(this.#approver, asked)
+  }
+}
 
 /** @throws HookspanError `INVALID_OPTION`. */
-export function segmentsOf(options: DurableAgentOptions, dispatcher: HookDispatcher): SegmentsOf {
+function partsOf(
+  options: DurableAgentOptions,
+  dispatcher: HookDispatcher,
+  approver: Approver | undefined,
+): (operationId: string, input: unknown) => RunSegments {
   const { name, agent } = options
-  const approver = approverOf(options, dispatcher)
   if (typeof agent === 'function') {
     const shared = { ...loopOptions({ ...options, dispatcher }), dispatcher }
     const loop = agent as DurableLoop<unknown>
@@ -27,41 +121,22 @@ export function segmentsOf(options: DurableAgentOptions, dispatcher: HookDispatc
       new Segments<LoopRecord, LoopOutcome>(
         approver,
         (at) => new LiveLoop(shared, operationId, input, at, (live) => runLoop(live, loop, input)),
-      )
+      ) as RunSegments
   }
   const shared = { ...agentRunOptions(agent, options), dispatcher }
   return (operationId, input) => {
     const asked = durableInput(name, input)
-    return new Segments<string, DurableRun>(approver, (at) => new LiveRun(shared, operationId, asked, at))
+    return new Segments<string, DurableRun>(
+      approver,
+      (at) => new LiveRun(shared, operationId, asked, at),
+    ) as RunSegments
   }
 }
 
 /** Who can say whether a request was answered. */
-export function approverOf(
+function approverOf(
   { approver: own }: Pick<DurableAgentOptions, 'approver'>,
   dispatcher: HookDispatcher,
 ): Approver | undefined {
   return (typeof own === 'function' ? undefined : own) ?? dispatcher.approver
-}
-
-/** A run in one attempt of an engine. */
-export interface DurableAttempt {
-  outcome(maxDurationMs: number | undefined): Promise<DurableRun | LoopOutcome>
-  /** The attempt is over: the run goes on in another, or has ended. */
-  leave(): void
-}
-
-/** Begins attempts at a run. @throws HookspanError `INVALID_OPTION` for input that no attempt could run. */
-export type BeginRun = (engine: DurableEngine, operationId: string, input: unknown) => DurableAttempt
-
-/** @throws HookspanError `INVALID_OPTION`. */
-export function runsOf(options: DurableAgentOptions, dispatcher: HookDispatcher): BeginRun {
-  const of = segmentsOf(options, dispatcher)
-  return (engine, operationId, input) => {
-    const segments = of(operationId, input) as Segments<unknown, DurableRun | LoopOutcome>
-    return {
-      outcome: (maxDurationMs) => drive(engine, segments, maxDurationMs),
-      leave: () => segments.leave(),
-    }
-  }
 }

@@ -28,11 +28,13 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
   }
 
   async run(input: SegmentInput<R>): Promise<Segment<R, O>> {
-    if (this.#left) throw new Error('Another attempt goes on with the run.')
+    this.#assertHere()
     const live = this.#liveAt(input)
     try {
       if (input.cancelled) live.stop('cancel')
       const segment = await (input.cancelled ? live.rest() : live.next())
+      // What was left has been aborted, which is no end of the run.
+      this.#assertHere()
       // What comes of an answer is found by going on from what is kept.
       if (segment.asked !== undefined || segment.outcome !== undefined) this.#live = undefined
       return segment
@@ -41,6 +43,10 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
       if (this.#live === live) this.#live = undefined
       throw error
     }
+  }
+
+  #assertHere(): void {
+    if (this.#left) throw new Error('Another attempt goes on with the run.')
   }
 
   #liveAt(input: SegmentInput<R>): Live<R, O> {

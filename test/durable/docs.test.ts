@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 it('are all here', () => {
-  expect(programs).toHaveLength(7)
+  expect(programs).toHaveLength(6)
 })
 
 it.for(programs)('$name', async (program, { skip }) => {

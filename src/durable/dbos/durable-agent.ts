@@ -1,24 +1,14 @@
-import { HookDispatcher } from '../../dispatcher/index.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import { requirePeer } from '../../internal/require-peer.ts'
-import type { DurableRun } from '../agent-run.ts'
-import { AnswerWatch } from '../answer-watch.ts'
-import { warnOfEngine } from '../engine-version.ts'
-import type { LoopOutcome } from '../loop/loop-outcome.ts'
+import { keptIn } from '../drive.ts'
+import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { runsOf } from '../runs.ts'
-import { ANSWERS, dbosEngine, keptEngine, outside } from './engine.ts'
+import { type DurableOutcome, DurableRuns } from '../runs.ts'
+import { ANSWERS, dbosEngine, outside } from './engine.ts'
 import type { Dbos } from './peer.ts'
 
-export interface DbosAgentOptions extends DurableAgentOptions {
-  /** Milliseconds between looks at the approvals that runs of this process wait for. Minimum 1. @default 500 */
-  pollMs?: number
-}
+export type DbosAgentOptions = DurableAgentOptions
 
 /** A DBOS workflow: what `DBOS.startWorkflow` takes. Its `workflowID` is the run's `operationId`. */
-export type DbosWorkflow = (input: unknown) => Promise<DurableRun | LoopOutcome>
-
-const FIELDS: Fields<DbosAgentOptions> = { ...DURABLE_FIELDS, pollMs: a.milliseconds }
+export type DbosWorkflow = (input: unknown) => Promise<DurableOutcome>
 
 /**
  * Runs an agent as a DBOS workflow: each model call and each tool is kept in Postgres, so that a run goes on where it was when its
@@ -31,66 +21,58 @@ const FIELDS: Fields<DbosAgentOptions> = { ...DURABLE_FIELDS, pollMs: a.millisec
  * const run = await DBOS.startWorkflow(support, { workflowID: 'run-7' })({ prompt: 'Refund order 7' })
  */
 export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
-  assertFields<DbosAgentOptions>(options, FIELDS, 'durableAgent')
-  const { name, maxDurationMs, dispatcher = new HookDispatcher() } = options
-  const begin = runsOf(options, dispatcher)
-  const { DBOS } = requirePeer<{ DBOS: Dbos }>('@dbos-inc/dbos-sdk', 'hookspan/dbos')
-  warnOfEngine('@dbos-inc/dbos-sdk')
-  const watch = AnswerWatch.of({ ...options, dispatcher }, (id, requestId) =>
-    DBOS.send(id, requestId, ANSWERS),
-  )
+  const tell = (id: string, requestId: string) => DBOS.send(id, requestId, ANSWERS)
+  const runs = DurableRuns.of(options, DURABLE_FIELDS, () => tell)
+  const { DBOS } = enginePeer<{ DBOS: Dbos }>('@dbos-inc/dbos-sdk', 'hookspan/dbos')
+  const tellEnd = endOfCancelled(DBOS, runs, options.name)
+  const run: DbosWorkflow = async (input) => {
+    const operationId = DBOS.workflowID as string
+    const engine = dbosEngine(DBOS, operationId)
+    const outcome = await runs.drive(engine, operationId, runs.begin(operationId, input))
+    if (engine.cancelled) await outside(() => tellEnd(operationId, true))
+    return outcome
+  }
+  return DBOS.registerWorkflow(run, { name: options.name })
+}
+
+/**
+ * DBOS takes no cancelled workflow up again: what its process did not live to tell is told by a workflow of its own, once for each run,
+ * and again by another process where this one dies in it.
+ */
+function endOfCancelled(DBOS: Dbos, runs: DurableRuns, name: string) {
   const endName = `${name} cancelled`
-  /** Told once for each run, and again by another process where this one dies in it. */
-  const end = DBOS.registerWorkflow(
-    (workflowId: string, isTold: boolean) =>
-      DBOS.runStep(
-        async () => {
-          if (!isTold) await outside(() => endCancelled(workflowId))
-        },
-        { name: 'end' },
-      ),
-    { name: endName },
-  )
-  const ends = (workflowId: string, isTold: boolean) =>
-    DBOS.startWorkflow(end, { workflowID: endOf(workflowId) })(workflowId, isTold)
-  const endCancelled = async (workflowId: string) => {
-    const [steps = [], status] = await Promise.all([
+  const endOf = (workflowId: string) => `${workflowId} cancelled`
+  const endNow = async (workflowId: string) => {
+    const [steps, status] = await Promise.all([
       DBOS.listWorkflowSteps(workflowId),
       DBOS.getWorkflowStatus(workflowId),
     ])
-    const { leave, outcome } = begin(keptEngine(steps), workflowId, status?.input?.[0])
-    await outcome(maxDurationMs).finally(leave)
+    const segments = runs.begin(workflowId, status?.input?.[0])
+    try {
+      await segments.run({ kept: keptIn(steps ?? []), cancelled: true })
+    } finally {
+      runs.over(workflowId, segments)
+    }
   }
-  // DBOS takes no cancelled workflow up again: what its process did not live to tell is told here.
+  const end = DBOS.registerWorkflow(
+    (workflowId: string, isTold: boolean) =>
+      DBOS.runStep(async () => (isTold ? undefined : outside(() => endNow(workflowId))), { name: 'end' }),
+    { name: endName },
+  )
+  const tellEnd = (workflowId: string, isTold: boolean) =>
+    DBOS.startWorkflow(end, { workflowID: endOf(workflowId) })(workflowId, isTold)
   DBOS.registerLifecycleCallback({
     async initialize() {
-      const own = {
-        executorId: DBOS.executorID,
-        applicationVersion: DBOS.applicationVersion,
-        loadInput: false,
-        loadOutput: false,
-      }
+      const { executorID: executorId, applicationVersion } = DBOS
+      const own = { executorId, applicationVersion, loadInput: false, loadOutput: false }
       const [cancelled, ended] = await Promise.all([
         DBOS.listWorkflows({ ...own, workflowName: name, status: 'CANCELLED' }),
         DBOS.listWorkflows({ ...own, workflowName: endName }),
       ])
       const known = new Set(ended.map(({ workflowID }) => workflowID))
-      for (const { workflowID } of cancelled) if (!known.has(endOf(workflowID))) await ends(workflowID, false)
+      for (const { workflowID } of cancelled)
+        if (!known.has(endOf(workflowID))) await tellEnd(workflowID, false)
     },
   })
-  const run: DbosWorkflow = async (input) => {
-    const operationId = DBOS.workflowID as string
-    const engine = dbosEngine(DBOS, operationId, (ids) => watch?.add(operationId, ids))
-    const { leave, outcome } = begin(engine, operationId, input)
-    try {
-      const given = await outcome(maxDurationMs)
-      if (engine.cancelled) await outside(() => ends(operationId, true))
-      return given
-    } finally {
-      leave()
-    }
-  }
-  return DBOS.registerWorkflow(run, { name })
+  return tellEnd
 }
-
-const endOf = (workflowId: string): string => `${workflowId} cancelled`

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { untilAborted } from '../../internal/async.ts'
 import type { DurableEngine } from '../engine.ts'
-import { type Dbos, isCancelledBy, type KeptStep } from './peer.ts'
+import { type Dbos, isCancelledBy } from './peer.ts'
 
 export const ANSWERS = 'hookspan answers'
 
@@ -13,11 +13,7 @@ export interface DbosEngine extends DurableEngine {
 /** Made outside of every workflow: what DBOS is asked inside of one is a step of that. */
 export const outside = AsyncLocalStorage.snapshot()
 
-export function dbosEngine(
-  DBOS: Dbos,
-  workflowId: string,
-  waits: (requestIds: readonly string[]) => void,
-): DbosEngine {
+export function dbosEngine(DBOS: Dbos, workflowId: string): DbosEngine {
   let cancelled = false
   const watched = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -36,27 +32,9 @@ export function dbosEngine(
       cancelled
         ? closure()
         : watched(DBOS.runStep(() => untilAborted(closure(), DBOS.stepStatus?.cancelSignal), { name })),
-    async wait(requestIds, timeoutMs) {
-      waits(requestIds)
-      // An answer to an earlier question may be among what was sent: who waits looks, and waits again.
-      await watched(DBOS.recv(ANSWERS, Math.max(1, Math.ceil(timeoutMs / 1_000))))
-    },
+    // An answer to an earlier question may be among what was sent: who waits looks, and waits again.
+    wait: async (_requestIds, timeoutMs) =>
+      void (await watched(DBOS.recv(ANSWERS, Math.max(1, Math.ceil(timeoutMs / 1_000))))),
     isCancelled: () => cancelled,
-  }
-}
-
-/** A workflow that was cancelled, from what DBOS has kept of it: it comes by the same calls, and then by its end. */
-export function keptEngine(steps: readonly KeptStep[]): DurableEngine {
-  const kept = steps.filter(({ name, error }) => !name.startsWith('DBOS.') && error === null).values()
-  const over = new Error('Nothing more was kept.')
-  return {
-    async journal<T>(name: string, closure: () => Promise<T>): Promise<T> {
-      if (name === 'cancelled') return closure()
-      const { value: step, done } = kept.next()
-      if (done || step.name !== name) throw over
-      return step.output as T
-    },
-    wait: async () => {},
-    isCancelled: (error) => error === over,
   }
 }

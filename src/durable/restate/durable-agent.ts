@@ -1,12 +1,9 @@
-import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import type { DurableRun } from '../agent-run.ts'
-import { AnswerWatch } from '../answer-watch.ts'
-import { warnOfEngine } from '../engine-version.ts'
-import type { LoopOutcome } from '../loop/loop-outcome.ts'
+import { a, type Fields } from '../../internal/expect.ts'
+import type { TellAnswer } from '../answer-watch.ts'
+import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { runsOf } from '../runs.ts'
+import { type DurableOutcome, DurableRuns } from '../runs.ts'
 import { answerTo, restateEngine } from './engine.ts'
 import { type RestateContext, type RestateSdk, restateSdk } from './peer.ts'
 
@@ -16,8 +13,6 @@ export interface RestateAgentOptions extends DurableAgentOptions {
    * whichever channel. Without, a run that waits looks for its answers after 2 seconds, 4, 8, ... and every 10 minutes at last.
    */
   ingress?: string
-  /** Milliseconds between looks at the approvals that runs of this process wait for. Minimum 1. @default 500 */
-  pollMs?: number
   /**
    * Milliseconds that one model call or tool may take without Restate giving the attempt up. Minimum 1.
    *
@@ -29,7 +24,6 @@ export interface RestateAgentOptions extends DurableAgentOptions {
 const FIELDS: Fields<RestateAgentOptions> = {
   ...DURABLE_FIELDS,
   ingress: a.name,
-  pollMs: a.milliseconds,
   segmentTimeoutMs: a.milliseconds,
 }
 
@@ -52,33 +46,14 @@ export interface RestateWorkflow {
  * // begin a run: POST http://127.0.0.1:8080/support/run-7/run/send {"prompt":"Refund order 7"}
  */
 export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
-  assertFields<RestateAgentOptions>(options, FIELDS, 'durableAgent')
-  const { name, maxDurationMs, segmentTimeoutMs = HOUR_MS, dispatcher = new HookDispatcher() } = options
-  const begin = runsOf(options, dispatcher)
-  /** Restate begins the next attempt as soon as it has lost one, which may not have noticed. */
-  const attempts = new Map<string, () => void>()
-  const sdk = restateSdk()
-  warnOfEngine('@restatedev/restate-sdk')
-  const watch = answerWatch(options)
-  const run = async (ctx: RestateContext, input: unknown): Promise<DurableRun | LoopOutcome> => {
-    const engine = restateEngine(sdk, ctx)
-    const watched = {
-      ...engine,
-      wait(requestIds: readonly string[], timeoutMs: number) {
-        watch?.add(ctx.key, requestIds)
-        return engine.wait(requestIds, timeoutMs)
-      },
-    }
-    const { leave, outcome } = terminal(sdk, () => begin(watched, ctx.key, input))
-    attempts.get(ctx.key)?.()
-    attempts.set(ctx.key, leave)
+  const runs = DurableRuns.of(options, FIELDS, tellOf)
+  const { name, segmentTimeoutMs = HOUR_MS } = options
+  const sdk = enginePeer('@restatedev/restate-sdk', 'hookspan/restate', restateSdk)
+  const run = async (ctx: RestateContext, input: unknown): Promise<DurableOutcome> => {
+    const segments = terminal(sdk, () => runs.begin(ctx.key, input))
+    const leave = () => runs.over(ctx.key, segments)
     ctx.request().attemptCompletedSignal.addEventListener('abort', leave, { once: true })
-    try {
-      return await outcome(maxDurationMs)
-    } finally {
-      leave()
-      if (attempts.get(ctx.key) === leave) attempts.delete(ctx.key)
-    }
+    return runs.drive(restateEngine(sdk, ctx), ctx.key, segments)
   }
   const answered = async (ctx: RestateContext, { requestId }: { requestId: string }): Promise<void> => {
     const promise = ctx.promise(answerTo(requestId))
@@ -89,11 +64,10 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   return sdk.workflow({ name, handlers: { run, answered }, options: settings }) as RestateWorkflow
 }
 
-function answerWatch(options: RestateAgentOptions): AnswerWatch | undefined {
-  const { name, ingress } = options
+function tellOf({ name, ingress }: RestateAgentOptions): TellAnswer | undefined {
   if (ingress === undefined) return undefined
   const base = ingress.replace(/\/+$/, '')
-  return AnswerWatch.of(options, async (key, requestId) => {
+  return async (key, requestId) => {
     const url = `${base}/${encodeURIComponent(name)}/${encodeURIComponent(key)}/answered/send`
     const response = await fetch(url, {
       method: 'POST',
@@ -103,7 +77,7 @@ function answerWatch(options: RestateAgentOptions): AnswerWatch | undefined {
     })
     await response.body?.cancel()
     if (!response.ok) throw new Error(`POST ${url} answered ${response.status}`)
-  })
+  }
 }
 
 /** What will fail each time is not tried again. */

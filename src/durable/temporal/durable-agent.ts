@@ -1,21 +1,15 @@
-import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
-import { a, assertFields, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
-import { requirePeer } from '../../internal/require-peer.ts'
-import { AnswerWatch } from '../answer-watch.ts'
 import type { AskedRequest, Look } from '../drive.ts'
-import { warnOfEngine } from '../engine-version.ts'
+import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { approverOf, segmentsOf } from '../runs.ts'
-import { lookAt } from '../segments.ts'
-import { HeldRuns } from './held-runs.ts'
-import { ANSWERED, activityName, type Begun, type SegmentAsk, type SegmentGiven } from './parts.ts'
+import { DurableRuns, type RunSegment } from '../runs.ts'
+import { Attempts } from './attempts.ts'
+import { ANSWERED, activityName, type Begun, type SegmentAsk } from './parts.ts'
 import type { TemporalActivitySdk, TemporalClient } from './peer.ts'
 
 export interface TemporalAgentOptions extends DurableAgentOptions {
-  /** Milliseconds between looks at the approvals that runs of this process wait for. Minimum 1. @default 500 */
-  pollMs?: number
   /** Milliseconds that one model call or tool may take before Temporal tries it again elsewhere. Minimum 1. @default 3_600_000 */
   segmentTimeoutMs?: number
   /**
@@ -26,10 +20,9 @@ export interface TemporalAgentOptions extends DurableAgentOptions {
    */
   heartbeatTimeoutMs?: number
   /**
-   * A task queue that a second Temporal worker of this process serves, and no other: then a run stays with the process that has it.
-   * Without, a run may be given to another process after each segment, which tells the hooks of what was not kept again.
+   * A task queue that a second Temporal worker of this process serves, and no other.
    *
-   * @default none: for where one worker serves the task queue
+   * @deprecated Without effect: a run stays with the worker that has it until it ends or waits for a human.
    */
   workerQueue?: string
   /**
@@ -46,7 +39,6 @@ export type TemporalActivities = Readonly<Record<string, (argument: never) => Pr
 
 const FIELDS: Fields<TemporalAgentOptions> = {
   ...DURABLE_FIELDS,
-  pollMs: a.milliseconds,
   segmentTimeoutMs: a.milliseconds,
   heartbeatTimeoutMs: a.milliseconds,
   workerQueue: a.name,
@@ -64,49 +56,43 @@ const FIELDS: Fields<TemporalAgentOptions> = {
  * const worker = await Worker.create({ taskQueue: 'agents', workflowsPath, activities: { ...support } })
  */
 export function durableAgent(options: TemporalAgentOptions): TemporalActivities {
-  assertFields<TemporalAgentOptions>(options, FIELDS, 'durableAgent')
-  const { name, maxDurationMs, workerQueue, dispatcher = new HookDispatcher() } = options
-  const { segmentTimeoutMs = 3_600_000, heartbeatTimeoutMs = 10_000, maxSegmentBytes = 2_097_152 } = options
-  const begin = segmentsOf(options, dispatcher)
-  const approver = approverOf(options, dispatcher)
-  const sdk = requirePeer<TemporalActivitySdk>('@temporalio/activity', 'hookspan/temporal')
-  warnOfEngine('@temporalio/activity')
-  const { Context } = sdk
-  const runs = new HeldRuns(begin, activityName(name, 'segment'), maxSegmentBytes)
   let client: TemporalClient | undefined
-  const watch = AnswerWatch.of({ ...options, dispatcher }, (id, requestId) => tell(client, id, requestId))
-  const waits = (asked: readonly AskedRequest[]) => {
-    const context = Context.current()
+  const runs = DurableRuns.of(options, FIELDS, () => (id, requestId) => tell(client, id, requestId))
+  const { name, heartbeatTimeoutMs = 10_000 } = options
+  const { segmentTimeoutMs = 3_600_000, maxSegmentBytes = 2_097_152 } = options
+  const sdk = enginePeer<TemporalActivitySdk>('@temporalio/activity', 'hookspan/temporal')
+  const attempts = new Attempts(runs, segmentTimeoutMs, maxSegmentBytes)
+  const current = () => {
+    const context = sdk.Context.current()
     client = context.client
-    watch?.add(
-      context.info.workflowExecution.workflowId,
-      asked.map(({ id }) => id),
-    )
+    return { context, id: context.info.workflowExecution.workflowId }
   }
   return {
     async [activityName(name, 'begin')](input: unknown): Promise<Begun> {
       try {
-        begin(Context.current().info.workflowExecution.workflowId, input)
+        runs.assertInput(input)
       } catch (error) {
         // What will fail each time is not tried again.
         throw sdk.ApplicationFailure.nonRetryable(errorMessage(error), 'INVALID_OPTION')
       }
-      return { segmentTimeoutMs, heartbeatTimeoutMs, ...defined({ maxDurationMs }) }
+      const { maxDurationMs } = options
+      const endsAt = maxDurationMs === undefined ? undefined : Date.now() + maxDurationMs
+      return { heartbeatTimeoutMs, ...defined({ endsAt }) }
     },
-    async [activityName(name, 'segment')](ask: SegmentAsk): Promise<SegmentGiven> {
-      const context = Context.current()
+    async [activityName(name, 'segment')](ask: SegmentAsk): Promise<RunSegment> {
+      const { context, id } = current()
       const beats = setInterval(() => context.heartbeat(), heartbeatTimeoutMs / 3)
       try {
-        const segment = await runs.next(context, ask)
-        if (segment.asked !== undefined) waits(segment.asked)
-        return { ...segment, ...defined({ workerQueue }) }
+        const segment = await attempts.run(context, ask)
+        if (segment.asked !== undefined) runs.watch(id, segment.asked)
+        return segment
       } finally {
         clearInterval(beats)
       }
     },
     async [activityName(name, 'look')](asked: readonly AskedRequest[]): Promise<Look> {
-      waits(asked)
-      return lookAt(approver, asked)
+      runs.watch(current().id, asked)
+      return runs.look(asked)
     },
   }
 }

@@ -9,16 +9,13 @@ const { NativeConnection, Runtime, DefaultLogger, Worker }: Untyped = await impo
 
 const [folder = '', address = '', taskQueue = '', codePath = '', what = 'agent'] = process.argv.slice(2)
 const scene = scenario(folder)
-const { MAX_DURATION_MS, MAX_COST_USD, HEARTBEAT_MS = '3000', WORKER_QUEUE } = process.env
-/** A queue of this process alone. */
-const workerQueue = WORKER_QUEUE && `${taskQueue}-${process.pid}`
+const { MAX_DURATION_MS, MAX_COST_USD, HEARTBEAT_MS = '3000' } = process.env
 const shared = {
   name: 'shop',
   dispatcher: scene.dispatcher,
   priceOf: () => 0.001,
   pollMs: 50,
   heartbeatTimeoutMs: Number(HEARTBEAT_MS),
-  ...(workerQueue !== undefined && { workerQueue }),
   ...(MAX_DURATION_MS !== undefined && { maxDurationMs: Number(MAX_DURATION_MS) }),
 }
 const agent =
@@ -41,17 +38,26 @@ const told = Object.fromEntries(
     },
   ]),
 )
+/** And of what is kept meanwhile. */
+const journal = {
+  async signal(input: Untyped, next: (input: Untyped) => Promise<void>) {
+    scene.say({ mark: `journal ${input.signalName}` })
+    await next(input)
+    scene.say({ mark: `journaled ${input.signalName}` })
+  },
+}
 Runtime.install({ logger: new DefaultLogger('WARN') })
 const connection = await NativeConnection.connect({ address })
-const shares = {
+const worker = await Worker.create({
   connection,
+  taskQueue,
   activities: told,
+  interceptors: { client: { workflow: [journal] } },
+  workflowBundle: { codePath },
   // One that was killed is not asked for the next task for so long.
   stickyQueueScheduleToStartTimeout: '1s',
   // One that stands still is given no more than it has asked for.
   maxConcurrentActivityTaskPolls: 1,
-}
-const workers = [await Worker.create({ ...shares, taskQueue, workflowBundle: { codePath } })]
-if (workerQueue !== undefined) workers.push(await Worker.create({ ...shares, taskQueue: workerQueue }))
+})
 scene.say({ mark: 'up' })
-await Promise.all(workers.map((worker) => worker.run()))
+await worker.run()

@@ -1,8 +1,7 @@
-import type { DurableRun } from '../../agent-run.ts'
-import { drive, type SegmentRunner } from '../../drive.ts'
+import { type AskedRequest, drive, type Look } from '../../drive.ts'
 import type { DurableEngine } from '../../engine.ts'
-import type { LoopOutcome } from '../../loop/loop-outcome.ts'
-import { ANSWERED, activityName, type Begun, type SegmentAsk, type SegmentGiven } from '../parts.ts'
+import type { DurableOutcome, RunSegment } from '../../runs.ts'
+import { ANSWERED, activityName, type Begun, KEPT, type Note } from '../parts.ts'
 
 type Activities = Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>
 
@@ -11,21 +10,27 @@ export interface TemporalWorkflowSdk {
   workflowInfo(): { readonly workflowType: string }
   proxyActivities(options: never): unknown
   defineSignal(name: string): unknown
-  setHandler(signal: never, handler: (requestId: never) => void): void
+  defineQuery(name: string): unknown
+  setHandler(definition: never, handler: (argument: never) => unknown): void
   condition(isMet: () => boolean, timeoutMs: number): Promise<boolean>
   isCancellation(error: unknown): boolean
   readonly CancellationScope: { nonCancellable<T>(work: () => Promise<T>): Promise<T> }
 }
 
 /** A Temporal workflow. Its `workflowId` is the run's `operationId`. */
-export type AgentWorkflow = (input: unknown) => Promise<DurableRun | LoopOutcome>
+export type AgentWorkflow = (input: unknown) => Promise<DurableOutcome>
 
-const BEGIN_TIMEOUT_MS = 60_000
+/** Of what is done at once. */
+const SHORT = { startToCloseTimeout: 60_000 }
+
+/** Of notes: Temporal gives no more than 2 MB at once. */
+const PAGE_BYTES = 500_000
+
+/** An activity that does not end is known by its heartbeat. */
+const TEN_YEARS_MS = 10 * 366 * 24 * 3_600_000
 
 /** For ever: a run that cannot go on is kept until its code, or its store, is back. */
 const RETRY = { maximumInterval: 10_000 }
-
-const ONCE = { maximumAttempts: 1 }
 
 /**
  * The workflow of an agent, for the file that `workflowsPath` of a Temporal worker names: exported under the agent's `name`. All that
@@ -47,49 +52,49 @@ export function agentWorkflow(sdk: TemporalWorkflowSdk): AgentWorkflow {
   return async (input) => {
     const answered = new Set<string>()
     sdk.setHandler(sdk.defineSignal(ANSWERED) as never, (requestId: string) => void answered.add(requestId))
+    const notes: Note[] = []
+    let closed = false
+    sdk.setHandler(sdk.defineSignal(KEPT) as never, (note: Note) => {
+      if (!closed && note.position === notes.length) notes.push(note)
+    })
+    sdk.setHandler(sdk.defineQuery(KEPT) as never, (from: number) => pageOf(notes, from))
     const { workflowType } = sdk.workflowInfo()
-    const call = (what: 'begin' | 'segment' | 'look', limits: object, argument: unknown) => {
-      const activities = sdk.proxyActivities({
-        cancellationType: 'TRY_CANCEL',
-        retry: RETRY,
-        ...limits,
-      } as never) as Activities
-      return activities[activityName(workflowType, what)]?.(argument)
+    const call = async <T>(what: 'begin' | 'segment' | 'look', limits: object, argument: unknown) => {
+      const options = { cancellationType: 'TRY_CANCEL', retry: RETRY, ...limits }
+      const activities = sdk.proxyActivities(options as never) as Activities
+      return (await activities[activityName(workflowType, what)]?.(argument)) as T
     }
     // One that is cancelled before anybody runs it is begun, and ended.
-    const { maxDurationMs, segmentTimeoutMs, heartbeatTimeoutMs } =
-      (await sdk.CancellationScope.nonCancellable(async () =>
-        call('begin', { startToCloseTimeout: BEGIN_TIMEOUT_MS }, input),
-      )) as Begun
-    const limits = { startToCloseTimeout: segmentTimeoutMs, heartbeatTimeout: heartbeatTimeoutMs }
-    let after: string | undefined
-    let queue: string | undefined
-    /** Where the run is; elsewhere, when it is not there any more. */
-    const given = async (ask: SegmentAsk): Promise<SegmentGiven> => {
-      if (queue === undefined) return (await call('segment', limits, ask)) as SegmentGiven
-      const there = { taskQueue: queue, scheduleToStartTimeout: heartbeatTimeoutMs, retry: ONCE }
-      try {
-        return (await call('segment', { ...limits, ...there }, ask)) as SegmentGiven
-      } catch (error) {
-        if (sdk.isCancellation(error)) throw error
-        return (await call('segment', limits, { ...ask, again: true })) as SegmentGiven
-      }
-    }
-    const runner: SegmentRunner<unknown, DurableRun | LoopOutcome> = {
-      async run({ kept, ...rest }) {
-        const ask: SegmentAsk = { ...rest, position: kept.length, ...(after !== undefined && { after }) }
-        const { token, workerQueue, ...segment } = await given(ask)
-        after = token
-        queue = workerQueue
-        return segment as never
+    const { endsAt, heartbeatTimeoutMs } = await sdk.CancellationScope.nonCancellable(() =>
+      call<Begun>('begin', SHORT, input),
+    )
+    const long = { startToCloseTimeout: TEN_YEARS_MS, heartbeatTimeout: heartbeatTimeoutMs }
+    return drive<unknown, DurableOutcome>(
+      engineOf(sdk, answered),
+      {
+        run({ kept: _asNotes, ...rest }) {
+          // What somebody has at work counts no more: the run is ended from what is here.
+          closed = rest.cancelled === true
+          return call<RunSegment>('segment', long, { input, position: notes.length, ...rest })
+        },
+        look: (asked: readonly AskedRequest[]) => call<Look>('look', SHORT, asked),
       },
-      look: (asked) => call('look', limits, asked) as never,
-    }
-    return drive(engineOf(sdk, answered), runner, maxDurationMs)
+      { endsAt },
+    )
   }
 }
 
-/** What an activity gives is in the history: that is the journal. */
+/** As many as go into one answer. */
+function pageOf(notes: readonly Note[], from: number): readonly Note[] {
+  let bytes = 0
+  const page = notes.slice(from).findIndex((note) => {
+    bytes += JSON.stringify(note).length
+    return bytes > PAGE_BYTES
+  })
+  return page === -1 ? notes.slice(from) : notes.slice(from, from + Math.max(1, page))
+}
+
+/** What an activity gives, and the notes that it sends meanwhile, are in the history: that is the journal. */
 function engineOf(sdk: TemporalWorkflowSdk, answered: ReadonlySet<string>): DurableEngine {
   let cancelled = false
   return {
