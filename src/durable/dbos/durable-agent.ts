@@ -5,7 +5,7 @@ import { type DurableOutcome, DurableRuns } from '../runs.ts'
 import { ANSWERS, dbosEngine, outside } from './engine.ts'
 import type { Dbos } from './peer.ts'
 
-export type DbosAgentOptions = DurableAgentOptions
+export interface DbosAgentOptions extends DurableAgentOptions {}
 
 /** A DBOS workflow: what `DBOS.startWorkflow` takes. Its `workflowID` is the run's `operationId`. */
 export type DbosWorkflow = (input: unknown) => Promise<DurableOutcome>
