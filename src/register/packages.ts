@@ -1,3 +1,5 @@
+import { AI_SDK_NAMES } from '../adapters/ai-sdk/names.ts'
+
 /** A package that the program may load, and what is to be done with it. */
 export type KnownPackage =
   /** Its exports are handed over once they are there. `replaced`: those of them that the program gets others for. */
@@ -9,20 +11,7 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   openai: { how: 'attach' },
   '@anthropic-ai/sdk': { how: 'attach' },
   '@openai/agents-core': { how: 'attach' },
-  ai: {
-    how: 'attach',
-    replaced: [
-      'generateText',
-      'streamText',
-      'generateObject',
-      'streamObject',
-      'embed',
-      'embedMany',
-      'rerank',
-      'ToolLoopAgent',
-      'Experimental_Agent',
-    ],
-  },
+  ai: { how: 'attach', replaced: AI_SDK_NAMES },
   langchain: { how: 'attach', replaced: ['createAgent'] },
   '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
   '@modelcontextprotocol/sdk/client': { how: 'attach', replaced: ['Client'] },

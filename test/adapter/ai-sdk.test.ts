@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
+import { readFileSync } from 'node:fs'
 import * as ai from 'ai'
 import { MockEmbeddingModelV4, MockLanguageModelV4, MockRerankingModelV4 } from 'ai/test'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
@@ -244,6 +245,37 @@ describe('what belongs to the user', () => {
     expect(result.text).toBe('done')
     await dispatcher.drain()
     expect(events.filter(({ hookType }) => hookType === 'afterToolCall')).toHaveLength(2)
+  })
+
+  it('experimental_streamTextLowMemory is a run, whose tools are decided on', async () => {
+    const { dispatcher, events } = dispatcherWith(gate('beforeToolCall', () => deny('no')))
+    const { search, execute } = searchTool()
+    const { experimental_streamTextLowMemory: stream } = observeAISDK(ai, { dispatcher })
+    const model = says([call('search', { q: 'a' })], [text('done')])
+    const parts: string[] = []
+    const result = stream({ model, tools: { search }, prompt: 'go', ...five })
+    for await (const part of result.stream) parts.push(part.type)
+    await dispatcher.drain()
+    expect(execute).not.toHaveBeenCalled()
+    expect(parts).toContain('tool-output-denied')
+    expect(typesOf(events).at(-1)).toBe('onComplete')
+
+    const controller = new AbortController()
+    const cut = stream({ model: says([text('done')]), prompt: 'go', abortSignal: controller.signal })
+    for await (const part of cut.stream) if (part.type === 'text-delta') controller.abort()
+    await vi.waitFor(() => expect(typesOf(events).filter((type) => type === 'onComplete')).toHaveLength(2))
+  })
+
+  it('has each function that calls a model, or the docs say that it is not seen', () => {
+    const page = readFileSync('docs/adapters/ai-sdk.md', 'utf8')
+    const callers = Object.keys(ai).filter((name) =>
+      /^(experimental_)?(generate(?!Id)|stream|embed|rerank|transcribe)/.test(name),
+    )
+    const { dispatcher } = dispatcherWith()
+    const observed = observeAISDK(ai, { dispatcher }) as Record<string, unknown>
+    const unseen = callers.filter((name) => observed[name] === (ai as Record<string, unknown>)[name])
+    expect(callers.length - unseen.length).toBeGreaterThan(7)
+    expect(unseen.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
   it('is not held by a signal that outlives its runs', async () => {

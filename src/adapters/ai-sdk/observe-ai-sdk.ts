@@ -6,6 +6,7 @@ import { warnOfVersion } from '../peer-range.ts'
 import { warnOnce } from '../warn-once.ts'
 import type { Host } from './begin-run.ts'
 import { ADAPTER } from './capabilities.ts'
+import { AI_SDK_NAMES } from './names.ts'
 import { observeAgentClass } from './observe-agent.ts'
 import { observeEmbed, observeGenerateObject, observeRerank, observeStreamObject } from './observe-object.ts'
 import { observeGenerate, observeStream } from './observe-text.ts'
@@ -32,10 +33,10 @@ const FIELDS: Fields<ObserveAISDKOptions> = {
 
 type Observe = (sdk: never, host: Host, gateway: unknown) => unknown
 
-const OBSERVED: Readonly<Record<string, Observe>> = {
+const OBSERVED: Readonly<Record<(typeof AI_SDK_NAMES)[number], Observe>> = {
   generateText: observeGenerate,
   streamText: observeStream,
-  streamTextLowMemory: observeStream,
+  experimental_streamTextLowMemory: observeStream,
   generateObject: observeGenerateObject,
   streamObject: observeStreamObject,
   embed: observeEmbed,
@@ -65,7 +66,7 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
   assertAdapterOptions(options, FIELDS, 'observeAISDK')
   const { dispatcher, agentName, sdkSpans = 'omit' } = options
   const sdk = ai as Readonly<Record<string, unknown>>
-  const names = typeof ai === 'object' && ai !== null ? Object.keys(OBSERVED) : []
+  const names = typeof ai === 'object' && ai !== null ? AI_SDK_NAMES : []
   const there = names.filter((name) => typeof sdk[name] === 'function')
   if (there.length === 0) throw expected('the module of observeAISDK to be the ai package', ai)
   const before = observed.get(ai)
@@ -78,7 +79,7 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
   }
   warnOfOthers(sdk)
   const host: Host = { dispatcher, adapter: ADAPTER, agentName, omitSdkSpans: sdkSpans === 'omit' }
-  const functions = there.map((name) => [name, OBSERVED[name]?.(sdk[name] as never, host, sdk.gateway)])
+  const functions = there.map((name) => [name, OBSERVED[name](sdk[name] as never, host, sdk.gateway)])
   const result = { ...ai, ...Object.fromEntries(functions) } as M
   observed.set(result, dispatcher)
   return result

@@ -10,7 +10,11 @@ interface StreamResult {
 export function watchResult(result: unknown, run: ObservedRun): void {
   rememberRun(result, run.parked)
   const { teeStream } = result as StreamResult
-  if (typeof teeStream !== 'function') return
+  if (typeof teeStream !== 'function') {
+    // Its one reader is out of sight.
+    whenAborted(run, () => void run.fail(run.signal?.reason))
+    return
+  }
   const readers = new Readers(run)
   Object.defineProperty(result, 'teeStream', {
     configurable: true,

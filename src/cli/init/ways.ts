@@ -1,3 +1,4 @@
+import { AI_SDK_NAMES } from '../../adapters/ai-sdk/names.ts'
 import type { AdapterName } from '../known-sdks.ts'
 
 /** How an adapter is written into a program. */
@@ -46,16 +47,7 @@ export const WAYS: Readonly<Record<AdapterName, KnownWay>> = {
     from: ['ai'],
     way: {
       kind: 'function',
-      names: [
-        'generateText',
-        'streamText',
-        'generateObject',
-        'streamObject',
-        'embed',
-        'embedMany',
-        'rerank',
-        'ToolLoopAgent',
-      ],
+      names: AI_SDK_NAMES,
       observe: 'observeAISDK',
       takes: 'module',
     },

@@ -1,4 +1,5 @@
 import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { headersOf } from './headers.ts'
 import type { OtlpProtocol } from './otlp-encoder.ts'
@@ -60,7 +61,7 @@ function variable(name: string): { readonly name: string; readonly value: string
 
 function checkedProtocol(value: OtlpProtocol): OtlpProtocol {
   if (PROTOCOLS.includes(value)) return value
-  throw invalid(`Expected \`protocol\` to be "http/json" or "http/protobuf", got ${describeValue(value)}`)
+  throw expected('`protocol` to be "http/json" or "http/protobuf"', value)
 }
 
 function protocolByEnv(onNote: (message: string) => void): OtlpProtocol {
@@ -107,12 +108,7 @@ function fileOf(name: string): Buffer | undefined {
   try {
     return readRegularFile(told.value)
   } catch (error) {
-    throw invalid(
-      `Cannot read the file that ${told.name} names, ${describeValue(told.value)}: ${errorMessage(error)}`,
-    )
+    const message = `Cannot read the file that ${told.name} names, ${describeValue(told.value)}: ${errorMessage(error)}.`
+    throw new HookspanError('INVALID_OPTION', message)
   }
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
 }

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
-import { a, type Fields, secret } from '../../internal/expect.ts'
+import { a, expected, type Fields, secret } from '../../internal/expect.ts'
 import { consoleSpans } from './console-spans.ts'
 import { exportersByEnv, isDisabledByEnv } from './environment.ts'
 import { exporterSender } from './exporter-sender.ts'
@@ -154,7 +153,7 @@ const nothing: Omit<SpanExport, 'target' | 'processors'> = {
 
 function openDisk(spoolDir: unknown, maxBytes: number, onTrouble: (message: string) => void): Disk {
   if (typeof spoolDir !== 'string' || spoolDir === '') {
-    throw invalid(`Expected \`spoolDir\` to be the path of a folder, got ${describeValue(spoolDir)}`)
+    throw expected('`spoolDir` to be the path of a folder', spoolDir)
   }
   // The process may go to another folder.
   const folder = resolve(spoolDir)
@@ -187,16 +186,10 @@ function exportAtExit(exporter: SpanExporter, batches: readonly Parcel[][]): num
 
 function checkedBytes(value = DEFAULT_SPOOL_BYTES): number {
   if (typeof value === 'number' && value >= LEAST_SPOOL_BYTES) return value
-  throw invalid(
-    `Expected \`maxSpoolBytes\` to be a number >= ${LEAST_SPOOL_BYTES}, got ${describeValue(value)}`,
-  )
+  throw expected(`\`maxSpoolBytes\` to be a number >= ${LEAST_SPOOL_BYTES}`, value)
 }
 
 function checkedTimeout(value: number | undefined): number | undefined {
   if (value === undefined || (typeof value === 'number' && value >= 1)) return value
-  throw invalid(`Expected \`queue.requestTimeoutMs\` to be a number >= 1, got ${describeValue(value)}`)
-}
-
-function invalid(message: string): HookspanError {
-  return new HookspanError('INVALID_OPTION', `${message}.`)
+  throw expected('`queue.requestTimeoutMs` to be a number >= 1', value)
 }
