@@ -2,6 +2,7 @@ import { truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type Agent,
+  type AgentTool,
   type CheckpointStore,
   execAgent,
   redisCheckpoints,
@@ -10,7 +11,8 @@ import {
   unfinishedRuns,
 } from 'hookspan/agent'
 import { callTools, scriptedModel } from 'hookspan/mock'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { createClient } from 'redis'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { folder, redisUrl } from '../approval/support.ts'
 import { KeptRuns } from './kept-runs.ts'
 
@@ -210,6 +212,70 @@ it('a Redis that cannot be reached keeps nobody waiting, and nothing is run', as
   })
   expect(ran).toEqual([])
 })
+
+/** What a Redis answers that takes nothing any more, and how it is mended. */
+const REFUSING: [string, RegExp, string[][], string[]][] = [
+  [
+    'is full',
+    /could not be saved: OOM/,
+    [
+      ['CONFIG', 'SET', 'maxmemory-policy', 'noeviction'],
+      ['CONFIG', 'SET', 'maxmemory', '1mb'],
+    ],
+    ['CONFIG', 'SET', 'maxmemory', '0'],
+  ],
+  [
+    'has become a replica',
+    /could not be saved: READONLY/,
+    [['REPLICAOF', '127.0.0.1', '1']],
+    ['REPLICAOF', 'NO', 'ONE'],
+  ],
+]
+
+it.skipIf(url === undefined).each(REFUSING)(
+  'a Redis that %s keeps the run, runs nothing that it did not keep, and lets it go on once it is mended',
+  async (what, why, refuse, mend) => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const admin = createClient({ url: url as string })
+    await admin.connect()
+    const store = redisCheckpoints({
+      url: url as string,
+      prefix: `${crypto.randomUUID()}:`,
+      leaseMs: 1_000,
+    })
+    onTestFinished(async () => {
+      vi.restoreAllMocks()
+      await admin.sendCommand(mend)
+      await admin.close()
+      await store.dispose?.()
+    })
+    const ran: string[] = []
+    const tool = (name: string): AgentTool => ({
+      name,
+      execute: async () => {
+        ran.push(name)
+        if (name === 'first') for (const command of refuse) await admin.sendCommand(command)
+        return `${name} done`
+      },
+    })
+    const agent: Agent = { name: 'a', model: 'm', tools: [tool('first'), tool('second')] }
+    const shared = { agent, checkpoint: store, operationId: what, priceOf: () => 0 }
+    const client = scriptedModel([callTools(['first']), callTools(['second']), 'done'])
+    const run = await execAgent({ ...shared, client, prompt: 'go' })
+    expect([run.status, (run.error as Error).message]).toEqual(['error', expect.stringMatching(why)])
+    const begun = execAgent({ ...shared, client, prompt: 'go', operationId: 'another' })
+    await expect(begun).rejects.toMatchObject({ code: 'CHECKPOINT_FAILED' })
+    expect(ran).toEqual(['first'])
+    await admin.sendCommand(mend)
+    // Who could not even say that he lets go of it has it for as long as his lease.
+    await expect.poll(async () => (await unfinishedRuns(store)).map(({ state }) => state)).toEqual(['died'])
+    const rest = scriptedModel([callTools(['second']), 'done'])
+    const ended = await resumeAgent({ ...shared, client: rest })
+    expect([ended.status, ran]).toEqual(['done', ['first', 'second']])
+    expect(JSON.stringify(ended.messages)).toContain('execution_unknown')
+    expect(await unfinishedRuns(store)).toEqual([])
+  },
+)
 
 it.each([
   [() => sqliteCheckpoints({} as never), /`path`/],

@@ -2,7 +2,7 @@ import { HookDispatcher, type HookEvent } from 'hookspan'
 import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
 import { type ApprovalStore, createApprovals, sqliteStore } from 'hookspan/approval'
 import { budget } from 'hookspan/policies'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { folder } from '../approval/support.ts'
 import { statelessModel, type Turn } from '../support/stateless-model.ts'
 
@@ -108,6 +108,24 @@ describe('resumeAgent', () => {
     expect(new Set(sequence).size).toBe(sequence.length)
     const waited = second.events.find((event) => event.hookType === 'afterHumanIntervention')
     expect((waited as HookEvent<'afterHumanIntervention'>).waitedMs).toBeGreaterThanOrEqual(0)
+  })
+
+  it('goes on in a process whose clock is an hour behind, and says that nobody waited', async () => {
+    ran.length = 0
+    const path = `${folder()}/a.db`
+    const first = processOf(path)
+    const client = asksFor(5, 50)
+    const run = await execAgent({ agent: support, prompt: 'refund', client, dispatcher: first.dispatcher })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await answerAll(processOf(path).store, () => ({ decision: 'approve' }))
+    const second = processOf(path)
+    const state = JSON.stringify(run.state)
+    const rest = await resumeAgent({ agent: support, state, client, dispatcher: second.dispatcher })
+    expect(rest).toMatchObject({ status: 'done', reason: 'done' })
+    expect(ran).toEqual([{ amount: 5 }, { amount: 50 }])
+    const waited = second.events.find((event) => event.hookType === 'afterHumanIntervention')
+    expect((waited as HookEvent<'afterHumanIntervention'>).waitedMs).toBe(0)
   })
 
   it('waits again while there is no answer, and goes on once there is one', async () => {

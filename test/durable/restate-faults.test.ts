@@ -1,7 +1,10 @@
 /** What is said, and what is kept, when a durable run cannot go on: on a real Restate. */
-import { expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { expect, it, onTestFinished } from 'vitest'
 import { expectHeld, toldAgain } from './support/held.ts'
 import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
+import { RestateServer } from './support/restate-server.ts'
 import { begins, type Ended, toldBy } from './support/scene.ts'
 import { until } from './support/wait.ts'
 
@@ -30,6 +33,45 @@ it('says that other code goes on with a loop, keeps the run, and ends it once it
   expect([reason, value]).toEqual(['done', 'pay done | write done | note done | delete done'])
   expectHeld(expect, { lines: scene.lines, operationId: 'run-1', told: value, kills: 0 })
   expect(toldAgain(scene.lines)).toBe(0)
+  await scene.close()
+})
+
+it('says that a tool of an agent is gone, keeps the run, and ends it once its code is back', async () => {
+  const scene = await RestateScene.open(restate.server, 'agent')
+  await scene.start()
+  const id = await scene.begin('run-4')
+  await scene.parked(id)
+  await scene.worker.kill()
+  await scene.answer()
+  await scene.start({ TOOL_GONE: 'delete' })
+  expect(await failureOf(id)).toMatch(/in a call of tool "delete", which agent "shop" does not have any more/)
+  await scene.worker.kill()
+  await scene.start()
+  const ended = await scene.output<Ended>('run-4')
+  expect([ended.reason, toldBy(ended)]).toEqual(['done', expect.stringContaining('delete done')])
+  expectHeld(expect, { lines: scene.lines, operationId: 'run-4', told: toldBy(ended), kills: 0 })
+  expect(toldAgain(scene.lines)).toBe(0)
+  await scene.close()
+})
+
+it('finds its answer when Restate is back on other ports, of which nobody told the worker', async () => {
+  const folder = mkdtempSync(`${tmpdir()}/hookspan-restate-`)
+  const before = await RestateServer.start(folder)
+  const scene = await RestateScene.open(before)
+  await scene.start()
+  await scene.parked(await scene.begin('run-5'))
+  await before.kill()
+  const after = await RestateServer.start(folder)
+  onTestFinished(async () => {
+    await after.kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  expect(after.ingress).not.toBe(before.ingress)
+  await scene.answer()
+  const ended = (await after.output(scene.service, 'run-5')) as Ended
+  expect(ended.reason).toBe('done')
+  expectHeld(expect, { lines: scene.lines, operationId: 'run-5', told: toldBy(ended), kills: 0 })
+  expect(scene.worker.log).toContain('an engine could not be told of an answer')
   await scene.close()
 })
 

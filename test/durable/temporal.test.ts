@@ -196,6 +196,23 @@ describe.skipIf(temporalProgram === undefined)(`on Temporal${WITHOUT_TEMPORAL}`,
     await scene.close()
   })
 
+  it('ends in the worker that has its code, where another one of the queue has other code', async () => {
+    const scene = new TemporalScene(temporal, 'loop')
+    await scene.start()
+    await scene.begin('codes')
+    await scene.parked('codes')
+    const other = scene.another('loop')
+    other.start({ MODEL: 'another' })
+    await other.up()
+    await scene.answer()
+    const ended = await scene.output<Ended>('codes')
+    expect([ended.reason, toldBy(ended)]).toEqual(['done', DONE])
+    expectHeld(expect, { lines: scene.lines, operationId: 'codes', told: toldBy(ended), kills: 0 })
+    expect(toldAgain(scene.lines)).toBe(0)
+    await other.kill()
+    await scene.close()
+  })
+
   it('says that what a tool gave is more than Temporal keeps, and keeps the run', async () => {
     const scene = new TemporalScene(temporal, 'loop')
     await scene.start({ RESULT_BYTES: '3000000' })

@@ -77,7 +77,9 @@ export class HumanIntervention extends Bracket<HumanEnd> {
   }
 
   get waitedMs(): number {
-    return this.#askedAt === undefined ? this.elapsedMs : this.core.record.clock() - this.#askedAt
+    if (this.#askedAt === undefined) return this.elapsedMs
+    // The clock of the process that asked may have been ahead.
+    return Math.max(0, this.core.record.clock() - this.#askedAt)
   }
 
   /** Tells the answer. False when its end has been told already. */

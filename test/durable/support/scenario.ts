@@ -153,13 +153,17 @@ export function toolsOf({ folder, say }: Pick<Scenario, 'folder' | 'say'>) {
   return { pay, tool }
 }
 
-/** Pays, writes and lets another agent research at once; then deletes, for which a human is asked; then says what came of it. */
+/**
+ * Pays, writes and lets another agent research at once; then deletes, for which a human is asked; then says what came of it.
+ * `TOOL_GONE` names a tool that its code does not have any more.
+ */
 export function shop(scene: Scenario): Agent {
   const { pay, tool } = toolsOf(scene)
+  const tools = [pay, tool('write'), tool('delete', { needsApproval: true })]
   return {
     name: 'shop',
     model: 'stateless',
-    tools: [pay, tool('write'), tool('delete', { needsApproval: true })],
+    tools: tools.filter(({ name }) => name !== process.env.TOOL_GONE),
     subAgents: [{ name: 'researcher', model: 'stateless', tools: [tool('note')] }],
   }
 }
