@@ -1,5 +1,8 @@
 /** What the processes of `hookspan run` write down for it: names of packages, one in a line. */
 export const RUN_REPORT = 'HOOKSPAN_RUN_REPORT'
 
+/** Written by each process that preloads us, before all else. */
+export const LOADED = 'loaded'
+
 /** Written in place of a package: no span of a process can be sent. */
 export const UNTRACED = 'untraced'

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs'
-import { RUN_REPORT } from '../internal/run-report.ts'
+import { LOADED, RUN_REPORT, UNTRACED } from '../internal/run-report.ts'
+import { tell } from './tell.ts'
 
 const reported = new Set<string>()
 
@@ -13,7 +14,10 @@ export function report(said: string): void {
   reported.add(said)
   try {
     appendFileSync(file, `${said}\n`)
-  } catch {
-    // It is gone: nobody waits for it any more.
+  } catch (error) {
+    // Else it is gone: nobody waits for it any more.
+    const isForbidden = (error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED'
+    if (isForbidden && said !== LOADED)
+      tell(said === UNTRACED ? 'not all of it could be traced.' : `attached ${said}.`)
   }
 }

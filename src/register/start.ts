@@ -1,8 +1,10 @@
 import Module from 'node:module'
+import { LOADED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
 import { type OnLoaded, watchModules } from './module-hooks.ts'
+import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import type * as Runtime from './runtime.ts'
 import { tell } from './tell.ts'
@@ -22,6 +24,7 @@ if (projectHasConfig()) {
   if (!canAttach) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
   await runtime().useProjectConfig()
 }
+report(LOADED)
 if (canAttach) {
   watchRequests()
   if (bun === undefined) watchModules(onLoaded)

@@ -14,6 +14,12 @@ import { runCli } from '../support/run-cli.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const program = (name: string) => at(`../register/processes/${name}`)
+/** Loader hooks of a program's own, in its thread and beside it. */
+const HOOKS = `data:text/javascript,${encodeURIComponent(`
+import { register, registerHooks } from 'node:module'
+registerHooks({ resolve: (...all) => all[2](all[0], all[1]), load: (...all) => all[2](all[0], all[1]) })
+register('data:text/javascript,export const load = (url, context, next) => next(url, context)')
+`)}`
 const BIN = at('../../dist/cli/bin.js')
 
 let collector: Awaited<ReturnType<typeof startCollector>>
@@ -434,6 +440,57 @@ describe('hookspan run', () => {
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '1\n' })
     expect(stderr).toContain('nothing was attached')
+  })
+
+  it('says that no process of it was reached, whose NODE_OPTIONS are its own', async () => {
+    const { code, stdout, stderr } = await run(
+      '--',
+      'env',
+      'NODE_OPTIONS=',
+      process.execPath,
+      program('agents.mjs'),
+    )
+
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'all is wiped\ndone\n' })
+    expect(stderr).toMatch(/^hookspan: no process of it said what was attached: .*sets NODE_OPTIONS/m)
+  })
+
+  it('attaches under --permission where it may be read, and says so by itself where nothing may be written', async () => {
+    const under = (...args: string[]) =>
+      run('--', process.execPath, '--permission', ...args, program('agents.mjs'))
+    const [allowed, forbidden] = await Promise.all([
+      under('--allow-fs-read=*'),
+      under(`--allow-fs-read=${program('agents.mjs')}`),
+    ])
+
+    expect({ code: allowed.code, stdout: allowed.stdout }, allowed.stderr).toEqual({
+      code: 0,
+      stdout: 'all is wiped\ndone\n',
+    })
+    expect(allowed.stderr).toMatch(/^hookspan: attached @openai\/agents-core/m)
+    expect(shape(spansOf())).toEqual(RUN)
+    expect(forbidden.code).toBe(1)
+    expect(forbidden.stderr).toContain(`has to let it read ${at('../../dist')}`)
+  })
+
+  it.each<[string, readonly string[]]>([
+    ['a worker', ['-e', `new worker_threads.Worker(${JSON.stringify(program('agents.mjs'))})`]],
+    [
+      'a worker without options',
+      ['-e', `new worker_threads.Worker(${JSON.stringify(program('agents.mjs'))}, { execArgv: [] })`],
+    ],
+    ['a fork', ['-e', `child_process.fork(${JSON.stringify(program('agents.mjs'))})`]],
+    ['--eval', ['--input-type=module', '-e', `await import(${JSON.stringify(program('agents.mjs'))})`]],
+    ['--frozen-intrinsics', ['--frozen-intrinsics', program('agents.mjs')]],
+    ['no eval()', ['--disallow-code-generation-from-strings', program('agents.mjs')]],
+    ['hooks of its own', ['--import', HOOKS, program('agents.mjs')]],
+    ['--test', ['--test', '--test-reporter=dot', program('agents.mjs')]],
+  ])('attaches to %s', async (_name, args) => {
+    const { code, stderr } = await run('--', process.execPath, ...args)
+
+    expect(code, stderr).toBe(0)
+    expect(shape(spansOf())).toEqual(RUN)
+    expect(stderr).toContain('hookspan: attached @')
   })
 
   it('says that there is no such command', async () => {

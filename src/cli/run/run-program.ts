@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
+import { LOADED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -106,6 +106,13 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
 function tellEnd(where: string, report: string): void {
   const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
   const isUntraced = reported.delete(UNTRACED)
+  if (!reported.delete(LOADED)) {
+    tell(
+      'no process of it said what was attached: it is no Node program, sets NODE_OPTIONS or the environment anew, or runs ' +
+        `under --permission, which has to let it read ${dirname(dirname(fileURLToPath(REGISTER)))}.`,
+    )
+    return
+  }
   if (reported.size === 0) {
     tell('nothing was attached: the program loaded no SDK that hookspan knows, or has it bundled inside.')
     return
