@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -210,5 +210,46 @@ describe('the sources', () => {
     const names = Object.keys(manifest.exports).filter((name) => !/^\.$|schemas|package\.json/.test(name))
 
     expect(names.sort()).toEqual(expected.sort())
+  })
+})
+
+describe('ARCHITECTURE.md', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+  const places = (folder: string) => [folder, dirname(folder), ''].map((one) => join('src', one))
+  const isThere = (name: string, within: string[]) =>
+    within.some((folder) => ['.ts', '.tsx', ''].some((end) => existsSync(join(root, folder, name + end))))
+
+  it('draws ways through files that there are', () => {
+    const drawn: string[] = []
+    const missing: string[] = []
+    const ways = page.slice(page.indexOf('## Two ways'), page.indexOf('## Two seams'))
+    let folder = ''
+    for (const line of ways
+      .split('```')
+      .filter((_text, index) => index % 2 === 1)
+      .join('')
+      .split('\n')) {
+      const [, head = '', rest = ''] = /^ (?:([\w/-]*\/) +|(?=\w)| {2,})(.*)$/.exec(line) ?? []
+      if (head !== '') folder = head
+      const names =
+        rest
+          .split(/ {2,}/)[0]
+          ?.split(/ ?[→|,] ?/)
+          .filter((name) => /^[a-z]/.test(name)) ?? []
+      drawn.push(...names)
+      const within = folder.startsWith('ui/') ? [folder] : places(folder)
+      missing.push(...names.filter((name) => !isThere(name, within)))
+    }
+    expect(drawn.length).toBeGreaterThan(25)
+    expect(missing).toEqual([])
+  })
+
+  it('names files and folders that there are', () => {
+    const named = [...page.matchAll(/[`(]((?:[a-z-]+\/)+(?:[a-z-]+\.ts)?)[`)]/g)].map(
+      ([, name]) => name as string,
+    )
+    expect(named.length).toBeGreaterThan(8)
+    expect(named.filter((name) => !isThere(name, ['src', 'ui', '.']))).toEqual([])
   })
 })
