@@ -13,7 +13,7 @@ const SUBJECTS = {
   'What was shown is what runs': 7,
   'Humans, and runs that wait': 12,
   'Observers change nothing': 9,
-  'Streams under a gate': 5,
+  'Streams under a gate': 6,
   'The viewer under fire': 9,
   Values: 6,
   'Compaction and sub-agents': 6,

@@ -1,8 +1,11 @@
 import { untilAborted } from '../internal/async.ts'
+import { joinSignals } from '../internal/join-signals.ts'
 import { type AnyIterator, abortOf, iteratorMethods, setMethods, type Target } from './stream-target.ts'
 
 /** Who decides what of a stream is shown. */
 export interface StreamHolder {
+  /** False: chunks are shown as they come, and what is decided after the last one changes nothing. */
+  readonly holds: boolean
   /** Told of each chunk when it comes. */
   onChunk(chunk: unknown): void
   /**
@@ -12,6 +15,16 @@ export interface StreamHolder {
   decide(): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined>
   /** Rejects a read that is under way, for a stream that has no controller of its own. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** Streams by the signal that their reader can abort them with, where they have let go of it once all of them has come. */
+const signals = new WeakMap<object, AbortSignal>()
+
+/** Says that whoever asked for this stream can abort it by a signal. Gives the stream. */
+export function abortedBy<T>(stream: T, signal: unknown): T {
+  if (signal instanceof AbortSignal && typeof stream === 'object' && stream !== null)
+    signals.set(stream, signal)
+  return stream
 }
 
 /**
@@ -35,7 +48,7 @@ export function holdStream<T extends AsyncIterable<unknown>>(stream: T, holder: 
 }
 
 function hold(inner: AnyIterator, target: Target, holder: StreamHolder) {
-  const shown = show(inner, abortOf(target), holder)
+  const shown = show(inner, target, holder)
   const stop = async () => void (await inner.return?.())
   return {
     next: () => shown.next(),
@@ -53,29 +66,52 @@ function hold(inner: AnyIterator, target: Target, holder: StreamHolder) {
   }
 }
 
-async function* show(inner: AnyIterator, abort: AbortSignal | undefined, holder: StreamHolder) {
+async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
+  const abort = abortOf(target)
+  const asked = signals.get(target)
   const chunks: unknown[] = []
   for (;;) {
     const step = await untilAborted(inner.next(), abort === undefined ? holder.signal : undefined)
     if (step.done) break
-    chunks.push(step.value)
     holder.onChunk(step.value)
+    if (holder.holds) chunks.push(step.value)
+    else yield step.value
   }
   if (abort?.aborted) return
-  const instead = await untilGone(holder.decide(), abort)
-  if (abort?.aborted) return
+  const instead = await untilGone(holder.decide(), abort, asked)
+  if (isAborted(target, abort, asked) || !holder.holds) return
   for await (const chunk of instead ?? chunks) {
     yield chunk
-    if (abort?.aborted) return
+    if (isAborted(target, abort, asked)) return
   }
 }
 
+/** Whether nobody wants more of it. A stream without a controller says so by the reason. */
+function isAborted(
+  { controller }: Target,
+  abort: AbortSignal | undefined,
+  asked: AbortSignal | undefined,
+): boolean {
+  if (abort?.aborted) return true
+  if (!asked?.aborted) return false
+  if (abort === undefined) throw asked.reason
+  controller?.abort?.(asked.reason)
+  return true
+}
+
 /** The decision, or nothing once nobody waits for it any more. */
-async function untilGone<T>(decision: Promise<T>, abort: AbortSignal | undefined): Promise<T | undefined> {
+async function untilGone<T>(
+  decision: Promise<T>,
+  abort: AbortSignal | undefined,
+  asked: AbortSignal | undefined,
+): Promise<T | undefined> {
+  const { signal, release } = joinSignals(abort, asked)
   try {
-    return await untilAborted(decision, abort)
+    return await untilAborted(decision, signal)
   } catch (error) {
-    if (abort?.aborted) return undefined
+    if (signal?.aborted) return undefined
     throw error
+  } finally {
+    release()
   }
 }

@@ -6,7 +6,7 @@ export interface Target {
   next?: AnyIterator['next']
   return?: AnyIterator['return']
   throw?: AnyIterator['throw']
-  controller?: { signal?: unknown }
+  controller?: { signal?: unknown; abort?(reason?: unknown): void }
   [Symbol.asyncIterator]: () => AnyIterator
 }
 

@@ -1,3 +1,4 @@
+import type { Loose } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import type { SdkStreamReply } from './sdk.ts'
 
@@ -9,6 +10,10 @@ export class ModelStream {
   readonly #run: ObservedRun
   #reader: ReadableStreamDefaultReader<unknown> | undefined
   #iterator: AsyncIterator<unknown> | undefined
+  /** The chunk by which the model told that it failed. */
+  #failure: ErrorChunk | undefined
+  /** Whether chunks before it were held back, for a gate that was not asked then. */
+  #held = false
   /** What else the model gave beside its stream. */
   rest: Readonly<Record<string, unknown>> = {}
 
@@ -24,6 +29,7 @@ export class ModelStream {
       this.#run.failure = { error }
       return error
     }
+    const model = this
     return (async function* () {
       for (;;) {
         const { done, value } = await reader.read().catch((error: unknown) => {
@@ -31,7 +37,10 @@ export class ModelStream {
         })
         if (done) return
         yield value
-        if (isError(value)) throw failed(value.error)
+        if (isError(value)) {
+          model.#failure = value
+          throw failed(value.error)
+        }
       }
     })()
   }
@@ -56,7 +65,7 @@ export class ModelStream {
 
   async #pull(controller: ReadableStreamDefaultController<unknown>): Promise<void> {
     const iterator = this.#iterator
-    const { done, value } = await (iterator === undefined ? this.#read() : iterator.next())
+    const { done, value } = await (iterator === undefined ? this.#read() : this.#next(iterator))
     if (done) {
       this.#over()
       controller.close()
@@ -69,8 +78,23 @@ export class ModelStream {
     await iterator.next().catch(() => {})
   }
 
+  /** A failure that the model told in its stream is told so, also where the stream is held back. */
+  async #next(iterator: AsyncIterator<unknown>): Promise<{ done?: boolean | undefined; value?: unknown }> {
+    try {
+      return await iterator.next()
+    } catch (error) {
+      if (this.#failure === undefined || this.#failure.error !== error) throw error
+      this.#held = true
+      return { value: this.#failure }
+    }
+  }
+
   async #read(): Promise<{ done: boolean; value?: unknown }> {
-    return (await this.#reader?.read()) ?? { done: true }
+    for (;;) {
+      const step = (await this.#reader?.read()) ?? { done: true }
+      // Of what was held back, no more is shown than how it ended.
+      if (step.done || !this.#held || (step.value as Loose | undefined)?.type === 'finish') return step
+    }
   }
 
   #over(): void {
@@ -87,6 +111,11 @@ export class ModelStream {
   }
 }
 
-function isError(chunk: unknown): chunk is { readonly type: 'error'; readonly error: unknown } {
+interface ErrorChunk {
+  readonly type: 'error'
+  readonly error: unknown
+}
+
+function isError(chunk: unknown): chunk is ErrorChunk {
   return (chunk as { type?: unknown } | null | undefined)?.type === 'error'
 }

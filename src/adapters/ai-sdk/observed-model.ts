@@ -1,6 +1,7 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { expected } from '../../internal/expect.ts'
+import { abortedBy } from '../../wire/hold-stream.ts'
 import { languageModel } from '../../wire/language-model.ts'
 import type { Loose } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
@@ -151,17 +152,17 @@ class ObservedModel {
 
   readonly stream = async (options: SdkModelOptions): Promise<SdkStreamReply> => {
     const init = this.#init(options)
-    const events = (message: LlmResponse): unknown =>
+    const events = (message: LlmResponse) =>
       chunksOf(languageModel.events(this.#reply(message, init.request), init.request))
     const stream = new ModelStream(this.#run)
     const calls = await this.#run.calls()
     const asked = { ...init.request, stream: true }
     const ask = async (request: LlmRequest): Promise<unknown> => {
       const reply = await this.#model.doStream?.(this.#sent(options, request))
-      return stream.from(reply as SdkStreamReply)
+      return abortedBy(stream.from(reply as SdkStreamReply), options.abortSignal)
     }
     const chunks = await this.#noted(
-      calls.llmCall<unknown>({ ...init, request: asked, standIn: events }, ask),
+      calls.llmCall<unknown>({ ...init, request: asked, standIn: events, standInChunks: events }, ask),
     )
     return { ...stream.rest, stream: stream.to(chunks as AsyncIterable<unknown>) }
   }

@@ -2,6 +2,7 @@ import type { CompactResult, LlmCallInit } from '../../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
+import { abortedBy } from '../../wire/hold-stream.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -196,6 +197,7 @@ export class ObservedCall {
     }
     this.#read = true
     if (this.#stream && this.#abandon !== undefined) unread.register(value as object, this.#abandon)
+    if (this.#gated && this.#stream) abortedBy(value, this.#options.signal)
     this.#letGo()
     const reply = call.settle(value)
     if (this.#compaction !== undefined) {

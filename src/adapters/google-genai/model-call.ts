@@ -4,6 +4,7 @@ import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
 import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
+import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
@@ -25,6 +26,11 @@ export async function askModel(
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)
   calls.assertInReach(hostedTools(generateContent, params as object as Loose))
   let standIn: Loose | undefined
+  const written = (message: LlmResponse) =>
+    generateContent.write({ response: message }, { model: params.model })
+  async function* chunksOf(message: LlmResponse) {
+    yield* (await ask.call(answering(models, written(message)), params)) as AsyncIterable<unknown>
+  }
   const { abortSignal, httpOptions, ...config } = params.config ?? {}
   const request: LlmRequest = {
     contents: params.contents,
@@ -37,13 +43,16 @@ export async function askModel(
     operationName: 'generate_content',
     request,
     standIn: (message: LlmResponse) => {
-      standIn = generateContent.write({ response: message }, { model: params.model })
+      standIn = written(message)
       return how.streams ? { response: message } : standIn
     },
+    ...(how.streams && { standInChunks: chunksOf }),
   }
-  const reply = await calls.llmCall(init, (asked, { signal }) =>
-    ask.call(models, signal === undefined && asked === request ? params : changed(params, asked, signal)),
-  )
+  const reply = await calls.llmCall(init, (asked, { signal }) => {
+    const sent = signal === undefined && asked === request ? params : changed(params, asked, signal)
+    const answer = ask.call(models, sent)
+    return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal)) : answer
+  })
   return standIn === undefined ? reply : ask.call(answering(models, standIn), params)
 }
 

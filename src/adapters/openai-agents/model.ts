@@ -1,4 +1,5 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asName, asText, type Loose } from '../../wire/reading.ts'
 import { isLocked } from '../replace.ts'
@@ -141,9 +142,10 @@ async function* stream(
   given: ModelRequest,
   ask: (request: ModelRequest) => AsyncIterable<Item>,
 ): AsyncGenerator<Item> {
-  const { call, request, wire, answered } = await open<AsyncIterable<Told>>(model, given, true, (asked) => ({
-    standIn: (message) => toldEvents(eventsOf(responseOf(message, asked))),
-  }))
+  const { call, request, wire, answered } = await open<AsyncIterable<Told>>(model, given, true, (asked) => {
+    const events = (message: LlmResponse) => toldEvents(eventsOf(responseOf(message, asked)))
+    return { standIn: events, standInChunks: events }
+  })
   const decided = call.decision ?? (await call.decided)
   if (decided.state === 'answered') {
     yield* read(decided.reply, answered)
@@ -152,7 +154,7 @@ async function* stream(
   let told: AsyncIterable<Told>
   try {
     const sent = requestFromWire(request, wire, decided.request)
-    told = await call.settle(toldEvents(within(call, () => ask(sent))))
+    told = await call.settle(abortedBy(toldEvents(within(call, () => ask(sent))), given.signal))
   } catch (error) {
     call.fail(error)
     throw error

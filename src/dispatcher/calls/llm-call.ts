@@ -88,7 +88,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
       const { signal } = core
       signal?.throwIfAborted()
       const { traceparent } = this.traced
-      const gated = core.decidesAt('afterLlmCall')
+      const gated = core.enforcesAt('afterLlmCall')
       const asked = this.enter(() => fn(this.request, { signal, traceparent, gated }))
       noteScriptedReply(this.mark, asked)
       const reply = await (signal === undefined ? asked : untilAborted(Promise.resolve(asked), signal))
@@ -116,6 +116,7 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
 
   async #gate(reply: R): Promise<R> {
     if (!isStream(reply)) return this.#close(await this.#gated(reply, this.#read(reply)))
+    if (!this.core.enforcesAt('afterLlmCall')) return this.#gateWhenRead(reply, false)
     return this.init.standInChunks === undefined ? this.#gateWhole(reply) : this.#gateWhenRead(reply)
   }
 
@@ -136,10 +137,14 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     return this.#close(await this.#gated(replay, reader.read()))
   }
 
-  /** The caller gets the stream at once. Its first read waits until all of it has come and is decided on. */
-  #gateWhenRead(stream: AsyncIterable<unknown> & R): R {
+  /**
+   * The caller gets the stream at once. Its first read waits until all of it has come and is decided on; where what is decided
+   * holds nothing back, its last one does.
+   */
+  #gateWhenRead(stream: AsyncIterable<unknown> & R, holds = true): R {
     const reader = this.#newReader()
     const held = holdStream(stream, {
+      holds,
       onChunk: (chunk) => this.#came(reader, chunk),
       decide: () => this.#chunksInstead(reader.read()),
       signal: this.core.signal,

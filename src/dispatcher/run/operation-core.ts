@@ -364,6 +364,11 @@ export class OperationCore {
     return gates.length > 0 && gates.some((gate) => decidesAt(gate, point))
   }
 
+  /** The same, of gates whose decision counts: a shadow holds nothing back. */
+  enforcesAt(point: GatePoint): boolean {
+    return this.allGates().some((gate) => gate.shadow !== true && decidesAt(gate, point))
+  }
+
   allGates(): readonly Gate[] {
     const inherited = this.#inherited.gates()
     const own = this.#ownGates
