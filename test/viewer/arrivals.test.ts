@@ -1,7 +1,11 @@
 /** A run that comes whole is summed as it comes, from what is in hand; whatever may still change is summed later. */
 import { DatabaseSync } from 'node:sqlite'
+import { ROOT_CONTEXT, trace } from '@opentelemetry/api'
+import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { expect, it, onTestFinished } from 'vitest'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { openChunk } from '../../src/viewer/store/chunk.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { sampleRun } from './sample-run.ts'
 import { databaseFile } from './start.ts'
@@ -78,6 +82,38 @@ it('is summed as it would be later', () => {
   expect(uses().filter((use) => ids.has(use.run as never))).toEqual(
     asTheyCame.uses.filter((use) => ids.has(use.run as never)),
   )
+})
+
+it('is summed as it would be later from protobuf, too, of which less is read', async () => {
+  const exporter = new InMemorySpanExporter()
+  const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const tracer = provider.getTracer('test')
+  const attributes = { 'gen_ai.tool.call.id': 'call-1', 'gen_ai.tool.call.arguments': '{"at":"home"}' }
+  const run = tracer.startSpan('invoke_agent clerk', { attributes: { ...agent.attributes } })
+  const inRun = trace.setSpan(ROOT_CONTEXT, run)
+  tracer.startSpan('execute_tool find', { attributes: { ...tool.attributes, ...attributes } }, inRun).end()
+  run.end()
+  const body = Buffer.from(ProtobufTraceSerializer.serializeRequest(exporter.getFinishedSpans())!)
+  const { items } = receiveTraces(body, 'protobuf')
+
+  const { store, db, waiting, runs, uses } = open()
+  store.addSpans(items)
+  const asTheyCame = [runs(), uses()]
+  expect([waiting(), runs()]).toMatchObject([[], [{ tool_calls: 1, tools: '["find"]', status: 'ok' }]])
+  db.exec('UPDATE run SET dirty = 1')
+  while (store.work(1_000)) {}
+  expect([runs(), uses()]).toEqual(asTheyCame)
+
+  const spans = items.flatMap(({ body: packed }) => {
+    const chunk = openChunk(packed)
+    return Array.from(
+      { length: chunk.length },
+      (_, at) => [chunk.facts(at)!, chunk.facts(at, true)!] as const,
+    )
+  })
+  const [shown, forSums] = spans.find(([{ digest }]) => digest.category === 'tool')!
+  expect(shown.digest).toMatchObject({ callId: 'call-1', preview: '{"at":"home"}' })
+  expect(forSums).toEqual({ ...shown, digest: { ...shown.digest, callId: '', preview: '' } })
 })
 
 it.each<[string, TestSpan[]]>([

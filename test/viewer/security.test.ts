@@ -62,10 +62,18 @@ describe('who may call', () => {
   })
 
   it('never allows another origin to read', async () => {
-    const response = await fetch(`${viewer.url}/api/runs`)
-    expect(response.headers.get('access-control-allow-origin')).toBeNull()
-    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    const answers = [
+      [200, await fetch(`${viewer.url}/api/runs`)],
+      [404, await fetch(`${viewer.url}/api/nothing`)],
+      [200, await post(viewer, '{"resourceSpans":[]}')],
+      [400, await post(viewer, 'no JSON')],
+      [403, await post(viewer, '{}', { headers: { origin: 'http://elsewhere.example' } })],
+    ] as const
+    for (const [status, { status: given, headers }] of answers) {
+      expect([given, headers.get('access-control-allow-origin')]).toEqual([status, null])
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
   })
 
   it('asks for the token before anything changes', async () => {

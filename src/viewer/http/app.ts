@@ -29,22 +29,27 @@ export async function handleRequest(
   response: ServerResponse,
   context: AppContext,
 ): Promise<void> {
-  for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value)
   try {
     await route(request, response, context)
   } catch (error) {
     const status = error instanceof HttpError ? error.status : 500
-    if (response.headersSent || response.destroyed) response.destroy()
-    else sendJson(response, status, { error: errorMessage(error) })
+    if (response.headersSent || response.destroyed) return void response.destroy()
+    setHeaders(response)
+    sendJson(response, status, { error: errorMessage(error) })
   }
+}
+
+function setHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value)
 }
 
 async function route(request: IncomingMessage, response: ServerResponse, context: AppContext): Promise<void> {
   const refused = refusal(request.headers, context.policy)
   if (refused) throw new HttpError(403, refused)
-  // What most requests ask for needs no reading.
+  // What most requests ask for needs no reading, and writes these headers with its own.
   const isPlain = OTLP_PATHS.has(request.url ?? '') && !context.fetched
   if (isPlain) return handleOtlp(request, response, request.url!, context)
+  setHeaders(response)
   const url = parseUrl(request.url)
   const path = url.pathname
   if (OTLP_PATHS.has(path) || path.startsWith('/api/'))

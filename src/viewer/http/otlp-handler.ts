@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import { takeTurns } from '../turns.ts'
 import { type BodyReader, HttpError } from './body.ts'
 import { reading, storing } from './refusals.ts'
+import { PAGE_HEADERS } from './security.ts'
 import { TakenTogether } from './taken-together.ts'
 
 export interface OtlpContext {
@@ -24,6 +25,8 @@ export interface OtlpContext {
 /** `google.rpc.Code` for what we answer. */
 const RPC_CODES: Record<number, number> = { 400: 3, 403: 7, 405: 12, 413: 8, 415: 3, 503: 14 }
 const DRAIN_MS = 5_000
+/** In one list, which is written as it is: each header that is set by itself is looked up, kept and read again. */
+const HEADERS = Object.entries(PAGE_HEADERS).flat()
 const MEDIA_TYPES: Record<string, BodyFormat> = {
   'application/x-protobuf': 'protobuf',
   'application/json': 'json',
@@ -101,10 +104,13 @@ function refuse(
 
 function send(response: ServerResponse, status: number, format: BodyFormat, body: Buffer): void {
   if (response.headersSent || response.destroyed) return
-  response.writeHead(status, {
-    'content-type': format === 'json' ? 'application/json' : 'application/x-protobuf',
-    'content-length': body.length,
-  })
+  response.writeHead(status, [
+    ...HEADERS,
+    'content-type',
+    format === 'json' ? 'application/json' : 'application/x-protobuf',
+    'content-length',
+    String(body.length),
+  ])
   // An empty body beside the head would be a second piece to write.
   response.end(body.length > 0 ? body : undefined)
 }

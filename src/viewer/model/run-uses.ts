@@ -91,7 +91,7 @@ export function usesOf(
 ): RunUse[] {
   const uses = new Uses()
   for (const { row } of calls) addCall(uses.of('model', row.label), row)
-  spendInside(uses, nodes, new Set(calls))
+  spendInside(uses, nodes, calls)
   for (const { row } of nodes) {
     if (row.category === 'tool') addCall(uses.of('tool', row.label), row)
     else if (row.category === 'agent') addAgent(uses.of('agent', row.label), row, reasonOf(row.spanId))
@@ -102,11 +102,14 @@ export function usesOf(
 }
 
 /** What a call of a model used is told of the agent and of the tool that it was made in, of the nearest of each. */
-function spendInside(uses: Uses, nodes: readonly TreeNode[], calls: ReadonlySet<TreeNode>): void {
+function spendInside(uses: Uses, nodes: readonly TreeNode[], calls: readonly TreeNode[]): void {
   const around: TreeNode[] = []
+  // Both are in the order of the tree.
+  let next = 0
   for (const node of nodes) {
     while (around.length > 0 && around.at(-1)!.depth >= node.depth) around.pop()
-    if (calls.has(node)) {
+    if (node === calls[next]) {
+      next++
       for (const kind of ['agent', 'tool'] as const) {
         const inside = around.findLast(({ row }) => row.category === kind)
         if (inside) spend(uses.of(kind, inside.row.label), node.row)
@@ -213,7 +216,8 @@ class Uses {
 }
 
 function newUse(kind: UseKind, name: string): RunUse {
-  return { kind, name, ...NO_COUNTS, durationsMs: [], errors: new Map() }
+  // What is spread first is copied at once, and not name by name.
+  return { ...NO_COUNTS, kind, name, durationsMs: [], errors: new Map() }
 }
 
 const NO_COUNTS = Object.fromEntries(USE_COUNTS.map((count) => [count, 0])) as Record<UseCount, number>

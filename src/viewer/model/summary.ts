@@ -41,7 +41,7 @@ export function* summing({
   open,
   asked,
   isFresh = false,
-  marks,
+  marks = NO_MARKS,
 }: SummaryInput): InTurns<{ summary: RunSummary; uses: RunUse[] }> {
   const root = yield* growingTree(rows)
   const nodes = root ? flatten(root) : []
@@ -90,7 +90,9 @@ export function* summing({
     agents: distinct(agents.map((node) => node.row.label)),
     tools: distinct(tools.map((node) => node.row.label)),
     models: distinct(calls.map((node) => node.row.label)),
-    ...(marks ?? NO_MARKS),
+    mark: marks.mark,
+    note: marks.note,
+    labels: marks.labels,
   }
   yield
   return { summary, uses: usesOf(nodes, calls, reasonOf) }

@@ -26,8 +26,13 @@ export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTur
   if (rows.length === 0) return undefined
   const nodes = new Map<string, TreeNode>()
   let isInOrder = true
+  // Children come beside one another: their parent is looked for once.
+  let parentOf = ''
   for (const row of rows) {
-    if (row.parentSpanId !== '' && !nodes.has(row.parentSpanId)) isInOrder = false
+    if (row.parentSpanId !== parentOf) {
+      parentOf = row.parentSpanId
+      if (parentOf !== '' && !nodes.has(parentOf)) isInOrder = false
+    }
     nodes.set(row.spanId, { row, children: [], depth: 0 })
     if (nodes.size % YIELD_AFTER === 0) yield
   }
@@ -35,11 +40,12 @@ export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTur
   const rings = isInOrder && nodes.size === rows.length ? NO_RINGS : yield* ringRoots(nodes)
   const roots: TreeNode[] = []
   const missing = new Map<string, TreeNode>()
+  let parent: TreeNode | undefined
   for (const node of nodes.values()) {
     const parentId = node.row.parentSpanId
-    if (!parentId || rings.has(node)) roots.push(node)
+    if (!parentId || (rings !== NO_RINGS && rings.has(node))) roots.push(node)
     else {
-      const parent = nodes.get(parentId)
+      if (parent?.row.spanId !== parentId) parent = nodes.get(parentId)
       if (parent) parent.children.push(node)
       else standIn(missing, parentId).children.push(node)
     }

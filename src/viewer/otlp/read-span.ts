@@ -36,8 +36,9 @@ export interface SpanFacts {
   digest: SpanDigest
 }
 
-export function readSpan(bytes: Buffer, start: number, end: number): SpanFacts {
-  return READER.read(bytes, start, end)
+/** `forSums`: without what only rows show of a single call, its id and its arguments, which are texts of their own each. */
+export function readSpan(bytes: Buffer, start: number, end: number, forSums = false): SpanFacts {
+  return READER.read(bytes, start, end, forSums)
 }
 
 const KEY = tagOf(KEY_VALUE, 'key')
@@ -89,16 +90,18 @@ class FactsReader extends ByteCursor {
   readonly #attributes = new RowValues()
   #events: SpanEvent[] | undefined
   #status = NO_STATUS
+  #forSums = false
   readonly #arguments = new LongText()
   readonly #result = new LongText()
   #parent = ''
   readonly #parentBytes = new Uint8Array(8)
   #view = viewOf(this.bytes)
 
-  read(bytes: Buffer, start: number, end: number): SpanFacts {
+  read(bytes: Buffer, start: number, end: number, forSums: boolean): SpanFacts {
     // One span after the other is of the same chunk.
     if (bytes !== this.bytes) this.#view = viewOf(bytes)
     this.begin(bytes, start)
+    this.#forSums = forSums
     this.#attributes.clear()
     this.#arguments.clear()
     this.#result.clear()
@@ -144,7 +147,7 @@ class FactsReader extends ByteCursor {
     const category = classify(name, attributes)
     const events = this.#events ?? NO_EVENTS
     const status = this.#status
-    if (category === 'tool') this.#arguments.readInto(attributes, bytes)
+    if (category === 'tool' && !forSums) this.#arguments.readInto(attributes, bytes)
     if (category === 'tool' && status.code === 2) this.#result.readInto(attributes, bytes)
     return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status, category })
   }
@@ -162,7 +165,8 @@ class FactsReader extends ByteCursor {
         const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
         if (known.isArguments) this.#arguments.note(known.number, this.at, previewEnd)
         else if (known.isResult) this.#result.note(known.number, this.at, previewEnd)
-        else this.#attributes.set(known.number, this.#valueText(known, previewEnd))
+        else if (!known.isId || !this.#forSums)
+          this.#attributes.set(known.number, this.#valueText(known, previewEnd))
       } else if (!known.isResult) this.#attributes.set(known.number, this.#value(tag, stop))
     }
     this.at = end

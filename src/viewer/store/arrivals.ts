@@ -62,7 +62,7 @@ function* summingWhole(
   parts: readonly IncomingSpans[],
   asked: AskedInRun | undefined,
 ): InTurns<SummedRun | undefined> {
-  const spans = new RunSpans()
+  const spans = new RunSpans(true)
   const chunks: Chunk[] = []
   const origins = parts.map(({ origin }) => originFacts(origin.resource, origin.scope))
   for (const [at, { body }] of parts.entries()) {

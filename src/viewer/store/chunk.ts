@@ -32,8 +32,11 @@ export interface Chunk {
   readonly length: number
   /** How large it is unpacked; in characters where it is JSON. */
   readonly size: number
-  /** What lists and rows show of a span; `undefined` for one that cannot be read, which costs no other one anything. */
-  facts(index: number): SpanFacts | undefined
+  /**
+   * What lists and rows show of a span; `undefined` for one that cannot be read, which costs no other one anything.
+   * `forSums`: it may lack what no sum is made of.
+   */
+  facts(index: number, forSums?: boolean): SpanFacts | undefined
   /** The whole span, or `undefined` likewise. */
   span(index: number): OtlpSpan | undefined
   /** Has `words` look through the span, as far as it can be read. */
@@ -99,8 +102,10 @@ class ProtobufChunk implements Chunk {
     return this.#bytes.length
   }
 
-  facts(index: number): SpanFacts | undefined {
-    return unless(() => readSpan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!))
+  facts(index: number, forSums?: boolean): SpanFacts | undefined {
+    return unless(() =>
+      readSpan(this.#bytes, this.#ranges[index * 2]!, this.#ranges[index * 2 + 1]!, forSums),
+    )
   }
 
   span(index: number): OtlpSpan | undefined {

@@ -17,6 +17,7 @@ export interface StoredSpan {
 }
 
 export class RunSpans {
+  readonly #forSums: boolean
   readonly #byId = new Map<string, StoredSpan>()
   /** How many spans of a chunk are still shown, of how many. */
   readonly #shown = new Map<number, { left: number; spans: number }>()
@@ -28,6 +29,11 @@ export class RunSpans {
   superseded: number[] = []
   emptied: { chunk: number; spans: number }[] = []
 
+  /** `forSums`: its rows are not shown, and may lack what no sum is made of. */
+  constructor(forSums = false) {
+    this.#forSums = forSums
+  }
+
   get size(): number {
     return this.#byId.size
   }
@@ -37,7 +43,7 @@ export class RunSpans {
     this.#ordered = undefined
     this.#shown.set(id, { left: chunk.length, spans: chunk.length })
     for (let index = 0; index < chunk.length; index++) {
-      const facts = chunk.facts(index)
+      const facts = chunk.facts(index, this.#forSums)
       if (!facts) continue
       this.newestUs = Math.max(this.newestUs, facts.startUs, facts.endUs)
       const known = this.#byId.get(facts.spanId)
@@ -76,8 +82,13 @@ export class RunSpans {
   /** Whether each span has ended, came once, and below a parent that came: then nothing but another span changes the run. */
   get isWhole(): boolean {
     if (this.superseded.length > 0) return false
+    // Children come beside one another: their parent is looked for once.
+    let parentOf = ''
     for (const { row } of this.#byId.values()) {
-      if (row.endUs === 0 || (row.parentSpanId !== '' && !this.#byId.has(row.parentSpanId))) return false
+      if (row.endUs === 0) return false
+      if (row.parentSpanId === parentOf) continue
+      parentOf = row.parentSpanId
+      if (parentOf !== '' && !this.#byId.has(parentOf)) return false
     }
     return true
   }
