@@ -98,6 +98,7 @@ export class Housekeeping {
     const before = process.cpuUsage()
     const more = yield* this.#store.working(WORK_MS, this.#isLooked)
     this.#workedAt = performance.now()
+    this.#live.changed(this.#store.takeCaughtUp())
     // By CPU time: on a busy machine most of the time that goes by is others'.
     const { user, system } = process.cpuUsage(before)
     if (more && this.#store.isSearched) this.#later(SEARCHED_MS)

@@ -18,6 +18,9 @@ import type { SpanReader } from './span-reader.ts'
 import type { WordSearch } from './word-search.ts'
 import { wordQuery } from './words.ts'
 
+/** Runs with the words of a query. */
+const MANY_FOUND = 10_000
+
 export interface RunKey {
   id: number
   traceId: string
@@ -119,11 +122,13 @@ export class Reader {
   }
 
   /** `found`: what the words of the query find, where it has any. */
-  listRuns(query: string, page: Page, found: FoundByWords | undefined): Omit<RunList, 'indexing'> {
+  *listRuns(query: string, page: Page, found: FoundByWords | undefined): InTurns<Omit<RunList, 'indexing'>> {
     const { condition, params, problems, words } = this.#condition(query, found)
     const total = this.#db.prepare(`SELECT count(*) AS count FROM run ${condition}`).get(...params) as {
       count: number
     }
+    // Of a hundred thousand runs either takes longer than a turn.
+    yield
     const order = orderOf(page.sort ?? NEWEST_FIRST)
     // Which ones is told by an index mostly; whole rows are read only of those.
     const shown = `SELECT id FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`
@@ -179,7 +184,9 @@ export class Reader {
   } {
     const { where, params, text, problems } = parseFilter(query)
     if (found) {
-      where.push('id IN (SELECT value FROM json_each(?))')
+      // Few are looked up and put in order. Of many the first are there sooner by going through all in order: `+` has it so.
+      const id = found.runs.length < MANY_FOUND ? 'id' : '+id'
+      where.push(`${id} IN (SELECT value FROM json_each(?))`)
       params.push(JSON.stringify(found.runs))
     }
     const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''

@@ -28,8 +28,8 @@ import { Writer } from './writer.ts'
 export interface StoreOptions extends RetentionOptions {
   /** A file, or `:memory:`. */
   file: string
-  /** How long a search looks through spans before it tells what it has found; who waits for nobody else may wait longer. */
-  lookMs?: number
+  /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 400 */
+  answerMs?: number
 }
 
 export interface StoredRunSpans {
@@ -52,10 +52,18 @@ export interface SearchResult {
   indexing: number
 }
 
-/** How long the list waits for the sums of what came meanwhile. */
-const SUM_MS = 1000
-/** Nobody waits longer for spans to be looked through, before it is told what was found so far. */
-const LOOK_MS = 300
+/**
+ * Nobody waits longer for what is made meanwhile, all of it together: sums of what came, spans that are looked through, sums of
+ * what is in sight. Each with a time of its own, an answer took the sum of them.
+ */
+const ANSWER_MS = 400
+/** Of that, as much at most for each of the first two, so that something is left for what comes after them. */
+const SUM_SHARE = 0.5
+const LOOK_SHARE = 0.75
+/** Of the runs in sight so many are summed all the same: on a busy machine all time may be gone before the first. */
+const SUMMED_AT_LEAST = 4
+/** Of more it is not told when they are summed: who sees so many is told of some of them. */
+const MOST_BEHIND = 500
 /** Who was told that there is more asks again within this time. */
 const ASKED_AGAIN_MS = 1500
 
@@ -72,7 +80,9 @@ export class Store {
   readonly #summaries: Summaries
   readonly #retention: Retention
   readonly #limits: RetentionOptions
-  readonly #lookMs: number
+  readonly #answerMs: number
+  /** Runs that were shown as they stood before their last spans. */
+  readonly #shownBehind = new Set<string>()
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Opened without room: others cannot open the file. */
   #isAlone: boolean
@@ -83,7 +93,7 @@ export class Store {
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#limits = options
-    this.#lookMs = options.lookMs ?? LOOK_MS
+    this.#answerMs = options.answerMs ?? ANSWER_MS
     const { db, setAside, isAlone } = openDatabase(options.file)
     this.#isAlone = isAlone
     this.#db = db
@@ -170,6 +180,17 @@ export class Store {
     return (indexes && (yield* this.#index.work(budgetMs / 2))) || moreRuns
   }
 
+  /** Runs that were shown as they stood before, and are summed by now: whoever sees them may ask again. Each is told once. */
+  takeCaughtUp(): Set<string> {
+    const caughtUp = new Set<string>()
+    for (const traceId of this.#shownBehind) {
+      if (this.#reader.findRun(traceId)?.dirty) continue
+      this.#shownBehind.delete(traceId)
+      caughtUp.add(traceId)
+    }
+    return caughtUp
+  }
+
   /** Folds what was written into the file, so that it is not kept twice; not while another viewer reads. */
   settle(): void {
     this.#shareAgain()
@@ -233,8 +254,9 @@ export class Store {
   *diffingSets(queryA: string, queryB: string, nowMs: number = Date.now()): InTurns<SetDiff> {
     const sets: RunSet[] = []
     let indexing = 0
+    const untilMs = this.#untilMs()
     for (const query of [queryA, queryB]) {
-      const ready = yield* this.#ready(query, nowMs)
+      const ready = yield* this.#ready(query, nowMs, sets.length > 0 ? untilMs : untilMs - this.#answerMs / 2)
       indexing = Math.max(indexing, ready.indexing)
       const set = new RunSet()
       yield* this.#reader.figures(query, ready.found, (runs) => set.add(runs))
@@ -252,10 +274,11 @@ export class Store {
   }
 
   *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
-    const { areSummed, indexing, found } = yield* this.#ready(query, nowMs)
-    const { runs, total, problems, words } = this.#reader.listRuns(query, page, found)
+    const untilMs = this.#untilMs()
+    const { areSummed, indexing, found } = yield* this.#ready(query, nowMs, untilMs)
+    const { runs, total, problems, words } = yield* this.#reader.listRuns(query, page, found)
     // Where nothing can be kept, or so much came, what is in sight is summed all the same.
-    if (!areSummed) yield* this.#sumInSight(runs, nowMs)
+    if (!areSummed) yield* this.#sumInSight(runs, nowMs, untilMs)
     return { runs, total, indexing, problems, words }
   }
 
@@ -339,10 +362,10 @@ export class Store {
     typed: string,
     limit: number,
     traceId?: string,
-    lookMs: number = this.#lookMs,
+    lookMs: number = this.#answerMs * LOOK_SHARE,
   ): InTurns<SearchResult> {
     // Summing notices which spans were replaced: their words are no longer found.
-    yield* this.#ifStorable(this.#sum(Date.now(), SUM_MS / 10))
+    yield* this.#ifStorable(this.#sum(Date.now(), this.#answerMs * (1 - LOOK_SHARE)))
     const run = traceId ? this.#reader.findRun(traceId) : undefined
     if (traceId && !run) return { hits: [], indexing: 0 }
     this.#searched(true)
@@ -424,22 +447,31 @@ export class Store {
   *#ready(
     query: string,
     nowMs: number,
+    untilMs: number = this.#untilMs(),
   ): InTurns<{ areSummed: boolean; indexing: number; found: FoundByWords | undefined }> {
-    const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, SUM_MS))) === false
+    const budgetMs = Math.max(0, untilMs - performance.now())
+    const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, budgetMs * SUM_SHARE))) === false
     const hasWords = wordQuery(parseFilter(query).text) !== undefined
     if (hasWords) this.#searched(true)
-    const found = yield* this.#reader.withWords(query, this.#lookMs)
+    const lookMs = Math.max(0, Math.min(budgetMs * LOOK_SHARE, untilMs - performance.now()))
+    const found = yield* this.#reader.withWords(query, lookMs)
     if (hasWords) this.#searched(found !== undefined && found.unsearched > 0)
     return { areSummed, indexing: found?.unsearched ?? 0, found }
   }
 
-  *#sumInSight(runs: RunSummary[], nowMs: number): InTurns<void> {
-    const untilMs = performance.now() + SUM_MS
+  *#sumInSight(runs: RunSummary[], nowMs: number, untilMs: number): InTurns<void> {
+    let summed = 0
     for (const [index, { traceId }] of runs.entries()) {
-      if (performance.now() > untilMs) return
       const run: RunKey | undefined = this.#reader.findRun(traceId)
-      if (run?.dirty) runs[index] = yield* this.#summaries.of(run, nowMs)
+      if (!run?.dirty) continue
+      if (summed++ < SUMMED_AT_LEAST || performance.now() < untilMs)
+        runs[index] = yield* this.#summaries.of(run, nowMs)
+      else if (this.#shownBehind.size < MOST_BEHIND) this.#shownBehind.add(traceId)
     }
+  }
+
+  #untilMs(): number {
+    return performance.now() + this.#answerMs
   }
 
   #searched(hasMore: boolean): void {
