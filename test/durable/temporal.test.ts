@@ -196,6 +196,29 @@ describe.skipIf(temporalProgram === undefined)(`on Temporal${WITHOUT_TEMPORAL}`,
     await scene.close()
   })
 
+  it.each(['agent', 'loop'])(
+    'goes on in the next worker when that of %s is shut down while tools are at work, and runs none twice',
+    async (what) => {
+      const scene = new TemporalScene(temporal, what)
+      await scene.start({ TOOL_MS: '4000' })
+      await scene.begin(`deploy-${what}`)
+      await scene.said(begins('write'))
+      await scene.worker.kill('SIGTERM')
+      await scene.start()
+      const human = scene.human()
+      const ended = await scene.output<Ended>(`deploy-${what}`)
+      await human.goes()
+      expect(ended.reason).toBe('done')
+      expectHeld(expect, {
+        lines: scene.lines,
+        operationId: `deploy-${what}`,
+        told: toldBy(ended),
+        kills: 1,
+      })
+      await scene.close()
+    },
+  )
+
   it('ends in the worker that has its code, where another one of the queue has other code', async () => {
     const scene = new TemporalScene(temporal, 'loop')
     await scene.start()
