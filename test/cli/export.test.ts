@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { HookDispatcher } from 'hookspan'
-import { type Agent, execAgent } from 'hookspan/agent'
+import { type Agent, type ExecAgentOptions, execAgent } from 'hookspan/agent'
 import { deny } from 'hookspan/gates'
 import { callTool, callTools, type ModelStep, scriptedModel } from 'hookspan/mock'
 import { startTracing } from 'hookspan/tracing'
@@ -123,14 +123,19 @@ afterAll(async () => {
 })
 
 /** Runs it for real, but for the model, and with a human who approves. @returns its trace id */
-async function record(agent: Agent, prompt: string, steps: ModelStep[]): Promise<string> {
+async function record(
+  agent: Agent,
+  prompt: string,
+  steps: ModelStep[],
+  more: Partial<ExecAgentOptions> = {},
+): Promise<string> {
   const dispatcher = new HookDispatcher()
   const tracing = startTracing({ endpoint: viewer.otlpEndpoint, captureContent: true })
   dispatcher.use(tracing)
   using client = scriptedModel(steps)
   const approver = async () => ({ decision: 'approve' as const, approver: 'ines' })
   const before = new Set(viewer.store.listRuns('', { limit: 100, offset: 0 }).runs.map((run) => run.traceId))
-  await execAgent({ agent, prompt, dispatcher, client, approver })
+  await execAgent({ agent, prompt, dispatcher, client, approver, ...more })
   await tracing.shutdown()
   const { runs } = viewer.store.listRuns('', { limit: 100, offset: 0 })
   return runs.find((run) => !before.has(run.traceId))!.traceId
@@ -217,6 +222,110 @@ it('of several runs is one file', async () => {
   expect(stdout.match(/^test\(/gm)).toHaveLength(1)
   await hookspan('export', 'tool:find_order', '-f', 'vitest', '-o', 'both.test.ts')
   expect(await runTests('both.test.ts')).toMatchObject({ said: expect.stringMatching(/Tests +2 passed/) })
+})
+
+it('of a run that was stopped, denied, left unanswered, or begun by the agent passes at once, too', async () => {
+  const pay = { name: 'pay', execute: () => 'paid' }
+  const payer: Agent = { name: 'payer', model: 'gpt-4o', tools: [pay] }
+  const stop: NonNullable<Agent['gates']>[number] = {
+    id: 'enough',
+    point: 'beforeToolCall',
+    decide: () => deny('No more today.', { code: 'policy', stop: true }),
+  }
+  const asking = { ...pay, needsApproval: true, approval: { timeoutMs: 20 } }
+  const never = () => new Promise<never>(() => {})
+  const hello = { role: 'assistant', content: 'Hello, what is it?' } as const
+  const traces = [
+    await record({ ...payer, maxSteps: 2 }, 'Pay twice', [
+      callTool('pay', { n: 1 }),
+      callTool('pay', { n: 2 }),
+    ]),
+    await record({ ...payer, gates: [stop] }, 'Pay again', [callTool('pay')]),
+    await record({ ...payer, tools: [asking] }, 'Ask nobody', [callTool('pay'), 'Nobody is there.'], {
+      approver: never,
+    }),
+  ]
+  const says = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
+  const chat = (number: number, input: object[], output: object) => ({
+    traceId: 'a7'.repeat(16),
+    spanId: id(number),
+    parentSpanId: id(1),
+    name: 'chat',
+    start: number * 10,
+    end: number * 10 + 5,
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'gpt-4o',
+      'gen_ai.input.messages': JSON.stringify(input),
+      'gen_ai.output.messages': JSON.stringify([output]),
+    },
+  })
+  const greeting = says('assistant', hello.content)
+  const question = says('user', 'Look into it.')
+  // A model that writes its calls as text, and is told what they gave as if the user had said it.
+  await post(
+    viewer,
+    otlp([
+      {
+        traceId: 'a7'.repeat(16),
+        spanId: id(1),
+        name: 'invoke_agent shell',
+        end: 100,
+        attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'shell' },
+      },
+      chat(2, [says('system', 'Be kind.')], greeting),
+      chat(3, [greeting, question], says('assistant', 'ls')),
+      {
+        traceId: 'a7'.repeat(16),
+        spanId: id(4),
+        parentSpanId: id(1),
+        name: 'execute_tool ls',
+        start: 36,
+        end: 38,
+        attributes: {
+          'gen_ai.operation.name': 'execute_tool',
+          'gen_ai.tool.name': 'ls',
+          'gen_ai.tool.call.arguments': '{}',
+          'gen_ai.tool.call.result': 'a.txt',
+        },
+      },
+      chat(
+        5,
+        [greeting, question, says('assistant', 'ls'), says('user', 'a.txt')],
+        says('assistant', 'One.'),
+      ),
+    ]),
+  )
+  traces.push('a7'.repeat(16))
+  const files = traces.map((_trace, index) => `ended-${index}.test.ts`)
+  for (const [index, trace] of traces.entries())
+    await hookspan('export', trace, '-f', 'vitest', '-o', files[index]!)
+  expect(await runTests(...files)).toMatchObject({
+    passed: true,
+    said: expect.stringMatching(/Tests +4 passed/),
+  })
+})
+
+it('leaves a run out that no test can repeat, and says so; alone it is refused', async () => {
+  const signal = AbortSignal.timeout(30)
+  const hangs = { name: 'hang', execute: () => new Promise(() => {}) }
+  const trace = await record(
+    { name: 'halted', model: 'gpt-4o', tools: [hangs] },
+    'Wait',
+    [callTool('hang')],
+    {
+      signal,
+    },
+  )
+  const why = `Run ${trace.slice(0, 8)} was interrupted from outside of it`
+  const alone = await runCli(['export', trace, '-f', 'vitest', '--url', viewer.url], { cwd: project })
+  expect([alone.code, alone.stderr]).toEqual([expect.any(Number), expect.stringContaining(why)])
+  expect(alone.code).not.toBe(0)
+  await record({ name: 'halted', model: 'gpt-4o' }, 'Do not wait', ['Done.'])
+  const { stderr } = await hookspan('export', 'agent:halted', '-f', 'vitest', '-o', 'halted.test.ts')
+  expect(stderr).toContain(`Left out: ${why}`)
+  expect(readFileSync(join(project, 'halted.test.ts'), 'utf8')).toContain(`// Left out: ${why}`)
+  expect(await runTests('halted.test.ts')).toMatchObject({ said: expect.stringMatching(/Tests +1 passed/) })
 })
 
 it('as a data set is a line for each run of the query', async () => {

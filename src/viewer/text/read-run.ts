@@ -44,6 +44,10 @@ export interface ReadRun {
   history: object[]
   prompts: string[]
   steps: ReadModelStep[]
+  /** Of those, how many the run's own agent took since it was asked last. */
+  lastSteps: number
+  /** Its last step called tools, and no reply followed: its runtime, or a limit, ended it there. */
+  endsOnTools: boolean
   calls: ReadToolCall[]
   agent: ReadAgent
   isCompacted: boolean
@@ -77,14 +81,6 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
       `Run ${id} does not hold what its model said (span ${silent.row.spanId}). Trace it with \`captureContent: true\`.`,
     )
   const own = read.filter(({ agents }) => agents.length <= 1)
-  const { history, prompts } = turnsOf(
-    (own.length > 0 ? own : read).map(({ input, output }) => ({ input, output })),
-  )
-  if (prompts.length === 0)
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Run ${id} does not hold what its user said: a test would ask nothing.`,
-    )
   const calls = placed
     .filter(({ row }) => row.category === 'tool')
     .sort(byStart)
@@ -92,13 +88,48 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
       ...callOf(place, open),
       turn: modelRows.filter((model) => model.row.startUs <= place.row.startUs).length,
     }))
+  const steps = read.map(({ output, row }) => stepOf(output, row))
+  addWrittenCalls(steps, read, calls)
+  const mine = own.length > 0 ? own : read
+  const { history, prompts, firstAt, lastAt } = turnsOf(
+    mine.map(({ input, output }) => ({ input, output })),
+    mine.map((place) => steps[read.indexOf(place)]!.toolCalls.length > 0),
+  )
+  if (prompts.length === 0)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Run ${id} does not hold what its user said: a test would ask nothing.`,
+    )
   return {
     history,
     prompts,
-    steps: read.map(({ output, row }) => stepOf(output, row)),
+    // What the agent said before it was asked anything is what it goes on from.
+    steps: steps.filter((_step, index) => !mine.slice(0, firstAt).includes(read[index]!)),
+    lastSteps: mine.length - lastAt,
+    endsOnTools: (steps[read.indexOf(mine.at(-1)!)]?.toolCalls.length ?? 0) > 0,
     calls,
     agent: agentOf(read, calls, [summary.agent || 'agent']),
     isCompacted: placed.some(({ row }) => row.category === 'compact'),
+  }
+}
+
+/** Where the model wrote its calls as text, which its runtime read, the calls that were made are those it asked for. */
+function addWrittenCalls(
+  steps: readonly ReadModelStep[],
+  read: readonly Placed[],
+  calls: readonly ReadToolCall[],
+): void {
+  if (steps.some(({ toolCalls }) => toolCalls.length > 0)) return
+  for (const [index, step] of steps.entries()) {
+    const here = calls.filter(
+      ({ turn, agents }) => turn === index + 1 && agents.join('\n') === read[index]!.agents.join('\n'),
+    )
+    if (step.error) continue
+    step.toolCalls = here.map(({ name, args }, at) => ({
+      id: `written_${index}_${at}`,
+      name,
+      arguments: args,
+    }))
   }
 }
 
@@ -123,17 +154,25 @@ function walk(root: TreeNode): Placed[] {
 /** What the user said, a text for each time that the run was asked. */
 function turnsOf(
   calls: readonly { input: Message[]; output: Message[] }[],
-): Pick<ReadRun, 'history' | 'prompts'> {
+  /** Of each, whether tools were called by it: what comes then in the user's place is what they gave. */
+  callsTools: readonly boolean[],
+): Pick<ReadRun, 'history' | 'prompts'> & { firstAt: number; lastAt: number } {
   const first = (calls[0]?.input ?? []).filter(({ role }) => role !== 'system')
   const at = first.findLastIndex(isUsers)
   const prompts = at < 0 ? [] : [messageText(first[at]!)]
+  let firstAt = 0
+  let lastAt = 0
   for (const [index, { input }] of calls.entries()) {
     const last = input.at(-1)
-    const before = calls[index - 1]?.output.flatMap(({ parts }) => parts) ?? []
     if (index === 0 || last === undefined || !isUsers(last)) continue
-    if (!before.some(({ type }) => type === 'tool_call')) prompts.push(messageText(last))
+    if (callsTools[index - 1]) continue
+    if (prompts.length === 0) firstAt = index
+    prompts.push(messageText(last))
+    lastAt = index
   }
-  return { history: first.slice(0, Math.max(0, at)).flatMap(chatMessages), prompts: prompts.filter(Boolean) }
+  const greeting = calls.slice(0, firstAt).flatMap(({ output }) => output)
+  const history = [...first.slice(0, Math.max(0, at)), ...greeting].flatMap(chatMessages)
+  return { history, prompts: prompts.filter(Boolean), firstAt, lastAt }
 }
 
 function isUsers({ role }: Message): boolean {

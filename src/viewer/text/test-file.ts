@@ -21,19 +21,34 @@ export interface TestFile {
 
 const TITLE_CHARS = 60
 
-/** @throws HookspanError when a run lacks what a test is made of. */
+/** @throws HookspanError when a run lacks what a test is made of; of several, one that does is left out, and that is said. */
 export function testFile(runs: readonly RunContent[], tested?: TestedAgent): TestFile {
   const notes: string[] = []
   const used = new Set<string>()
   const titles = new Map<string, number>()
-  const tests = runs.map((content) => {
+  const left: HookspanError[] = []
+  const tests = runs.flatMap((content) => {
+    try {
+      return [testMadeOf(content)]
+    } catch (error) {
+      if (!(error instanceof HookspanError)) throw error
+      left.push(error)
+      return []
+    }
+  })
+  if (tests.length === 0 && left[0]) throw left[0]
+  const leftOut = left.map(({ message }) => `Left out: ${message}`)
+  const top = [header(runs, tested), ...leftOut.map((line) => `// ${line.replace(/\s+/g, ' ')}`)].join('\n')
+  return { text: `${[top, imports(used, tested), ...tests].join('\n\n')}\n`, notes: [...notes, ...leftOut] }
+
+  function testMadeOf(content: RunContent): string {
+    const run = readRun(content)
     const title = titleOf(content)
     const count = (titles.get(title) ?? 0) + 1
     titles.set(title, count)
     const named = count === 1 ? title : `${title} (${count})`
-    return testOf(named, content, readRun(content), { tested, used, notes })
-  })
-  return { text: `${[header(runs, tested), imports(used, tested), ...tests].join('\n\n')}\n`, notes }
+    return testOf(named, content, run, { tested, used, notes })
+  }
 }
 
 function header(runs: readonly RunContent[], tested: TestedAgent | undefined): string {
@@ -75,11 +90,8 @@ interface Writing {
 function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: Writing): string {
   const { tested, used, notes } = writing
   const denied = run.calls.filter(({ outcome, human }) => outcome === 'denied' && human === undefined)
-  if (tested === undefined && run.isCompacted)
-    throw new HookspanError(
-      'INVALID_OPTION',
-      `Run ${summary.traceId.slice(0, 8)} compacted its context, and its trace does not tell by which rule. Name the agent: --agent ./file.ts#name.`,
-    )
+  const unable = whyNot(summary, run, tested)
+  if (unable) throw new HookspanError('INVALID_OPTION', `Run ${summary.traceId.slice(0, 8)} ${unable}`)
   if (tested !== undefined) {
     for (const call of denied)
       notes.push(
@@ -98,12 +110,31 @@ function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: W
     'const client = model([',
     ...run.steps.map((step) => `  ${literal(scripted(step))},`),
     '])',
-    ...(tested ? [] : standIn(run.agent, run.calls, denied, used)),
-    ...asking(run, tested),
+    ...(tested ? [] : standIn(run, denied, summary.reason, used)),
+    ...asking(run, summary.reason, tested),
     ...(tested?.kind === 'run' ? [] : [`expect(run.status).toBe(${quoted(statusOf(summary.status))})`]),
     ...trajectoryOf(run.calls),
   ]
   return `test(${quoted(title)}, async ({ ${fixtures.join(', ')} }) => {\n${lines.map((line) => `  ${line}`).join('\n')}\n})`
+}
+
+const NAME_IT = 'Name the agent: --agent ./file.ts#name.'
+
+/** What a test cannot repeat, or only with the agent that did it. */
+function whyNot(
+  { status, reason }: RunContent['summary'],
+  { steps, isCompacted }: ReadRun,
+  tested: TestedAgent | undefined,
+): string | undefined {
+  if (status === 'running' || status === 'waiting') return 'is not over: a test is made of what came of it.'
+  if (status === 'interrupted')
+    return 'was interrupted from outside of it (a signal, or its process died): a test cannot repeat that.'
+  if (tested !== undefined) return undefined
+  if (isCompacted) return `compacted its context, and its trace does not tell by which rule. ${NAME_IT}`
+  if (reason === 'cost_limit') return `reached its limit of cost, which its trace does not tell. ${NAME_IT}`
+  if (status === 'failed' && !steps.at(-1)?.error)
+    return `failed of something other than its model, which its trace does not tell. ${NAME_IT}`
+  return undefined
 }
 
 /** Of calls that were made together, none is the first. */
@@ -121,10 +152,18 @@ function trajectoryOf(calls: readonly ReadToolCall[]): string[] {
   return ['expect(trace).toMatchTrajectory([', ...lines, isOrdered ? '])' : "], { mode: 'unordered' })"]
 }
 
-function asking({ history, prompts }: ReadRun, tested: TestedAgent | undefined): string[] {
-  const call = (prompt: string, messages: string | undefined) => {
+function asking(
+  { history, prompts, lastSteps, endsOnTools }: ReadRun,
+  reason: string,
+  tested: TestedAgent | undefined,
+): string[] {
+  // What ended it after its tools, a limit or its runtime, is no part of the agent that the trace tells.
+  const isStopped = reason === 'max_steps' || (endsOnTools && reason !== 'denied')
+  const standsIn = isStopped ? `agent: { ...agent, maxSteps: ${lastSteps} }` : 'agent'
+  const call = (prompt: string, messages: string | undefined, isLast: boolean) => {
+    const made = isLast ? standsIn : 'agent'
     const given = [
-      ...(tested?.kind === 'run' ? [] : [`agent${tested ? `: ${tested.name}` : ''}`]),
+      ...(tested?.kind === 'run' ? [] : [tested ? `agent: ${tested.name}` : made]),
       `prompt: ${quoted(prompt)}`,
       ...(messages ? [`messages: ${messages}`] : []),
       'dispatcher',
@@ -134,10 +173,10 @@ function asking({ history, prompts }: ReadRun, tested: TestedAgent | undefined):
   }
   const [first = '', ...others] = prompts
   const before = history.length > 0 ? literal(history) : undefined
-  if (tested?.kind === 'run') return prompts.map((prompt) => call(prompt, before))
+  if (tested?.kind === 'run') return prompts.map((prompt) => call(prompt, before, false))
   return [
-    `${others.length > 0 ? 'let' : 'const'} run = ${call(first, before)}`,
-    ...others.map((prompt) => `run = ${call(prompt, 'run.messages')}`),
+    `${others.length > 0 ? 'let' : 'const'} run = ${call(first, before, others.length === 0)}`,
+    ...others.map((prompt, index) => `run = ${call(prompt, 'run.messages', index === others.length - 1)}`),
   ]
 }
 
@@ -187,22 +226,32 @@ function humansOf(calls: readonly ReadToolCall[]): string[] {
   return calls.flatMap(({ name, human, args }) => {
     if (human === undefined || human.action === 'waiting') return []
     const by = human.approver ? `.by(${quoted(human.approver)})` : ''
-    const reason = quoted(human.reason ?? 'rejected')
-    const answers: Readonly<Record<string, string>> = {
-      approve: '.approves()',
-      edit: `.edits(${literal(args)})`,
-      rejectAndContinue: `.rejects(${reason})`,
-      reject: `.rejects(${reason}, { stop: true })`,
-    }
-    return [`human(${quoted(name)})${by}${answers[human.action] ?? '.timesOut()'}`]
+    return [`human(${quoted(name)})${by}${answerOf(human, args) ?? '.timesOut()'}`]
   })
+}
+
+/** None where nobody answered. */
+function answerOf(human: NonNullable<ReadToolCall['human']>, args: ReadToolCall['args']): string | undefined {
+  const reason = quoted(human.reason ?? 'rejected')
+  switch (human.action) {
+    case 'approve':
+      return '.approves()'
+    case 'edit':
+      return `.edits(${literal(args)})`
+    case 'rejectAndContinue':
+      return `.rejects(${reason})`
+    case 'reject':
+      return `.rejects(${reason}, { stop: true })`
+    default:
+      return undefined
+  }
 }
 
 /** An agent that does what the trace tells: its tools are for the mocks, and never run. */
 function standIn(
-  agent: ReadAgent,
-  calls: readonly ReadToolCall[],
+  { agent, calls }: ReadRun,
   denied: readonly ReadToolCall[],
+  reason: string,
   used: Set<string>,
 ): string[] {
   used.add('Agent')
@@ -211,8 +260,11 @@ function standIn(
     used.add('isDeepStrictEqual')
   }
   const asked = calls.filter(({ human }) => human !== undefined)
-  const gates = denied.map(({ name, args, gate }) => {
-    const how = literal(gate?.code ? { code: gate.code } : {})
+  // A run that was denied was ended by the last refusal, where that was a gate's.
+  const isEnded = reason === 'denied' && calls.at(-1) === denied.at(-1)
+  const gates = denied.map(({ name, args, gate }, index) => {
+    const stop = isEnded && index === denied.length - 1
+    const how = literal({ ...(gate?.code && { code: gate.code }), ...(stop && { stop }) })
     const isIt = `apiName === ${quoted(name)} && isDeepStrictEqual(payload, ${literal(args ?? {})})`
     return `{ id: ${quoted(gate?.id ?? 'recorded')}, point: 'beforeToolCall', decide: ({ apiName, payload }) => (${isIt} ? deny(${quoted(gate?.reason ?? 'denied')}, ${how}) : undefined) }`
   })
@@ -225,6 +277,9 @@ interface StandIn {
   gates: readonly string[]
   used: Set<string>
 }
+
+/** A question that nobody answered expires: this soon. */
+const EXPIRES_MS = 50
 
 function agentLiteral(agent: ReadAgent, made: StandIn): string {
   const { name, model, instructions } = agent
@@ -257,9 +312,11 @@ function gatesOnce(gates: readonly string[]): string {
 function approvalOf(tool: string, { asked, calls, used }: StandIn): string {
   const some = asked.filter(({ name }) => name === tool)
   if (some.length === 0) return ''
-  if (some.length === calls.filter(({ name }) => name === tool).length) return 'needsApproval: true, '
+  const isLate = some.some(({ human }) => human !== undefined && answerOf(human, null) === undefined)
+  const limit = isLate ? `approval: { timeoutMs: ${EXPIRES_MS} }, ` : ''
+  if (some.length === calls.filter(({ name }) => name === tool).length) return `needsApproval: true, ${limit}`
   used.add('isDeepStrictEqual')
-  return `needsApproval: (args) => ${literal(some.map(({ args }) => args))}.some((one) => isDeepStrictEqual(one, args)), `
+  return `needsApproval: (args) => ${literal(some.map(({ args }) => args))}.some((one) => isDeepStrictEqual(one, args)), ${limit}`
 }
 
 function statusOf(status: RunContent['summary']['status']): string {
