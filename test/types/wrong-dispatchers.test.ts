@@ -56,6 +56,15 @@ describe.each([...Object.entries(POSITIONAL), ...inOptions])('%s', (who, call) =
   )
 })
 
+describe.each(asks.filter(({ keys }) => keys.includes('operation')))(
+  '$who({ operation })',
+  ({ who, type }) => {
+    it.each([{}, 1, new HookDispatcher(), new Map()])('refuses %s', (operation) => {
+      expect(() => CALLS[who]?.[type]?.({ operation })).toThrow(/`operation` of .* to be an Operation/)
+    })
+  },
+)
+
 it('the dispatcher of another copy of hookspan is one', async () => {
   const built = pathToFileURL('dist/index.js').href
   const other = (await import(/* @vite-ignore */ built)) as { HookDispatcher: typeof HookDispatcher }

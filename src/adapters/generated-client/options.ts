@@ -1,4 +1,5 @@
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
+import { OPERATION } from '../../dispatcher/is-dispatcher.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 
@@ -19,7 +20,7 @@ export interface ObserveOptions {
 
 export const FIELDS: Fields<ObserveOptions> = {
   dispatcher: a.value,
-  operation: a.object,
+  operation: OPERATION,
   operationOf: a.function,
   agentName: a.string,
   provider: a.name,

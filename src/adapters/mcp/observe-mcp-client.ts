@@ -1,4 +1,5 @@
 import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
+import { OPERATION } from '../../dispatcher/is-dispatcher.ts'
 import type { PendingTool } from '../../hooks/index.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
@@ -29,7 +30,7 @@ export interface ObserveMcpClientOptions {
 const FIELDS: Fields<ObserveMcpClientOptions> = {
   dispatcher: a.value,
   serverName: a.name,
-  operation: a.object,
+  operation: OPERATION,
   agentName: a.string,
 }
 
