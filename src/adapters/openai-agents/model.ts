@@ -106,6 +106,13 @@ function withRefusals(request: ModelRequest, { refusedHandoffs }: Place): ModelR
   return { ...request, input: told }
 }
 
+/** The SDK takes a run for aborted where its model says so by this name, whatever the reason is that the signal has. */
+function asAbort(error: unknown): never {
+  const signal = currentFrame()?.place.op.signal
+  if (!signal?.aborted || error !== signal.reason) throw error
+  throw new DOMException('The model request was aborted.', { name: 'AbortError', cause: error })
+}
+
 async function respond(
   model: Model,
   given: ModelRequest,
@@ -115,7 +122,7 @@ async function respond(
     read: readResponse,
     standIn: (message) => responseOf(message, asked),
   }))
-  const decided = call.decision ?? (await call.decided)
+  const decided = call.decision ?? (await call.decided.catch(asAbort))
   if (decided.state === 'answered') {
     answered(decided.reply.output)
     return decided.reply
@@ -146,7 +153,7 @@ async function* stream(
     const events = (message: LlmResponse) => toldEvents(eventsOf(responseOf(message, asked)))
     return { standIn: events, standInChunks: events }
   })
-  const decided = call.decision ?? (await call.decided)
+  const decided = call.decision ?? (await call.decided.catch(asAbort))
   if (decided.state === 'answered') {
     yield* read(decided.reply, answered)
     return

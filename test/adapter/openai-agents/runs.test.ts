@@ -47,6 +47,20 @@ describe('a streamed run', () => {
     expect(findAll(events, 'beforeStep')).toHaveLength(findAll(events, 'afterStep').length)
   })
 
+  it('whose signal was aborted before it began, for a reason of its own, ends as without us', async () => {
+    const ended = async (runner: Runner) => {
+      const signal = AbortSignal.abort(new Error('enough'))
+      const result = await runner.run(agentOf({ model: scripted('done') }), 'hi', { stream: true, signal })
+      for await (const _ of result);
+      return result.completed.then(() => ({ cancelled: result.cancelled }), String)
+    }
+    const { runner, events } = watched()
+
+    expect(await ended(bareRunner())).toEqual({ cancelled: true })
+    expect(await ended(runner)).toEqual({ cancelled: true })
+    expect(findAll(events, 'onComplete')).toMatchObject([{ reason: 'interrupted' }])
+  })
+
   it('that fails gives its error to the reader, and ends with it', async () => {
     const { events, runner } = watched()
     const model = scripted('done')
