@@ -1,6 +1,11 @@
 /** What an answer may do before it is given: counted, as the time it takes is the machine's. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
+import { Housekeeping } from '../../src/viewer/housekeeping.ts'
+import { Live } from '../../src/viewer/http/live.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { databaseFile } from './start.ts'
@@ -48,6 +53,31 @@ it('sums no more than a few when its time is over, and says so once the others a
   while (store.work(1_000)) {}
   expect(store.takeCaughtUp()).toEqual(new Set(runs.slice(4).map(({ traceId }) => traceId)))
   expect(store.takeCaughtUp().size).toBe(0)
+})
+
+it('tells pages of runs that they were shown before those were summed', async () => {
+  const { store } = open(
+    0,
+    Array.from({ length: 60 }, (_, run) => partOf(run)),
+  )
+  const live = new Live()
+  const server = createServer((_request, response) => live.join(response)).listen(0)
+  await once(server, 'listening')
+  const page = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const housekeeping = new Housekeeping(store, live, () => {})
+  onTestFinished(async () => {
+    await housekeeping.stop()
+    live.close()
+    server.close()
+  })
+  const { runs } = store.listRuns('', { limit: 50, offset: 0 })
+  housekeeping.start()
+  const told = new Set<string>()
+  for await (const part of page.body!.pipeThrough(new TextDecoderStream())) {
+    for (const [traceId] of part.matchAll(/[0-9a-f]{32}/g)) told.add(traceId)
+    if (told.size >= 46) break
+  }
+  expect(told).toEqual(new Set(runs.slice(4).map(({ traceId }) => traceId)))
 })
 
 it('shares its time among the two sets of a comparison', () => {
