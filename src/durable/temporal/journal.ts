@@ -1,4 +1,4 @@
-import { delay } from '../../internal/async.ts'
+import { delay, untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { KEPT, type Note } from './parts.ts'
 import type { ActivityContext } from './peer.ts'
@@ -60,7 +60,8 @@ export class Journal {
     const { workflowId, runId } = info.workflowExecution
     for (;;) {
       try {
-        return await ask(client.workflow.getHandle(workflowId, runId))
+        // A worker that is shut down answers no query of its own any more.
+        return await untilAborted(ask(client.workflow.getHandle(workflowId, runId)), cancellationSignal)
       } catch (error) {
         const { code } = Object((error as Error).cause) as { code?: number }
         if (!PASSING.includes(code ?? 0)) throw error
