@@ -277,6 +277,18 @@ describe('the environment variable', () => {
     await expect.poll(() => stub.requests.length).toBe(1)
   })
 
+  variable('OTEL_BSP_SCHEDULE_DELAY', 'may be longer than any timer', async (name) => {
+    vi.stubEnv(name, '1e99')
+    const { tracing, dispatcher } = start({ queue: { delayMs: undefined } as never })
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    await dispatcher.startOperation({ agentName: 'a' }).complete()
+    const delays = timers.mock.calls.map(([, delayMs]) => delayMs ?? 0)
+    expect(delays).not.toEqual([])
+    expect(Math.max(...delays)).toBeLessThan(2 ** 31)
+    await tracing.forceFlush()
+    expect(stub.requests).toHaveLength(1)
+  })
+
   variable('OTEL_BSP_MAX_QUEUE_SIZE', 'bounds the queue', async (name) => {
     vi.stubEnv(name, '4')
     const { tracing, dispatcher } = start({ queue: { delayMs: 60_000 } })

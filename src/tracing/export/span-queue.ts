@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from '../../internal/async.ts'
 import { Delivery, type ParcelSource } from './delivery.ts'
 import { jsonRequest } from './otlp-json.ts'
 import { type Parcel, type SpanSender, sizeOf, spanOf } from './parcel.ts'
@@ -219,7 +220,8 @@ export class SpanQueue implements SpanProcessor {
 
   #schedule(delayMs: number): void {
     if (this.#sending !== undefined || this.#closed) return
-    const wait = Math.max(delayMs, this.#delivery.backoffMs)
+    // A longer one would overflow, and fire at once, again and again.
+    const wait = Math.min(Math.max(delayMs, this.#delivery.backoffMs), MAX_TIMER_MS)
     if (this.#timer !== undefined) {
       if (wait > 0 || this.#isDue) return
       clearTimeout(this.#timer)
