@@ -3,7 +3,9 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
 import type { RunContent } from '../model/data-set.ts'
-import { type ReadAgent, type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
+import { literal, quoted } from './literals.ts'
+import { type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
+import { standIn } from './stand-in.ts'
 
 export interface TestedAgent {
   /** As the test imports it. */
@@ -247,78 +249,6 @@ function answerOf(human: NonNullable<ReadToolCall['human']>, args: ReadToolCall[
   }
 }
 
-/** An agent that does what the trace tells: its tools are for the mocks, and never run. */
-function standIn(
-  { agent, calls }: ReadRun,
-  denied: readonly ReadToolCall[],
-  reason: string,
-  used: Set<string>,
-): string[] {
-  used.add('Agent')
-  if (denied.length > 0) {
-    used.add('deny')
-    used.add('isDeepStrictEqual')
-  }
-  const asked = calls.filter(({ human }) => human !== undefined)
-  // A run that was denied was ended by the last refusal, where that was a gate's.
-  const isEnded = reason === 'denied' && calls.at(-1) === denied.at(-1)
-  const gates = denied.map(({ name, args, gate }, index) => {
-    const stop = isEnded && index === denied.length - 1
-    const how = literal({ ...(gate?.code && { code: gate.code }), ...(stop && { stop }) })
-    const isIt = `apiName === ${quoted(name)} && isDeepStrictEqual(payload, ${literal(args ?? {})})`
-    return `{ id: ${quoted(gate?.id ?? 'recorded')}, point: 'beforeToolCall', decide: ({ apiName, payload }) => (${isIt} ? deny(${quoted(gate?.reason ?? 'denied')}, ${how}) : undefined) }`
-  })
-  return [`const agent: Agent = ${agentLiteral(agent, { asked, calls, gates, used })}`]
-}
-
-interface StandIn {
-  asked: readonly ReadToolCall[]
-  calls: readonly ReadToolCall[]
-  gates: readonly string[]
-  used: Set<string>
-}
-
-/** A question that nobody answered expires: this soon. */
-const EXPIRES_MS = 50
-
-function agentLiteral(agent: ReadAgent, made: StandIn): string {
-  const { name, model, instructions } = agent
-  const fields = literal({ name, model, ...(instructions && { instructions }) }).slice(1, -1)
-  const tools = agent.tools.map((tool) => {
-    const approval = approvalOf(tool.name, made)
-    return `{ ${literal(tool).slice(1, -1).trim()}, ${approval}execute: () => Promise.reject(new Error('the real tool ran')) }`
-  })
-  const subAgents = agent.subAgents.map((sub) => agentLiteral(sub, { ...made, gates: [] }))
-  return `{${fields}, ${[
-    `tools: [${tools.join(', ')}]`,
-    ...(subAgents.length > 0 ? [`subAgents: [${subAgents.join(', ')}]`] : []),
-    ...(made.gates.length > 0 ? [`gates: [${gatesOnce(made.gates)}]`] : []),
-  ].join(', ')} }`
-}
-
-/** Ids of gates are theirs alone. */
-function gatesOnce(gates: readonly string[]): string {
-  const seen = new Map<string, number>()
-  return gates
-    .map((gate) => {
-      const [start = ''] = /^\{ id: "(?:[^"\\]|\\.)*"/.exec(gate) ?? []
-      const count = (seen.get(start) ?? 0) + 1
-      seen.set(start, count)
-      return count === 1 ? gate : gate.replace(start, `${start.slice(0, -1)}-${count}"`)
-    })
-    .join(', ')
-}
-
-function approvalOf(tool: string, { asked, calls, used }: StandIn): string {
-  const some = asked.filter(({ name }) => name === tool)
-  if (some.length === 0) return ''
-  const isLate = some.some(({ human }) => human !== undefined && answerOf(human, null) === undefined)
-  const limit = isLate ? `approval: { timeoutMs: ${EXPIRES_MS} }, ` : ''
-  if (some.length === calls.filter(({ name }) => name === tool).length) return `needsApproval: true, ${limit}`
-  used.add('isDeepStrictEqual')
-  return `needsApproval: (args) => ${literal(some.map(({ args }) => args))}.some((one) => isDeepStrictEqual(one, args)), ${limit}`
-}
-
 function statusOf(status: RunContent['summary']['status']): string {
   if (status === 'failed') return 'error'
   return status === 'denied' || status === 'interrupted' ? 'interrupted' : 'done'
@@ -329,13 +259,4 @@ function titleOf({ summary }: RunContent): string {
   const short =
     text.length > TITLE_CHARS ? `${text.slice(0, TITLE_CHARS).replace(/[\uD800-\uDBFF]$/, '')}…` : text
   return summary.agent ? `${summary.agent}: ${short}` : short || summary.traceId.slice(0, 8)
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text)
-}
-
-/** JSON is JavaScript, except that `__proto__` as a key would set what it names. */
-function literal(value: unknown): string {
-  return (JSON.stringify(value) ?? 'undefined').replaceAll('"__proto__":', '["__proto__"]:')
 }
