@@ -46,8 +46,8 @@ const FIELDS: Fields<TemporalAgentOptions> = {
 }
 
 /**
- * Runs an agent as a Temporal workflow: each model call and each tool is an activity, so that a run goes on where it was when its
- * worker, or Temporal, dies. Needs the optional peer `@temporalio/activity`, and in the file of the worker's workflows
+ * Runs an agent as a Temporal workflow, which keeps what each model call and each tool gave, so that a run goes on where it was when
+ * its worker, or Temporal, dies. Needs the optional peer `@temporalio/activity`, and in the file of the worker's workflows
  * `export const support = agentWorkflow(workflow)`, under this name, of `hookspan/temporal/workflow`.
  *
  * @throws HookspanError `INVALID_OPTION`, `MISSING_DEPENDENCY`.

@@ -6,6 +6,8 @@ import type { ActivityContext } from './peer.ts'
 /** gRPC's codes of what may be otherwise a moment later: `DEADLINE_EXCEEDED`, `RESOURCE_EXHAUSTED`, `UNAVAILABLE`. */
 const PASSING = [4, 8, 14]
 const AGAIN_MS = 300
+/** The call that a worker is in when it is shut down is open until its deadline, and holds the process. */
+const CALL_MS = 10_000
 
 /**
  * What is kept of a run, as its workflow has it. Whoever adds to it may have lost the run without noticing: he is refused where somebody
@@ -60,8 +62,11 @@ export class Journal {
     const { workflowId, runId } = info.workflowExecution
     for (;;) {
       try {
+        const call = client.withDeadline(Date.now() + CALL_MS, () =>
+          ask(client.workflow.getHandle(workflowId, runId)),
+        )
         // A worker that is shut down answers no query of its own any more.
-        return await untilAborted(ask(client.workflow.getHandle(workflowId, runId)), cancellationSignal)
+        return await untilAborted(call, cancellationSignal)
       } catch (error) {
         const { code } = Object((error as Error).cause) as { code?: number }
         if (!PASSING.includes(code ?? 0)) throw error

@@ -14,6 +14,8 @@ export interface ActivityContext {
 }
 
 export interface TemporalClient {
+  /** `deadline`: epoch milliseconds. */
+  withDeadline<T>(deadline: number, call: () => Promise<T>): Promise<T>
   readonly workflow: {
     getHandle(
       workflowId: string,
