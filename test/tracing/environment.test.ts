@@ -210,6 +210,24 @@ describe('the environment variable', () => {
     expect(spans()).toHaveLength(2)
   })
 
+  it('a header that HTTP does not take is left out and told of without its value, and spans are sent', async () => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'é=secret-1,x-key=secret%0A2,x-tenant=a')
+    await sendOne()
+    expect(troubles).toEqual([
+      expect.stringMatching(
+        /^A header of OTEL_EXPORTER_OTLP_HEADERS is left out: `"é"` \(string\) is no name of a header\.$/,
+      ),
+      expect.stringMatching(/left out: the value of `"x-key"` .*has characters/),
+    ])
+    expect(troubles.join()).not.toContain('secret')
+    expect(spans()).toHaveLength(2)
+    expect(stub.requests.at(-1)?.headers).toMatchObject({ 'x-tenant': 'a' })
+  })
+
+  it.each([{ 'x key': 'a' }, { 'x-key': 'a\nb' }])('the option `headers` of %o is refused', (headers) => {
+    expect(() => startTracing({ endpoint: stub.url, headers })).toThrow(/Cannot send a header of `headers`/)
+  })
+
   otlpVariable(
     'TIMEOUT',
     'bounds a request',

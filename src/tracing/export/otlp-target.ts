@@ -42,7 +42,7 @@ const DEFAULT_TIMEOUT_MS = 5_000
 export function otlpTarget(options: OtlpTargetOptions, onNote: (message: string) => void): OtlpTarget {
   return {
     url: tracesUrlOf(options.endpoint),
-    headers: headersOf(options.headers),
+    headers: headersOf(options.headers, onNote),
     protocol: options.protocol === undefined ? protocolByEnv(onNote) : checkedProtocol(options.protocol),
     gzip: gzipByEnv(onNote),
     tls: tlsByEnv(),
