@@ -224,9 +224,12 @@ describe('the environment variable', () => {
     expect(stub.requests.at(-1)?.headers).toMatchObject({ 'x-tenant': 'a' })
   })
 
-  it.each([{ 'x key': 'a' }, { 'x-key': 'a\nb' }])('the option `headers` of %o is refused', (headers) => {
-    expect(() => startTracing({ endpoint: stub.url, headers })).toThrow(/Cannot send a header of `headers`/)
-  })
+  it.each<Record<string, string>>([{ 'x key': 'a' }, { 'x-key': 'a\nb' }])(
+    'the option `headers` of %o is refused',
+    (headers) => {
+      expect(() => startTracing({ endpoint: stub.url, headers })).toThrow(/Cannot send a header of `headers`/)
+    },
+  )
 
   otlpVariable(
     'TIMEOUT',
