@@ -10,7 +10,11 @@ const DATE_STEP_MS = 1_000
 
 /** Who it is that answers where spans go, and whether its clock is ours. Nothing where nobody answers. */
 export async function checkBackend(tracesUrl: string, timeoutMs: number): Promise<Finding[]> {
-  const answer = await ask(tracesUrl, timeoutMs, headersOf(undefined, () => {}))
+  const answer = await ask(
+    tracesUrl,
+    timeoutMs,
+    headersOf(undefined, () => {}),
+  )
   if (answer === undefined) return []
   return [await kindOf(tracesUrl, answer, timeoutMs), checkClock(new URL(tracesUrl).host, answer)]
 }
