@@ -9,7 +9,9 @@ const BY_PATH = ['cli/bin.js', 'cli/demo/refund-policy.js', 'register/runtime.js
 
 /** Constants that whoever wants them has in his own file: to load them with others would cost more. */
 const isInlined = (file: string) =>
-  file === 'policies/config/names.js' || /^adapters\/.+\/(capabilities|names)\.js$/.test(file)
+  file === 'policies/config/names.js' ||
+  file === 'internal/run-report.js' ||
+  /^adapters\/.+\/(capabilities|names)\.js$/.test(file)
 
 /** What the adapters of generated clients share, and no other loads. */
 const CLIENTS = 'adapters/generated-client/shared.js'

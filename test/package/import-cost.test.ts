@@ -87,7 +87,7 @@ describe('importing anything', () => {
 })
 
 describe('`hookspan run`', () => {
-  it('opens four files before it starts a program, and no parser, viewer or fetch', async () => {
+  it('opens three files before it starts a program, and no parser, viewer or fetch', async () => {
     const said = `
       const dist = ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/')).href)}
       const files = []
@@ -111,7 +111,7 @@ describe('`hookspan run`', () => {
 
     const [first = ''] = stdout.split('\n')
     expect(JSON.parse(first)).toEqual({
-      files: ['cli/bin.js', 'cli/run/plain-run.js', 'cli/run/run-program.js', 'internal/run-report.js'],
+      files: ['cli/bin.js', 'cli/run/plain-run.js', 'cli/run/run-program.js'],
       heavy: [],
     })
   })
