@@ -1,31 +1,15 @@
 import { fileURLToPath } from 'node:url'
-import { startScriptedServer } from 'hookspan/mock'
-import { afterAll, afterEach, beforeAll, beforeEach, it } from 'vitest'
-import { startCollector } from '../support/collector.ts'
-import { expectAsBare, type Odd } from '../support/odd-objects.ts'
-import { programEnv } from '../support/registered.ts'
+import { it } from 'vitest'
+import { type Odd, oddPrograms } from '../support/odd-objects.ts'
 
 const program = (name: string) => fileURLToPath(new URL(`processes/odd-${name}.mjs`, import.meta.url))
 
-let collector: Awaited<ReturnType<typeof startCollector>>
-let model: Awaited<ReturnType<typeof startScriptedServer>>
-let env: Record<string, string>
-beforeAll(async () => {
-  model = await startScriptedServer({
-    respond: ({ body }) => {
-      const told = JSON.stringify(body)
-      return told.includes('Clean up.') && !/"tool_result"|functionResponse/.test(told)
-        ? { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
-        : { content: 'It is on its way.' }
-    },
-  })
+const isAsBare = oddPrograms(({ body }) => {
+  const told = JSON.stringify(body)
+  return told.includes('Clean up.') && !/"tool_result"|functionResponse/.test(told)
+    ? { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
+    : { content: 'It is on its way.' }
 })
-afterAll(() => model.close())
-beforeEach(async () => {
-  collector = await startCollector()
-  env = programEnv(model.baseURL, collector.url)
-})
-afterEach(() => collector.stop())
 
 const client = (name: string, method: string, of = name) =>
   `an object of ${name} is not attached: Cannot observe \`${method}\` of this ${of}: it is frozen`
@@ -70,5 +54,5 @@ const ODD: Record<string, Odd> = {
 
 it.each(Object.entries(ODD))(
   'leaves objects that are frozen, sealed, private, proxies or made of getters as they are, and lets none past a gate: %s',
-  (name, odd) => expectAsBare(program(name), env, odd),
+  (name, odd) => isAsBare(program(name), odd),
 )

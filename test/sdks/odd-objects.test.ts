@@ -1,29 +1,14 @@
 import { fileURLToPath } from 'node:url'
-import { startScriptedServer } from 'hookspan/mock'
-import { afterAll, afterEach, beforeAll, beforeEach, it } from 'vitest'
-import { startCollector } from '../support/collector.ts'
-import { expectAsBare, type Odd } from '../support/odd-objects.ts'
-import { programEnv } from '../support/registered.ts'
+import { it } from 'vitest'
+import { type Odd, oddPrograms } from '../support/odd-objects.ts'
 
 const program = (name: string) => fileURLToPath(new URL(`processes/odd-${name}.mjs`, import.meta.url))
 
-let collector: Awaited<ReturnType<typeof startCollector>>
-let model: Awaited<ReturnType<typeof startScriptedServer>>
-let env: Record<string, string>
-beforeAll(async () => {
-  model = await startScriptedServer({
-    respond: ({ body }) =>
-      /"type":"function_call_output"|"role":"tool"/.test(JSON.stringify(body))
-        ? { content: 'done' }
-        : { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] },
-  })
-})
-afterAll(() => model.close())
-beforeEach(async () => {
-  collector = await startCollector()
-  env = programEnv(model.baseURL, collector.url)
-})
-afterEach(() => collector.stop())
+const isAsBare = oddPrograms(({ body }) =>
+  /"type":"function_call_output"|"role":"tool"/.test(JSON.stringify(body))
+    ? { content: 'done' }
+    : { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] },
+)
 
 const ODD: Record<string, Odd> = {
   mastra: { said: [], refused: [] },
@@ -37,5 +22,5 @@ const ODD: Record<string, Odd> = {
 
 it.each(Object.entries(ODD))(
   'leaves objects that are frozen, sealed, private or proxies as they are, and lets none past a gate: %s',
-  (name, odd) => expectAsBare(program(name), env, odd),
+  (name, odd) => isAsBare(program(name), odd),
 )
