@@ -1,5 +1,5 @@
 import type { CallMaker } from '../dispatcher/index.ts'
-import type { LlmRequest } from '../hooks/index.ts'
+import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
 import { defined } from '../internal/objects.ts'
 import type { ModelServer } from '../wire/model-server.ts'
 import { argumentsText, asList, asObject, asObjects, type Loose } from '../wire/reading.ts'
@@ -32,6 +32,8 @@ export interface ModelTurn {
   readonly toolCalls: readonly ModelToolCall[]
   /** Whether the reply says how many tokens it took. */
   readonly metered: boolean
+  /** Why it is not all that there was to say: a refusal, or what cut it. */
+  readonly unfinished?: string
 }
 
 export function modelApi(agent: Agent): ModelApi {
@@ -107,5 +109,13 @@ export function readTurn(api: ModelApi, given: unknown, newId: () => string, mad
       ...(custom.some(({ call_id }) => call_id === call.toolCallId) && { custom: true }),
     })),
     metered: usage !== undefined,
+    ...defined({ unfinished: unfinished(response) }),
   }
 }
+
+function unfinished({ refusal, content, finishReasons = [] }: LlmResponse): string | undefined {
+  if (refusal && !content) return 'refusal'
+  return finishReasons.find((reason) => CUT.includes(reason))
+}
+
+const CUT = ['length', 'content_filter']

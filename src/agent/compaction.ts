@@ -1,9 +1,11 @@
-import type { Operation } from '../dispatcher/index.ts'
+import type { CompactResult, Operation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
+import { a, expected } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
+import { isRecord } from '../internal/objects.ts'
 import { callModel, type ModelAccess } from './call-model.ts'
 import { isInstructions, userMessage } from './model-api.ts'
-import type { AgentMessage } from './run-state.ts'
+import type { AgentMessage, LoopState } from './run-state.ts'
 import { tokenCounter } from './tokenizer.ts'
 import type { Agent, Compaction } from './types.ts'
 
@@ -37,83 +39,93 @@ interface Parts {
   readonly young: readonly AgentMessage[]
 }
 
+/** A conversation made shorter, with what its hooks are told. */
+interface Shortened extends CompactResult {
+  readonly context: readonly AgentMessage[]
+  readonly summary: string
+  readonly tokensAfter: number
+}
+
 /** Keeps a conversation below the agent's threshold. */
 export class Compactor {
   readonly #agent: Agent
   readonly #compaction: Compaction
   readonly #access: ModelAccess
   readonly #countText: (text: string) => number
-  readonly #toolTokens: number
+  /** Of what each request has beside its messages. */
+  readonly #fixedTokens: number
   /** Messages never change, so each is counted once. */
   readonly #counted = new WeakMap<AgentMessage, number>()
-  /** Below so many tokens it is left alone. */
-  #leftUntil = 0
 
   constructor(agent: Agent, compaction: Compaction, access: ModelAccess) {
     this.#agent = agent
     this.#compaction = compaction
     this.#access = access
-    this.#countText = compaction.countTokens ?? tokenCounter(agent.model)
-    const { tools } = access
-    this.#toolTokens = tools.length === 0 ? 0 : this.#countText(safeStringify(tools))
+    this.#countText = counterOf(agent, compaction)
+    const { tools, api } = access
+    const { instructions } = agent
+    // In one of the APIs they are a message.
+    const apart = instructions !== undefined && api.open(agent, [], undefined).length === 0
+    this.#fixedTokens =
+      (tools.length === 0 ? 0 : this.#countText(safeStringify(tools))) +
+      (apart ? this.#countText(instructions) : 0)
   }
 
   /**
-   * The messages to send: the same list, or a shorter one that begins with a summary. A compaction that fails or
-   * is denied changes nothing; its hooks and its span tell.
+   * What the model is sent of the conversation stays, or becomes a summary and the rest. A compaction that fails or is
+   * denied changes nothing; its hooks and its span tell.
    */
-  async compactWhenDue(op: Operation, messages: readonly AgentMessage[]): Promise<readonly AgentMessage[]> {
+  async compactWhenDue(op: Operation, state: LoopState): Promise<void> {
+    const { context: messages, leftUntil = 0 } = state
     const tokenCount = this.#count(messages)
-    if (tokenCount < Math.max(this.#compaction.thresholdTokens, this.#leftUntil)) return messages
+    if (tokenCount < Math.max(this.#compaction.thresholdTokens, leftUntil)) return
     const parts = this.#part(messages)
     const old = parts === undefined ? 0 : this.#countOf(parts.old)
     this.#tellWhatStays(tokenCount - old)
     const least = Math.max(this.#countOf([summaryMessage('')]), WORTHWHILE * tokenCount)
-    if (parts === undefined || old <= least) return messages
-    const context = await this.#compact(op, messages, tokenCount, parts)
-    const tokensAfter = this.#count(context)
-    // One that failed, or was refused, is tried again at the next turn: it was not paid for.
-    if (context !== messages && tokensAfter >= this.#compaction.thresholdTokens) this.#leave(tokensAfter)
-    return context
-  }
-
-  async #compact(
-    op: Operation,
-    messages: readonly AgentMessage[],
-    tokenCount: number,
-    { head, old, young }: Parts,
-  ): Promise<readonly AgentMessage[]> {
-    const shorten = (summary: string) => [...head, summaryMessage(summary), ...young]
-    let context: readonly AgentMessage[] | undefined
+    if (parts === undefined || old <= least) return
     try {
-      const result = await op.compact({ messageCount: messages.length, tokenCount }, async () => {
-        const summary = await this.#summarise(old, tokenCount)
-        const shortened = shorten(summary)
-        const tokensAfter = this.#count(shortened)
-        if (tokensAfter >= tokenCount) throw this.#noShorter(tokenCount, tokensAfter)
-        context = shortened
-        const groupId = `cmp_${crypto.randomUUID()}`
-        return { summary, messagesAfter: shortened.length, tokensAfter, groupId }
-      })
-      if (context !== undefined) return context
-      // A gate's summary takes the place of the model's; without one, it said that nothing is to be done.
-      return typeof result?.summary === 'string' ? shorten(result.summary) : messages
+      const shortened = await this.#compact(op, state, parts, tokenCount)
+      if (shortened === undefined) return
+      const { context, tokensAfter } = shortened
+      state.context = context
+      if (tokensAfter >= this.#compaction.thresholdTokens) leave(state, tokensAfter)
     } catch (error) {
       if (op.signal?.aborted) throw error
-      return messages
     }
   }
 
-  /** Until the conversation has grown: what was paid for in vain would be so at the next turn, too. */
-  #leave(tokenCount: number): void {
-    this.#leftUntil = tokenCount * GROWTH
+  /** Undefined where a gate said that nothing is to be done. */
+  async #compact(
+    op: Operation,
+    state: LoopState,
+    parts: Parts,
+    tokenCount: number,
+  ): Promise<Shortened | undefined> {
+    const call = op.openCompaction({ messageCount: state.context.length, tokenCount })
+    const decided = await call.decided
+    if (decided.state === 'skipped') {
+      const summary = summaryOf(decided.result, call)
+      const given = summary === undefined ? undefined : this.#shortened(parts, summary)
+      call.settle({ ...(isRecord(decided.result) && decided.result), ...given })
+      return given
+    }
+    return (await call.run(async () => {
+      const shortened = this.#shortened(parts, await this.#summarise(parts.old, state, tokenCount))
+      if (shortened.tokensAfter < tokenCount) return shortened
+      throw useless(
+        state,
+        tokenCount,
+        `The summary does not shrink the conversation: ${tokenCount} tokens, ${shortened.tokensAfter} with it.`,
+      )
+    })) as Shortened
   }
 
-  #noShorter(tokenCount: number, tokensAfter: number): Error {
-    this.#leave(tokenCount)
-    return new Error(
-      `The summary does not shrink the conversation: ${tokenCount} tokens, ${tokensAfter} with it.`,
-    )
+  #shortened({ head, young }: Parts, summary: string): Shortened {
+    const context = [...head, summaryMessage(summary), ...young]
+    const tokensAfter = this.#count(context)
+    const groupId = `cmp_${crypto.randomUUID()}`
+    return { context, summary, messagesAfter: context.length, tokensAfter, groupId }
   }
 
   #tellWhatStays(tokens: number): void {
@@ -144,23 +156,28 @@ export class Compactor {
     }
   }
 
-  async #summarise(old: readonly AgentMessage[], tokenCount: number): Promise<string> {
+  async #summarise(old: readonly AgentMessage[], state: LoopState, tokenCount: number): Promise<string> {
     const { model = this.#agent.model, instructions = INSTRUCTIONS } = this.#compaction
     const { name, api } = this.#agent
     const calls = currentCalls()
     if (calls === undefined) throw new Error('The run ended before the compaction.')
     const summariser: Agent = { name, model, instructions, ...(api && { api }) }
     const messages = this.#access.api.open(summariser, [], old.map(asText).join('\n\n'))
-    const { content } = await callModel({ ...this.#access, agent: summariser, tools: [] }, calls, messages)
-    if (content.trim() === '') {
-      this.#leave(tokenCount)
-      throw new Error(`Model "${model}" answered with an empty summary.`)
+    const { content, unfinished } = await callModel(
+      { ...this.#access, agent: summariser, tools: [] },
+      calls,
+      messages,
+    )
+    if (content.trim() === '')
+      throw useless(state, tokenCount, `Model "${model}" answered with an empty summary.`)
+    if (unfinished !== undefined) {
+      throw useless(state, tokenCount, `Model "${model}" gave no whole summary (${unfinished}).`)
     }
     return content
   }
 
   #count(messages: readonly AgentMessage[]): number {
-    return this.#toolTokens + this.#countOf(messages)
+    return this.#fixedTokens + this.#countOf(messages)
   }
 
   #countOf(messages: readonly AgentMessage[]): number {
@@ -175,6 +192,37 @@ export class Compactor {
     }
     return tokens
   }
+}
+
+/** @throws HookspanError `INVALID_OPTION` where a counter of the user's gives no number: nothing would be compacted, silently. */
+function counterOf({ name, model }: Agent, { countTokens }: Compaction): (text: string) => number {
+  if (countTokens === undefined) return tokenCounter(model)
+  return (text) => {
+    const tokens: unknown = countTokens(text)
+    if (a.number(0).fits(tokens) && Number.isFinite(tokens)) return tokens as number
+    throw expected(`\`compaction.countTokens\` of agent "${name}" to give a finite number >= 0`, tokens)
+  }
+}
+
+/** Until the conversation has grown: what was paid for in vain would be so at the next turn, too. */
+function leave(state: LoopState, tokenCount: number): void {
+  state.leftUntil = tokenCount * GROWTH
+}
+
+/** What a summary that was paid for, and cannot be used, is told as. */
+function useless(state: LoopState, tokenCount: number, why: string): Error {
+  leave(state, tokenCount)
+  return new Error(why)
+}
+
+/** What a gate gave in the model's place; undefined where it gave none, and so said that nothing is to be done. */
+function summaryOf(given: unknown, call: { fail(error: unknown): void }): string | undefined {
+  const summary = isRecord(given) ? given.summary : given
+  if (summary === undefined || summary === null) return undefined
+  if (isRecord(given) && typeof summary === 'string') return summary
+  const error = expected('what a gate gives in the place of a compaction to be `{ summary: "..." }`', given)
+  call.fail(error)
+  throw error
 }
 
 /** A message as the model that summarises reads it: its role and text; what is not text, as JSON. */

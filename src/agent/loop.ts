@@ -22,9 +22,7 @@ export interface LoopParts {
 
 /** Takes turns until the model asks for no more tools, or something ends the run. */
 export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'waiting'> {
-  const { op, access, compactor, state, checkpoint } = parts
-  const { agent, spending } = access
-  const { maxSteps = DEFAULT_MAX_STEPS } = agent
+  const { op, compactor, state, checkpoint } = parts
   // The process that had the run died between the end of a turn and that of its step.
   if (parts.goesOn === 'in step' && state.over !== undefined && !op.stopRequested) await op.step(() => {})
   if (state.over === 'end' && !op.stopRequested) return 'done'
@@ -32,13 +30,13 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
   // What was exported of it lies below its span, which ends with the run.
   if (parts.goesOn === 'between steps' && op.signal?.aborted && !op.stopRequested) await op.openStep()
   for (;;) {
-    if (op.signal?.aborted) return 'interrupted'
-    if (op.stopRequested) return 'denied'
-    if (state.steps >= maxSteps) return 'max_steps'
-    if (spending.exhausted()) return 'cost_limit'
+    const over = endOf(parts)
+    if (over !== undefined) return over
     if (compactor !== undefined && state.pending.length === 0) {
-      state.context = await compactor.compactWhenDue(op, state.context)
-      if (op.stopRequested) return 'denied'
+      await compactor.compactWhenDue(op, state)
+      // A summary is paid for, too.
+      const spent = endOf(parts)
+      if (spent !== undefined) return spent
     }
     const next = await op.step((step) => takeTurn(parts, step))
     if (next === 'waiting' && !op.stopRequested) {
@@ -51,6 +49,14 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
     if (next === 'end' && !op.stopRequested) return 'done'
     state.over = undefined
   }
+}
+
+/** What ends the run before its next turn. */
+function endOf({ op, access: { agent, spending }, state }: LoopParts): CompletionReason | undefined {
+  if (op.signal?.aborted) return 'interrupted'
+  if (op.stopRequested) return 'denied'
+  if (state.steps >= (agent.maxSteps ?? DEFAULT_MAX_STEPS)) return 'max_steps'
+  return spending.exhausted() ? 'cost_limit' : undefined
 }
 
 /** One turn: the model speaks, and the tools it asks for run at once; after a park, those that waited. */

@@ -35,6 +35,8 @@ export interface LoopState {
   steps: number
   /** The turn is complete, and its step may not be ended: what comes then. */
   over?: 'next' | 'end' | undefined
+  /** Below so many tokens it is not compacted again, as that was paid for in vain. */
+  leftUntil?: number
 }
 
 /** What was spent before a run was parked; a calling agent's includes it. */

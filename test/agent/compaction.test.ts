@@ -1,27 +1,9 @@
-import { type Agent, type AgentMessage, type AgentTool, execAgent } from 'hookspan/agent'
+import { type Agent, type AgentMessage, execAgent } from 'hookspan/agent'
 import { deny, skip } from 'hookspan/gates'
 import { describe, expect, it, vi } from 'vitest'
 import { cpuMs } from '../support/cpu.ts'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
-
-const long = 'lorem ipsum dolor sit amet '.repeat(40)
-const look: AgentTool = { name: 'look', description: 'Looks.', execute: ({ at }) => `${at}: ${long}` }
-
-function compacting(api: 'chat' | 'responses', compaction: Partial<Agent['compaction']> = {}): Agent {
-  return {
-    name: 'a',
-    model: 'gpt-4o',
-    instructions: 'Look around.',
-    tools: [look],
-    api,
-    compaction: { thresholdTokens: 600, keepMessages: 2, ...compaction },
-  }
-}
-
-const looks = (...at: string[]) => ({
-  toolCalls: at.map((place) => ({ id: `look-${place}`, name: 'look', arguments: { at: place } })),
-  usage,
-})
+import { compacting, look, looks } from './compacting.ts'
 
 /** Ids of calls without a result, and of results without a call. */
 function unpaired(messages: readonly unknown[]): string[] {
