@@ -59,8 +59,9 @@ export interface AgentTool<A = Record<string, unknown>> {
 
 /**
  * When the conversation outgrows the model, its older part is replaced by a summary that the model writes; by none that it
- * refused, or that was cut. Not where that part is too small to be worth a call, and not again, after a summary that did not bring the conversation below the
- * threshold, until it has grown by half. What is over the threshold because of what stays is told once on the console.
+ * refused, or that was cut. Not where that part is too small to be worth a call, and not again, after a summary that did not
+ * bring the conversation below the threshold, until it has grown by half. What is over the threshold because of what stays is
+ * told once on the console.
  */
 export interface Compaction {
   /** Tokens of the next request, tools included, from which on the conversation is compacted. Minimum 1. */
