@@ -61,8 +61,8 @@ async function served(
   let gave: unknown
   const outcome: ToolOutcome =
     decision.state === 'run'
-      ? await call.run(async (args) => {
-          gave = await handler({ ...request, params: KIND.asked(params, args) }, extra)
+      ? await call.run(async (args, { signal }) => {
+          gave = await handler({ ...request, params: KIND.asked(params, args) }, untilAborted(extra, signal))
           assertWorked(gave)
           return gave
         })
@@ -74,4 +74,15 @@ async function served(
   if ('result' in outcome && outcome.result === gave && gave !== undefined) return gave
   const { content } = outcome.toToolMessage()
   return 'result' in outcome ? KIND.result(content, outcome.result, params) : KIND.refused?.(content)
+}
+
+/**
+ * A call ends when its run is aborted, and with it the request, so that the server has nothing any more to tell its tool: the tool is
+ * told by the run's own signal.
+ */
+function untilAborted(extra: unknown, run: AbortSignal): unknown {
+  const { signal } = asObject(extra) ?? {}
+  return signal instanceof AbortSignal
+    ? { ...(extra as object), signal: AbortSignal.any([signal, run]) }
+    : extra
 }

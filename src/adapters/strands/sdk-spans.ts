@@ -1,10 +1,10 @@
 import { context, INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api'
-import { replace } from '../replace.ts'
+import { allOrNone, replace } from '../replace.ts'
 import type { StrandsAgent } from './sdk.ts'
 
 /**
- * Leaves out the spans that the agent makes itself: in the place of each is the span that is active, so that what the
- * agent traces below its own lies below ours.
+ * Leaves out the spans that the agent makes itself: in the place of each is one that takes nothing, and below it is what
+ * was active. A tool's body has our span as the active one, so that what it says of that span is kept.
  *
  * @returns lets it make them again.
  */
@@ -12,5 +12,8 @@ export function omitSdkSpans({ _tracer: holder }: StrandsAgent): () => void {
   if (typeof holder?._tracer?.startSpan !== 'function') return () => {}
   const startSpan = () =>
     trace.wrapSpanContext(trace.getSpanContext(context.active()) ?? INVALID_SPAN_CONTEXT)
-  return replace(holder, '_tracer', { startSpan })
+  return allOrNone(
+    () => replace(holder, '_tracer', { startSpan }),
+    () => replace(holder, 'withSpanContext', (_span: unknown, fn: () => unknown) => fn()),
+  )
 }

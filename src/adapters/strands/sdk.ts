@@ -110,7 +110,7 @@ export interface StrandsAgent {
   cancel(): void
   takeSnapshot(options: { readonly include: readonly string[] }): { readonly data: Loose }
   readonly _middlewareRegistry: StrandsRegistry
-  readonly _tracer?: { _tracer?: { startSpan?: unknown } }
+  readonly _tracer?: { _tracer?: { startSpan?: unknown }; withSpanContext?: unknown }
 }
 
 /** By what is built upon. */

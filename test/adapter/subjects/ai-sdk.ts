@@ -129,22 +129,26 @@ function replyOf({ content, toolCalls = [] }: ContractReply): Content {
   return {
     content: [
       ...(content === undefined ? [] : [{ type: 'text' as const, text: content }]),
-      ...toolCalls.map(({ id, name, args }) => ({
-        type: 'tool-call' as const,
-        toolCallId: id,
-        toolName: name,
-        input: JSON.stringify(args),
-      })),
+      ...toolCalls.map(callOf),
     ],
-    finishReason:
-      toolCalls.length > 0 ? { unified: 'tool-calls', raw: 'tool_calls' } : { unified: 'stop', raw: 'stop' },
+    finishReason: finishOf(toolCalls),
     usage: USAGE,
     warnings: [],
   }
 }
 
+const finishOf = (toolCalls: readonly object[]): Content['finishReason'] =>
+  toolCalls.length > 0 ? { unified: 'tool-calls', raw: 'tool_calls' } : { unified: 'stop', raw: 'stop' }
+
+const callOf = ({ id, name, args }: { id: string; name: string; args: object }) => ({
+  type: 'tool-call' as const,
+  toolCallId: id,
+  toolName: name,
+  input: JSON.stringify(args),
+})
+
 /** Letter by letter, each when there was time for the one before to be read. */
-function streamOf({ content = '', broken = false }: ContractReply): ReadableStream<never> {
+function streamOf({ content = '', broken = false, toolCalls = [] }: ContractReply): ReadableStream<never> {
   const letters = [...content]
   async function* chunks() {
     yield { type: 'stream-start', warnings: [] }
@@ -155,7 +159,8 @@ function streamOf({ content = '', broken = false }: ContractReply): ReadableStre
       await new Promise((resolve) => setImmediate(resolve))
     }
     yield { type: 'text-end', id: '1' }
-    yield { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: USAGE }
+    yield* toolCalls.map(callOf)
+    yield { type: 'finish', finishReason: finishOf(toolCalls), usage: USAGE }
   }
   return ReadableStream.from(chunks()) as ReadableStream<never>
 }
