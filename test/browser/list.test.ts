@@ -94,6 +94,59 @@ describe('the list of many runs', () => {
     await page.close()
   })
 
+  it('leads from each of their sums to the runs that it counts', async () => {
+    const { page } = await open('?q=agent:billing')
+    const total = RUNS / 2
+    const sum = (name: string) =>
+      page.locator('.sums div', { has: page.getByText(name, { exact: true }) }).first()
+    for (const [name, link, count] of [
+      ['Failed', '20 %', total / 5],
+      ['Failed', String(total), total],
+      ['p50', '1.50 s', total / 2 + 1],
+      ['p95', '2.90 s', 2],
+      ['Tokens', '31.5k', total],
+      ['Cost', '$0.300', total],
+    ] as const) {
+      await sum(name).getByRole('link', { name: link, exact: true }).click()
+      await expect.poll(() => page.locator('.count').innerText(), { message: name }).toBe(`${count} runs`)
+      expect(await page.getByRole('combobox', { name: 'Search runs' }).inputValue()).toMatch(
+        /^agent:billing /,
+      )
+      await page.goBack()
+      await sum('Failed')
+        .getByRole('link', { name: String(total), exact: true })
+        .waitFor()
+    }
+    // None was mocked, so there is nothing to lead to.
+    expect(await sum('Mocked').getByRole('link').count()).toBe(0)
+    await page.close()
+  })
+
+  it('says of an address that is none that it is none', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${viewer.url}/rnu/${trace(0)}`)
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    expect(await page.locator('main').innerText()).toContain(`/rnu/${trace(0)}`)
+    await page.getByRole('link', { name: 'All runs' }).click()
+    await page.locator('.runs tr.run').first().waitFor()
+    await page.close()
+  })
+
+  it('is one step back from a run, however many were leafed through', async () => {
+    const { page } = await open('?q=agent:billing')
+    await page.locator('.runs tr.run a').first().click()
+    const title = () => page.locator('.run-title .input').innerText()
+    await expect.poll(title).toContain('parcel 1?')
+    await page.keyboard.press(']')
+    await expect.poll(title).toContain('parcel 3?')
+    await page.keyboard.press(']')
+    await expect.poll(title).toContain('parcel 5?')
+    await page.goBack()
+    await page.locator('.runs tr.run').first().waitFor()
+    expect(page.url()).toContain('q=agent')
+    await page.close()
+  })
+
   it('narrows to the time that one drags over', async () => {
     const { page } = await open()
     const box = (await page.locator('.starts svg').boundingBox())!

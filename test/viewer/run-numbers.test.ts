@@ -147,9 +147,13 @@ it('says what of a query it did not understand', async () => {
     'agent>a: agent is text, write agent:a. It is searched for as words.',
   ])
   expect(await problems('status:with_errors -status:WAITING status:* mark:none')).toEqual([])
+  expect(await problems('status:failed,interrupted')).toEqual([])
   const states = 'done, failed, with-errors, interrupted, denied, running, waiting'
   expect(await problems('status:fail')).toEqual([
     `"fail" is no status (${states}); did you mean status:failed? It is searched for as words.`,
+  ])
+  expect(await problems('status:failed,denid')).toEqual([
+    `"denid" is no status (${states}); did you mean status:denied? It is searched for as words.`,
   ])
   expect(await problems('-status:odd')).toEqual([
     `"odd" is no status (${states}). It is searched for as words.`,

@@ -9,7 +9,7 @@ import {
   type UseSum,
   type UseSums,
 } from '../../src/viewer/model/run-uses.ts'
-import { USE_COLUMNS, useTerm } from '../../src/viewer/model/use-columns.ts'
+import { USE_COLUMNS, useErrorTerm, useTerm } from '../../src/viewer/model/use-columns.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
 import { databaseFile, start } from './start.ts'
@@ -90,7 +90,7 @@ it('says how often which tool failed, was denied and mocked, and how long its ca
       denied: 1,
       mocked: 1,
       durationMs: { p50: 20, p95: 40 },
-      topError: { text: late, count: 2 },
+      topError: { text: 'connect ETIMEDOUT shop.example:#', count: 2, runs: 2 },
     },
     { name: 'web search', runs: 2, calls: 2, failed: 0, denied: 0, mocked: 0 },
   ])
@@ -128,7 +128,7 @@ it('counts models, agents, gates and people of a run in which everything happens
     shadow: 1,
     shadowDenied: 1,
     durationMs: { p50: 60, p95: 60 },
-    topError: { text: 'over_budget', count: 1 },
+    topError: { text: 'over_budget', count: 1, runs: 1 },
   })
   expect(named(gates, 'ask-before-paying')).toMatchObject({ calls: 1, asked: 1, shadow: 0 })
   expect((await uses(viewer, 'human')).uses).toMatchObject([
@@ -141,6 +141,8 @@ it('has a query behind every number, which finds the runs that it counts', async
   await post(viewer, sampleRun())
   for (const kind of USE_KINDS) {
     for (const use of (await uses(viewer, kind)).uses) {
+      if (use.topError)
+        expect(await found(viewer, useErrorTerm(kind, use.name, use.topError.text))).toEqual([SAMPLE_TRACE])
       for (const { count } of USE_COLUMNS[kind]) {
         if (count) expect(COUNTS_OF[kind]).toContain(count)
         const expected = count && use[count] > 0 ? [SAMPLE_TRACE] : []
@@ -148,6 +150,29 @@ it('has a query behind every number, which finds the runs that it counts', async
       }
     }
   }
+})
+
+it('counts failures together that differ by what they name, and finds the runs that have them', async () => {
+  const viewer = await start()
+  const missing = (order: string) => ({ tool: 'refund', outcome: 'errored', error: `no order "${order}"` })
+  await post(
+    viewer,
+    otlp([
+      ...run(0, [missing('W-1'), missing('W-22')]),
+      ...run(1, [missing('a1b2c3'), { tool: 'pay', outcome: 'errored', error: 'no money' }]),
+      // Another tool failed so, and this one in another way.
+      ...run(2, [
+        { tool: 'refund', outcome: 'errored', error: 'too late' },
+        { ...missing('W-3'), tool: 'pay' },
+      ]),
+      ...run(3, [{ tool: 'refund' }]),
+    ]),
+  )
+  const { topError } = named(await uses(viewer, 'tool'), 'refund')
+  expect(topError).toEqual({ text: 'no order …', count: 3, runs: 2 })
+  expect(await found(viewer, useErrorTerm('tool', 'refund', topError!.text))).toEqual([trace(1), trace(0)])
+  expect(await found(viewer, 'tool.error:"pay: no*"')).toEqual([trace(2), trace(1)])
+  expect(await found(viewer, '-tool.error:"refund: no order*" tool.failed:refund')).toEqual([trace(2)])
 })
 
 it('finds names with quotes, spaces and stars in them', async () => {
@@ -201,15 +226,17 @@ it('says what it cannot sum by', async () => {
   expect(await problems('shop.example:443')).toEqual([])
 })
 
-it('sums the runs of a file that an older version wrote, and keeps them', async () => {
+it.each([
+  ['which had no such sums', 4, 'DROP TABLE run_use; DROP INDEX run_figures'],
+  ['which counted errors by their texts', 7, `UPDATE run_use SET errors = '[["of old",1]]'`],
+])('sums the runs of a file that an older version wrote, %s', async (_what, version, change) => {
   const db = databaseFile()
   const before = await startViewer({ db, port: 0 })
   await post(before, sampleRun())
   const wanted = await uses(before, 'tool')
   await before.close()
-  // What version 4 had not.
   const file = new DatabaseSync(db)
-  file.exec('DROP TABLE run_use; DROP INDEX run_figures; PRAGMA user_version = 4')
+  file.exec(`${change}; PRAGMA user_version = ${version}`)
   file.close()
   const notices: string[] = []
   const after = await start({ db, onNotice: (notice) => notices.push(notice) })

@@ -158,3 +158,13 @@ it('is what the tool says of its failure, not its result', () => {
   })
   expect(rowsOf([runSpan('error'), failed]).rows[1]!.errorText).toBe('503')
 })
+
+it('is one failure, however many were it in: a call, not also its step and its run', () => {
+  const failed = [runSpan('error', { error: 'no' }), step(10, 0, 40, 'no'), model(3, 10, 20, 40, 'no')]
+  expect(rowsOf(failed).summary.errors).toBe(1)
+  // What was got over is another one, and so is a run that fails after it went on.
+  const flaky = tool(2, 10, 0, 10, { error: 'flaky' })
+  expect(rowsOf([...failed, flaky]).summary.errors).toBe(2)
+  const later = [runSpan('error', { error: 'no time' }), step(10, 0, 40), flaky, model(3, 10, 20, 40)]
+  expect(rowsOf(later).summary.errors).toBe(2)
+})

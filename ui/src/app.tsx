@@ -5,7 +5,7 @@ import { ApprovalsDialog } from './approval-dialog.tsx'
 import { ApprovalsButton, ApprovalsProvider } from './approvals.tsx'
 import { CompareView } from './compare-view.tsx'
 import { useFollowed, useKeys, useLive, useLiveConnection, useSource } from './hooks.ts'
-import { Button } from './parts.tsx'
+import { Button, Empty } from './parts.tsx'
 import { go, useRoute } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { RunsView } from './runs-view.tsx'
@@ -65,9 +65,25 @@ function Shell() {
       {route.page === 'sets' && <SetsView route={route} />}
       {route.page === 'compare' && <CompareView route={route} />}
       {route.page === 'steps' && <StepsView route={route} />}
+      {route.page === 'nowhere' && <Nowhere path={route.path} />}
       <ApprovalsDialog />
       {help && <Help onClose={() => setHelp(false)} />}
     </div>
+  )
+}
+
+function Nowhere({ path }: { path: string }) {
+  return (
+    <main>
+      <Empty title="There is no such page" isPage>
+        <p>
+          <code>{path}</code> is no address of the viewer.
+        </p>
+        <p>
+          <a href="/">All runs</a>
+        </p>
+      </Empty>
+    </main>
   )
 }
 
@@ -132,9 +148,10 @@ const KEYS: [string, string][] = [
 const QUERIES: [string, string][] = [
   ['words', 'in any text of any span'],
   ...Object.entries(QUERY_KEYS)
-    .filter(([, { kind }]) => kind !== 'use')
+    .filter(([, { kind }]) => kind !== 'use' && kind !== 'useError')
     .map(([key, { kind, says }]): [string, string] => [kind === 'number' ? `${key}>` : `${key}:`, says]),
   ['tool.failed:', 'a tool of just this name failed; also model. agent. gate. human.'],
+  ['tool.error:"pay: *"', 'it failed, or refused, in this way'],
   ['-tool:search', 'without'],
 ]
 

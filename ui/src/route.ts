@@ -31,6 +31,8 @@ export type Route =
   | { page: 'uses'; kind: UseKind; query: string }
   /** Two searches. */
   | { page: 'sets'; a: string; b: string }
+  /** Nothing has this address. */
+  | { page: 'nowhere'; path: string }
 
 const offline = document.getElementById('offline-run') !== null
 export let offlineTraceId = ''
@@ -62,6 +64,8 @@ export function pathOf(route: Route): string {
   } else if (route.page === 'steps') {
     path = `/steps/${route.runs.join()}`
     if (route.exactly) params.set('exactly', '1')
+  } else if (route.page === 'nowhere') {
+    path = route.path
   } else {
     path = `/compare/${route.a}/${route.b}`
     if (route.noise) params.set('noise', String(route.noise))
@@ -93,6 +97,7 @@ function current(): Route {
   const kind = USE_KINDS.find((one) => path === `/by/${one}`)
   if (path === '/sets') return { page: 'sets', a: params.get('a') ?? '', b: params.get('b') ?? '' }
   if (kind) return { page: 'uses', kind, query: params.get('q') ?? '' }
+  if (path !== '/' && path !== '/index.html') return { page: 'nowhere', path: path ?? '' }
   return {
     page: 'runs',
     query: params.get('q') ?? '',

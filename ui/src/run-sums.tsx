@@ -10,49 +10,116 @@ import {
 import { failedRuns, type RunNumbers, type StartBar, share } from '../../src/viewer/model/run-numbers.ts'
 import { RUN_STATUSES } from '../../src/viewer/model/span.ts'
 import { BudgetSum, useEstimateWords } from './money.tsx'
+import { type ListRoute, pathOf } from './route.ts'
+
+const OVER = '-status:running,waiting'
 
 export function RunSums({
   numbers,
+  route,
   onRange,
 }: {
   numbers: RunNumbers
+  /** The list that they are of. */
+  route: ListRoute
   /** Runs that started in between. */
   onRange: (fromUs: number, toUs: number) => void
 }) {
-  const { ended, durationMs, inputTokens, outputTokens, cachedTokens } = numbers
+  const { ended, durationMs, inputTokens, outputTokens, cachedTokens, estimatedUsd } = numbers
   const failed = failedRuns(numbers)
   const estimate = useEstimateWords()
+  /** The runs that a number counts. */
+  const runsWith = (term: string, sort = route.sort) =>
+    pathOf({ ...route, query: [route.query, term].filter(Boolean).join(' '), sort })
+  const lasting = (ms: number | undefined, says: string) =>
+    ms === undefined ? (
+      '–'
+    ) : (
+      <Count href={runsWith(`duration>=${ms} ${OVER}`, '-duration')} says={says}>
+        {formatDuration(ms)}
+      </Count>
+    )
   return (
     <section class="sums" aria-label="All runs of this search">
       <dl>
         <Sum name="Failed" title="Failed or interrupted, of the runs that ended">
-          {share(failed, ended)}{' '}
+          <Count
+            href={failed > 0 && runsWith('status:failed,interrupted')}
+            says="The runs that failed or were interrupted"
+          >
+            {share(failed, ended)}
+          </Count>{' '}
           <small>
-            {formatWhole(failed)} of {formatWhole(ended)}
+            {formatWhole(failed)} of{' '}
+            <Count href={ended > 0 && runsWith(OVER)} says="The runs that ended">
+              {formatWhole(ended)}
+            </Count>
           </small>
         </Sum>
         <Sum name="p50" title="Half of the runs that ended took no longer">
-          {durationMs ? formatDuration(durationMs.p50) : '–'}
+          {lasting(durationMs?.p50, 'The half that took as long or longer')}
         </Sum>
         <Sum name="p95" title="95 of 100 runs that ended took no longer">
-          {durationMs ? formatDuration(durationMs.p95) : '–'}
+          {lasting(durationMs?.p95, 'Those that took as long or longer')}
         </Sum>
         <Sum name="Tokens" title={`${formatWhole(inputTokens)} in, ${formatWhole(outputTokens)} out`}>
-          {formatCount(inputTokens + outputTokens)} <small>{share(cachedTokens, inputTokens)} cached</small>
+          <Count
+            href={inputTokens + outputTokens > 0 && runsWith('tokens>0', '-tokens')}
+            says="The runs with most tokens"
+          >
+            {formatCount(inputTokens + outputTokens)}
+          </Count>{' '}
+          <small>
+            <Count
+              href={cachedTokens > 0 && runsWith('cached>0', '-cached')}
+              says="Of the tokens in, read from a cache"
+            >
+              {share(cachedTokens, inputTokens)} cached
+            </Count>
+          </small>
         </Sum>
-        <Sum name="Cost" title={numbers.estimatedUsd > 0 ? estimate : 'As the spans tell it'}>
-          {formatCost(numbers.costUsd)}{' '}
-          {numbers.estimatedUsd > 0 && (
-            <small>{share(numbers.estimatedUsd, numbers.costUsd)} estimated</small>
+        <Sum name="Cost" title={estimatedUsd > 0 ? estimate : 'As the spans tell it'}>
+          <Count href={numbers.costUsd > 0 && runsWith('cost>0', '-cost')} says="The dearest runs">
+            {formatCost(numbers.costUsd)}
+          </Count>{' '}
+          {estimatedUsd > 0 && (
+            <small>
+              <Count href={runsWith('estimated>0', '-cost')} says={estimate}>
+                {share(estimatedUsd, numbers.costUsd)} estimated
+              </Count>
+            </small>
           )}
         </Sum>
         <BudgetSum costUsd={numbers.costUsd} />
         <Sum name="Mocked" title="Tool calls that were mocked, of all">
-          {share(numbers.mockedCalls, numbers.toolCalls)}
+          <Count
+            href={numbers.mockedCalls > 0 && runsWith('mocked:yes', '-mocked')}
+            says="The runs with mocked calls"
+          >
+            {share(numbers.mockedCalls, numbers.toolCalls)}
+          </Count>
         </Sum>
       </dl>
       <Starts bars={numbers.starts} onRange={onRange} />
     </section>
+  )
+}
+
+/** A number, and the way to what it counts where there is any. */
+function Count({
+  href,
+  says,
+  children,
+}: {
+  href: string | false
+  says: string
+  children: preact.ComponentChildren
+}) {
+  if (href === false) return <>{children}</>
+  return (
+    <a href={href} title={says}>
+      {children}
+    </a>
   )
 }
 

@@ -1,6 +1,7 @@
 /** One run: its facts, its views and the span that is open beside them. */
 import { useMemo, useState } from 'preact/hooks'
-import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
+import { buildTree, spanOfRow } from '../../src/viewer/model/tree.ts'
+import { failuresIn } from '../../src/viewer/model/why.ts'
 import { ConversationView } from './conversation-view.tsx'
 import { EventsView } from './events-view.tsx'
 import { GraphView } from './graph-view.tsx'
@@ -63,7 +64,8 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
     const shown = list.grouped ? groupByConversation(runs).flatMap((group) => group.runs) : runs
     const at = shown.findIndex((one) => one.traceId.startsWith(route.traceId))
     const next = at < 0 ? undefined : shown[at + by]
-    if (next) go({ ...route, traceId: next.traceId, spanId: '', zoom: '' })
+    // In place of this one: Back leads to where one came from, not through all that was leafed through.
+    if (next) go({ ...route, traceId: next.traceId, spanId: '', zoom: '' }, true)
   }
 
   if (error && !run)
@@ -81,9 +83,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
 
   function jumpToError(direction: 1 | -1): void {
     if (!tree) return
-    const errors = flatten(tree)
-      .filter((node) => node.row.error)
-      .map((node) => node.row.spanId)
+    const errors = failuresIn(tree).map((node) => spanOfRow(node.row.spanId))
     if (errors.length === 0) return
     const at = errors.indexOf(route.spanId)
     select(errors[(at + direction + errors.length) % errors.length]!)

@@ -225,7 +225,7 @@ export function RunsView({ route }: { route: ListRoute }) {
       </div>
       <Notices error={error || problem} problems={value?.problems} />
       {marks.dialog}
-      {numbers && numbers.runs > 0 && <RunSums numbers={numbers} onRange={narrowTo} />}
+      {numbers && numbers.runs > 0 && <RunSums numbers={numbers} route={route} onRange={narrowTo} />}
       {value && runs.length === 0 ? (
         route.query ? (
           <Empty title="No run matches">

@@ -3,15 +3,19 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
 import { withoutNestedCalls } from '../../src/viewer/model/tree-parts.ts'
+import { failuresIn } from '../../src/viewer/model/why.ts'
 import { useSource } from './hooks.ts'
 import type { Found } from './source.ts'
 
 /** What is asked for by kind, as the numbers above the run are. */
-const KINDS: Readonly<Record<string, (node: TreeNode) => boolean>> = {
-  'is:model': ({ row }) => row.category === 'llm' || row.category === 'embedding',
-  'is:tool': ({ row }) => row.category === 'tool',
-  'is:mocked': ({ row }) => row.mocked,
-  'is:error': ({ row }) => row.error,
+const KINDS: Readonly<Record<string, (tree: TreeNode) => TreeNode[]>> = {
+  'is:model': (tree) => told(tree, ({ row }) => row.category === 'llm' || row.category === 'embedding'),
+  'is:tool': (tree) => told(tree, ({ row }) => row.category === 'tool'),
+  'is:mocked': (tree) => told(tree, ({ row }) => row.mocked),
+  'is:error': failuresIn,
+}
+function told(tree: TreeNode, isKind: (node: TreeNode) => boolean): TreeNode[] {
+  return withoutNestedCalls(flatten(tree)).filter(isKind)
 }
 /** What the run's duration is made of. */
 const CRITICAL = 'is:critical'
@@ -54,12 +58,7 @@ export function useFound(
     if (!text) return undefined
     if (text === CRITICAL) return criticalPath(tree, nowUs)
     const ofKind = isKind(text) ? KINDS[text]! : undefined
-    if (ofKind)
-      return new Set(
-        withoutNestedCalls(flatten(tree))
-          .filter(ofKind)
-          .map(({ row }) => row.spanId),
-      )
+    if (ofKind) return new Set(ofKind(tree).map(({ row }) => row.spanId))
     const shown = flatten(tree).filter(({ row }) =>
       `${row.name} ${row.label} ${row.preview} ${row.outcome} ${row.errorText}`.toLowerCase().includes(text),
     )

@@ -2,14 +2,14 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { counted, formatWhole } from '../../src/viewer/model/format.ts'
 import { NEWEST_FIRST } from '../../src/viewer/model/query-keys.ts'
+import { USE_KINDS, type UseCount, type UseKind, type UseSum } from '../../src/viewer/model/run-uses.ts'
 import {
-  NO_MESSAGE,
-  USE_KINDS,
-  type UseCount,
-  type UseKind,
-  type UseSum,
-} from '../../src/viewer/model/run-uses.ts'
-import { USE_COLUMNS, USE_WORDS, type UseColumn, useTerm } from '../../src/viewer/model/use-columns.ts'
+  USE_COLUMNS,
+  USE_WORDS,
+  type UseColumn,
+  useErrorTerm,
+  useTerm,
+} from '../../src/viewer/model/use-columns.ts'
 import { useFollowed, useKeys, useLive, useSource } from './hooks.ts'
 import { Empty, Notices, Text } from './parts.tsx'
 import { QueryField } from './query-field.tsx'
@@ -136,11 +136,8 @@ function UsesTable({
   const { one, error } = USE_WORDS[kind]
   const hasErrors = uses.some((use) => use.topError)
   const sorted = useMemo(() => inOrder(uses, columns, sort), [uses, sort, kind])
-  const runsWith = (count: UseCount, use: UseSum, words = '') =>
-    pathOf({
-      ...listRoute(),
-      query: [query, useTerm(kind, count, use.name), words].filter(Boolean).join(' '),
-    })
+  const found = (term: string) => pathOf({ ...listRoute(), query: [query, term].filter(Boolean).join(' ') })
+  const runsWith = (count: UseCount, use: UseSum) => found(useTerm(kind, count, use.name))
   return (
     <table class="uses">
       <thead>
@@ -186,8 +183,8 @@ function UsesTable({
               <td class="c-error">
                 {use.topError && (
                   <a
-                    href={runsWith(kind === 'gate' ? 'calls' : 'failed', use, wordsOf(use.topError.text))}
-                    title={use.topError.text}
+                    href={found(useErrorTerm(kind, use.name, use.topError.text))}
+                    title={`${use.topError.text} (${formatWhole(use.topError.count)}× in ${counted(use.topError.runs, 'run')})`}
                   >
                     <small>{formatWhole(use.topError.count)}×</small> <Text>{use.topError.text}</Text>
                   </a>
@@ -210,13 +207,6 @@ function Cell({ column, use, href }: { column: UseColumn; use: UseSum; href: str
       {column.text(use)} {note && <small>{note}</small>}
     </a>
   )
-}
-
-/** The beginning of a message, as a search: what is cut from it, or stands for itself in a query, is left out. */
-function wordsOf(text: string): string {
-  if (text === NO_MESSAGE) return ''
-  const words = text.match(/[\p{L}\p{N}]{2,}/gu) ?? []
-  return words.slice(0, 8).join(' ')
 }
 
 function inOrder(uses: readonly UseSum[], columns: readonly UseColumn[], sort: string): readonly UseSum[] {

@@ -21,10 +21,13 @@ type UseKey = {
   readonly says: string
 }
 
+/** By how something of one kind failed in the run, or refused. */
+type UseErrorKey = { readonly kind: 'useError'; readonly use: UseKind; readonly says: string }
+
 /** By an attribute of what sent spans of the run. */
 type ResourceKey = { readonly kind: 'resource'; readonly says: string }
 
-export type QueryKey = TextKey | NumberKey | TimeKey | UseKey | ResourceKey
+export type QueryKey = TextKey | NumberKey | TimeKey | UseKey | UseErrorKey | ResourceKey
 
 const text = (of: keyof RunSummary, says: string): TextKey => ({ kind: 'text', of, says })
 const number = (unit: NumberKey['unit'], says: string, ...of: (keyof RunSummary)[]): NumberKey => ({
@@ -54,7 +57,8 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   output: number('scaled', 'tokens out', 'outputTokens'),
   cached: number('scaled', 'tokens read from a cache', 'cachedTokens'),
   cost: number('usd', 'US dollars', 'costUsd'),
-  errors: number('plain', 'spans that failed', 'errors'),
+  estimated: number('usd', 'US dollars that no span told', 'estimatedUsd'),
+  errors: number('plain', 'failures; the step and the run of a failed call count with it', 'errors'),
   mocked: number('plain', 'tool calls that were mocked; mocked:yes', 'mockedCalls'),
   waiting: number('plain', 'questions to a person that are open; waiting:yes', 'waiting'),
   steps: number('plain', 'steps', 'steps'),
@@ -67,11 +71,12 @@ export const QUERY_KEYS: Readonly<Record<string, QueryKey>> = {
   ...Object.fromEntries(useKeys()),
 }
 
-function* useKeys(): Generator<[string, UseKey]> {
+function* useKeys(): Generator<[string, UseKey | UseErrorKey]> {
   for (const [use, columns] of Object.entries(USE_COLUMNS) as [UseKind, typeof USE_COLUMNS.tool][]) {
     for (const { count, says } of columns) {
       if (count) yield [useKey(use, count), { kind: 'use', use, count, says }]
     }
+    yield [useKey(use, 'error'), { kind: 'useError', use, says: 'its name, a colon, and how it failed' }]
   }
 }
 

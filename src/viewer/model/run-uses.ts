@@ -1,5 +1,5 @@
 /** What each tool, model, agent, gate and person did in a run: what sums over many runs are made of. */
-import { oneLine } from './digest.ts'
+import { errorKind } from './error-kind.ts'
 import type { SpanRow } from './span.ts'
 import type { TreeNode } from './tree.ts'
 
@@ -45,7 +45,7 @@ export interface RunUse extends Record<UseCount, number> {
   name: string
   /** Of calls that were made: not refused, not mocked, ended. How long people took to answer. */
   durationsMs: number[]
-  /** How often it failed, or refused, with which message. */
+  /** How often it failed, or refused, by the kind of the message: see `errorKind`. */
   errors: Map<string, number>
 }
 
@@ -55,8 +55,8 @@ export interface UseSum extends Record<UseCount, number> {
   runs: number
   /** By nearest rank; absent when no call tells how long it took. */
   durationMs?: { p50: number; p95: number }
-  /** The most frequent one. */
-  topError?: { text: string; count: number }
+  /** The most frequent kind of them, and in how many runs. */
+  topError?: { text: string; count: number; runs: number }
 }
 
 /** Sums over the runs of a query. */
@@ -81,7 +81,7 @@ export const NOBODY = 'nobody'
 /** Of what failed, or refused, without saying why. */
 export const NO_MESSAGE = 'no message'
 const NAME_CHARS = 200
-const ERRORS_PER_USE = 5
+const ERRORS_PER_USE = 20
 
 /** `nodes`: the run's tree; `calls`: those of them that are calls of models, each once. */
 export function usesOf(
@@ -187,7 +187,7 @@ function fail(use: RunUse, text: string): void {
 }
 
 function tell(use: RunUse, given: string): void {
-  const text = oneLine(given)
+  const text = errorKind(given)
   const count = use.errors.get(text)
   if (count !== undefined || use.errors.size < ERRORS_PER_USE) use.errors.set(text, (count ?? 0) + 1)
 }

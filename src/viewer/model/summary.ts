@@ -8,6 +8,7 @@ import { type RunUse, usesOf } from './run-uses.ts'
 import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
 import { withoutNestedCalls } from './tree-parts.ts'
+import { failuresIn } from './why.ts'
 
 export interface SummaryInput {
   traceId: string
@@ -58,7 +59,8 @@ export function* summing({
   const endUs = rows.reduce((most, row) => Math.max(most, row.endUs || row.startUs), 0)
   const agent = main?.row.category === 'agent' ? main.row.label : ''
   const reason = lastReason(agents, reasonOf)
-  const errors = rows.filter((row) => row.error).length
+  // Most have none, and to find that out is not to walk through them.
+  const errors = root && rows.some((row) => row.error) ? failuresIn(root).length : 0
   const asks = nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length
   const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
   const summary: RunSummary = {

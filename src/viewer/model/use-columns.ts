@@ -124,12 +124,21 @@ export const USE_WORDS: Readonly<Record<UseKind, { one: string; all: string; err
 }
 
 /** Of the query language. */
-export function useKey(kind: UseKind, count: UseCount): string {
+export function useKey(kind: UseKind, count: UseCount | 'error'): string {
   return `${kind}.${count.toLowerCase()}`
 }
 
 /** Runs in which `name` did so at least once, as a term of the query language. */
 export function useTerm(kind: UseKind, count: UseCount, name: string): string {
-  const value = name.replaceAll('"', '*')
-  return `${useKey(kind, count)}:${/[\s*]/.test(value) || value === '' ? `"${value}"` : value}`
+  return term(useKey(kind, count), name)
+}
+
+/** Runs in which `name` failed, or refused, in this way. */
+export function useErrorTerm(kind: UseKind, name: string, error: string): string {
+  return term(useKey(kind, 'error'), `${name}: ${error}`)
+}
+
+function term(key: string, given: string): string {
+  const value = given.replaceAll('"', '*')
+  return `${key}:${/[\s*]/.test(value) || value === '' ? `"${value}"` : value}`
 }

@@ -51,6 +51,17 @@ export function withErrors(root: TreeNode): ReadonlySet<TreeNode> {
   return failing
 }
 
+/** What failed by itself: a call, not also the step and the run that failed because of it. */
+export function failuresIn(root: TreeNode): TreeNode[] {
+  const failing = withErrors(root)
+  if (failing.size === 0) return []
+  return flatten(root).filter((node) => {
+    let inside = node.row.error ? lastDone(node, failing) : undefined
+    while (inside && !inside.row.error) inside = lastDone(inside, failing)
+    return node.row.error && inside === undefined
+  })
+}
+
 function lastDone(node: TreeNode, failing: ReadonlySet<TreeNode>): TreeNode | undefined {
   const last = node.children.findLast((child) => failing.has(child))
   if (last === undefined) return undefined

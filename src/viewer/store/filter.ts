@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<string, ReadonlyMap<string, readonly string[]>>> = 
   status: STATUSES,
   mark: new Map([['none', ['']]]),
 }
-/** Keys that know all their values. */
+/** Keys that know all their values: of them several are taken, with commas between them. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   status: [...RUN_STATUSES, ...STATUSES.keys()],
   mark: ['good', 'bad', 'none'],
@@ -123,12 +123,17 @@ function conditionOf(
     if (!Number.isFinite(startUs)) return `${term}: ${key}: wants ${wants}. It is searched for as words.`
     return { condition: `start_us ${known.bound === 'to' ? '<' : '>='} ?`, params: [startUs] }
   }
-  if (known.kind === 'use') {
+  if (known.kind === 'use' || known.kind === 'useError') {
     if (operator !== ':')
       return `${term}: ${key} takes a name, write ${key}:${value}. It is searched for as words.`
+    const fits = value.includes('*') ? "LIKE ? ESCAPE '\\'" : '= ?'
+    const did =
+      known.kind === 'use'
+        ? `run_use.name ${fits} AND run_use.${columnOf(known.count)} > 0`
+        : `EXISTS (SELECT 1 FROM json_each(run_use.errors) AS error
+            WHERE run_use.name || ': ' || json_extract(error.value, '$[0]') ${fits})`
     return {
-      condition: `EXISTS (SELECT 1 FROM run_use WHERE run_use.run = run.id AND run_use.kind = ?
-        AND run_use.name ${value.includes('*') ? "LIKE ? ESCAPE '\\'" : '= ?'} AND run_use.${columnOf(known.count)} > 0)`,
+      condition: `EXISTS (SELECT 1 FROM run_use WHERE run_use.run = run.id AND run_use.kind = ? AND ${did})`,
       params: [known.use, value.includes('*') ? likePattern(key, value) : value],
     }
   }
@@ -141,13 +146,15 @@ function conditionOf(
   if (known.kind === 'text') {
     if (operator !== ':')
       return `${term}: ${key} is text, write ${key}:${value}. It is searched for as words.`
-    const lower = value.toLowerCase()
     const choices = CHOICES[key]
-    if (choices && !value.includes('*') && !choices.includes(lower)) {
-      const nearest = choices.find((one) => one.startsWith(lower)) ?? nearestName(value, choices)
-      return `"${value}" is no ${key} (${known.says})${nearest ? `; did you mean ${key}:${nearest}?` : '.'} It is searched for as words.`
+    const asked = choices ? value.split(',') : [value]
+    for (const one of choices ? asked : []) {
+      const lower = one.toLowerCase()
+      if (one.includes('*') || choices!.includes(lower)) continue
+      const nearest = choices!.find((choice) => choice.startsWith(lower)) ?? nearestName(one, choices!)
+      return `"${one}" is no ${key} (${known.says})${nearest ? `; did you mean ${key}:${nearest}?` : '.'} It is searched for as words.`
     }
-    const wanted = WORDS[key]?.get(lower) ?? [value]
+    const wanted = asked.flatMap((one) => WORDS[key]?.get(one.toLowerCase()) ?? [one])
     return {
       condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
       params: wanted.map((one) => likePattern(key, one)),

@@ -15,7 +15,7 @@ import { percentileOf } from '../model/statistics.ts'
 import type { RunSlice } from './found-runs.ts'
 import { columnOf, storable } from './run-columns.ts'
 
-/** Durations are 32-bit floats of milliseconds, errors a JSON list of texts and counts on one line. */
+/** Durations are 32-bit floats of milliseconds, errors a JSON list of kinds and counts on one line. */
 export const DECLARED_USES = `
   run INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
   ${USE_COUNTS.map((count) => `${columnOf(count)} ${count === 'costUsd' ? 'REAL' : 'INTEGER'} NOT NULL`).join(', ')},
@@ -99,7 +99,7 @@ export function mergeInto(sums: SummingUses, others: SummingUses): void {
     sum.runs += other.runs
     for (const count of USE_COUNTS) sum[count] += other[count]
     sum.durations.push(...other.durations)
-    for (const [text, count] of other.errors) sum.errors.set(text, (sum.errors.get(text) ?? 0) + count)
+    for (const [text, { count, runs }] of other.errors) addError(sum.errors, text, count, runs)
   }
 }
 
@@ -122,14 +122,23 @@ export type SummingUses = Map<string, Summing>
 interface Summing extends Record<(typeof USE_COUNTS)[number], number> {
   runs: number
   durations: Float32Array[]
-  errors: Map<string, number>
+  errors: Map<string, Occurrences>
 }
 
-function addErrors(errors: Map<string, number>, lines: string): void {
+interface Occurrences {
+  count: number
+  runs: number
+}
+
+function addErrors(errors: Map<string, Occurrences>, lines: string): void {
   for (const line of lines.split('\n')) {
-    for (const [text, count] of JSON.parse(line) as [string, number][])
-      errors.set(text, (errors.get(text) ?? 0) + count)
+    for (const [text, count] of JSON.parse(line) as [string, number][]) addError(errors, text, count, 1)
   }
+}
+
+function addError(errors: Map<string, Occurrences>, text: string, count: number, runs: number): void {
+  const known = errors.get(text)
+  errors.set(text, { count: (known?.count ?? 0) + count, runs: (known?.runs ?? 0) + runs })
 }
 
 /** Those with most calls first. `areSorted`: see `sortDurations`. */
@@ -141,15 +150,15 @@ export function* usesInOrder(sums: SummingUses, areSorted = false): InTurns<Pick
     const parts = areSorted ? durations : [joined(durations).sort()]
     const p50 = percentileOf(parts, 0.5)
     const p95 = percentileOf(parts, 0.95)
-    const top = [...errors].reduce<[string, number] | undefined>(
-      (best, one) => (best && best[1] >= one[1] ? best : one),
+    const top = [...errors].reduce<[string, Occurrences] | undefined>(
+      (best, one) => (best && best[1].count >= one[1].count ? best : one),
       undefined,
     )
     uses.push({
       name,
       ...counts,
       ...(p50 !== undefined && p95 !== undefined && { durationMs: { p50, p95 } }),
-      ...(top && { topError: { text: top[0], count: top[1] } }),
+      ...(top && { topError: { text: top[0], ...top[1] } }),
     })
   }
   return { uses, names: sums.size }

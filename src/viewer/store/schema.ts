@@ -6,12 +6,12 @@ import { DECLARED_USES } from './run-uses.ts'
  * Raised when the tables change. A file of another version is set aside, not migrated: it holds traces, not records. One whose
  * tables only lack what can be made from the spans again is brought up.
  */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 /**
  * Versions that are brought up: what is new are tables and columns of sums, and every run is summed again; an index of the text,
  * which is made again; or what people add.
  */
-export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5, 6])
+export const BROUGHT_UP: ReadonlySet<number> = new Set([4, 5, 6, 7])
 
 /** Of an older version: the columns that are new, and an index that has them. Every run is to be summed again. */
 export function bringUp(db: DatabaseSync): void {
