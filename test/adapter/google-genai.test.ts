@@ -198,6 +198,25 @@ const USES: readonly Use[] = [
     },
   ],
   [
+    'a run that is aborted before it begins, for a reason of its own',
+    [SEARCH],
+    (ai) => {
+      const { config, ...params } = asking(search())
+      const abortSignal = AbortSignal.abort(new Error('enough'))
+      return ai.models.generateContent({ ...params, config: { ...config, abortSignal } })
+    },
+  ],
+  [
+    'a run that is aborted while the model is asked, for a reason of its own',
+    [{ ...SEARCH, latencyMs: 10_000 }],
+    (ai) => {
+      const { config, ...params } = asking(search())
+      const controller = new AbortController()
+      setImmediate(() => controller.abort(new Error('enough')))
+      return ai.models.generateContent({ ...params, config: { ...config, abortSignal: controller.signal } })
+    },
+  ],
+  [
     'functions that the SDK does not call',
     [SEARCH],
     (ai) =>

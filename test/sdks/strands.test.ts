@@ -91,6 +91,23 @@ it.each(['omit', 'nest'] as const)(
   },
 )
 
+it('ends as cancelled where its model is aborted for a reason, whoever decides on replies', async () => {
+  const run = async (observe: (agent: Untyped) => void) => {
+    const agent = agentOn([{ content: 'late', latencyMs: 10_000 }], [])
+    observe(agent)
+    const controller = new AbortController()
+    const result = agent.invoke('go', { cancelSignal: controller.signal })
+    setTimeout(() => controller.abort(new Error('enough')), 20)
+    return (await result).stopReason
+  }
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'careful', gates: [{ id: 'reads', point: 'afterLlmCall', decide: () => {} }] })
+
+  expect(await run(() => {})).toBe('cancelled')
+  expect(await run((agent) => observeStrands(agent, { dispatcher: new HookDispatcher() }))).toBe('cancelled')
+  expect(await run((agent) => observeStrands(agent, { dispatcher }))).toBe('cancelled')
+})
+
 it('an agent that is observed twice is observed once, and not any more once it is left', async () => {
   const dispatcher = new HookDispatcher()
   const told: string[] = []

@@ -14,13 +14,24 @@ import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
 type Ask = (this: Models, params: Params) => Promise<unknown>
 
+interface How {
+  readonly streams: boolean
+  readonly provider: string | undefined
+}
+
 /** Makes one request a model call: of the loop, or of where the code runs. */
-export async function askModel(
-  models: Models,
-  params: Params,
-  ask: Ask,
-  how: { readonly streams: boolean; readonly provider: string | undefined },
-): Promise<unknown> {
+export async function askModel(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
+  try {
+    return await told(models, params, ask, how)
+  } catch (error) {
+    const { abortSignal } = params.config ?? {}
+    if (!abortSignal?.aborted || error !== abortSignal.reason) throw error
+    // The SDK sends with a signal of its own, which it aborts without a reason.
+    throw new DOMException('This operation was aborted', 'AbortError')
+  }
+}
+
+async function told(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
   const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
   // Whoever makes a model call by hand has announced it already.
   if (calls === undefined || currentModelCall() !== undefined) return ask.call(models, params)

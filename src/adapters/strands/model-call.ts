@@ -26,11 +26,12 @@ export async function* callModel(
     standIn: (message: LlmResponse): unknown => message,
     standInChunks: chunksOf,
   })
-  const decided = await call.decided.catch((error: unknown) => {
-    // Aborted before the model was asked: the agent ends as by the SDK's own look at its signal.
+  // Aborted while we wait: the agent ends as by the SDK's own look at its signal.
+  const failed = (error: unknown): never => {
     ctx.agent._throwIfCancelled?.()
     throw error
-  })
+  }
+  const decided = await call.decided.catch(failed)
   if (decided.state === 'answered') {
     agent.answered()
     return { result: standInResult(ctx.messages, decided.response) }
@@ -45,9 +46,13 @@ export async function* callModel(
     call.fail(error)
     throw error
   }
-  for await (const chunk of stream) {
-    const event = model.eventOf(chunk)
-    if (event !== undefined) yield event
+  try {
+    for await (const chunk of stream) {
+      const event = model.eventOf(chunk)
+      if (event !== undefined) yield event
+    }
+  } catch (error) {
+    failed(error)
   }
   agent.answered()
   const { replaced } = call
