@@ -8,8 +8,8 @@ import type { UseKind, UseSums } from './model/run-uses.ts'
 import type { SetDiff } from './model/set-diff.ts'
 import type { Snippet } from './model/snippet.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './model/span.ts'
+import type { SearchResult } from './store/answers.ts'
 import type { RunList } from './store/reader.ts'
-import type { SearchResult } from './store/store.ts'
 
 export interface RunWithRows {
   summary: RunSummary

@@ -4,25 +4,25 @@ import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
-import { measuresOf, RunSet, type SetDiff } from '../model/set-diff.ts'
+import type { SetDiff } from '../model/set-diff.ts'
 import type { Snippet } from '../model/snippet.ts'
-import type { AskedInRun, Marking, RunSummary, SpanRecord, SpanRow } from '../model/span.ts'
+import type { AskedInRun, Marking, RunSummary, SpanRecord } from '../model/span.ts'
 import type { IncomingLog, IncomingSpans } from '../otlp/incoming.ts'
+import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
-import { parseFilter } from './filter.ts'
 import { KeptSums } from './kept-sums.ts'
 import { BUSY_MS, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
-import { type FoundByWords, type Page, Reader, type RunKey, type RunList, type SearchHit } from './reader.ts'
+import { type Page, Reader, type RunList } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
 import { RunUses } from './run-uses.ts'
 import { IS_OPEN } from './schema.ts'
 import { SpanReader } from './span-reader.ts'
+import { readingRun, type StoredRun, type StoredRunSpans } from './stored-run.ts'
 import { Summaries } from './summaries.ts'
 import { TextIndex } from './text-index.ts'
 import { WordSearch } from './word-search.ts'
-import { wordQuery } from './words.ts'
 import { Writer } from './writer.ts'
 
 export interface StoreOptions extends RetentionOptions {
@@ -31,41 +31,6 @@ export interface StoreOptions extends RetentionOptions {
   /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 400 */
   answerMs?: number
 }
-
-export interface StoredRunSpans {
-  summary: RunSummary
-  rows: SpanRow[]
-  /** Ask with it for what changed since. */
-  seq: number
-}
-
-/** A run with its whole spans, as they were when it was read. */
-export interface StoredRun extends StoredRunSpans {
-  open(spanId: string): SpanRecord | undefined
-  /** In order of start. */
-  records(): Generator<SpanRecord>
-}
-
-export interface SearchResult {
-  hits: SearchHit[]
-  /** Spans that were not searched yet: who asks again has them searched. */
-  indexing: number
-}
-
-/**
- * Nobody waits longer for what is made meanwhile, all of it together: sums of what came, spans that are looked through, sums of
- * what is in sight. Each with a time of its own, an answer took the sum of them.
- */
-const ANSWER_MS = 400
-/** Of that, as much at most for each of the first two, so that something is left for what comes after them. */
-const SUM_SHARE = 0.5
-const LOOK_SHARE = 0.75
-/** Of the runs in sight so many are summed all the same: on a busy machine all time may be gone before the first. */
-const SUMMED_AT_LEAST = 4
-/** Of more it is not told when they are summed: who sees so many is told of some of them. */
-const MOST_BEHIND = 500
-/** Who was told that there is more asks again within this time. */
-const ASKED_AGAIN_MS = 1500
 
 /** What may take long comes twice: at once, and in turns with others. */
 export class Store {
@@ -80,20 +45,16 @@ export class Store {
   readonly #summaries: Summaries
   readonly #retention: Retention
   readonly #limits: RetentionOptions
-  readonly #answerMs: number
-  /** Runs that were shown as they stood before their last spans. */
-  readonly #shownBehind = new Set<string>()
+  readonly #answers: Answers
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Opened without room: others cannot open the file. */
   #isAlone: boolean
   /** Replaced ones count until they are gone. */
   #spanCount: number
-  #searchedUntilMs = 0
 
   constructor(options: StoreOptions) {
     this.file = options.file
     this.#limits = options
-    this.#answerMs = options.answerMs ?? ANSWER_MS
     const { db, setAside, isAlone } = openDatabase(options.file)
     this.#isAlone = isAlone
     this.#db = db
@@ -119,6 +80,12 @@ export class Store {
       },
     }
     this.#summaries = new Summaries(db, this.#spans, removals, (traceId) => this.#asked.get(traceId))
+    this.#answers = new Answers(
+      this.#reader,
+      this.#summaries,
+      (nowMs, budgetMs) => this.#sum(nowMs, budgetMs),
+      options.answerMs,
+    )
     this.#retention = new Retention(db, removals)
     const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
       spans: number
@@ -180,17 +147,6 @@ export class Store {
     return (indexes && (yield* this.#index.work(budgetMs / 2))) || moreRuns
   }
 
-  /** Runs that were shown as they stood before, and are summed by now: whoever sees them may ask again. Each is told once. */
-  takeCaughtUp(): Set<string> {
-    const caughtUp = new Set<string>()
-    for (const traceId of this.#shownBehind) {
-      if (this.#reader.findRun(traceId)?.dirty) continue
-      this.#shownBehind.delete(traceId)
-      caughtUp.add(traceId)
-    }
-    return caughtUp
-  }
-
   /** Folds what was written into the file, so that it is not kept twice; not while another viewer reads. */
   settle(): void {
     this.#shareAgain()
@@ -231,9 +187,8 @@ export class Store {
     return finish(this.counting(query, nowMs))
   }
 
-  *counting(query: string, nowMs: number = Date.now()): InTurns<RunNumbers> {
-    const { found } = yield* this.#ready(query, nowMs)
-    return yield* this.#reader.numbers(query, found)
+  counting(query: string, nowMs: number = Date.now()): InTurns<RunNumbers> {
+    return this.#answers.counting(query, nowMs)
   }
 
   /** What each tool, model, agent, gate or person did in the runs that a query finds. */
@@ -241,9 +196,8 @@ export class Store {
     return finish(this.summingUses(query, kind, nowMs))
   }
 
-  *summingUses(query: string, kind: UseKind, nowMs: number = Date.now()): InTurns<UseSums> {
-    const { found, indexing } = yield* this.#ready(query, nowMs)
-    return { ...(yield* this.#reader.uses(query, found, kind)), indexing }
+  summingUses(query: string, kind: UseKind, nowMs: number = Date.now()): InTurns<UseSums> {
+    return this.#answers.summingUses(query, kind, nowMs)
   }
 
   /** The runs of a query against those of another. */
@@ -251,35 +205,17 @@ export class Store {
     return finish(this.diffingSets(a, b, nowMs))
   }
 
-  *diffingSets(queryA: string, queryB: string, nowMs: number = Date.now()): InTurns<SetDiff> {
-    const sets: RunSet[] = []
-    let indexing = 0
-    const untilMs = this.#untilMs()
-    for (const query of [queryA, queryB]) {
-      const ready = yield* this.#ready(query, nowMs, sets.length > 0 ? untilMs : untilMs - this.#answerMs / 2)
-      indexing = Math.max(indexing, ready.indexing)
-      const set = new RunSet()
-      yield* this.#reader.figures(query, ready.found, (runs) => set.add(runs))
-      sets.push(set)
-    }
-    const [a, b] = sets as [RunSet, RunSet]
-    yield
-    return {
-      a: { runs: a.runs, ended: a.ended },
-      b: { runs: b.runs, ended: b.ended },
-      measures: measuresOf(a, b),
-      indexing,
-      problems: [...new Set([queryA, queryB].flatMap((query) => parseFilter(query).problems))],
-    }
+  diffingSets(a: string, b: string, nowMs: number = Date.now()): InTurns<SetDiff> {
+    return this.#answers.diffingSets(a, b, nowMs)
   }
 
-  *listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
-    const untilMs = this.#untilMs()
-    const { areSummed, indexing, found } = yield* this.#ready(query, nowMs, untilMs)
-    const { runs, total, problems, words } = yield* this.#reader.listRuns(query, page, found)
-    // Where nothing can be kept, or so much came, what is in sight is summed all the same.
-    if (!areSummed) yield* this.#sumInSight(runs, nowMs, untilMs)
-    return { runs, total, indexing, problems, words }
+  listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
+    return this.#answers.listing(query, page, nowMs)
+  }
+
+  /** Runs that were shown as they stood before, and are summed by now: whoever sees them may ask again. Each is told once. */
+  takeCaughtUp(): Set<string> {
+    return this.#answers.takeCaughtUp()
   }
 
   run(traceId: string, sinceSeq = 0, nowMs?: number): StoredRunSpans | undefined {
@@ -288,27 +224,15 @@ export class Store {
 
   *reading(traceId: string, sinceSeq = 0, nowMs: number = Date.now()): InTurns<StoredRun | undefined> {
     const run = this.#reader.findRun(traceId)
-    if (!run) return undefined
-    const { rows, seq, spans } = yield* this.#spans.rows(run, nowMs, sinceSeq)
-    const summary = run.dirty ? yield* this.#summaries.of(run, nowMs) : this.#reader.summary(run)
-    // It was removed meanwhile.
-    if (!summary) return undefined
-    const reader = this.#spans
-    return {
-      summary,
-      rows,
-      seq,
-      open(spanId) {
-        const stored = spans.get(spanId)
-        return stored && reader.open(run.id, stored)
-      },
-      *records() {
-        for (const stored of spans.ordered()) {
-          const record = reader.open(run.id, stored)
-          if (record) yield record
-        }
-      },
-    }
+    return (
+      run &&
+      (yield* readingRun(
+        { reader: this.#reader, spans: this.#spans, summaries: this.#summaries },
+        run,
+        sinceSeq,
+        nowMs,
+      ))
+    )
   }
 
   /** Keeps what a person says of a run; `undefined` where there is no such run. */
@@ -358,31 +282,18 @@ export class Store {
     return finish(this.searching(typed, limit, traceId))
   }
 
-  *searching(
-    typed: string,
-    limit: number,
-    traceId?: string,
-    lookMs: number = this.#answerMs * LOOK_SHARE,
-  ): InTurns<SearchResult> {
-    // Summing notices which spans were replaced: their words are no longer found.
-    yield* this.#ifStorable(this.#sum(Date.now(), this.#answerMs * (1 - LOOK_SHARE)))
-    const run = traceId ? this.#reader.findRun(traceId) : undefined
-    if (traceId && !run) return { hits: [], indexing: 0 }
-    this.#searched(true)
-    const { hits, unsearched } = yield* this.#reader.search(typed, limit, run, lookMs)
-    this.#searched(unsearched > 0)
-    return { hits, indexing: unsearched }
+  searching(typed: string, limit: number, traceId?: string, lookMs?: number): InTurns<SearchResult> {
+    return this.#answers.searching(typed, limit, traceId, lookMs)
   }
 
   /** Where the words of a query are in each of these runs, by trace id; what is not indexed is not found. */
-  *findingSnippets(query: string, traceIds: readonly string[]): InTurns<Record<string, Snippet>> {
-    const runs = traceIds.flatMap((traceId) => this.#reader.findRun(traceId) ?? [])
-    return yield* this.#reader.snippets(query, runs)
+  findingSnippets(query: string, traceIds: readonly string[]): InTurns<Record<string, Snippet>> {
+    return this.#answers.findingSnippets(query, traceIds)
   }
 
   /** Somebody waits for a search, which looks through what is not indexed by itself: the index had better wait. */
   get isSearched(): boolean {
-    return performance.now() < this.#searchedUntilMs
+    return this.#answers.isSearched
   }
 
   /** How many spans wait to be indexed. */
@@ -440,51 +351,6 @@ export class Store {
       // What was superseded is noticed again, since none of it was removed.
       this.#spans.forget()
       throw error
-    }
-  }
-
-  /** Sums what a query may find, as far as time allows, and finds what its words are in. */
-  *#ready(
-    query: string,
-    nowMs: number,
-    untilMs: number = this.#untilMs(),
-  ): InTurns<{ areSummed: boolean; indexing: number; found: FoundByWords | undefined }> {
-    const budgetMs = Math.max(0, untilMs - performance.now())
-    const areSummed = (yield* this.#ifStorable(this.#sum(nowMs, budgetMs * SUM_SHARE))) === false
-    const hasWords = wordQuery(parseFilter(query).text) !== undefined
-    if (hasWords) this.#searched(true)
-    const lookMs = Math.max(0, Math.min(budgetMs * LOOK_SHARE, untilMs - performance.now()))
-    const found = yield* this.#reader.withWords(query, lookMs)
-    if (hasWords) this.#searched(found !== undefined && found.unsearched > 0)
-    return { areSummed, indexing: found?.unsearched ?? 0, found }
-  }
-
-  *#sumInSight(runs: RunSummary[], nowMs: number, untilMs: number): InTurns<void> {
-    let summed = 0
-    for (const [index, { traceId }] of runs.entries()) {
-      const run: RunKey | undefined = this.#reader.findRun(traceId)
-      if (!run?.dirty) continue
-      if (summed++ < SUMMED_AT_LEAST || performance.now() < untilMs)
-        runs[index] = yield* this.#summaries.of(run, nowMs)
-      else if (this.#shownBehind.size < MOST_BEHIND) this.#shownBehind.add(traceId)
-    }
-  }
-
-  #untilMs(): number {
-    return performance.now() + this.#answerMs
-  }
-
-  #searched(hasMore: boolean): void {
-    this.#searchedUntilMs = hasMore ? performance.now() + ASKED_AGAIN_MS : 0
-  }
-
-  /** `undefined` where nothing can be stored: who only looks is answered from what is. */
-  *#ifStorable<T>(work: InTurns<T>): InTurns<T | undefined> {
-    try {
-      return yield* work
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ERR_SQLITE_ERROR') throw error
-      return undefined
     }
   }
 }
