@@ -89,7 +89,9 @@ export function errorMessage(error: unknown): string {
   try {
     if (error instanceof Error) return error.message || error.name
     if (typeof error === 'string') return error
-    return describeValue(error)
+    // Of another realm, or told in JSON.
+    const { message } = (error ?? {}) as { message?: unknown }
+    return typeof message === 'string' && message !== '' ? message : describeValue(error)
   } catch {
     return 'unknown error'
   }

@@ -23,6 +23,18 @@ export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<
   return kept as never
 }
 
+/** These fields of what others made, each read once. One that throws is not there: whoever looks on changes nothing. */
+export function readFields<K extends string>(value: unknown, names: readonly K[]): { [N in K]?: unknown } {
+  const read: { [N in K]?: unknown } = {}
+  if (typeof value !== 'object' || value === null) return read
+  for (const name of names) {
+    try {
+      read[name] = (value as { [N in K]?: unknown })[name]
+    } catch {}
+  }
+  return read
+}
+
 /** The fields, and methods beside them that are none: what is registered may offer more than what it is used as. */
 export function withMethods<T extends object, M extends object>(fields: T, methods: M): T & M {
   return Object.assign(Object.create(methods), fields)

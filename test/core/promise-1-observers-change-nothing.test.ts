@@ -1,7 +1,7 @@
 import { type AgentHook, HookDispatcher } from 'hookspan'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { boom, MISBEHAVING } from './misbehaving.ts'
-import { everything, failures, type Handler, hook, hooksOfEveryType, never } from './support.ts'
+import { everything, failures, type Handler, hook, hooksOfEveryType, never, startWatched } from './support.ts'
 
 /** What no two runs have in common. */
 const VARIES = /Ms$|^requestId$/
@@ -104,6 +104,9 @@ describe('the time of the run', () => {
 })
 
 describe('arguments and results that are hostile themselves', () => {
+  const throws = () => {
+    throw boom()
+  }
   const cyclic: Record<string, unknown> = { name: 'cyclic' }
   cyclic.self = cyclic
   let deep: unknown = 'bottom'
@@ -152,6 +155,50 @@ describe('arguments and results that are hostile themselves', () => {
     if (name.startsWith('isError') || name.startsWith('a proxy'))
       expect(outcome.state).toMatch(/completed|errored/)
     else expect('result' in outcome && outcome.result === value).toBe(true)
+    await op.complete()
+  })
+
+  it.each([
+    'status',
+    'reason',
+    'content',
+    'usage',
+    'costUsd',
+    'operationId',
+    'summary',
+    'tokensAfter',
+    'choices',
+  ])(
+    'reach the caller of an agent, a compaction and a model as they are: a getter of `%s` that throws',
+    async (name) => {
+      const value = Object.defineProperty({}, name, { enumerable: true, get: throws }) as object
+      const { op, types } = startWatched()
+
+      expect(await op.callAgent({ instruction: 'x' }, () => value)).toBe(value)
+      expect(await op.compact({ messageCount: 1, tokenCount: 1 }, () => value)).toBe(value)
+      const asked = { model: 'm', provider: 'p', request: { messages: [] } }
+      expect(await op.llmCall(asked, () => value)).toBe(value)
+
+      expect(types().filter((type) => type.startsWith('after'))).toEqual([
+        'afterCallAgent',
+        'afterCompact',
+        'afterLlmCall',
+      ])
+      await op.complete()
+    },
+  )
+
+  it('fail a call as they were thrown: a proxy that throws', async () => {
+    const thrown = new Proxy({}, { get: throws, has: throws, getPrototypeOf: throws })
+    const fails = () => Promise.reject(thrown)
+    const { op, types } = startWatched()
+
+    const asked = { model: 'm', provider: 'p', request: { messages: [] } }
+    expect(await op.llmCall(asked, fails).catch((error: unknown) => error === thrown)).toBe(true)
+    const outcome = await op.toolCall({ apiName: 'take', args: {} }, fails)
+    expect(outcome.state === 'errored' && outcome.error === thrown).toBe(true)
+
+    expect(types().filter((type) => type.endsWith('Error'))).toEqual(['onLlmCallError', 'onToolCallError'])
     await op.complete()
   })
 

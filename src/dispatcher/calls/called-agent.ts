@@ -1,19 +1,27 @@
 import type { TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
-import { defined } from '../../internal/objects.ts'
+import { defined, readFields } from '../../internal/objects.ts'
 
 /** What is read of a called agent's result, where it is there. */
-interface Result {
-  readonly operationId?: unknown
-  readonly threadId?: unknown
-  readonly status?: unknown
-  readonly reason?: unknown
-  readonly content?: unknown
-  readonly usage?: unknown
-  readonly costUsd?: unknown
-  readonly error?: unknown
-  readonly denial?: unknown
-}
+const READ = [
+  'operationId',
+  'threadId',
+  'status',
+  'reason',
+  'success',
+  'isError',
+  'ok',
+  'content',
+  'usage',
+  'costUsd',
+  'error',
+  'denial',
+] as const
+
+type Result = { readonly [K in (typeof READ)[number]]?: unknown }
+
+/** What agents that did what they were asked say of it. */
+const SUCCESSES = ['done', 'completed', 'success', 'succeeded', 'ok']
 
 /** Why an agent did not do what it was asked. */
 interface Failure {
@@ -36,35 +44,48 @@ export interface ChildReading {
 
 /** The agent's run waits for a human, in it or further down, and is resumed with this one. */
 export function isParked(result: unknown): boolean {
-  return (result as { status?: unknown } | null | undefined)?.status === 'waiting_for_human'
+  return readFields(result, ['status']).status === 'waiting_for_human'
 }
 
 export function readChild(result: unknown, name: string): ChildReading {
-  const child: Result = typeof result === 'object' && result !== null ? result : {}
-  const { operationId, threadId, reason = child.status, costUsd } = child
-  const usage = child.usage as TokenUsage | undefined
-  const success = reason === undefined || reason === 'done' || reason === 'completed'
+  const child: Result = readFields(result, READ)
+  const { operationId, threadId, costUsd } = child
+  const reason = text(child.reason) ?? text(child.status) ?? text(readFields(child.status, ['state']).state)
+  const success = succeeded(child, reason)
   return {
     success,
     ...defined({
       subOperationId: text(operationId),
       threadId: text(threadId),
-      reason: text(reason),
+      reason,
       content: text(typeof result === 'string' ? result : child.content),
-      usage: typeof usage?.inputTokens === 'number' ? usage : undefined,
-      costUsd: typeof costUsd === 'number' ? costUsd : undefined,
-      failure: success ? undefined : failureOf(child, name, String(reason)),
+      usage: isUsage(child.usage) ? child.usage : undefined,
+      costUsd: Number.isFinite(costUsd) ? (costUsd as number) : undefined,
+      failure: success ? undefined : failureOf(child, name, reason),
     }),
   }
 }
 
-function failureOf({ error, denial }: Result, name: string, reason: string): Failure {
-  if (error !== undefined) return { error, errorType: errorType(error), errorMessage: errorMessage(error) }
-  const { code, reason: why } = (denial ?? {}) as { code?: unknown; reason?: unknown }
+/** By what it says of its end; where it says nothing, by what else tells of a failure, as an HTTP answer or one of MCP does. */
+function succeeded({ success, isError, ok, error }: Result, reason: string | undefined): boolean {
+  if (reason !== undefined) return SUCCESSES.includes(reason)
+  return success !== false && isError !== true && ok !== false && (error ?? undefined) === undefined
+}
+
+function failureOf({ error, denial, status }: Result, name: string, reason: string | undefined): Failure {
+  if (error !== undefined && error !== null)
+    return { error, errorType: errorType(error), errorMessage: errorMessage(error) }
+  const { code, reason: why } = readFields(denial, ['code', 'reason'])
+  const said = reason ?? (typeof status === 'number' ? String(status) : undefined)
   return {
-    errorType: text(code) ?? reason,
-    errorMessage: text(why) ?? `Agent "${name}" did not finish (${reason}).`,
+    errorType: text(code) ?? said ?? '_OTHER',
+    errorMessage: text(why) ?? `Agent "${name}" did not finish${said === undefined ? '' : ` (${said})`}.`,
   }
+}
+
+function isUsage(usage: unknown): usage is TokenUsage {
+  const { inputTokens, outputTokens } = readFields(usage, ['inputTokens', 'outputTokens'])
+  return Number.isFinite(inputTokens) && Number.isFinite(outputTokens)
 }
 
 function text(value: unknown): string | undefined {

@@ -1,5 +1,6 @@
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
+import { readFields } from '../../internal/objects.ts'
 import type { CompactEnd } from '../plugins/instrument.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
@@ -26,6 +27,8 @@ export interface CompactResult {
   summary?: string
   groupId?: string
 }
+
+const READ = ['tokensBefore', 'messagesAfter', 'tokensAfter', 'summary', 'groupId'] as const
 
 /** One compaction of the conversation. */
 export class CompactCall<R extends CompactResult> extends HeldCall<R, object, CompactEnd> {
@@ -72,13 +75,14 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
 
   protected finished(result: R): CompactEnd {
     const { messageCount, tokenCount } = this.#counts
+    const read = readFields(result, READ) as CompactResult
     const after = {
-      ...(result?.groupId !== undefined && { groupId: result.groupId }),
+      ...(read.groupId !== undefined && { groupId: read.groupId }),
       messagesBefore: messageCount,
-      messagesAfter: result?.messagesAfter ?? messageCount,
-      tokensBefore: result?.tokensBefore ?? tokenCount,
-      tokensAfter: result?.tokensAfter ?? tokenCount,
-      ...(result?.summary !== undefined && { summary: result.summary }),
+      messagesAfter: read.messagesAfter ?? messageCount,
+      tokensBefore: read.tokensBefore ?? tokenCount,
+      tokensAfter: read.tokensAfter ?? tokenCount,
+      ...(read.summary !== undefined && { summary: read.summary }),
     }
     this.core.emit('afterCompact', { ...this.#told(), ...this.decidedBy, ...after })
     return { kind: 'compact', ...after }

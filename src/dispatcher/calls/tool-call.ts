@@ -243,8 +243,12 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   }
 
   #threw(error: unknown): ToolEnding<R> | Suspended {
-    if (error instanceof RunSuspended) return { waiting: undefined }
-    if (error instanceof CallRefused) return refusedEnding<R>(this.call.toolCallId, error.refusal)
+    try {
+      if (error instanceof RunSuspended) return { waiting: undefined }
+      if (error instanceof CallRefused) return refusedEnding<R>(this.call.toolCallId, error.refusal)
+    } catch {
+      // A value so hostile that asking what it is throws: neither of ours.
+    }
     return erroredEnding<R>(this.call.toolCallId, error, false)
   }
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolSource } from '../../hooks/index.ts'
 import { carried } from '../../internal/carrier.ts'
+import { readFields } from '../../internal/objects.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
 export type ToolGuard = (call: GuardedCall) => void
@@ -48,16 +49,17 @@ export function runModelCall<T>(place: Required<CallPlace>, fn: () => T): T {
 /** Sent with every answer of a scripted server, so that a call over HTTP is known as scripted, too. */
 export const SCRIPTED_HEADER = 'x-hookspan-scripted'
 
-interface Headed {
-  readonly headers?: { get?: unknown }
-}
-
 /** Looks at a response, or at an error that holds the headers of one. */
 export function noteScripted(mark: ModelCallMark | undefined, response: unknown): void {
-  if (mark === undefined || typeof response !== 'object' || response === null) return
-  const { headers } = response as Headed
-  if (typeof headers?.get !== 'function') return
-  if ((headers as Headers).get(SCRIPTED_HEADER) !== null) mark.scripted = true
+  if (mark === undefined) return
+  const { headers } = readFields(response, ['headers'])
+  const { get } = readFields(headers, ['get'])
+  if (typeof get !== 'function') return
+  try {
+    if (get.call(headers, SCRIPTED_HEADER) !== null) mark.scripted = true
+  } catch {
+    // No headers of ours.
+  }
 }
 
 /** The same for a client's promise that can give its response beside what it reads from it, as openai's can. */
