@@ -1,4 +1,10 @@
-import type { HookDispatcher, Operation, ParentOperation, PriceOf } from '../dispatcher/index.ts'
+import type {
+  HookDispatcher,
+  Operation,
+  OperationInit,
+  ParentOperation,
+  PriceOf,
+} from '../dispatcher/index.ts'
 import type { ApprovalOptions, ApprovalRequest, Approver, Gate } from '../gates/index.ts'
 import type { AgentHook, CompletionReason, TokenUsage, ToolSource } from '../hooks/index.ts'
 
@@ -132,7 +138,8 @@ export interface TextOrigin {
   readonly stepIndex: number
 }
 
-export interface ExecAgentOptions {
+export interface ExecAgentOptions
+  extends Pick<OperationInit, 'operationId' | 'userId' | 'conversationId' | 'traceparent' | 'attributes'> {
   agent: Agent
   /** The user's message; follows `messages` where both are given. */
   prompt?: string
@@ -158,13 +165,6 @@ export interface ExecAgentOptions {
   onText?: (text: string, origin: TextOrigin) => void
   /** Prices model calls. @default the dispatcher's, else `@pydantic/genai-prices` where that is installed */
   priceOf?: PriceOf
-  operationId?: string
-  userId?: string
-  conversationId?: string
-  /** W3C `traceparent` of the caller, when it is not a parent operation. */
-  traceparent?: string
-  /** Put on the run's span. */
-  attributes?: Record<string, string | number | boolean>
   /**
    * Saves the run there after every step, and before each tool is run, so that `resumeAgent` goes on with it when its
    * process dies. `true`: an SQLite file in the data folder of the user (`HOOKSPAN_CHECKPOINTS_DB` names another). What

@@ -1,4 +1,5 @@
 import type { StandInCall } from '../dispatcher/index.ts'
+import type { MockedCall } from './rules/mocked-call.ts'
 import type { ToolDeclaration } from './tool-catalog.ts'
 
 export interface MockToolsOptions {
@@ -22,14 +23,7 @@ export interface MockToolsOptions {
 }
 
 /** One call that reached the mocks. */
-export interface MockToolsCall {
-  readonly apiName: string
-  readonly identifier: string
-  readonly args: unknown
-  readonly toolCallId: string
-  readonly agentPath: readonly string[]
-  readonly operationId: string
-  readonly stepIndex: number
+export interface MockToolsCall extends Omit<MockedCall, 'rootOperationId' | 'callNumber' | 'signal'> {
   /**
    * `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did; `agent` when a sub-agent ran,
    * whose own calls are mocked.

@@ -9,20 +9,10 @@ import { dialectOf, GATE_PROTOCOLS, type GateProtocol } from './protocols/protoc
 import { runCommand } from './run-command.ts'
 
 /** What all gates that run elsewhere share. */
-export interface RemoteGateOptions {
-  /** Unique among the gates of one operation. */
-  id: string
-  point: GatePoint | readonly GatePoint[]
-  /** Globs over tool names, at points that have one. */
-  match?: string | readonly string[]
-  /** @default 100 */
-  priority?: number
+export interface RemoteGateOptions
+  extends Pick<Gate, 'id' | 'point' | 'match' | 'priority' | 'onFailure' | 'shadow'> {
   /** Milliseconds to answer; past it the command is killed or the request aborted. @default 5_000 */
   timeoutMs?: number
-  /** @default 'deny' */
-  onFailure?: 'deny' | 'proceed'
-  /** @default false */
-  shadow?: boolean
   /** Bytes that go out and that are read back, each. @default 1_048_576 */
   maxBodyBytes?: number
   /** How it is asked and answers: as PulseBot's or Meerkat's hooks do, where it was written for one of them. @default 'hookspan' */

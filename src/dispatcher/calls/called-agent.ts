@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../hooks/index.ts'
+import type { HookEvent, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { defined, readFields } from '../../internal/objects.ts'
 
@@ -30,14 +30,9 @@ interface Failure {
   readonly errorMessage: string
 }
 
-export interface ChildReading {
-  readonly success: boolean
-  readonly subOperationId?: string
-  readonly threadId?: string
-  readonly reason?: string
-  readonly content?: string
-  readonly usage?: TokenUsage
-  readonly costUsd?: number
+type Told = 'success' | 'subOperationId' | 'threadId' | 'reason' | 'content' | 'usage' | 'costUsd'
+
+export interface ChildReading extends Pick<HookEvent<'afterCallAgent'>, Told> {
   /** Absent where it succeeded. */
   readonly failure?: Failure
 }

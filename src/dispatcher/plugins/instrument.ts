@@ -2,6 +2,7 @@ import type {
   AnyHookType,
   ApprovalOutcome,
   CompletionReason,
+  EventBase,
   GateRecord,
   HookEvent,
   HumanAction,
@@ -11,23 +12,16 @@ import type {
   RunTotals,
   StreamEndKind,
   TokenUsage,
+  ToolCallContext,
   ToolCallOutcome,
-  ToolSource,
 } from '../../hooks/index.ts'
 import type { LlmHead } from '../../wire/reading.ts'
 
+type Who = 'agentName' | 'agentId' | 'userId' | 'conversationId'
+
 /** Who an operation is: the same for all of its activities. */
-export interface OperationInfo {
-  readonly operationId: string
-  readonly rootOperationId: string
-  readonly parentOperationId?: string
-  /** Key of the call, in the parent, that runs this operation. */
-  readonly parentCallKey?: string
-  readonly agentName?: string
-  readonly agentId?: string
-  readonly userId?: string
-  readonly conversationId?: string
-}
+export interface OperationInfo
+  extends Pick<EventBase, Who | 'operationId' | 'rootOperationId' | 'parentOperationId' | 'parentCallKey'> {}
 
 /** Something with a beginning and an end, as a tracer needs it: raw values, never copied, never to be changed. */
 export type Activity =
@@ -61,18 +55,7 @@ export type Activity =
       /** @default 'chat' */
       readonly operationName?: string | undefined
     }
-  | {
-      readonly kind: 'tool'
-      readonly callKey: string
-      readonly identifier: string
-      readonly source: ToolSource
-      readonly apiName: string
-      readonly args: unknown
-      readonly toolCallId: string
-      readonly callIndex: number
-      readonly description?: string
-      readonly spanKey?: string
-    }
+  | (ToolCallContext & { readonly kind: 'tool'; readonly callKey: string; readonly spanKey?: string })
   | {
       readonly kind: 'human'
       /** Of a question that is no approval request. */

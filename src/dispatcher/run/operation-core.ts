@@ -20,7 +20,7 @@ import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { Disabled } from './disabled.ts'
-import type { OperationInit } from './operation-init.ts'
+import type { LiveParent, OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
 import type { RunTree } from './run-tree.ts'
@@ -60,14 +60,10 @@ export interface OpenActivity {
 }
 
 /** What an operation has of the one that called it. */
-export interface Inherited {
-  readonly signal: AbortSignal | undefined
+export interface Inherited
+  extends Pick<LiveParent['live'], 'signal' | 'gates' | 'disabled' | 'approver' | 'tree'> {
   readonly release: () => void
   readonly agentPath: readonly string[]
-  readonly gates: () => readonly Gate[]
-  readonly disabled: Disabled
-  readonly approver: Approver | undefined
-  readonly tree: RunTree
   readonly questions: OpenQuestions | undefined
   readonly claim: StateClaim | undefined
 }

@@ -9,30 +9,23 @@ import {
   readText,
   STARTED,
 } from './attributes.ts'
-import type { CompactionFacts, GateDecision, HumanFacts, SpanCategory, SpanEvent } from './span.ts'
+import type { GateDecision, SpanCategory, SpanEvent, SpanRow } from './span.ts'
 
 const PREVIEW_CHARS = 200
 const REASON_CHARS = 1_000
 const NOT_ONE_LINE = /[^\S ]| {2}/
 
-export interface SpanDigest {
-  category: SpanCategory
+export interface SpanDigest
+  extends Pick<
+    SpanRow,
+    Tokens | 'category' | 'label' | 'costUsd' | 'outcome' | 'mocked' | 'callId' | 'preview'
+  > {
   /** A start snapshot: the span has begun and its end will follow. */
   started: boolean
-  label: string
   conversationId: string
   reason: string
-  inputTokens: number
-  outputTokens: number
-  cachedTokens: number
-  reasoningTokens: number
-  costUsd: number
   /** Of a call of a model that its trace does not price: what a table of prices needs, beside the tokens. */
   unpriced: UnpricedCall | undefined
-  outcome: string
-  mocked: boolean
-  callId: string
-  preview: string
   detail: DigestDetail | undefined
 }
 
@@ -43,12 +36,9 @@ export interface UnpricedCall {
   cacheCreationTokens: number
 }
 
-export interface DigestDetail {
-  gates?: GateDecision[]
-  compaction?: CompactionFacts
-  human?: HumanFacts
-  errorText?: string
-}
+type Tokens = 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'reasoningTokens'
+
+export type DigestDetail = Partial<Pick<SpanRow, 'gates' | 'compaction' | 'human' | 'errorText'>>
 
 const BY_OPERATION: Record<string, SpanCategory> = {
   chat: 'llm',

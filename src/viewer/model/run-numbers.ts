@@ -1,21 +1,19 @@
 /** What many runs come to. */
-import type { RunStatus } from './span.ts'
+import type { RunStatus, RunSummary } from './span.ts'
 
-export interface RunNumbers {
+export interface RunNumbers
+  extends Pick<
+    RunSummary,
+    'inputTokens' | 'outputTokens' | 'cachedTokens' | 'costUsd' | 'toolCalls' | 'mockedCalls'
+  > {
   runs: number
   /** Runs that are not running or waiting any more: what a share of failures is of. */
   ended: number
   byStatus: Record<RunStatus, number>
   /** Of runs that ended; absent without any. */
   durationMs?: { p50: number; p95: number }
-  inputTokens: number
-  outputTokens: number
-  cachedTokens: number
-  costUsd: number
-  /** What of it is made from tokens and a table of prices. */
+  /** What of the cost is made from tokens and a table of prices. */
   estimatedUsd: number
-  toolCalls: number
-  mockedCalls: number
   /** When they started, in bars of the same width, oldest first. Empty without runs. */
   starts: StartBar[]
 }

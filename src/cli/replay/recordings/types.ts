@@ -1,3 +1,5 @@
+import type { TokenUsage } from '../../../hooks/index.ts'
+
 export type RecordingFormat =
   | 'openai-chat'
   | 'tau-bench'
@@ -75,12 +77,7 @@ interface Counted {
   costUsd?: number
 }
 
-export interface RecordedUsage {
-  inputTokens: number
-  outputTokens: number
-  cachedInputTokens?: number
-  reasoningTokens?: number
-}
+export type RecordedUsage = Omit<TokenUsage, 'cacheCreationInputTokens'>
 
 export interface RecordedSystemMessage {
   kind: 'system'
