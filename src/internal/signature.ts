@@ -12,7 +12,7 @@ export const SIGNATURE_HEADERS = {
 } as const
 
 /** Milliseconds by which sender's and receiver's clocks may differ. */
-export const DEFAULT_TOLERANCE_MS = 300_000
+const DEFAULT_TOLERANCE_MS = 300_000
 
 /**
  * Signs `id.timestamp.body` with HMAC-SHA256.

@@ -123,7 +123,7 @@ function stringify(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
-export function byteLength(text: string): number {
+function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 

@@ -5,7 +5,7 @@ import { GEN_AI } from '../spans/names.ts'
 import { type RenderOptions, startOf } from '../spans/start.ts'
 
 /** The event of the conventions for the details of a call of a model. */
-export const INFERENCE_DETAILS = 'gen_ai.client.inference.operation.details'
+const INFERENCE_DETAILS = 'gen_ai.client.inference.operation.details'
 
 /** Structural twin of the `Logger` of `@opentelemetry/api-logs`. */
 export interface EventLogger {

@@ -107,7 +107,7 @@ export function resolveTraceOptions(options: TraceHooksOptions): ResolvedTraceOp
 }
 
 /** Where content goes, by the option, else by the environment as the Python instrumentations read it. */
-export function contentOn({ contentOn: asked }: TraceHooksOptions, env = process.env): ContentOn {
+function contentOn({ contentOn: asked }: TraceHooksOptions, env = process.env): ContentOn {
   if (asked !== undefined) return asked
   const value = captureByEnv(env)
   if (value === 'event_only') return 'events'

@@ -158,7 +158,7 @@ const asking = (approver: Approver): Omit<Plugin, 'name'> => ({
   approver,
 })
 
-export const SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly Scenario[] = [
   [
     'allows a call and tells all of it',
     ['toolCalls'],

@@ -34,7 +34,7 @@ export function performTool({ call, decision }: Decided, tool: SdkTool, options:
 }
 
 /** What the SDK is told of a call. @throws what the tool threw, or why the call was refused. */
-export function given(outcome: ToolOutcome): unknown {
+function given(outcome: ToolOutcome): unknown {
   if ('result' in outcome) return outcome.result
   if (outcome.state === 'errored') throw outcome.error
   throw new Error(outcome.toToolMessage().content)

@@ -31,7 +31,7 @@ interface Row {
 }
 
 /** The file of `checkpoint: true`, and of the commands: `HOOKSPAN_CHECKPOINTS_DB`, else in the data folder of the user. */
-export function defaultCheckpointsFile(env: NodeJS.ProcessEnv = process.env): string {
+function defaultCheckpointsFile(env: NodeJS.ProcessEnv = process.env): string {
   return env.HOOKSPAN_CHECKPOINTS_DB || join(dataFolder(env), 'checkpoints.db')
 }
 

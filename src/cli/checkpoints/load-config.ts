@@ -17,7 +17,7 @@ export interface RunsConfig extends Omit<ResumeAgentOptions, 'state' | 'operatio
  *
  * @throws UsageError for a file that cannot be loaded, or gives no such thing.
  */
-export async function loadRunsConfig(file: string): Promise<RunsConfig> {
+async function loadRunsConfig(file: string): Promise<RunsConfig> {
   const path = resolve(file)
   let config: unknown
   try {

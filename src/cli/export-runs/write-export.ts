@@ -7,7 +7,7 @@ import { type TestedAgent, testFile } from '../../viewer/text/test-file.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 
-export const EXPORT_FORMATS = ['otlp', 'jsonl', 'vitest', 'markdown'] as const
+const EXPORT_FORMATS = ['otlp', 'jsonl', 'vitest', 'markdown'] as const
 type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
 export interface ExportFlags {

@@ -7,7 +7,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { errorMessage } from '../../internal/errors.ts'
 import { type AccessPolicy, hasToken, refusal } from '../../viewer/http/security.ts'
 
-export const MCP_PATH = '/mcp'
+const MCP_PATH = '/mcp'
 
 export interface HttpServerOptions {
   /** 0 takes a free one. */

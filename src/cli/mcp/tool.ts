@@ -47,7 +47,7 @@ export const text = (description: string): Argument => ({
   shape: a.string,
   schema: { type: 'string', description },
 })
-export const whole = (description: string, least: number, most: number): Argument => ({
+const whole = (description: string, least: number, most: number): Argument => ({
   shape: {
     words: `a whole number from ${least} to ${most}`,
     fits: (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most,

@@ -46,7 +46,7 @@ export interface ReplayedRun {
 }
 
 /** The name of the tools that the user operated, as the home of the call. */
-export const USER_TOOLS = 'user'
+const USER_TOOLS = 'user'
 
 /** The type of a step in which the agent's code ran tools that no model asked for. */
 const CODE_STEP = 'code'

@@ -59,7 +59,7 @@ export interface WebhookMessage {
   readonly error?: string
 }
 
-export const WEBHOOK_CHANNEL = 'hookspan:webhook'
+const WEBHOOK_CHANNEL = 'hookspan:webhook'
 const outcomes = channel(WEBHOOK_CHANNEL)
 
 export interface Delivery {

@@ -94,7 +94,7 @@ export function formatDifference(difference: Difference, root = 'args'): string 
   }
 }
 
-export function formatPath(path: Path, root: string): string {
+function formatPath(path: Path, root: string): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
     return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(part) ? `${text}.${part}` : `${text}[${JSON.stringify(part)}]`

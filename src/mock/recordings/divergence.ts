@@ -131,6 +131,6 @@ export function divergenceOfUnserved(recorded: RecordedToolCall): Divergence {
   return { kind: 'missing', recorded, message: `missing: ${show(recorded)}\n  recorded, not made` }
 }
 
-export function show({ tool, args, agent, step }: RecordedToolCall): string {
+function show({ tool, args, agent, step }: RecordedToolCall): string {
   return `${tool}(${cut(safeStringify(args), 300)})  by ${agent}, step ${step}`
 }

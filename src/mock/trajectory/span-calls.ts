@@ -35,7 +35,7 @@ export function callsOfSpans(spans: readonly PlainSpan[]): TrajectoryCall[] {
   return spans.filter(isToolSpan).map((span) => toCall(span, byId))
 }
 
-export function isToolSpan({ name, attributes }: PlainSpan): boolean {
+function isToolSpan({ name, attributes }: PlainSpan): boolean {
   const operation = attributes['gen_ai.operation.name']
   if (operation !== undefined) return operation === 'execute_tool'
   if (attributes['openinference.span.kind'] !== undefined)

@@ -29,7 +29,7 @@ export function isSimpleValue(value: unknown): boolean {
   return true
 }
 
-export function isScalar(value: unknown): boolean {
+function isScalar(value: unknown): boolean {
   const type = typeof value
   return type === 'string' || type === 'number' || type === 'boolean'
 }

@@ -117,7 +117,7 @@ function ask(url: string | URL, init: RequestInit = {}): Promise<Response> {
 }
 
 /** `fetch failed` says nothing; its cause does. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error)
   if (error.name === 'TimeoutError') return 'no answer in time'
   const { cause } = error

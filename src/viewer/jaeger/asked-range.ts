@@ -15,7 +15,7 @@ export interface AskedRange {
 }
 
 /** Jaeger wants a time range. This one is taken where none is said. */
-export const DEFAULT_RANGE_MS = 24 * 3_600_000
+const DEFAULT_RANGE_MS = 24 * 3_600_000
 const RANGE_TERM = /(^|\s)(service|since|after|before):("[^"]*"|\S+)/gi
 
 export function askedRange(query: string, nowMs: number): AskedRange {

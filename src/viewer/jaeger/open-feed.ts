@@ -8,7 +8,7 @@ import { JaegerFeed, MOST_RUNS, USUAL_RUNS } from './feed.ts'
 const MAX_BYTES = 1024 ** 3
 
 /** @throws HookspanError for an address or a number that cannot be. Jaeger is not asked yet. */
-export function clientOf(from: string): JaegerClient {
+function clientOf(from: string): JaegerClient {
   return new JaegerClient(jaegerAddress(from))
 }
 

@@ -145,7 +145,7 @@ function wordPairs(text: string): string[] {
 }
 
 /** Ids are left out: they differ between any two runs and mean nothing. */
-export function transcript(messages: readonly Message[]): string {
+function transcript(messages: readonly Message[]): string {
   const parts = messages.map((message) => {
     const said = message.parts.map((part) => {
       if (part.type === 'tool_call') return `→ ${part.name}(${pretty(part.arguments)})`

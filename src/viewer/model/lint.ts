@@ -44,7 +44,7 @@ const REPEATED_BLOCK_CHARS = 400
 const BLOATED_TOOLS_TOKENS = 4_000
 const BLOATED_SYSTEM_TOKENS = 8_000
 /** Four characters a token is near enough for English and JSON, and says so in the page. */
-export const estimateTokens = (chars: number): number => Math.ceil(chars / 4)
+const estimateTokens = (chars: number): number => Math.ceil(chars / 4)
 
 export function lintRun(
   rows: readonly SpanRow[],

@@ -75,9 +75,9 @@ export interface UseSums {
 export const MOST_NAMES = 1_000
 /** Of one kind, in one run; what there is more of comes under `OTHERS`. */
 const NAMES_PER_RUN = 500
-export const OTHERS = '(others)'
+const OTHERS = '(others)'
 /** Questions that nobody answered. */
-export const NOBODY = 'nobody'
+const NOBODY = 'nobody'
 /** Of what failed, or refused, without saying why. */
 export const NO_MESSAGE = 'no message'
 const NAME_CHARS = 200

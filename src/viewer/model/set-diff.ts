@@ -12,7 +12,7 @@ import {
   proportion,
 } from './statistics.ts'
 
-export const SET_MEASURES = [
+const SET_MEASURES = [
   'failed',
   'withErrors',
   'denied',
