@@ -23,6 +23,15 @@ export function wholeJson(value: unknown): string {
   }
 }
 
+/** What a text says as JSON; where it is none, something else. */
+export function jsonIn(text: string, otherwise?: unknown): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return otherwise
+  }
+}
+
 function stringifyHostile(value: unknown): string {
   const path: object[] = []
   const text = JSON.stringify(value, function (this: unknown, _key, item: unknown) {

@@ -1,5 +1,5 @@
 import type { LlmResponse, TokenUsage, ToolCallRequest } from '../hooks/values.ts'
-import { toContent } from '../internal/json.ts'
+import { jsonIn, toContent } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 
 /** What is understood of a model's reply, whoever made it. */
@@ -57,12 +57,7 @@ export function joined(texts: readonly (string | undefined)[], separator = ''): 
 /** The model's arguments as a value; its own text where that is no JSON, so that nothing is lost. */
 export function parseArguments(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? {}
-  if (text === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return text === '' ? {} : jsonIn(text, text)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ToolOutcome } from '../../dispatcher/index.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, type Loose } from '../../wire/reading.ts'
 import type { AdkTool, AdkToolCall } from './adk.ts'
@@ -38,9 +39,5 @@ function givenOf(outcome: ToolOutcome): unknown {
   if ('result' in outcome) return outcome.result
   if (outcome.state === 'errored') throw outcome.error
   const { content } = outcome.toToolMessage()
-  try {
-    return JSON.parse(content)
-  } catch {
-    return content
-  }
+  return jsonIn(content, content)
 }

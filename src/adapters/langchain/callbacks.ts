@@ -4,6 +4,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
@@ -210,7 +211,10 @@ class ToldRuns {
     const apiName = asName(name) ?? asName(asObject(about)?.name) ?? 'unnamed'
     const { op } = this.#below(runId, parentRunId, apiName, input)
     const id = asName(toolCallId)
-    this.#tools.set(runId, op.openToolCall({ apiName, args: parsed(input), ...defined({ toolCallId: id }) }))
+    this.#tools.set(
+      runId,
+      op.openToolCall({ apiName, args: jsonIn(input, input), ...defined({ toolCallId: id }) }),
+    )
   }
 
   readonly toolEnd = async (output: unknown, runId: string): Promise<void> => {
@@ -238,12 +242,4 @@ function inputOf(input: unknown): unknown {
   return Array.isArray(messages) && messages.every((one) => typeof one === 'object')
     ? plainMessages(messages as LcMessage[])
     : input
-}
-
-function parsed(input: string): unknown {
-  try {
-    return JSON.parse(input)
-  } catch {
-    return input
-  }
 }

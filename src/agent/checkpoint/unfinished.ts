@@ -1,5 +1,6 @@
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
-import { isRecord } from '../../internal/objects.ts'
+import { jsonIn } from '../../internal/json.ts'
+import { asObject } from '../../wire/reading.ts'
 import { type AboutRun, RunLog } from './run-log.ts'
 import { defaultCheckpoints } from './sqlite-checkpoints.ts'
 import type { CheckpointStore } from './store.ts'
@@ -49,12 +50,7 @@ export async function unfinishedRuns(checkpoint: true | CheckpointStore): Promis
 }
 
 function aboutOf(text: string): Partial<AboutRun> {
-  try {
-    const about: unknown = JSON.parse(text)
-    return isRecord(about) ? about : {}
-  } catch {
-    return {}
-  }
+  return asObject(jsonIn(text)) ?? {}
 }
 
 /**

@@ -1,6 +1,8 @@
+import { jsonIn } from '../../internal/json.ts'
 import { headersOf } from '../../tracing/export/headers.ts'
 import { untraced } from '../../tracing/export/untraced.ts'
 import { describeCollector, isJaeger } from '../../tracing/links/collector.ts'
+import { asObject } from '../../wire/reading.ts'
 import type { Finding } from './finding.ts'
 
 /** Over this, spans of two machines lie in the wrong order where a person looks. */
@@ -110,12 +112,8 @@ async function langfuseVersion(tracesUrl: string, timeoutMs: number): Promise<st
   const at = tracesUrl.indexOf(LANGFUSE_PATH)
   if (at < 0) return undefined
   const answer = await ask(`${tracesUrl.slice(0, at)}/api/public/health`, timeoutMs)
-  try {
-    const { status, version } = JSON.parse(answer?.text ?? '') as { status?: unknown; version?: unknown }
-    return status === 'OK' ? String(version ?? '') : undefined
-  } catch {
-    return undefined
-  }
+  const { status, version } = asObject(jsonIn(answer?.text ?? '')) ?? {}
+  return status === 'OK' ? String(version ?? '') : undefined
 }
 
 function checkClock(host: string, { headers, atMs, tookMs }: Answer): Finding {

@@ -1,5 +1,8 @@
 /** Answers that fit: entries as far as there is room, and a cursor for the rest. */
+
 import { createHash } from 'node:crypto'
+import { jsonIn } from '../../internal/json.ts'
+import { asList } from '../../wire/reading.ts'
 import { UsageError } from '../failure.ts'
 
 /** What was asked, as far as it decides which part is answered. */
@@ -32,22 +35,13 @@ export interface Place {
 /** Where to go on. @throws UsageError for what is no cursor of this question. */
 export function placeOf({ cursor, of }: Asked): Place {
   if (cursor === undefined) return { at: 0 }
-  const [at, kept, mark] = read(cursor)
+  const [at, kept, mark] = asList(jsonIn(Buffer.from(cursor, 'base64url').toString()))
   if (mark !== markOf(of) || !Number.isSafeInteger(at) || (at as number) < 0) {
     throw new UsageError(
       `Expected \`cursor\` to be the nextCursor of an answer to the same arguments, got \`${cursor.slice(0, 100)}\`. Leave it out to begin anew.`,
     )
   }
   return { at: at as number, ...(typeof kept === 'string' && { kept }) }
-}
-
-function read(cursor: string): unknown[] {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    return Array.isArray(value) ? value : []
-  } catch {
-    return []
-  }
 }
 
 function cursorTo({ of }: Asked, { at, kept }: Place): string {

@@ -10,6 +10,7 @@ import {
   ToolResult,
 } from '../../dispatcher/index.ts'
 import type { LlmRequest } from '../../hooks/index.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { GEN_AI } from '../../tracing/index.ts'
 import { readReply } from '../../wire/formats.ts'
@@ -141,7 +142,7 @@ class RunReplay {
       const outcomes = await this.#calls(
         step,
         turn.calls,
-        asked.map(({ function: { arguments: text } }) => argumentsOf(text)),
+        asked.map(({ function: { arguments: text } }) => jsonIn(text, text)),
       )
       for (const outcome of outcomes) this.#history.push(outcome.toToolMessage())
     }
@@ -305,12 +306,4 @@ function positionOf(call: RecordedCall): number {
 /** Parts that are no text are kept in the origin only. */
 function contentOf({ content, origin }: RecordedUserMessage | RecordedSystemMessage): unknown {
   return origin.extra.content ?? content
-}
-
-function argumentsOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

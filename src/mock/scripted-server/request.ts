@@ -1,6 +1,8 @@
+import { jsonIn } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { chat } from '../../wire/chat-completions.ts'
 import { FORMATS } from '../../wire/formats.ts'
+import { asList, asObject } from '../../wire/reading.ts'
 import type { ScriptedRequest, ScriptedStep } from './types.ts'
 
 /** A request as it came, before anything is understood of it. */
@@ -17,7 +19,7 @@ export function parseRequest(
   index: number,
 ): ScriptedRequest {
   const format = FORMATS.find(({ route }) => route?.test(path))
-  const body = parseObject(bodyText) ?? {}
+  const body = asObject(jsonIn(bodyText)) ?? {}
   return {
     ...{ index, api: format?.name, method, path, headers, body, bodyText },
     stream: body.stream === true || path.endsWith(':streamGenerateContent'),
@@ -25,18 +27,9 @@ export function parseRequest(
   }
 }
 
-function toList(messages: unknown): unknown[] {
+function toList(messages: unknown): readonly unknown[] {
   if (typeof messages === 'string') return [{ role: 'user', content: messages }]
-  return Array.isArray(messages) ? messages : []
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  return asList(messages)
 }
 
 /** Why no script could answer the request, if that is so. */
@@ -47,7 +40,7 @@ export function problemWith(request: ScriptedRequest): string | undefined {
       '`POST /v1beta/models/<model>:generateContent`'
     )
   }
-  if (!parseObject(request.bodyText)) return 'its body is not a JSON object'
+  if (!isRecord(jsonIn(request.bodyText))) return 'its body is not a JSON object'
   return undefined
 }
 

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { unwrapToolResult } from '../../spans/tool-result.ts'
 import type { PlainSpan } from './spans.ts'
@@ -94,10 +95,5 @@ function agentsOf(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): string
 
 /** Attributes hold JSON as text. */
 export function parse(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  try {
-    return JSON.parse(value)
-  } catch {
-    return value
-  }
+  return typeof value === 'string' ? jsonIn(value, value) : value
 }

@@ -1,5 +1,7 @@
 /** Jaeger's query API over HTTP, version 3: it gives OTLP. Each way it may go wrong says what to do. */
+
 import { errorMessage } from '../../internal/errors.ts'
+import { jsonIn } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import type { JaegerAddress } from './address.ts'
 
@@ -57,7 +59,7 @@ export class JaegerClient {
   /** Those that ever sent a span, as far as Jaeger keeps them. */
   async services(): Promise<string[]> {
     const { body } = await this.#ask('/api/v3/services')
-    const answer = parsed(body)
+    const answer = jsonIn(body.toString())
     // Where there are none, it leaves the list out.
     const services = isRecord(answer) ? (answer.services ?? []) : undefined
     const isKnown = isRecord(answer) && Object.keys(answer).every((key) => key === 'services')
@@ -170,18 +172,10 @@ function isPage(body: Buffer): boolean {
 /** What Jaeger says in an error. */
 function toldBy(body: Buffer): string | undefined {
   if (body.length > 64 * 1024) return undefined
-  const answer = parsed(body)
+  const answer = jsonIn(body.toString())
   const error = isRecord(answer) ? answer.error : undefined
   const message = isRecord(error) ? error.message : undefined
   return typeof message === 'string' ? message.slice(0, TOLD_CHARS) : undefined
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** Without what a login puts behind the path. */

@@ -37,15 +37,6 @@ export function textAt(value: unknown, ...path: string[]): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Undefined when the text is not JSON, as models sometimes write. */
-export function parseArguments(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** What no message of a recording is made again from. */
 export const NO_ORIGIN: RecordedOrigin = { keys: [], extra: {} }
 

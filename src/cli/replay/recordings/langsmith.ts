@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../internal/json.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
 import { type Message, messagesOf } from '../../../viewer/model/messages.ts'
 import type { AttributeValue } from '../../../viewer/model/span.ts'
@@ -142,10 +143,6 @@ function toolOf({ inputs, outputs }: Fields, name: string): TracedCall['tool'] {
 function argumentsOf(inputs: unknown): unknown {
   if (!isRecord(inputs)) return inputs ?? {}
   if (Object.keys(inputs).length > 1 || typeof inputs.input !== 'string') return inputs
-  try {
-    const args = JSON.parse(inputs.input)
-    return isRecord(args) ? args : inputs
-  } catch {
-    return inputs
-  }
+  const args = jsonIn(inputs.input)
+  return isRecord(args) ? args : inputs
 }

@@ -1,6 +1,7 @@
 import { describeValue } from '../../../internal/errors.ts'
+import { jsonIn } from '../../../internal/json.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
-import { expectString, type Fields, originOf, parseArguments, rebuild } from './fields.ts'
+import { expectString, type Fields, originOf, rebuild } from './fields.ts'
 import { type OnBad, parseEach } from './parse-each.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
 import { RunBuilder } from './run-builder.ts'
@@ -144,7 +145,7 @@ export function parseCall(call: unknown, index: number, place: RecordingPlace): 
   const inner = originOf(call.function, { name, arguments: argumentsText })
   const outer = originOf(call, { id, function: inner })
   return {
-    ...{ id, name, argumentsText, args: parseArguments(argumentsText), madeBy: 'assistant' },
+    ...{ id, name, argumentsText, args: jsonIn(argumentsText), madeBy: 'assistant' },
     origin: { keys: outer.keys, extra: { ...outer.extra, function: inner } },
   }
 }

@@ -1,4 +1,5 @@
 import { describeValue, errorMessage } from '../../../internal/errors.ts'
+import { jsonIn } from '../../../internal/json.ts'
 import { FileTooLarge, readRegularFile } from '../../../internal/read-regular-file.ts'
 import { detectFormat } from './detect.ts'
 import { parseLangfuse } from './langfuse.ts'
@@ -118,7 +119,7 @@ function parseJson(text: string, source: string, onBad: OnBad | undefined): unkn
     return JSON.parse(text)
   } catch (error) {
     const lines = text.split('\n').map((line) => line.trim())
-    if (isJsonObjectOrList(lines.find(Boolean) ?? '')) return parseLines(lines, source, onBad)
+    if (typeof jsonIn(lines.find(Boolean) ?? '') === 'object') return parseLines(lines, source, onBad)
     const position = Number(/position (\d+)/.exec(errorMessage(error))?.[1])
     const truncated =
       /end of JSON input|Unterminated/i.test(errorMessage(error)) || position >= text.trimEnd().length
@@ -128,14 +129,6 @@ function parseJson(text: string, source: string, onBad: OnBad | undefined): unkn
         (truncated ? 'The file ends too early: copy or download it again.' : 'Mend the file at that place.'),
       { cause: error },
     )
-  }
-}
-
-function isJsonObjectOrList(text: string): boolean {
-  try {
-    return typeof JSON.parse(text) === 'object'
-  } catch {
-    return false
   }
 }
 

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import { describeValue } from '../../../internal/errors.ts'
+import { jsonIn } from '../../../internal/json.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
 import { type Fields, NO_ORIGIN, optionalNumber, textAt } from './fields.ts'
 import { parseCall, prompts, textOf } from './openai-chat.ts'
@@ -49,7 +50,10 @@ function parseRun(
   const { items, calls } = reader.builder
   return {
     ...prompts(items),
-    ...defined({ model: textAt(configOf(config), 'agent', 'model', 'name') }),
+    // Newer versions write it as text.
+    ...defined({
+      model: textAt(typeof config === 'string' ? jsonIn(config) : config, 'agent', 'model', 'name'),
+    }),
     ...{ items, calls },
     outcome: defined({
       terminationReason: textAt(info, 'exit_status'),
@@ -136,16 +140,6 @@ class HistoryReader {
     if (index < 0) return undefined
     this.#next = index + 1
     return this.#steps[index]
-  }
-}
-
-/** Newer versions write it as text. */
-function configOf(config: unknown): unknown {
-  if (typeof config !== 'string') return config
-  try {
-    return JSON.parse(config)
-  } catch {
-    return undefined
   }
 }
 

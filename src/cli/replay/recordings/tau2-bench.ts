@@ -1,16 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { describeValue } from '../../../internal/errors.ts'
+import { jsonIn } from '../../../internal/json.ts'
 import { defined, isRecord } from '../../../internal/objects.ts'
-import {
-  expectString,
-  type Fields,
-  optionalNumber,
-  originOf,
-  parseArguments,
-  rebuild,
-  textAt,
-  toEpochMs,
-} from './fields.ts'
+import { expectString, type Fields, optionalNumber, originOf, rebuild, textAt, toEpochMs } from './fields.ts'
 import { prompts } from './openai-chat.ts'
 import { type OnBad, parseEach } from './parse-each.ts'
 import { RecordingError, type RecordingPlace } from './recording-error.ts'
@@ -144,7 +136,7 @@ function parseCall(
     )
   }
   const madeBy = call.requestor === 'user' || call.requestor === 'assistant' ? call.requestor : role
-  const sameAsWritten = written !== undefined && isDeepStrictEqual(parseArguments(written), call.arguments)
+  const sameAsWritten = written !== undefined && isDeepStrictEqual(jsonIn(written), call.arguments)
   return {
     ...{ id, name, args: call.arguments, madeBy },
     argumentsText: sameAsWritten ? written : JSON.stringify(call.arguments),
