@@ -194,7 +194,7 @@ class ApprovalDesk implements Approvals {
     if (!isOpen(known, Date.now())) throw closedError(known, Date.now())
     const record = await this.#logged((append) => this.#take(known, clean, append))
     this.#waiters.wake(id)
-    this.#tellClosed(record)
+    this.#tell((channel) => channel.closed?.(record))
     return record
   }
 
@@ -265,13 +265,13 @@ class ApprovalDesk implements Approvals {
         `the request was about other arguments: digest ${argsDigest}, now ${request.argsDigest}`,
       )
     }
-    if (known === undefined) this.#announce(request)
+    if (known === undefined) this.#tell((channel) => channel.requested?.(request))
     return this.#answerOf(record.request, mode === 'park' ? parkAfterMs : undefined, signal)
   }
 
-  #announce(request: ApprovalRequest): void {
+  #tell(what: (channel: ApprovalChannel) => unknown): void {
     for (const channel of this.#channels) {
-      this.#sideWork.safely(`channel ${channel.name}`, () => channel.requested?.(request))
+      this.#sideWork.safely(`channel ${channel.name}`, () => what(channel))
     }
   }
 
@@ -326,7 +326,7 @@ class ApprovalDesk implements Approvals {
     const result = await this.store.close(id, status, now)
     if (result?.closed) {
       await this.#audit({ event: status, requestId: id })
-      this.#tellClosed(result.record)
+      this.#tell((channel) => channel.closed?.(result.record))
     }
     return result?.record
   }
@@ -339,12 +339,6 @@ class ApprovalDesk implements Approvals {
         const record = await this.#closed(request.id, 'cancelled', Date.now())
         if (record?.status === 'cancelled') closed++
       }
-    }
-  }
-
-  #tellClosed(record: ApprovalRecord): void {
-    for (const channel of this.#channels) {
-      this.#sideWork.safely(`channel ${channel.name}`, () => channel.closed?.(record))
     }
   }
 

@@ -56,6 +56,11 @@ export function toContent(result: unknown): string {
   return typeof told === 'string' ? told : safeStringify(told)
 }
 
+/** The MCP and the plain convention of a result that reports a failure. */
+export function saysFailure(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && (value as { isError?: unknown }).isError === true
+}
+
 /**
  * The value, or a copy of what leads to them, in which bytes are a short text, however deep they are: as JSON each byte
  * would take four, and a second per ten megabytes. Never throws.

@@ -1,7 +1,7 @@
 import { type Gate, type GateContext, skip } from '../gates/index.ts'
 import { a, type Fields, required } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
-import { digestOf } from '../internal/json.ts'
+import { digestOf, saysFailure } from '../internal/json.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 
 export interface ToolCacheOptions extends ReadyGateOptions {
@@ -74,8 +74,4 @@ export function toolCache(options: ToolCacheOptions): Gate {
 
 function keyOf({ identifier, apiName, userId, conversationId, agentId }: GateContext, args: unknown): string {
   return digestOf([identifier, apiName, userId, conversationId, agentId, args])
-}
-
-function saysFailure(result: unknown): boolean {
-  return typeof result === 'object' && result !== null && (result as { isError?: unknown }).isError === true
 }

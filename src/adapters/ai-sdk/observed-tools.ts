@@ -2,18 +2,18 @@ import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallDecision } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { isStream } from '../../wire/watch-stream.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { performTool } from './perform-tool.ts'
-import {
-  type ApprovalOptions,
-  type ApprovalStatus,
-  type ApproveAny,
-  isAsyncIterable,
-  type SdkArguments,
-  type SdkTool,
-  type SdkTools,
-  type ToolOptions,
+import type {
+  ApprovalOptions,
+  ApprovalStatus,
+  ApproveAny,
+  SdkArguments,
+  SdkTool,
+  SdkTools,
+  ToolOptions,
 } from './sdk.ts'
 
 /** A call on its way from its decision to its tool. */
@@ -247,12 +247,12 @@ function isGenerator(execute: unknown): boolean {
 
 async function* relayLate(late: Promise<unknown>): AsyncGenerator<unknown> {
   const value = await late
-  if (isAsyncIterable(value)) yield* value
+  if (isStream(value)) yield* value
   else yield value
 }
 
 async function lastOf(value: unknown): Promise<unknown> {
-  if (!isAsyncIterable(value)) return value
+  if (!isStream(value)) return value
   let last: unknown
   for await (const one of value) last = one
   return last

@@ -1,6 +1,7 @@
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import { isStream } from '../../wire/watch-stream.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
-import { isAsyncIterable, type SdkTool, type ToolOptions } from './sdk.ts'
+import type { SdkTool, ToolOptions } from './sdk.ts'
 
 interface Decided {
   readonly call: SafeToolCall<unknown, unknown>
@@ -22,7 +23,7 @@ export function performTool({ call, decision }: Decided, tool: SdkTool, options:
   } catch (error) {
     value = Promise.reject(error)
   }
-  if (isAsyncIterable(value)) return relay(call, value)
+  if (isStream(value)) return relay(call, value)
   // Told to the call, which may have ended before: with its run, or its signal.
   Promise.resolve(value)
     .then(

@@ -93,11 +93,3 @@ export interface SdkTelemetry {
 }
 
 export type SdkFunction = (args: SdkArguments, ...more: unknown[]) => unknown
-
-export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { [Symbol.asyncIterator]?: unknown })[Symbol.asyncIterator] === 'function'
-  )
-}

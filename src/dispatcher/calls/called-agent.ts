@@ -1,6 +1,7 @@
 import type { HookEvent, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { defined, readFields } from '../../internal/objects.ts'
+import { asText } from '../../wire/reading.ts'
 
 /** What is read of a called agent's result, where it is there. */
 const READ = [
@@ -45,15 +46,15 @@ export function isParked(result: unknown): boolean {
 export function readChild(result: unknown, name: string): ChildReading {
   const child: Result = readFields(result, READ)
   const { operationId, threadId, costUsd } = child
-  const reason = text(child.reason) ?? text(child.status) ?? text(readFields(child.status, ['state']).state)
+  const reason = asText(child.reason) ?? asText(child.status) ?? asText(readFields(child.status, ['state']).state)
   const success = succeeded(child, reason)
   return {
     success,
     ...defined({
-      subOperationId: text(operationId),
-      threadId: text(threadId),
+      subOperationId: asText(operationId),
+      threadId: asText(threadId),
       reason,
-      content: text(typeof result === 'string' ? result : child.content),
+      content: asText(typeof result === 'string' ? result : child.content),
       usage: isUsage(child.usage) ? child.usage : undefined,
       costUsd: Number.isFinite(costUsd) ? (costUsd as number) : undefined,
       failure: success ? undefined : failureOf(child, name, reason),
@@ -73,16 +74,12 @@ function failureOf({ error, denial, status }: Result, name: string, reason: stri
   const { code, reason: why } = readFields(denial, ['code', 'reason'])
   const said = reason ?? (typeof status === 'number' ? String(status) : undefined)
   return {
-    errorType: text(code) ?? said ?? '_OTHER',
-    errorMessage: text(why) ?? `Agent "${name}" did not finish${said === undefined ? '' : ` (${said})`}.`,
+    errorType: asText(code) ?? said ?? '_OTHER',
+    errorMessage: asText(why) ?? `Agent "${name}" did not finish${said === undefined ? '' : ` (${said})`}.`,
   }
 }
 
 function isUsage(usage: unknown): usage is TokenUsage {
   const { inputTokens, outputTokens } = readFields(usage, ['inputTokens', 'outputTokens'])
   return Number.isFinite(inputTokens) && Number.isFinite(outputTokens)
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }

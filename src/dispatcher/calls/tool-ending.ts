@@ -1,6 +1,7 @@
 import type { Refusal } from '../../gates/chain.ts'
 import type { ToolCallContext, ToolCallOutcome } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { saysFailure } from '../../internal/json.ts'
 import type { ToolEnd } from '../plugins/instrument.ts'
 import type { Bracket } from '../run/bracket.ts'
 import type { OperationCore } from '../run/operation-core.ts'
@@ -119,9 +120,4 @@ class ToolActivityEnd implements ToolEnd {
   get content(): string {
     return contentOf(this.#outcome)
   }
-}
-
-/** The MCP and the plain convention of a result that reports a failure. */
-function saysFailure(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && (value as { isError?: unknown }).isError === true
 }

@@ -87,23 +87,19 @@ export function where(
 
 /** Equal at every depth, nothing more and nothing less. */
 export function exactly(expected: unknown): Matcher {
-  return matcher(
-    `exactly ${describeExpected(expected)}`,
-    (value) => differences(expected, value, 'exact').length === 0,
-    {
-      explain: (value, path) => differences(expected, value, 'exact', path),
-    },
-  )
+  return held('exactly', expected, 'exact')
 }
 
 /** Holds at least these properties, at every depth; lists must be of the same length. */
 export function partial(expected: unknown): Matcher {
+  return held('at least', expected, 'partial')
+}
+
+function held(words: string, expected: unknown, mode: 'exact' | 'partial'): Matcher {
   return matcher(
-    `at least ${describeExpected(expected)}`,
-    (value) => differences(expected, value, 'partial').length === 0,
-    {
-      explain: (value, path) => differences(expected, value, 'partial', path),
-    },
+    `${words} ${describeExpected(expected)}`,
+    (value) => differences(expected, value, mode).length === 0,
+    { explain: (value, path) => differences(expected, value, mode, path) },
   )
 }
 

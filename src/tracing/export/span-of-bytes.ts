@@ -3,6 +3,7 @@ import { createTraceState } from '@opentelemetry/api'
 import { decodeResourceItems, decodeSpan } from '../../internal/otlp/messages.ts'
 import { ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpKeyValue, OtlpLink, OtlpSpan } from '../../internal/otlp/types.ts'
+import { durationOf } from '../light/span-times.ts'
 import { SCOPE_SPANS } from './otlp-protobuf.ts'
 import type { SpanBytes } from './span-bytes.ts'
 import type { ReadableSpan } from './types.ts'
@@ -60,7 +61,7 @@ export function spanOfBytes({ head, bytes }: SpanBytes): ReadableSpan {
       attributes: attributesOf(event.attributes),
       droppedAttributesCount: event.droppedAttributesCount ?? 0,
     })),
-    duration: between(startTime, endTime),
+    duration: durationOf(startTime, endTime),
     ended: true,
     ...sharedOf(head),
     droppedAttributesCount: span.droppedAttributesCount ?? 0,
@@ -112,11 +113,6 @@ function parentOf({ traceId, flags = 0 }: OtlpSpan, spanId: string): SpanContext
 function timeOf(nanos: string | number = 0): HrTime {
   const digits = String(nanos)
   return [Number(digits.slice(0, -9)), Number(digits.slice(-9))]
-}
-
-function between([fromSeconds, fromNanos]: HrTime, [toSeconds, toNanos]: HrTime): HrTime {
-  const nanos = toNanos - fromNanos
-  return nanos < 0 ? [toSeconds - fromSeconds - 1, nanos + 1e9] : [toSeconds - fromSeconds, nanos]
 }
 
 function attributesOf(list: readonly OtlpKeyValue[] = []): Attributes {
