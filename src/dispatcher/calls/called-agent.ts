@@ -46,7 +46,8 @@ export function isParked(result: unknown): boolean {
 export function readChild(result: unknown, name: string): ChildReading {
   const child: Result = readFields(result, READ)
   const { operationId, threadId, costUsd } = child
-  const reason = asText(child.reason) ?? asText(child.status) ?? asText(readFields(child.status, ['state']).state)
+  const reason =
+    asText(child.reason) ?? asText(child.status) ?? asText(readFields(child.status, ['state']).state)
   const success = succeeded(child, reason)
   return {
     success,

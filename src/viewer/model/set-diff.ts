@@ -12,16 +12,7 @@ import {
   proportion,
 } from './statistics.ts'
 
-const SET_MEASURES = [
-  'failed',
-  'withErrors',
-  'denied',
-  'p50',
-  'p95',
-  'tokens',
-  'cost',
-  'toolCalls',
-] as const
+const SET_MEASURES = ['failed', 'withErrors', 'denied', 'p50', 'p95', 'tokens', 'cost', 'toolCalls'] as const
 export type SetMeasureKey = (typeof SET_MEASURES)[number]
 
 export interface SetMeasure {
