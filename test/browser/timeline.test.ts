@@ -305,6 +305,29 @@ it('the graph fits, zooms, and tells shares rather than single failures', async 
   await expect.poll(() => refused.locator('.hint').innerText()).toMatch(/^100% failed · refused/)
 })
 
+it('the graph can be read on a phone, from who called whom first, and all of it is one key away', async () => {
+  const { page } = await open(`${run}?view=graph`, [390, 844])
+  const first = page.locator('.node').first()
+  await first.waitFor()
+  const letters = () =>
+    first
+      .locator('.label')
+      .evaluate((label) => (label.getBoundingClientRect().height / label.clientHeight) * 13)
+  expect(await letters()).toBeGreaterThan(11)
+  const inSight = await page
+    .locator('.node')
+    .evaluateAll((all) =>
+      all.flatMap((one) => (one.getBoundingClientRect().right <= innerWidth ? [one.textContent] : [])),
+    )
+  expect(inSight[0]).toContain('support')
+  expect(inSight.length).toBeGreaterThan(3)
+  expect(await findFlaws(page)).toEqual([])
+  await page.screenshot({ path: `${SHOTS}graph-phone.png` })
+  await page.keyboard.press('0')
+  const overflow = () => page.locator('.graph').evaluate((it) => it.scrollWidth - it.clientWidth)
+  await expect.poll(overflow).toBe(0)
+})
+
 it('on a phone a long name gives way to what became of the call', async () => {
   const traceId = '9b9'.padEnd(32, '0')
   const inside = (at: number, name: string, attributes: object = {}): TestSpan => ({

@@ -7,11 +7,23 @@ import { useKeys } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Button, Empty, Text } from './parts.tsx'
 
-const WIDTH = 224
+interface Cards {
+  width: number
+  gapX: number
+  gapY: number
+  pad: number
+  /** So many letters a card has room for. */
+  chars: number
+  /** Callers beside the middle of what they call, or at its top: where not all of it is in sight, one begins there. */
+  centred: boolean
+}
+const WIDE: Cards = { width: 224, gapX: 86, gapY: 20, pad: 24, chars: 30, centred: true }
+/** Two columns of them are as wide as a phone. */
+const NARROW: Cards = { width: 156, gapX: 38, gapY: 12, pad: 12, chars: 20, centred: false }
+const NARROW_PX = 600
 const HEIGHT = 58
-const GAP_X = 86
-const GAP_Y = 20
-const PAD = 24
+/** A phone shows what can be read, and what there is no room for is scrolled to. */
+const LEAST_READ = 0.9
 
 /** What the colour of a node tells the share of. */
 const SHARES = {
@@ -51,35 +63,35 @@ export function GraphView({
   onSelect: (spanId: string) => void
 }) {
   const graph = useMemo(() => buildGraph(tree), [tree])
-  const places = useMemo(() => layOut(graph.nodes), [graph])
+  const [cards, setCards] = useState(innerWidth < NARROW_PX ? NARROW : WIDE)
+  const places = useMemo(() => layOut(graph.nodes, cards), [graph, cards])
   const [by, setBy] = useState<Share>('time')
   const shares = useMemo(() => sharesOf(graph.nodes, by), [graph, by])
   const frame = useRef<HTMLDivElement>(null)
   const [fit, setFit] = useState(1)
-  /** Until somebody zooms, all of it is in sight. */
+  /** Until somebody zooms, all of it is in sight, as far as that can be read on a phone. */
   const [chosen, setChosen] = useState<number>()
-  const zoom = chosen ?? fit
+  const zoom = chosen ?? (cards === NARROW ? Math.max(LEAST_READ, fit) : fit)
   useLayoutEffect(() => {
     const element = frame.current
     if (!element) return
-    const measure = () =>
+    const measure = () => {
+      setCards(element.clientWidth < NARROW_PX ? NARROW : WIDE)
       setFit(
         Math.max(
           LEAST_ZOOM,
           Math.min(1, element.clientWidth / places.width, element.clientHeight / places.height),
         ),
       )
+    }
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(element)
     return () => observer.disconnect()
   }, [places])
   const scale = (factor: number) => setChosen(Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, zoom * factor)))
-  useKeys({
-    '>': () => scale(1.25),
-    '<': () => scale(0.8),
-    0: () => setChosen(undefined),
-  })
+  const showAll = () => setChosen(cards === NARROW ? fit : undefined)
+  useKeys({ '>': () => scale(1.25), '<': () => scale(0.8), 0: showAll })
   if (graph.nodes.length === 0)
     return (
       <Empty title="No agents here">
@@ -111,7 +123,7 @@ export function GraphView({
           <Button title="Larger (>)" onClick={() => scale(1.25)}>
             +
           </Button>
-          <Button title="All of it (0)" onClick={() => setChosen(undefined)}>
+          <Button title="All of it (0)" onClick={showAll}>
             Fit
           </Button>
         </div>
@@ -135,7 +147,7 @@ export function GraphView({
           >
             <svg width={places.width} height={places.height} aria-hidden="true">
               {graph.edges.map((edge) => {
-                const path = curve(places.at.get(edge.from)!, places.at.get(edge.to)!)
+                const path = curve(places.at.get(edge.from)!, places.at.get(edge.to)!, cards)
                 return (
                   <g
                     key={`${edge.from} ${edge.to}`}
@@ -159,7 +171,7 @@ export function GraphView({
                   key={`n ${edge.from} ${edge.to}`}
                   class="edge-count"
                   style={{
-                    left: `${(from.x + WIDTH + to.x) / 2}px`,
+                    left: `${(from.x + cards.width + to.x) / 2}px`,
                     top: `${(from.y + to.y + HEIGHT) / 2}px`,
                   }}
                 >
@@ -172,6 +184,7 @@ export function GraphView({
                 key={node.id}
                 node={node}
                 place={places.at.get(node.id)!}
+                cards={cards}
                 share={shares.get(node)}
                 by={by}
                 selected={spanOfRow(node.spanId) === selected}
@@ -188,6 +201,7 @@ export function GraphView({
 function Node({
   node,
   place,
+  cards,
   share,
   by,
   selected,
@@ -195,6 +209,7 @@ function Node({
 }: {
   node: GraphNode
   place: Place
+  cards: Cards
   /** None where it has no share of its own. */
   share: number | undefined
   by: Share
@@ -212,6 +227,7 @@ function Node({
       style={{
         left: `${place.x}px`,
         top: `${place.y}px`,
+        width: `${cards.width}px`,
         '--share': `${Math.round((share ?? 0) * 1000) / 10}%`,
       }}
       title={`${visibleText(node.label)}: ${[...told, ...describe(node)].join(', ')}`}
@@ -221,7 +237,7 @@ function Node({
       <span class="label">
         <Text>{node.label}</Text>
       </span>
-      <span class="hint">{fitting([...told, ...describe(node)])}</span>
+      <span class="hint">{fitting([...told, ...describe(node)], cards.chars)}</span>
     </button>
   )
 }
@@ -239,14 +255,11 @@ function describe(node: GraphNode): string[] {
   return parts
 }
 
-/** So many letters a card has room for. */
-const CARD_CHARS = 30
-
 /** As many of the facts as a card has room for, the first ones first: of one that is cut nobody knows what it says. */
-function fitting(facts: readonly string[]): string {
+function fitting(facts: readonly string[], chars: number): string {
   return facts.reduce((text, fact) => {
     const more = text === '' ? fact : `${text} · ${fact}`
-    return more.length <= CARD_CHARS ? more : text
+    return more.length <= chars ? more : text
   }, '')
 }
 
@@ -256,28 +269,34 @@ interface Place {
 }
 
 /** Callers left of whom they call; the models first in each column, then tools by how often they were called. */
-function layOut(nodes: GraphNode[]): { at: Map<string, Place>; width: number; height: number } {
+function layOut(
+  nodes: GraphNode[],
+  { width, gapX, gapY, pad, centred }: Cards,
+): { at: Map<string, Place>; width: number; height: number } {
   const columns = new Map<number, GraphNode[]>()
   for (const node of nodes) columns.set(node.layer, [...(columns.get(node.layer) ?? []), node])
   const rank = { agent: 0, llm: 1, human: 2, tool: 3 }
   const tallest = Math.max(...[...columns.values()].map((column) => column.length))
-  const height = tallest * (HEIGHT + GAP_Y) - GAP_Y + PAD * 2
+  const height = tallest * (HEIGHT + gapY) - gapY + pad * 2
   const at = new Map<string, Place>()
   for (const [layer, column] of columns) {
     column.sort((a, b) => rank[a.kind] - rank[b.kind] || b.calls - a.calls)
-    const used = column.length * (HEIGHT + GAP_Y) - GAP_Y
+    const used = column.length * (HEIGHT + gapY) - gapY
     for (const [index, node] of column.entries()) {
-      at.set(node.id, { x: PAD + layer * (WIDTH + GAP_X), y: (height - used) / 2 + index * (HEIGHT + GAP_Y) })
+      at.set(node.id, {
+        x: pad + layer * (width + gapX),
+        y: (centred ? (height - used) / 2 : pad) + index * (HEIGHT + gapY),
+      })
     }
   }
-  return { at, width: PAD * 2 + columns.size * (WIDTH + GAP_X) - GAP_X, height }
+  return { at, width: pad * 2 + columns.size * (width + gapX) - gapX, height }
 }
 
-function curve(from: Place, to: Place): { line: string; tip: string } {
+function curve(from: Place, to: Place, { width }: Cards): { line: string; tip: string } {
   const forward = to.x > from.x
-  const x1 = from.x + (forward ? WIDTH : WIDTH / 2)
+  const x1 = from.x + (forward ? width : width / 2)
   const y1 = from.y + (forward ? HEIGHT / 2 : HEIGHT)
-  const x2 = forward ? to.x - 7 : to.x + WIDTH / 2
+  const x2 = forward ? to.x - 7 : to.x + width / 2
   const y2 = forward ? to.y + HEIGHT / 2 : to.y + HEIGHT + 7
   const bend = forward ? Math.max(40, (x2 - x1) / 2) : 0
   const drop = forward ? 0 : 50
