@@ -16,6 +16,7 @@ const SDKS = ['ai-sdk', 'openai-agents', 'langchain', 'observeAnthropic', 'obser
 
 interface Span {
   readonly name: string
+  readonly start: bigint
   readonly attributes: readonly string[]
   readonly parent: boolean
 }
@@ -25,6 +26,7 @@ const theirSpans = (one: (typeof recorded)[number]): Span[] =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map((span) => ({
         name: span.name,
+        start: BigInt(span.startTimeUnixNano),
         attributes: span.attributes.map(({ key }: { key: string }) => key),
         parent: span.parentSpanId !== '',
       })),
@@ -42,6 +44,7 @@ async function ourSpans(subject: ContractSubject): Promise<Span[]> {
   await subject.run(taskOn(dispatcher))
   return tree.spans.map((span) => ({
     name: span.name,
+    start: 0n,
     attributes: Object.keys(span.attributes),
     parent: span.parentSpanId !== undefined,
   }))
@@ -130,6 +133,29 @@ describe.skipIf(recorded.length === 0)('docs/adapters/recorded.md', () => {
     )
   })
 
+  it('says how the recorded runs look, and which of their model calls say what was asked', () => {
+    const genAI = theirs.map(({ spans }) => spans).filter((spans) => !isOpenInference(spans))
+    const kinds = (spans: readonly Span[]) => spans.map(({ name }) => name.split(' ', 1)[0]).toSorted()
+    const usual = ['call_llm', 'call_llm', 'call_llm', 'execute_tool', 'execute_tool', 'invoke_agent']
+    const asUsual = genAI.filter((spans) => kinds(spans).join() === usual.join())
+    for (const spans of asUsual) expect(spans.filter(({ parent }) => !parent)).toHaveLength(1)
+    for (const spans of genAI) {
+      expect(spans.length).toBeGreaterThanOrEqual(usual.length)
+      expect(spans.length).toBeLessThanOrEqual(usual.length + 2)
+    }
+    const asked = genAI.map((spans) =>
+      spans
+        .filter(({ name }) => name.startsWith('call_llm'))
+        .toSorted((one, other) => Number(one.start - other.start))
+        .map(({ attributes }) => attributes.includes('gen_ai.input.messages')),
+    )
+    const first = asked.filter(([one, ...rest]) => one && !rest.includes(true))
+    const none = asked.filter((calls) => !calls.includes(true))
+
+    expect(page).toContain(`Of the ${genAI.length} in these words ${asUsual.length} are an agent`)
+    expect(page).toContain(`alone in ${first.length} of them, and on none in ${none.length}.`)
+  })
+
   it('says what is on whose spans', () => {
     const genAI = theirs.filter(({ spans }) => !isOpenInference(spans)).flatMap(({ spans }) => spans)
     const rows = KINDS.map(([title, kind]) => {
@@ -168,7 +194,11 @@ describe.skipIf(recorded.length === 0)('the viewer', () => {
       recorded.findLast((one) => one.framework === framework),
     )
     for (const one of last) expect((await post(viewer, one?.traces as never)).status).toBe(200)
-    const tracing = startTracing({ serviceName: 'ours', endpoint: viewer.otlpEndpoint })
+    const tracing = startTracing({
+      serviceName: 'ours',
+      endpoint: viewer.otlpEndpoint,
+      captureContent: true,
+    })
     const dispatcher = new HookDispatcher()
     dispatcher.use(tracing)
     for (const subject of SUBJECTS.filter(({ name }) => SDKS.includes(name))) {
@@ -190,6 +220,12 @@ describe.skipIf(recorded.length === 0)('the viewer', () => {
       )
       expect(Number(run.llmCalls)).toBeGreaterThan(1)
       expect(Number(run.toolCalls)).toBeGreaterThan(1)
+      const { items } = await getJson<{ items: { kind: string; role?: string }[] }>(
+        viewer,
+        `/api/runs/${run.traceId}/conversation`,
+      )
+      const talk = items.map(({ kind, role }) => role ?? kind)
+      expect(talk).toEqual(expect.arrayContaining(['user', 'tool']))
     }
   })
 })
