@@ -39,10 +39,15 @@ export interface Look {
 
 const SEGMENT = 'segment '
 
+/** What the journal of a run has of one call. */
+export interface JournalEntry {
+  readonly name: string
+  readonly output: unknown
+  readonly error: unknown
+}
+
 /** What the parts of a run have given, out of all that its journal has, in its order. */
-export function keptIn<R>(
-  journal: readonly { readonly name: string; readonly output: unknown; readonly error: unknown }[],
-): R[] {
+export function keptIn<R>(journal: readonly JournalEntry[]): R[] {
   const parts = journal.filter(({ name, error }) => name.startsWith(SEGMENT) && error === null)
   return parts.flatMap(({ output }) => (output as Segment<R, unknown>).kept)
 }
@@ -50,23 +55,18 @@ export function keptIn<R>(
 const FIRST_LOOK_MS = 2_000
 const LONGEST_LOOK_MS = 600_000
 
-/** When a run is to end: so long after its first part, or at a time that is known. */
-export interface RunLimit {
-  readonly maxDurationMs?: number | undefined
-  readonly endsAt?: number | undefined
-}
-
 /**
- * A run as an engine replays it: this function does nothing by itself, so that it comes by the same calls each time. Imports
- * nothing, because the workflows of some engines may not.
+ * A run as an engine replays it: this function does nothing by itself, so that it comes by the same calls each time.
+ *
+ * @param maxDurationMs from its first part on
  */
 export async function drive<R, O>(
   engine: DurableEngine,
   runner: SegmentRunner<R, O>,
-  { maxDurationMs, endsAt: end }: RunLimit,
+  maxDurationMs: number | undefined,
 ): Promise<O> {
   const kept: R[] = []
-  let endsAt = end
+  let endsAt: number | undefined
   let cancelled = false
   for (let number = 0; ; number++) {
     try {
@@ -93,7 +93,7 @@ export async function drive<R, O>(
  * Whoever answers says so to the engine, where he can; the store of the approvals is what counts. So it is looked into at times,
  * after a wait that is longer each time: an answer that nobody told the engine of is found late, and not never.
  */
-export async function answered(
+async function answered(
   engine: DurableEngine,
   runner: Pick<SegmentRunner<never, never>, 'look'>,
   asked: readonly AskedRequest[],

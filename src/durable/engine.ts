@@ -15,4 +15,8 @@ export interface DurableEngine {
   wait(requestIds: readonly string[], timeoutMs: number): Promise<void>
   /** Whether `journal` or `wait` threw it because somebody cancelled the run. After that both work again, once more. */
   isCancelled(error: unknown): boolean
+  /** What is thrown for input that no attempt could run, so that none is made again. Without, what it was refused with. */
+  refusal?(message: string, cause: unknown): Error
+  /** Aborted when the engine gives the attempt up. */
+  readonly lost?: AbortSignal
 }

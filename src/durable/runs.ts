@@ -1,16 +1,17 @@
 import { HookDispatcher } from '../dispatcher/index.ts'
 import type { Approver } from '../gates/index.ts'
+import { errorMessage } from '../internal/errors.ts'
 import { assertFields, type Fields } from '../internal/expect.ts'
 import { type DurableRun, LiveRun } from './agent-run.ts'
 import { AnswerWatch, type TellAnswer } from './answer-watch.ts'
-import { type AskedRequest, drive, type Look, type Segment } from './drive.ts'
+import { drive, type JournalEntry, keptIn, type Segment } from './drive.ts'
 import type { DurableEngine } from './engine.ts'
 import { LiveLoop } from './loop/live-loop.ts'
 import type { LoopOutcome } from './loop/loop-outcome.ts'
 import type { LoopRecord } from './loop/records.ts'
 import { type DurableLoop, runLoop } from './loop-run.ts'
 import { agentRunOptions, type DurableAgentOptions, durableInput, loopOptions } from './options.ts'
-import { lookAt, Segments } from './segments.ts'
+import { Segments } from './segments.ts'
 
 /** How the run of an agent or of a loop ended. */
 export type DurableOutcome = DurableRun | LoopOutcome
@@ -19,13 +20,12 @@ export type DurableOutcome = DurableRun | LoopOutcome
 export type RunSegment = Segment<unknown, DurableOutcome>
 
 /** The parts of one run, in one process. */
-export type RunSegments = Segments<unknown, DurableOutcome>
+type RunSegments = Segments<unknown, DurableOutcome>
 
 /** The runs of one durable agent that are in this process: what `durableAgent` of each engine is made of. */
 export class DurableRuns {
   readonly #maxDurationMs: number | undefined
   readonly #parts: (operationId: string, input: unknown) => RunSegments
-  readonly #approver: Approver | undefined
   readonly #watch: AnswerWatch | undefined
   /** Engines begin the next attempt at a run as soon as they have lost one, which may not have noticed. */
   readonly #here = new Map<string, RunSegments>()
@@ -36,9 +36,9 @@ export class DurableRuns {
     tell: TellAnswer | undefined,
   ) {
     this.#maxDurationMs = options.maxDurationMs
-    this.#approver = approverOf(options, dispatcher)
-    this.#parts = partsOf(options, dispatcher, this.#approver)
-    this.#watch = tell && AnswerWatch.of(this.#approver, options.pollMs, tell)
+    const approver = approverOf(options, dispatcher)
+    this.#parts = partsOf(options, dispatcher, approver)
+    this.#watch = tell && AnswerWatch.of(approver, options.pollMs, tell)
   }
 
   /**
@@ -54,31 +54,11 @@ export class DurableRuns {
     return new DurableRuns(options, options.dispatcher ?? new HookDispatcher(), tell(options))
   }
 
-  /** @throws HookspanError `INVALID_OPTION` for input that no attempt could run. */
-  assertInput(input: unknown): void {
-    this.#parts('', input)
-  }
-
-  /**
-   * Begins an attempt at a run; the one before leaves it.
-   *
-   * @throws HookspanError `INVALID_OPTION` for input that no attempt could run.
-   */
-  begin(operationId: string, input: unknown): RunSegments {
-    const segments = this.#parts(operationId, input)
-    this.#here.get(operationId)?.leave()
-    this.#here.set(operationId, segments)
-    return segments
-  }
-
-  /** The attempt is over: the run goes on in another, or has ended. */
-  over(operationId: string, segments: RunSegments): void {
-    segments.leave()
-    if (this.#here.get(operationId) === segments) this.#here.delete(operationId)
-  }
-
-  /** A whole attempt, on an engine that replays it. */
-  async drive(engine: DurableEngine, operationId: string, segments: RunSegments): Promise<DurableOutcome> {
+  /** An attempt at a run, on an engine that replays it; the one before leaves it. @throws what the engine throws, and `refusal`. */
+  async run(engine: DurableEngine, operationId: string, input: unknown): Promise<DurableOutcome> {
+    const segments = this.#begin(engine, operationId, input)
+    const over = () => this.#over(operationId, segments)
+    engine.lost?.addEventListener('abort', over, { once: true })
     const watched: DurableEngine = {
       journal: (name, closure) => engine.journal(name, closure),
       wait: (requestIds, timeoutMs) => {
@@ -88,22 +68,41 @@ export class DurableRuns {
       isCancelled: (error) => engine.isCancelled(error),
     }
     try {
-      return await drive(watched, segments, { maxDurationMs: this.#maxDurationMs })
+      return await drive(watched, segments, this.#maxDurationMs)
     } finally {
-      this.over(operationId, segments)
+      over()
     }
   }
 
-  /** The engine is told when one of these is answered. */
-  watch(operationId: string, asked: readonly AskedRequest[]): void {
-    this.#watch?.add(
-      operationId,
-      asked.map(({ id }) => id),
-    )
+  /** Ends a run that its engine has cancelled and goes on with nowhere, from what that has kept. */
+  async end(operationId: string, input: unknown, journal: readonly JournalEntry[]): Promise<void> {
+    const segments = this.#begin({}, operationId, input)
+    try {
+      await segments.run({ kept: keptIn(journal), cancelled: true })
+    } finally {
+      this.#over(operationId, segments)
+    }
   }
 
-  look(asked: readonly AskedRequest[]): Promise<Look> {
-    return lookAt(this.#approver, asked)
+  #begin({ refusal }: Pick<DurableEngine, 'refusal'>, operationId: string, input: unknown): RunSegments {
+    const segments = refusing(refusal, () => this.#parts(operationId, input))
+    this.#here.get(operationId)?.leave()
+    this.#here.set(operationId, segments)
+    return segments
+  }
+
+  /** The attempt is over: the run goes on in another, or has ended. */
+  #over(operationId: string, segments: RunSegments): void {
+    segments.leave()
+    if (this.#here.get(operationId) === segments) this.#here.delete(operationId)
+  }
+}
+
+function refusing<T>(refusal: DurableEngine['refusal'], begin: () => T): T {
+  try {
+    return begin()
+  } catch (error) {
+    throw refusal?.(errorMessage(error), error) ?? error
   }
 }
 

@@ -478,7 +478,7 @@ const NOT_OPTIONS: Record<string, RegExp> = {
   'handed from one part of the package to another': /^(ApprovalRequest|SettledExecution|RecordedToolCall)$/,
   'data of a run, to which runtimes add fields': /Event$|^(Omit|PendingTool|AgentMessage)$/,
   'a service with methods of its own':
-    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|CheckpointStore|AuditLog|ViewerApprovals|TemporalWorkflowSdk|\{ (get|nonCancellable) \})$/,
+    /^(SpanExporter|SpanProcessor|EventLogger|OpenAIClient|RedisClient|ApprovalStore|CheckpointStore|AuditLog|ViewerApprovals|TemporalWorkflowSdk|\{ get \}|\{ nonCancellable; current \})$/,
   'what the package calls itself': /^(CallSite|Place|GateContext|HookContext|TestModule)$/,
   'told whole, by a check of its own': /^AdapterInfo$/,
   'no object of options': /^NonNullable$/,

@@ -1,4 +1,3 @@
-import { keptIn } from '../drive.ts'
 import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
 import { type DurableOutcome, DurableRuns } from '../runs.ts'
@@ -28,7 +27,7 @@ export function durableAgent(options: DbosAgentOptions): DbosWorkflow {
   const run: DbosWorkflow = async (input) => {
     const operationId = DBOS.workflowID as string
     const engine = dbosEngine(DBOS, operationId)
-    const outcome = await runs.drive(engine, operationId, runs.begin(operationId, input))
+    const outcome = await runs.run(engine, operationId, input)
     if (engine.cancelled) await outside(() => tellEnd(operationId, true))
     return outcome
   }
@@ -43,16 +42,9 @@ function endOfCancelled(DBOS: Dbos, runs: DurableRuns, name: string) {
   const endName = `${name} cancelled`
   const endOf = (workflowId: string) => `${workflowId} cancelled`
   const endNow = async (workflowId: string) => {
-    const [steps, status] = await Promise.all([
-      DBOS.listWorkflowSteps(workflowId),
-      DBOS.getWorkflowStatus(workflowId),
-    ])
-    const segments = runs.begin(workflowId, status?.input?.[0])
-    try {
-      await segments.run({ kept: keptIn(steps ?? []), cancelled: true })
-    } finally {
-      runs.over(workflowId, segments)
-    }
+    const steps = (await DBOS.listWorkflowSteps(workflowId)) ?? []
+    const status = await DBOS.getWorkflowStatus(workflowId)
+    await runs.end(workflowId, status?.input?.[0], steps)
   }
   const end = DBOS.registerWorkflow(
     (workflowId: string, isTold: boolean) =>

@@ -5,15 +5,11 @@ import { type Dbos, isCancelledBy } from './peer.ts'
 
 export const ANSWERS = 'hookspan answers'
 
-export interface DbosEngine extends DurableEngine {
-  /** Somebody cancelled the workflow: DBOS keeps nothing of it any more, and begins it nowhere again. */
-  readonly cancelled: boolean
-}
-
 /** Made outside of every workflow: what DBOS is asked inside of one is a step of that. */
 export const outside = AsyncLocalStorage.snapshot()
 
-export function dbosEngine(DBOS: Dbos, workflowId: string): DbosEngine {
+export function dbosEngine(DBOS: Dbos, workflowId: string): DurableEngine & { readonly cancelled: boolean } {
+  /** Somebody cancelled the workflow: DBOS keeps nothing of it any more, and begins it nowhere again. */
   let cancelled = false
   const watched = async <T>(work: Promise<T>): Promise<T> => {
     try {

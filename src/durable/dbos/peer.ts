@@ -1,3 +1,5 @@
+import type { JournalEntry } from '../drive.ts'
+
 /** What is used of `@dbos-inc/dbos-sdk`. */
 export interface Dbos {
   readonly workflowID: string | undefined
@@ -19,20 +21,13 @@ export interface Dbos {
   send(workflowId: string, message: unknown, topic: string): Promise<void>
   getWorkflowStatus(workflowId: string): Promise<WorkflowStatus | null>
   listWorkflows(asked: object): Promise<readonly WorkflowStatus[]>
-  listWorkflowSteps(workflowId: string): Promise<readonly KeptStep[] | undefined>
+  listWorkflowSteps(workflowId: string): Promise<readonly JournalEntry[] | undefined>
 }
 
 interface WorkflowStatus {
   readonly workflowID: string
   readonly status: string
   readonly input?: readonly unknown[]
-}
-
-/** What a workflow's journal has of one step. */
-export interface KeptStep {
-  readonly name: string
-  readonly output: unknown
-  readonly error: unknown
 }
 
 /** DBOS's codes: its errors have no names. */

@@ -1,11 +1,10 @@
-import { errorMessage } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import type { TellAnswer } from '../answer-watch.ts'
 import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { type DurableOutcome, DurableRuns } from '../runs.ts'
+import { DurableRuns } from '../runs.ts'
 import { answerTo, restateEngine } from './engine.ts'
-import { type RestateContext, type RestateSdk, restateSdk } from './peer.ts'
+import { type RestateContext, restateSdk } from './peer.ts'
 
 export interface RestateAgentOptions extends DurableAgentOptions {
   /**
@@ -49,12 +48,7 @@ export function durableAgent(options: RestateAgentOptions): RestateWorkflow {
   const runs = DurableRuns.of(options, FIELDS, tellOf)
   const { name, segmentTimeoutMs = HOUR_MS } = options
   const sdk = enginePeer('@restatedev/restate-sdk', 'hookspan/restate', restateSdk)
-  const run = async (ctx: RestateContext, input: unknown): Promise<DurableOutcome> => {
-    const segments = terminal(sdk, () => runs.begin(ctx.key, input))
-    const leave = () => runs.over(ctx.key, segments)
-    ctx.request().attemptCompletedSignal.addEventListener('abort', leave, { once: true })
-    return runs.drive(restateEngine(sdk, ctx), ctx.key, segments)
-  }
+  const run = (ctx: RestateContext, input: unknown) => runs.run(restateEngine(sdk, ctx), ctx.key, input)
   const answered = async (ctx: RestateContext, { requestId }: { requestId: string }): Promise<void> => {
     const promise = ctx.promise(answerTo(requestId))
     // Told before: by another channel, or at another attempt.
@@ -77,14 +71,5 @@ function tellOf({ name, ingress }: RestateAgentOptions): TellAnswer | undefined 
     })
     await response.body?.cancel()
     if (!response.ok) throw new Error(`POST ${url} answered ${response.status}`)
-  }
-}
-
-/** What will fail each time is not tried again. */
-function terminal<T>({ TerminalError }: RestateSdk, fn: () => T): T {
-  try {
-    return fn()
-  } catch (error) {
-    throw new TerminalError(errorMessage(error), { errorCode: 400, cause: error })
   }
 }

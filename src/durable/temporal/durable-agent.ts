@@ -1,12 +1,10 @@
-import { errorMessage } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
-import { defined } from '../../internal/objects.ts'
-import type { AskedRequest, Look } from '../drive.ts'
 import { enginePeer } from '../engine-peer.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../options.ts'
-import { DurableRuns, type RunSegment } from '../runs.ts'
-import { Attempts } from './attempts.ts'
-import { ANSWERED, activityName, type Begun, type SegmentAsk } from './parts.ts'
+import { DurableRuns } from '../runs.ts'
+import { temporalEngine, Waiting } from './engine.ts'
+import { leaseOf } from './lease.ts'
+import { ANSWERED, activityOf, type Turn, type TurnEnd } from './messages.ts'
 import type { TemporalActivitySdk, TemporalClient } from './peer.ts'
 
 export interface TemporalAgentOptions extends DurableAgentOptions {
@@ -61,40 +59,23 @@ export function durableAgent(options: TemporalAgentOptions): TemporalActivities 
   const { name, heartbeatTimeoutMs = 10_000 } = options
   const { segmentTimeoutMs = 3_600_000, maxSegmentBytes = 2_097_152 } = options
   const sdk = enginePeer<TemporalActivitySdk>('@temporalio/activity', 'hookspan/temporal')
-  const attempts = new Attempts(runs, segmentTimeoutMs, maxSegmentBytes)
-  const current = () => {
+  const run = async (turn: Turn): Promise<TurnEnd> => {
     const context = sdk.Context.current()
     client = context.client
-    return { context, id: context.info.workflowExecution.workflowId }
+    if (turn.turn === 0 && context.info.heartbeatTimeoutMs !== heartbeatTimeoutMs)
+      return { heartbeatTimeoutMs }
+    const lease = leaseOf(context, heartbeatTimeoutMs)
+    try {
+      const engine = await temporalEngine(sdk, lease, turn, { segmentTimeoutMs, maxSegmentBytes })
+      return { outcome: await runs.run(engine, lease.workflowId, turn.input) }
+    } catch (error) {
+      if (error instanceof Waiting) return { wait: error.wait }
+      throw error
+    } finally {
+      lease.end()
+    }
   }
-  return {
-    async [activityName(name, 'begin')](input: unknown): Promise<Begun> {
-      try {
-        runs.assertInput(input)
-      } catch (error) {
-        // What will fail each time is not tried again.
-        throw sdk.ApplicationFailure.nonRetryable(errorMessage(error), 'INVALID_OPTION')
-      }
-      const { maxDurationMs } = options
-      const endsAt = maxDurationMs === undefined ? undefined : Date.now() + maxDurationMs
-      return { heartbeatTimeoutMs, ...defined({ endsAt }) }
-    },
-    async [activityName(name, 'segment')](ask: SegmentAsk): Promise<RunSegment> {
-      const { context, id } = current()
-      const beats = setInterval(() => context.heartbeat(), heartbeatTimeoutMs / 3)
-      try {
-        const segment = await attempts.run(context, ask)
-        if (segment.asked !== undefined) runs.watch(id, segment.asked)
-        return segment
-      } finally {
-        clearInterval(beats)
-      }
-    },
-    async [activityName(name, 'look')](asked: readonly AskedRequest[]): Promise<Look> {
-      runs.watch(current().id, asked)
-      return runs.look(asked)
-    },
-  }
+  return { [activityOf(name)]: run }
 }
 
 async function tell(
@@ -102,10 +83,11 @@ async function tell(
   workflowId: string,
   requestId: string,
 ): Promise<void> {
-  try {
-    await client?.workflow.getHandle(workflowId).signal(ANSWERED, requestId)
-  } catch (error) {
-    // It has ended meanwhile.
-    if ((error as Error).name !== 'WorkflowNotFoundError') throw error
-  }
+  await client?.workflow
+    .getHandle(workflowId)
+    .signal(ANSWERED, requestId)
+    .catch((error: Error) => {
+      // It has ended meanwhile.
+      if (error.name !== 'WorkflowNotFoundError') throw error
+    })
 }

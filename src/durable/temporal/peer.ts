@@ -5,24 +5,25 @@ export interface TemporalActivitySdk {
 }
 
 export interface ActivityContext {
-  readonly info: { readonly workflowExecution: { readonly workflowId: string; readonly runId: string } }
+  readonly info: {
+    readonly workflowExecution: { readonly workflowId: string; readonly runId: string }
+    readonly attempt: number
+    readonly taskToken: Uint8Array
+    readonly heartbeatTimeoutMs?: number
+  }
   readonly client: TemporalClient
   readonly cancellationSignal: AbortSignal
-  /** Rejects when it is cancelled. */
-  readonly cancelled: Promise<never>
   heartbeat(): void
 }
 
 export interface TemporalClient {
   /** `deadline`: epoch milliseconds. */
   withDeadline<T>(deadline: number, call: () => Promise<T>): Promise<T>
-  readonly workflow: {
-    getHandle(
-      workflowId: string,
-      runId?: string,
-    ): {
-      signal(name: string, argument: unknown): Promise<void>
-      query<T>(name: string, argument: unknown): Promise<T>
-    }
-  }
+  readonly activity: { heartbeat(taskToken: Uint8Array): Promise<void> }
+  readonly workflow: { getHandle(workflowId: string, runId?: string): WorkflowHandle }
+}
+
+interface WorkflowHandle {
+  signal(name: string, argument: unknown): Promise<void>
+  query<T>(name: string, argument: unknown): Promise<T>
 }

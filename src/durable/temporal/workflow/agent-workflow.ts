@@ -1,9 +1,5 @@
-import { type AskedRequest, drive, type Look } from '../../drive.ts'
-import type { DurableEngine } from '../../engine.ts'
-import type { DurableOutcome, RunSegment } from '../../runs.ts'
-import { ANSWERED, activityName, type Begun, KEPT, type Note } from '../parts.ts'
-
-type Activities = Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>
+import type { DurableOutcome } from '../../runs.ts'
+import { ANSWERED, activityOf, KEPT, type Note, type Turn, type TurnEnd } from '../messages.ts'
 
 /** What is used of `@temporalio/workflow`. */
 export interface TemporalWorkflowSdk {
@@ -13,28 +9,30 @@ export interface TemporalWorkflowSdk {
   defineQuery(name: string): unknown
   setHandler(definition: never, handler: (argument: never) => unknown): void
   condition(isMet: () => boolean, timeoutMs: number): Promise<boolean>
-  isCancellation(error: unknown): boolean
-  readonly CancellationScope: { nonCancellable<T>(work: () => Promise<T>): Promise<T> }
+  readonly CancellationScope: {
+    nonCancellable<T>(work: () => Promise<T>): Promise<T>
+    current(): { readonly consideredCancelled: boolean }
+  }
 }
 
 /** A Temporal workflow. Its `workflowId` is the run's `operationId`. */
 export type AgentWorkflow = (input: unknown) => Promise<DurableOutcome>
 
-/** Of what is done at once. */
-const SHORT = { startToCloseTimeout: 60_000 }
-
 /** Of notes: Temporal gives no more than 2 MB at once. */
 const PAGE_BYTES = 500_000
 
-/** An activity that does not end is known by its heartbeat. */
-const TEN_YEARS_MS = 10 * 366 * 24 * 3_600_000
-
-/** For ever: a run that cannot go on is kept until its code, or its store, is back. */
-const RETRY = { maximumInterval: 10_000 }
+const ACTIVITY = {
+  /** Ten years: one that does not end is known by its heartbeat. */
+  startToCloseTimeout: 10 * 366 * 24 * 3_600_000,
+  /** It ends the run that is cancelled. */
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  /** For ever: a run that cannot go on is kept until its code, or its store, is back. */
+  retry: { maximumInterval: 10_000 },
+}
 
 /**
  * The workflow of an agent, for the file that `workflowsPath` of a Temporal worker names: exported under the agent's `name`. All that
- * the agent does, it does in the activities that `durableAgent` of `hookspan/temporal` gives.
+ * the agent does, it does in the activity that `durableAgent` of `hookspan/temporal` gives.
  *
  * @throws TypeError for what is not that SDK.
  * @param sdk `import * as workflow from '@temporalio/workflow'`
@@ -51,60 +49,55 @@ export function agentWorkflow(sdk: TemporalWorkflowSdk): AgentWorkflow {
   }
   return async (input) => {
     const answered = new Set<string>()
-    sdk.setHandler(sdk.defineSignal(ANSWERED) as never, (requestId: string) => void answered.add(requestId))
-    const notes: Note[] = []
-    let closed = false
-    sdk.setHandler(sdk.defineSignal(KEPT) as never, (note: Note) => {
-      if (!closed && note.position === notes.length) notes.push(note)
-    })
-    sdk.setHandler(sdk.defineQuery(KEPT) as never, (from: number) => pageOf(notes, from))
-    const { workflowType } = sdk.workflowInfo()
-    const call = async <T>(what: 'begin' | 'segment' | 'look', limits: object, argument: unknown) => {
-      const options = { cancellationType: 'TRY_CANCEL', retry: RETRY, ...limits }
-      const activities = sdk.proxyActivities(options as never) as Activities
-      return (await activities[activityName(workflowType, what)]?.(argument)) as T
+    const journal: unknown[] = []
+    let turn = 0
+    let attempt = 0
+    const keep = (note: Note): void => {
+      // Who has lost the run may not have noticed: what he has kept meanwhile is not what the next one went on from.
+      if (note.turn !== turn || note.attempt < attempt) return
+      if (note.attempt > attempt) journal.splice(note.position)
+      attempt = note.attempt
+      if (note.position === journal.length) journal.push(...note.values)
     }
-    // One that is cancelled before anybody runs it is begun, and ended.
-    const { endsAt, heartbeatTimeoutMs } = await sdk.CancellationScope.nonCancellable(() =>
-      call<Begun>('begin', SHORT, input),
-    )
-    const long = { startToCloseTimeout: TEN_YEARS_MS, heartbeatTimeout: heartbeatTimeoutMs }
-    return drive<unknown, DurableOutcome>(
-      engineOf(sdk, answered),
-      {
-        run({ kept: _asNotes, ...rest }) {
-          // What somebody has at work counts no more: the run is ended from what is here.
-          closed = rest.cancelled === true
-          return call<RunSegment>('segment', long, { input, position: notes.length, ...rest })
-        },
-        look: (asked: readonly AskedRequest[]) => call<Look>('look', SHORT, asked),
-      },
-      { endsAt },
-    )
+    sdk.setHandler(sdk.defineSignal(ANSWERED) as never, (requestId: string) => void answered.add(requestId))
+    sdk.setHandler(sdk.defineSignal(KEPT) as never, keep)
+    sdk.setHandler(sdk.defineQuery(KEPT) as never, (from: number) => pageOf(journal, from))
+    let heartbeatTimeout = 10_000
+    let cancelled = false
+    for (; ; turn++) {
+      attempt = 0
+      const call = () => activity(sdk, heartbeatTimeout, { input, turn, ...(cancelled && { cancelled }) })
+      try {
+        const end = await (cancelled ? sdk.CancellationScope.nonCancellable(call) : call())
+        const { outcome, wait } = end
+        if (outcome !== undefined) return outcome
+        heartbeatTimeout = end.heartbeatTimeoutMs ?? heartbeatTimeout
+        if (wait === undefined) continue
+        keep(wait.note)
+        const isAnswered = () => wait.requestIds.some((id) => answered.has(id))
+        await sdk.condition(isAnswered, Math.ceil(wait.timeoutMs))
+        // The wait is over, for whoever comes by it again.
+        journal.push(null)
+      } catch (error) {
+        // Of the run that is cancelled, and whose worker did not live to end it.
+        if (cancelled || !sdk.CancellationScope.current().consideredCancelled) throw error
+        cancelled = true
+      }
+    }
   }
+}
+
+function activity(sdk: TemporalWorkflowSdk, heartbeatTimeout: number, turn: Turn): Promise<TurnEnd> {
+  const activities = sdk.proxyActivities({ ...ACTIVITY, heartbeatTimeout } as never)
+  const name = activityOf(sdk.workflowInfo().workflowType)
+  return (activities as Readonly<Record<string, (turn: Turn) => Promise<TurnEnd>>>)[name]?.(turn) as never
 }
 
 /** As many as go into one answer. */
-function pageOf(notes: readonly Note[], from: number): readonly Note[] {
+function pageOf(journal: readonly unknown[], from: number): readonly unknown[] {
   let bytes = 0
-  const page = notes.slice(from).findIndex((note) => {
-    bytes += JSON.stringify(note).length
-    return bytes > PAGE_BYTES
+  return journal.slice(from).filter((value, index) => {
+    bytes += JSON.stringify(value).length
+    return index === 0 || bytes <= PAGE_BYTES
   })
-  return page === -1 ? notes.slice(from) : notes.slice(from, from + Math.max(1, page))
-}
-
-/** What an activity gives, and the notes that it sends meanwhile, are in the history: that is the journal. */
-function engineOf(sdk: TemporalWorkflowSdk, answered: ReadonlySet<string>): DurableEngine {
-  let cancelled = false
-  return {
-    journal: (_name, closure) => (cancelled ? sdk.CancellationScope.nonCancellable(closure) : closure()),
-    async wait(requestIds, timeoutMs) {
-      await sdk.condition(() => requestIds.some((id) => answered.has(id)), Math.ceil(timeoutMs))
-    },
-    isCancelled(error) {
-      cancelled ||= sdk.isCancellation(error)
-      return cancelled
-    },
-  }
 }
