@@ -97,6 +97,8 @@ export async function runAgent(
   const spending = new Spending(limits, saved?.spending)
   const children: Record<string, SavedRun> = {}
   const left = new Set(Object.values(saved?.children ?? {}))
+  /** Those that were parked in this process. */
+  const waiting: (() => Promise<unknown>)[] = []
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
     subAgentTool(subAgent, async (child, instruction, parent, { toolCallId, idempotencyKey: key }) => {
       // Those that were parked by an older hookspan have the other name.
@@ -104,7 +106,11 @@ export async function runAgent(
       if (before !== undefined) left.delete(before)
       const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
       const run = await runAgent(shared, { agent: child, prompt: instruction, parent }, context)
-      if (run.state !== undefined) children[key] = run.state
+      if (run.state !== undefined) {
+        children[key] = run.state
+        const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
+        waiting.push(() => runAgent(shared, ended, { callerSpending: spending, saved: run.state }))
+      }
       return run
     }),
   )
@@ -132,13 +138,15 @@ export async function runAgent(
     return saveRun(operation, options, saved, parts)
   }
   checkpoint?.follow(op, save, saved)
-  const endChildren = () =>
-    endLeft(op, saved?.operation.waiting ?? [], left, async (child, parent) => {
+  const endChildren = async () => {
+    for (const end of waiting) await end()
+    await endLeft(op, saved?.operation.waiting ?? [], left, async (child, parent) => {
       const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
       if (subAgent === undefined) return
       const ended = { agent: subAgent, prompt: '', parent, signal: AbortSignal.abort() }
       await runAgent(shared, ended, { callerSpending: spending, saved: child })
     })
+  }
   const loop = async () => {
     if (saved === undefined) await admitInput(op, api, state, options)
     if (saved === undefined) await checkpoint?.save()
@@ -227,6 +235,7 @@ async function finish(
   } catch (error) {
     // Ended from outside, when the process ends: nothing is left to be told.
     if (op.ended) return { reason: 'interrupted' }
+    await endChildren()
     if (!op.signal?.aborted && !op.stopRequested) {
       await op.fail(error)
       return { reason: 'error', error }

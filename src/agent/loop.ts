@@ -39,7 +39,7 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
       if (spent !== undefined) return spent
     }
     const next = await op.step((step) => takeTurn(parts, step))
-    if (next === 'waiting' && !op.stopRequested) {
+    if (next === 'waiting' && !op.stopRequested && !op.signal?.aborted) {
       await checkpoint?.save()
       return 'waiting'
     }

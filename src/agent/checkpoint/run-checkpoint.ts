@@ -28,6 +28,8 @@ export class RunCheckpoint {
   #parked: ParkedOperation | undefined
   /** Calls whose tool was begun and whose result the loop does not have yet, by their idempotency key. */
   readonly #begun = new Map<string, WaitingCall | undefined>()
+  /** Calls whose tool was not begun and whose answer, as a human's no, the loop does not have yet: as they were last saved. */
+  readonly #asked = new Map<string, WaitingCall>()
   /** Runs of sub-agents whose result it does not have yet. */
   readonly #children = new Set<string>()
 
@@ -74,6 +76,7 @@ export class RunCheckpoint {
    * @throws HookspanError `CHECKPOINT_FAILED`; what ended the run meanwhile. Then the tool must not be run.
    */
   async begin(idempotencyKey: string): Promise<void> {
+    this.#asked.delete(idempotencyKey)
     this.#begun.set(idempotencyKey, undefined)
     await this.#keeper.save()
     const { op } = this.#source as RunSource
@@ -88,12 +91,14 @@ export class RunCheckpoint {
    */
   told(call: ModelToolCall, idempotencyKey = this.#keyOf(call)): void {
     if (idempotencyKey === undefined) return
+    this.#asked.delete(idempotencyKey)
     this.#begun.delete(idempotencyKey)
     if (this.#children.delete(idempotencyKey)) this.#keeper.leave([...this.#keys, idempotencyKey])
   }
 
   #keyOf({ id, name }: ModelToolCall): string | undefined {
-    return [...this.#begun].find(([, call]) => call?.toolCallId === id && call.apiName === name)?.[0]
+    const isIt = (call: WaitingCall | undefined) => call?.toolCallId === id && call.apiName === name
+    return [...this.#asked, ...this.#begun].find(([, call]) => isIt(call))?.[0]
   }
 
   /** Another process goes on with the run, from what was saved last. */
@@ -114,7 +119,10 @@ export class RunCheckpoint {
     return save({ ...operation, waiting: this.#calls(op.operationId, operation.waiting ?? []) })
   }
 
-  /** With those whose tool has returned a moment ago: without its result they would look as if never made. */
+  /**
+   * With those that have ended a moment ago, and whose result the loop does not have: without it they would look as if never
+   * made, their tool would be run again, or a human asked again who has said no.
+   */
   #calls(operationId: string, open: readonly WaitingCall[]): WaitingCall[] {
     const calls = new Map(open.map((call) => [idempotencyKeyOf(operationId, call.callKey), call]))
     for (const [key, last] of this.#begun) {
@@ -123,6 +131,10 @@ export class RunCheckpoint {
       this.#begun.set(key, call)
       calls.set(key, call)
     }
+    for (const [key, call] of calls) {
+      if (call.kind === undefined && !this.#begun.has(key)) this.#asked.set(key, call)
+    }
+    for (const [key, call] of this.#asked) calls.set(key, call)
     return [...calls.values()]
   }
 }

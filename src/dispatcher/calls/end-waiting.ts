@@ -10,7 +10,8 @@ import { ToolCallBracket } from './tool-call-bracket.ts'
  */
 export function openWaiting(core: OperationCore, site: CallSite): void {
   const within = inSuspended(core, site)
-  for (const call of core.takeUnfinished()) open(core, within, call)
+  for (const call of core.takeResumable()) open(core, within, call)
+  for (const call of core.takeWaitingHere()) open(core, within, call)
 }
 
 /** A step whose process died has a span that nobody has ended: it is opened again, too. */

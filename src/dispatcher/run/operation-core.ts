@@ -258,9 +258,15 @@ export class OperationCore {
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
   }
 
-  /** The end of the run is to end them, too. */
-  takeUnfinished(): WaitingCall[] {
-    return [...this.waiting.splice(0), ...this.#resumable.splice(0)]
+  /** Those that nobody has taken up again: the end of the run is to end them, too. */
+  takeResumable(): WaitingCall[] {
+    return this.#resumable.splice(0)
+  }
+
+  /** Those that wait since this process asked; the spans of their parts have ended. */
+  takeWaitingHere(): WaitingCall[] {
+    if (this.waiting.length > 0) this.parks = (this.parks ?? 0) + 1
+    return this.waiting.splice(0)
   }
 
   /** What the run was asked to do, before its gates. */

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { expectAborted, expectOneRun } from './life-model/invariants.ts'
+import { type AgentPlan, agentPlan, type CallPlan, type LifePlan, livesPlan } from './life-model/plan.ts'
+import { ID, World } from './life-model/world.ts'
+
+/** More of them look further: `MODEL_RUNS=5000`. */
+const RUNS = Number(process.env.MODEL_RUNS ?? 60)
+
+const plain = (turns = 0) => ({ kind: 'plain', turns }) as const
+const asks = (kind: 'asks' | 'asks_later' | 'refused') => ({ kind, turns: 0 }) as const
+const agent = (...steps: CallPlan[][]) => ({ kind: 'agent', agent: { steps } }) as const
+
+/** What was wrong once. */
+const FOUND: [AgentPlan, LifePlan[]][] = [
+  // Its process died between a human's no and the record that has it: the human was asked once more.
+  ...Array.from({ length: 4 }, (_, moment): [AgentPlan, LifePlan[]] => [
+    { steps: [[plain(1), asks('asks'), asks('refused')]] },
+    [{ end: 'dies', moment: moment + 17 }],
+  ]),
+  // Aborted while a call waited for a human: the run waited, too, and of a sub-agent that waited nobody told the end.
+  [{ steps: [[agent([asks('asks_later')]), plain(40)]] }, [{ end: 'is aborted', moment: 24 }]],
+  [{ steps: [[asks('asks_later'), plain()]] }, [{ end: 'is aborted', moment: 14 }]],
+  // Not saved while a call waited: its span ended twice.
+  [{ steps: [[asks('asks_later'), plain()]] }, [{ end: 'cannot save', moment: 7 }]],
+]
+
+/** What has to have happened, or the runs were trivial. */
+const PLACES = ['a reply', 'a record', 'a tool', 'a question'].flatMap((place) => [
+  `dies before ${place}`,
+  `dies after ${place}`,
+])
+
+it(
+  'is one run, whichever processes it went through and however they ended',
+  async () => {
+    const tallies = new Map<string, number>()
+    const tally = (what: string) => void tallies.set(what, (tallies.get(what) ?? 0) + 1)
+    await fc.assert(
+      fc.asyncProperty(agentPlan, livesPlan, async (plan, lives) => {
+        const world = new World(plan, tally)
+        const left: (LifePlan | undefined)[] = [...lives]
+        for (;;) {
+          const run = await world.live(left.shift())
+          if (run !== 'died') tally(`${run.status} ${run.reason}`)
+          expectAborted(world, run)
+          if (run !== 'died' && run.status === 'done') {
+            expectOneRun(world, run)
+            return
+          }
+          // It died when the run had been forgotten: nobody goes on with it.
+          if (run === 'died' && !world.store.runs.has(ID) && world.hasEnded) return
+          // A process without a plan ends only where the run does, or waits.
+          if (run === 'died' || run.status !== 'waiting_for_human')
+            expect(world.lives.at(-1)?.plan).toBeDefined()
+        }
+      }),
+      { numRuns: RUNS + FOUND.length, examples: FOUND },
+    )
+    expect([...PLACES, 'dies at a gate'].filter((what) => !tallies.has(what))).toEqual([])
+    expect([...tallies.keys()]).toEqual(
+      expect.arrayContaining([
+        'done done',
+        'interrupted interrupted',
+        'error error',
+        'waiting_for_human waiting',
+      ]),
+    )
+  },
+  Math.max(60_000, RUNS * 200),
+)
