@@ -13,14 +13,14 @@ const CHOICES = ['approve', 'edit', 'reject']
 const ANSWER_FIELDS = ['decision', 'approver', 'reason', 'args', 'argsDigest', 'stop', 'alwaysAllow']
 
 /** The fields of an answer as they are now, whatever becomes of the object; nothing else is kept. */
-export function readAnswer(answer: unknown): Readonly<Record<string, unknown>> {
+export function answerFields(answer: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(answer)) throw badAnswer(`expected an object, got ${describeValue(answer)}`)
   assertKnown(answer, ANSWER_FIELDS, 'the answer', 'INVALID_ANSWER')
   const { decision, approver, reason, args, argsDigest, stop, alwaysAllow } = answer
   return { decision, approver, reason, args: editedArgs(args), argsDigest, stop, alwaysAllow }
 }
 
-/** What `readAnswer` gave, each field checked against what was asked. */
+/** What `answerFields` gave, each field checked against what was asked. */
 export function checkedAnswer(
   { request }: ApprovalRecord,
   answer: Readonly<Record<string, unknown>>,

@@ -12,7 +12,7 @@ import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import type { AuditEvent, AuditLog } from './audit-log.ts'
-import { attemptOf, checkedAnswer, closedError, readAnswer } from './check-answer.ts'
+import { answerFields, attemptOf, checkedAnswer, closedError } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
 import { SideWork } from './side-work.ts'
 import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
@@ -185,7 +185,7 @@ class ApprovalDesk implements Approvals {
   }
 
   async #respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
-    const given = readAnswer(answer)
+    const given = answerFields(answer)
     const known = await this.store.get(id)
     if (known === undefined) {
       throw new HookspanError('APPROVAL_NOT_FOUND', `There is no approval request ${describeValue(id)}.`)

@@ -7,14 +7,15 @@ import { exactJson, withoutUnseen } from '../../viewer/model/exact-json.ts'
 import { visibleText } from '../../viewer/model/format.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
+import { printJson } from '../render/terminal.ts'
 import { auditAt } from './audit.ts'
 import { type DeskPlace, withDesk } from './desk.ts'
 
-export interface PlaceFlags extends DeskPlace {
+export interface ApprovalFlags extends DeskPlace {
   json?: boolean
 }
 
-export interface AnswerFlags extends PlaceFlags {
+export interface AnswerFlags extends ApprovalFlags {
   reason?: string
   as?: string
   args?: string
@@ -23,10 +24,10 @@ export interface AnswerFlags extends PlaceFlags {
 }
 
 /** Prints what is asked. */
-export async function listApprovals(flags: PlaceFlags & { status: string }): Promise<void> {
+export async function listApprovals(flags: ApprovalFlags & { status: string }): Promise<void> {
   const status = flags.status === 'all' ? undefined : flags.status
   const records = await withDesk(flags, (desk) => desk.list(status))
-  if (flags.json) console.log(JSON.stringify(records, null, 2))
+  if (flags.json) printJson(records)
   else if (records.length === 0) console.log('Nothing is asked.')
   else for (const record of records) show(record)
 }
@@ -67,7 +68,7 @@ async function answer(id: string, flags: AnswerFlags, given: ApprovalAnswer): Pr
     // What is answered is what was just shown. An unknown request is refused by the desk, which writes it down.
     const more = defined({ argsDigest: record?.request.argsDigest, approver: as, reason })
     const answered = await desk.respond(id, { ...given, ...more })
-    if (flags.json) console.log(JSON.stringify(answered, null, 2))
+    if (flags.json) printJson(answered)
     else show(answered)
   })
 }

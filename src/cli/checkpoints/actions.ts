@@ -10,14 +10,15 @@ import { counted, formatAgo } from '../../viewer/model/format.ts'
 import { EXIT, UsageError } from '../failure.ts'
 import { columns } from '../render/columns.ts'
 import { shown } from '../render/shown.ts'
-import { openCheckpoints, type PlaceFlags } from './load-config.ts'
+import { printJson } from '../render/terminal.ts'
+import { type CheckpointFlags, openCheckpoints } from './load-config.ts'
 
 /** Lists the runs that have not ended. */
-export async function listUnfinished(flags: PlaceFlags & { json?: boolean }): Promise<void> {
+export async function listUnfinished(flags: CheckpointFlags & { json?: boolean }): Promise<void> {
   const opened = await openCheckpoints(flags)
   try {
     const runs = await unfinishedRuns(opened.store)
-    if (flags.json) console.log(JSON.stringify(runs, null, 2))
+    if (flags.json) printJson(runs)
     else if (runs.length === 0) console.log('Every run has ended.')
     else for (const line of linesOf(runs)) console.log(line)
   } finally {
@@ -38,7 +39,7 @@ function linesOf(runs: readonly UnfinishedRun[]): string[] {
   )
 }
 
-export interface ResumeFlags extends PlaceFlags {
+export interface ResumeFlags extends CheckpointFlags {
   discard?: boolean
   json?: boolean
 }
@@ -79,7 +80,7 @@ function nameOf(given: string, runs: readonly UnfinishedRun[]): string {
 function tell(run: AgentRun, { json }: ResumeFlags): void {
   const { error, state: _state, messages: _messages, ...rest } = run
   const failure = error === undefined ? {} : { error: errorMessage(error) }
-  if (json) return console.log(JSON.stringify({ ...rest, ...failure }, null, 2))
+  if (json) return printJson({ ...rest, ...failure })
   console.log(`${shown(run.operationId)}: ${run.status} (${run.reason}) after ${counted(run.steps, 'step')}`)
   if (run.content !== '') console.log(shown(run.content))
   for (const { id, apiName } of run.pendingApprovals ?? []) {

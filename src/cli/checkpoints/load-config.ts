@@ -34,7 +34,7 @@ async function loadRunsConfig(file: string): Promise<RunsConfig> {
 }
 
 /** Where the runs are: what the config says, else the file that is named, else the default one. */
-export interface PlaceFlags {
+export interface CheckpointFlags {
   config?: string
   checkpoints?: string
 }
@@ -45,7 +45,7 @@ export interface Opened {
   close(): Promise<void>
 }
 
-export async function openCheckpoints({ config: file, checkpoints }: PlaceFlags): Promise<Opened> {
+export async function openCheckpoints({ config: file, checkpoints }: CheckpointFlags): Promise<Opened> {
   const { sqliteCheckpoints } = await import('../../agent/index.ts')
   const config = file === undefined ? undefined : await loadRunsConfig(file)
   const own = checkpoints === undefined ? undefined : sqliteCheckpoints({ path: existing(checkpoints) })

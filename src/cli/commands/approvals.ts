@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
-import type { AnswerFlags, PlaceFlags } from '../approvals/actions.ts'
+import type { AnswerFlags, ApprovalFlags } from '../approvals/actions.ts'
 
 const actions = () => import('../approvals/actions.ts')
 
@@ -11,7 +11,7 @@ export function registerApprovals(program: Command): void {
       .command('list')
       .description('requests, the oldest first')
       .option('-s, --status <status>', 'pending, answered, expired, cancelled or all', 'pending'),
-  ).action(async (flags: PlaceFlags & { status: string }) => (await actions()).listApprovals(flags))
+  ).action(async (flags: ApprovalFlags & { status: string }) => (await actions()).listApprovals(flags))
   withAnswer(approvals.command('approve').description('let the call run').argument('<id>'))
     .option('--args <json>', 'run it with these arguments instead')
     .option('--always', 'ask no more about this tool for the rest of the run')

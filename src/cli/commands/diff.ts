@@ -1,13 +1,7 @@
 import type { Command } from 'commander'
 import { diffText } from '../../viewer/text/diff-text.ts'
-import {
-  findRun,
-  printJson,
-  type SourceFlags,
-  terminalPaint,
-  withRuns,
-  withSourceFlags,
-} from './run-source-flags.ts'
+import { printJson, terminalPaint } from '../render/terminal.ts'
+import { findRun, type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
 
 export function registerDiff(program: Command): void {
   withSourceFlags(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ExportFlags } from '../export-runs/write-export.ts'
-import { type SourceFlags, withRuns, withSource } from './run-source-flags.ts'
+import { type SourceFlags, withRuns, withSource } from '../run-source.ts'
 
 export function registerExport(program: Command): void {
   withSource(

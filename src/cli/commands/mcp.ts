@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { defined } from '../../internal/objects.ts'
 import { UsageError } from '../failure.ts'
-import { manyTimes, type SourceFlags, withSource } from './run-source-flags.ts'
+import { manyTimes, type SourceFlags, withSource } from '../run-source.ts'
 
 interface McpFlags extends SourceFlags {
   http?: string

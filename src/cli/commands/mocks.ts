@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { shown } from '../render/shown.ts'
-import { printJson } from './run-source-flags.ts'
+import { printJson } from '../render/terminal.ts'
 
 interface FromTraceFlags {
   out?: string

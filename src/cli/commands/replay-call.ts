@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ReplayCallFlags } from '../replay-call/replay-call.ts'
-import { type SourceFlags, withRuns, withSourceFlags } from './run-source-flags.ts'
+import { type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
 
 export function registerReplayCall(program: Command): void {
   withSourceFlags(

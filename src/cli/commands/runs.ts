@@ -8,22 +8,20 @@ import { numbersText } from '../../viewer/text/numbers-text.ts'
 import { runsText } from '../../viewer/text/runs-text.ts'
 import { setsText } from '../../viewer/text/sets-text.ts'
 import { usesText } from '../../viewer/text/uses-text.ts'
-import type { PlaceFlags } from '../checkpoints/load-config.ts'
+import type { CheckpointFlags } from '../checkpoints/load-config.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
-import { withCheckpointFlags } from './resume.ts'
+import { printJson, terminalPaint, terminalWidth } from '../render/terminal.ts'
 import {
   FROM_FLAG,
   FROM_SAYS,
   MOST_FLAG,
   MOST_SAYS,
-  printJson,
   type SourceFlags,
-  terminalPaint,
-  terminalWidth,
   withRuns,
   withSourceFlags,
-} from './run-source-flags.ts'
+} from '../run-source.ts'
+import { withCheckpointFlags } from './resume.ts'
 
 export function registerRuns(program: Command): void {
   const runs = withSourceFlags(
@@ -133,7 +131,7 @@ function kindOf(text: string): UseKind {
 }
 
 type RunsFlags = SourceFlags &
-  PlaceFlags & { limit: string; sort: string; by?: string; against?: string; unfinished?: boolean }
+  CheckpointFlags & { limit: string; sort: string; by?: string; against?: string; unfinished?: boolean }
 
 function sortOf(sort: string): string {
   const key = sort.replace(/^-/, '')

@@ -1,14 +1,7 @@
 import type { Command } from 'commander'
 import { conversationText, cutsOf, showText, spansForJson } from '../../viewer/text/show-text.ts'
-import {
-  findRun,
-  printJson,
-  type SourceFlags,
-  terminalPaint,
-  terminalWidth,
-  withRuns,
-  withSourceFlags,
-} from './run-source-flags.ts'
+import { printJson, terminalPaint, terminalWidth } from '../render/terminal.ts'
+import { findRun, type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
 
 export function registerShow(program: Command): void {
   withSourceFlags(

@@ -6,7 +6,8 @@ import type { RunSummary, SpanRow } from '../../viewer/model/span.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import type { Paint } from '../../viewer/text/paint.ts'
 import { shown } from '../render/shown.ts'
-import { type SourceFlags, terminalPaint, withRuns, withSourceFlags } from './run-source-flags.ts'
+import { terminalPaint } from '../render/terminal.ts'
+import { type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
 
 const EVERY_MS = 500
 /** Runs looked at each time; older ones are no longer changing. */

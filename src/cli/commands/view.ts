@@ -4,8 +4,8 @@ import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
+import { FROM_FLAG, FROM_SAYS, MOST_FLAG, MOST_SAYS, mostOf } from '../run-source.ts'
 import { untilStopped } from '../until-stopped.ts'
-import { FROM_FLAG, FROM_SAYS, MOST_FLAG, MOST_SAYS, mostOf } from './run-source-flags.ts'
 
 interface ViewFlags {
   port?: string

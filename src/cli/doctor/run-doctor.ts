@@ -1,7 +1,7 @@
 import { errorMessage } from '../../internal/errors.ts'
 import type { Style } from '../../viewer/text/paint.ts'
 import { EXIT } from '../failure.ts'
-import { type Terminal, terminalOf, wrap } from '../render/terminal.ts'
+import { printJson, type Terminal, terminalOf, wrap } from '../render/terminal.ts'
 import { checkAdapters } from './adapters.ts'
 import { checkBackend } from './backend.ts'
 import { checkDelivery } from './delivery.ts'
@@ -42,7 +42,7 @@ export async function runDoctor({ endpoint, timeout, json }: DoctorOptions): Pro
   if (tracesUrl !== undefined) tell(await checkBackend(tracesUrl, timeout))
   if (tracesUrl !== undefined && canSend) tell(await deliver(tracesUrl, timeout))
   const wrong = findings.filter(({ state }) => state === 'wrong').length
-  if (json) process.stdout.write(`${JSON.stringify({ ok: wrong === 0, findings }, null, 2)}\n`)
+  if (json) printJson({ ok: wrong === 0, findings })
   else summarise(wrong, terminal)
   return wrong === 0 ? EXIT.done : EXIT.failed
 }

@@ -11,6 +11,7 @@ import { type GateType, type LoadedConfig, type LoadedEntry, loadConfig } from '
 import { UsageError } from '../failure.ts'
 import { columns } from '../render/columns.ts'
 import { shown } from '../render/shown.ts'
+import { printJson } from '../render/terminal.ts'
 
 /** Flags of all `hookspan hooks` commands. */
 export interface ConfigFlags {
@@ -44,7 +45,7 @@ export async function listHooks(flags: ConfigFlags): Promise<void> {
   const { entries, files } = await load(flags)
   if (flags.json) {
     const plain = entries.map(({ gate, hooks: _hooks, ...entry }) => ({ ...entry, point: gate?.point }))
-    console.log(JSON.stringify({ files, entries: plain }, null, 2))
+    printJson({ files, entries: plain })
     return
   }
   if (entries.length === 0) {
@@ -103,7 +104,7 @@ async function check(config: LoadedConfig, flags: ConfigFlags & { timeoutMs: num
     if (!entry.active || entry.gate === undefined) continue
     results.push(await checkGate(entry.gate, flags.timeoutMs))
   }
-  if (flags.json) console.log(JSON.stringify(results, null, 2))
+  if (flags.json) printJson(results)
   else if (results.length === 0) console.log('There is no gate to check.')
   else {
     const rows = results.map(({ id, ok, ms, message }) => [

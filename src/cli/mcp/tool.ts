@@ -1,7 +1,7 @@
 /** What a tool of the MCP server is: told to the model, held to its arguments, and run. */
 import { a, assertFields, type Fields, required, type Shape } from '../../internal/expect.ts'
 import type { RunSource, RunWithRows } from '../../viewer/run-source.ts'
-import { findRun } from '../commands/run-source-flags.ts'
+import { findRun } from '../run-source.ts'
 import type { Answer, Asked } from './answer.ts'
 
 interface Argument {

@@ -2,8 +2,9 @@
 import type { OtlpSpan, OtlpTraces } from '../../internal/otlp/types.ts'
 import { formatWhole } from '../../viewer/model/format.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
-import { findRun, printJson } from '../commands/run-source-flags.ts'
 import { shown } from '../render/shown.ts'
+import { printJson } from '../render/terminal.ts'
+import { findRun } from '../run-source.ts'
 import { openPullTarget, type PullTarget, type TargetFlags } from './pull-target.ts'
 
 /** Of one request; a viewer takes some times as much. */

@@ -39,3 +39,16 @@ export function wrap(text: string, columns: number): string[] {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
+
+export function terminalPaint(): Paint {
+  const { env, stdout } = process
+  return createPaint(env.FORCE_COLOR ? env.FORCE_COLOR !== '0' : Boolean(stdout.isTTY) && !env.NO_COLOR)
+}
+
+export function terminalWidth(): number {
+  return process.stdout.columns || Number(process.env.COLUMNS) || 120
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}

@@ -8,8 +8,9 @@ import { formatCost, formatCount, formatDuration, visibleText } from '../../view
 import type { AttributeValue, SpanRecord } from '../../viewer/model/span.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import { installedPrices } from '../../wire/prices.ts'
-import { findRun, printJson } from '../commands/run-source-flags.ts'
 import { UsageError } from '../failure.ts'
+import { printJson } from '../render/terminal.ts'
+import { findRun } from '../run-source.ts'
 
 export interface ReplayCallFlags {
   model: string

@@ -12,7 +12,7 @@ import { assertPeers } from '../peers.ts'
 import { Progress } from '../render/progress.ts'
 import { rowsOf } from '../render/rows.ts'
 import { shown } from '../render/shown.ts'
-import { plural, type Terminal, terminalOf } from '../render/terminal.ts'
+import { plural, printJson, type Terminal, terminalOf } from '../render/terminal.ts'
 import { operationIdsOf } from './operation-ids.ts'
 import { type RecordedRun, type RecordingError, readRecordings } from './recordings/index.ts'
 import { describeFailure, type RunResult, replayAll } from './replay-all.ts'
@@ -80,7 +80,7 @@ export async function runReplayCommand(
   const tookMs = performance.now() - startedAt
   const failed = results.filter(({ error }) => error !== undefined)
   const summary = { results, failed, bad, tookMs, undelivered, output, onlyTrace }
-  if (options.json) printJson(summary)
+  if (options.json) printSummaryJson(summary)
   else printSummary(summary, terminalOf(process.stdout))
   for (const result of failed) {
     errors.line(`${errors.style('red', 'failed:')} ${describeFailure(result)}`)
@@ -182,7 +182,7 @@ function sumOf(results: readonly RunResult[]) {
   return sum
 }
 
-function printJson({ results, failed, bad, tookMs, undelivered, output }: Summary): void {
+function printSummaryJson({ results, failed, bad, tookMs, undelivered, output }: Summary): void {
   const { stats } = output.tracing
   const summary = {
     runs: results.length,
@@ -203,7 +203,7 @@ function printJson({ results, failed, bad, tookMs, undelivered, output }: Summar
       error: error === undefined ? undefined : errorMessage(error),
     })),
   }
-  process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`)
+  printJson(summary)
 }
 
 function printSummary(

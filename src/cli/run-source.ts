@@ -1,9 +1,8 @@
 /** What the commands that read runs have in common. */
 import type { Command } from 'commander'
-import { defined } from '../../internal/objects.ts'
-import type { RunSource, RunWithRows } from '../../viewer/run-source.ts'
-import { createPaint, type Paint } from '../../viewer/text/paint.ts'
-import { UsageError } from '../failure.ts'
+import { defined } from '../internal/objects.ts'
+import type { RunSource, RunWithRows } from '../viewer/run-source.ts'
+import { UsageError } from './failure.ts'
 
 export interface SourceFlags {
   db?: string
@@ -66,7 +65,7 @@ async function openSource({ db, url, from, most }: SourceFlags): Promise<RunSour
   const fetched = mostOf(most, from)
   if (from !== undefined && (db !== undefined || url !== undefined))
     throw new UsageError(`Expected --from or --${db === undefined ? 'url' : 'db'}, got both.`)
-  const { openRunSource } = await import('../../viewer/open-run-source.ts')
+  const { openRunSource } = await import('../viewer/open-run-source.ts')
   return openRunSource(defined({ db, url, from, most: fetched }))
 }
 
@@ -77,17 +76,4 @@ export async function findRun(source: RunSource, given: string): Promise<RunWith
   if (!run)
     throw new Error(`No run "${given}" in ${source.from}, or several begin so. \`hookspan runs\` lists them.`)
   return run
-}
-
-export function terminalPaint(): Paint {
-  const { env, stdout } = process
-  return createPaint(env.FORCE_COLOR ? env.FORCE_COLOR !== '0' : Boolean(stdout.isTTY) && !env.NO_COLOR)
-}
-
-export function terminalWidth(): number {
-  return process.stdout.columns || Number(process.env.COLUMNS) || 120
-}
-
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
