@@ -45,7 +45,7 @@ export function traceFirstRun(dispatcher: HookDispatcher): FirstRunTracing {
 }
 
 function traced(dispatcher: HookDispatcher): TracingParts.Tracing | 'by the program' | 'off' {
-  if (process.env.OTEL_SDK_DISABLED === 'true') return 'off'
+  if (/^true$/i.test(process.env.OTEL_SDK_DISABLED?.trim() ?? '')) return 'off'
   try {
     const { startTracing, traceHooks } = requireOwn<typeof TracingParts>('../tracing/index.js')
     if (isSdkRegistered()) {

@@ -73,6 +73,8 @@ const mine = () => spans().find(({ name }) => name === 'mine')
 const textOf = (attributes: SpanJson['attributes'] | undefined, wanted: string) =>
   attributes?.find(({ key }) => key === wanted)?.value.stringValue
 
+const serviceName = () => textOf(received()[0]?.resourceSpans[0]?.resource.attributes, 'service.name')
+
 /** A test of one variable, which docs/environment.md has a row of. */
 function variable(name: string, behaviour: string, test: (name: string) => Promise<void>) {
   tested.add(name)
@@ -113,7 +115,7 @@ describe('the environment variable', () => {
   variable('OTEL_SERVICE_NAME', 'names the service', async (name) => {
     vi.stubEnv(name, 'bot')
     await sendOne()
-    expect(textOf(received()[0]?.resourceSpans[0]?.resource.attributes, 'service.name')).toBe('bot')
+    expect(serviceName()).toBe('bot')
   })
 
   variable('OTEL_TRACES_EXPORTER', 'of `none` sends nothing, and needs no collector', async (name) => {
@@ -371,6 +373,12 @@ describe('the environment variable', () => {
     expect([textOf(attributes, 'team'), textOf(attributes, 'own')]).toEqual(['a b', 'x'])
   })
 
+  variable('OTEL_RESOURCE_ATTRIBUTES', 'names the service where nothing else does', async (name) => {
+    vi.stubEnv(name, 'service.name=bot')
+    await sendOne()
+    expect(serviceName()).toBe('bot')
+  })
+
   variable('OTEL_PROPAGATORS', 'says how a trace is told on', async (name) => {
     vi.stubEnv(name, 'b3')
     const carrier: Record<string, string> = {}
@@ -419,6 +427,15 @@ describe('the environment variable', () => {
   variable('OTEL_SPAN_LINK_COUNT_LIMIT', 'drops links', async (name) => {
     await limited(name, '2')
     expect(mine()?.links).toHaveLength(2)
+  })
+
+  it.each(['', ' \t'])('that is %j is none, whichever it is', async (value) => {
+    for (const name of tested) vi.stubEnv(name, value)
+    const { tracesUrl } = start({ endpoint: undefined as never }).tracing
+    expect(tracesUrl).toBe('http://localhost:4318/v1/traces')
+    await tracing?.shutdown({ timeoutMs: 1_000 })
+    await sendOne({ endpoint: stub.url })
+    expect([serviceName(), spans().length, troubles]).toEqual(['hookspan', 2, []])
   })
 
   it('has a row in docs/environment.md, and each row there a test here', () => {

@@ -44,7 +44,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const output = await openTraceOutput({
     endpoint: options.endpoint ?? viewer?.otlpEndpoint,
     file: options.out ?? join('.hookspan', `${id}.otlp.json`),
-    serviceName: process.env.OTEL_SERVICE_NAME ?? 'hookspan-demo',
+    serviceName: process.env.OTEL_SERVICE_NAME?.trim() || 'hookspan-demo',
     captureContent: true,
   })
   const narrator = new Narrator(terminal)

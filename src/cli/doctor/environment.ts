@@ -19,7 +19,7 @@ export function checkEnvironment(): Finding[] {
       ? 'messages, arguments and results are captured (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)'
       : 'messages, arguments and results are not captured; `captureContent: true` captures them',
   })
-  if (/^true$/i.test(env.OTEL_SDK_DISABLED ?? '')) {
+  if (/^true$/i.test(env.OTEL_SDK_DISABLED?.trim() ?? '')) {
     findings.push({
       check: 'sdk-disabled',
       state: 'wrong',
@@ -66,7 +66,7 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
       mend: `Use port 4318: ${tracesUrl.replace(`:${GRPC_PORT}`, ':4318').replace(/\/v1\/traces$/, '')}`,
     })
   }
-  if (source === TRACES_VARIABLE && !/\/v1\/traces\/?$/.test(tracesUrl)) {
+  if (source === TRACES_VARIABLE && !/\/v1\/traces\/?$/.test(new URL(tracesUrl).pathname)) {
     findings.push({
       check: 'traces-path',
       state: 'note',
@@ -74,7 +74,8 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
       mend: `Add /v1/traces to it, or set OTEL_EXPORTER_OTLP_ENDPOINT, to which it is added.`,
     })
   }
-  const protocol = process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? process.env.OTEL_EXPORTER_OTLP_PROTOCOL
+  const protocol =
+    process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL?.trim() || process.env.OTEL_EXPORTER_OTLP_PROTOCOL?.trim()
   if (protocol && protocol !== 'http/json' && protocol !== 'http/protobuf') {
     findings.push({
       check: 'protocol',
@@ -83,7 +84,8 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
       mend: 'Point it at the HTTP port of the collector, usually 4318.',
     })
   }
-  const headers = process.env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? process.env.OTEL_EXPORTER_OTLP_HEADERS
+  const headers =
+    process.env.OTEL_EXPORTER_OTLP_TRACES_HEADERS?.trim() || process.env.OTEL_EXPORTER_OTLP_HEADERS?.trim()
   if (headers) {
     const names = headers.split(',').map((pair) => pair.split('=')[0]?.trim())
     findings.push({
@@ -99,6 +101,6 @@ const TRACES_VARIABLE = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
 
 function sourceOf(given: string | undefined): string {
   if (given !== undefined) return '--endpoint'
-  if (process.env[TRACES_VARIABLE]) return TRACES_VARIABLE
-  return process.env.OTEL_EXPORTER_OTLP_ENDPOINT ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'the default'
+  if (process.env[TRACES_VARIABLE]?.trim()) return TRACES_VARIABLE
+  return process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim() ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'the default'
 }

@@ -56,7 +56,7 @@ export async function runReplayCommand(
   const output = await openTraceOutput({
     endpoint: options.endpoint,
     file: options.out,
-    serviceName: process.env.OTEL_SERVICE_NAME ?? 'hookspan-replay',
+    serviceName: process.env.OTEL_SERVICE_NAME?.trim() || 'hookspan-replay',
     captureContent: options.content,
     maxContentBytes: options.maxContentBytes,
   })

@@ -35,8 +35,8 @@ const saying = (now: string, later: string) => ({
 
 /** The one that listens already, or one that is to be started. */
 export async function findViewer(db: string | undefined): Promise<ViewerInUse> {
-  const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT
-  const url = endpoint ?? DEFAULT
+  const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim()
+  const url = endpoint || DEFAULT
   const answer = await ask(url)
   if (answer === 'viewer') {
     const link = url.replace(/\/+$/, '')

@@ -3,7 +3,7 @@ import { expected } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { headersOf } from './headers.ts'
 import type { OtlpProtocol } from './otlp-encoder.ts'
-import { tracesUrlOf } from './traces-url.ts'
+import { tracesEndpoint } from './traces-url.ts'
 
 /** Whom to trust, and who we are, as PEM. */
 export interface TlsFiles {
@@ -40,9 +40,10 @@ const DEFAULT_TIMEOUT_MS = 5_000
  * @throws HookspanError `INVALID_OPTION` for an option or a file name that is wrong.
  */
 export function otlpTarget(options: OtlpTargetOptions, onNote: (message: string) => void): OtlpTarget {
+  const { url, headers } = tracesEndpoint(options.endpoint)
   return {
-    url: tracesUrlOf(options.endpoint),
-    headers: headersOf(options.headers, onNote),
+    url,
+    headers: { ...headers, ...headersOf(options.headers, onNote) },
     protocol: options.protocol === undefined ? protocolByEnv(onNote) : checkedProtocol(options.protocol),
     gzip: gzipByEnv(onNote),
     tls: tlsByEnv(),

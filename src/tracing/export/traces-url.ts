@@ -1,20 +1,59 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 
+export interface TracesEndpoint {
+  /** Of the traces route, without credentials: it is shown in messages. */
+  readonly url: string
+  /** What the URL's user and password are sent as. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /**
- * The URL of the traces route, from the option or the environment.
+ * The traces route, from the option or the environment, where an empty variable is none.
  *
  * @throws HookspanError `INVALID_OPTION` for what is no http(s) URL.
  */
-export function tracesUrlOf(endpoint: string | undefined): string {
-  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces, OTEL_EXPORTER_OTLP_ENDPOINT: base } = process.env
-  if (endpoint === undefined && traces) return checked(traces)
+export function tracesEndpoint(endpoint: string | undefined): TracesEndpoint {
+  const traces = process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim()
+  const base = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim()
+  if (endpoint === undefined && traces) return endpointAt(checked(traces))
   const url = checked(endpoint ?? (base || 'http://localhost:4318'))
-  return /\/v1\/traces\/?$/.test(url) ? url : `${url.replace(/\/+$/, '')}/v1/traces`
+  // A token may follow the path.
+  if (!TRACES_ROUTE.test(url.pathname)) url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`
+  return endpointAt(url)
 }
 
-function checked(value: string): string {
+export function tracesUrlOf(endpoint: string | undefined): string {
+  return tracesEndpoint(endpoint).url
+}
+
+/** The route of another signal at the same collector. */
+export function besideTraces(tracesUrl: string, signal: 'metrics' | 'logs'): string {
+  const url = new URL(tracesUrl)
+  url.pathname = url.pathname.replace(TRACES_ROUTE, `/v1/${signal}$1`)
+  return url.href
+}
+
+const TRACES_ROUTE = /\/v1\/traces(\/?)$/
+
+function endpointAt(url: URL): TracesEndpoint {
+  const { username, password, origin, pathname, search } = url
+  const shown = pathname === '/' ? `${origin}${search}` : `${origin}${pathname}${search}`
+  if (username === '' && password === '') return { url: shown, headers: {} }
+  const credentials = Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')
+  return { url: shown, headers: { authorization: `Basic ${credentials}` } }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function checked(value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return value
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
   throw new HookspanError(
     'INVALID_OPTION',
     `Expected the OTLP endpoint to be an http(s) URL such as "http://localhost:4318", got ${describeValue(value)}.`,

@@ -69,7 +69,7 @@ export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void
 }
 
 function samplerByEnv(sdk: SdkTrace, env = process.env): unknown {
-  const { OTEL_TRACES_SAMPLER: name = 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: ratio = '1' } = env
+  const name = env.OTEL_TRACES_SAMPLER?.trim() || 'parentbased_always_on'
   const root = () => {
     switch (name.replace(/^parentbased_/, '')) {
       case 'always_on':
@@ -77,7 +77,7 @@ function samplerByEnv(sdk: SdkTrace, env = process.env): unknown {
       case 'always_off':
         return new sdk.AlwaysOffSampler()
       case 'traceidratio':
-        return new sdk.TraceIdRatioBasedSampler(Number(ratio))
+        return new sdk.TraceIdRatioBasedSampler(ratioByEnv(env))
       default:
         throw new HookspanError(
           'INVALID_OPTION',
@@ -86,4 +86,11 @@ function samplerByEnv(sdk: SdkTrace, env = process.env): unknown {
     }
   }
   return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root: root() }) : root()
+}
+
+function ratioByEnv({ OTEL_TRACES_SAMPLER_ARG: given }: NodeJS.ProcessEnv): number {
+  const ratio = Number(given?.trim() || 1)
+  if (ratio >= 0 && ratio <= 1) return ratio
+  const message = `Expected OTEL_TRACES_SAMPLER_ARG to be a ratio from 0 to 1, got ${describeValue(given)}.`
+  throw new HookspanError('INVALID_OPTION', message)
 }

@@ -1,12 +1,12 @@
 import { hostname } from 'node:os'
 import { context, diag, propagation, trace } from '@opentelemetry/api'
 import { HookspanError } from '../../internal/errors.ts'
-import { defined } from '../../internal/objects.ts'
 import { packageVersion } from '../../internal/package-version.ts'
 import { requirePeer, requireVia } from '../../internal/require-peer.ts'
 import { SCHEMA_URLS } from '../../spans/names.ts'
 import type { EventLogger } from '../content-events.ts'
 import type { SpanExport } from '../export/start-export.ts'
+import { besideTraces, tracesEndpoint } from '../export/traces-url.ts'
 import { resolveTraceOptions } from '../options.ts'
 import { operationIdGenerator } from '../trace-ids.ts'
 import { type ResourceAttributes, type ResourcesModule, wholeResource } from './resource.ts'
@@ -67,9 +67,11 @@ export function findSdk(options: SdkOptions): FoundSdk {
 
 export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions): RunningSdk {
   const { events, semconv } = resolveTraceOptions(options)
-  const metricReader = options.metrics ? openMetrics(sending.target.url, options.headers) : undefined
+  const { url } = sending.target
+  const headers = { ...tracesEndpoint(options.endpoint).headers, ...options.headers }
+  const metricReader = options.metrics ? openMetrics(url, headers) : undefined
   const resourceAttributes = resourceOf(options)
-  const logs = events ? openLogs(sending.target.url, options.headers, resourceAttributes) : undefined
+  const logs = events ? openLogs(url, headers, resourceAttributes) : undefined
   const settings: SdkSettings = {
     resourceAttributes,
     spanProcessors: [...sending.processors, ...(options.spanProcessors ?? [])],
@@ -103,9 +105,10 @@ export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions
   }
 }
 
-/** Who speaks: the process, and hookspan as the distribution of the SDK, which adds itself. */
+/** Who speaks: the process, and hookspan as the distribution of the SDK, which adds itself. The environment may name the service. */
 function resourceOf({ serviceName, resourceAttributes }: SdkOptions): ResourceAttributes {
   const known = {
+    'service.name': 'hookspan',
     'process.pid': process.pid,
     'process.runtime.name': 'nodejs',
     'process.runtime.version': process.versions.node,
@@ -113,8 +116,10 @@ function resourceOf({ serviceName, resourceAttributes }: SdkOptions): ResourceAt
     'telemetry.distro.name': 'hookspan',
     'telemetry.distro.version': packageVersion(),
   }
-  const name = serviceName ?? process.env.OTEL_SERVICE_NAME ?? 'hookspan'
-  return { known, asked: { 'service.name': name, ...resourceAttributes } }
+  return {
+    known,
+    asked: { ...(serviceName !== undefined && { 'service.name': serviceName }), ...resourceAttributes },
+  }
 }
 
 function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings) {
@@ -141,7 +146,7 @@ interface LoggerProvider extends Flushed {
 
 type Exporting = new (options: Record<string, unknown>) => object
 
-function openMetrics(tracesUrl: string, headers: Record<string, string> | undefined): unknown {
+function openMetrics(tracesUrl: string, headers: Record<string, string>): unknown {
   const { PeriodicExportingMetricReader } = requireVia<{ PeriodicExportingMetricReader: Exporting }>(
     NODE_SDK,
     '@opentelemetry/sdk-metrics',
@@ -150,14 +155,14 @@ function openMetrics(tracesUrl: string, headers: Record<string, string> | undefi
     NODE_SDK,
     '@opentelemetry/exporter-metrics-otlp-http',
   )
-  const exporter = new OTLPMetricExporter({ url: beside(tracesUrl, 'metrics'), ...defined({ headers }) })
+  const exporter = new OTLPMetricExporter({ url: besideTraces(tracesUrl, 'metrics'), headers })
   return new PeriodicExportingMetricReader({ exporter })
 }
 
 /** A provider of its own: where the API keeps the global one differs between versions of the SDK. */
 function openLogs(
   tracesUrl: string,
-  headers: Record<string, string> | undefined,
+  headers: Record<string, string>,
   resourceAttributes: SdkSettings['resourceAttributes'],
 ): LoggerProvider {
   const sdk = requireVia<{
@@ -168,7 +173,7 @@ function openLogs(
     NODE_SDK,
     '@opentelemetry/exporter-logs-otlp-http',
   )
-  const exporter = new OTLPLogExporter({ url: beside(tracesUrl, 'logs'), ...defined({ headers }) })
+  const exporter = new OTLPLogExporter({ url: besideTraces(tracesUrl, 'logs'), headers })
   // Of SDK 2 it takes the exporter, of SDK 3 an object that has it.
   const processor = new sdk.BatchLogRecordProcessor(Object.assign(exporter, { exporter }))
   const resources = requireVia<ResourcesModule>(NODE_SDK, '@opentelemetry/resources')
@@ -176,8 +181,4 @@ function openLogs(
     resource: wholeResource(resources, resourceAttributes),
     processors: [processor],
   })
-}
-
-function beside(tracesUrl: string, signal: string): string {
-  return tracesUrl.replace(/\/v1\/traces(\/?)$/, `/v1/${signal}$1`)
 }

@@ -15,6 +15,7 @@ export interface SdkOptions extends TraceHooksOptions {
   readonly serviceName?: string
   readonly resourceAttributes?: Record<string, string | number | boolean>
   readonly metrics?: boolean
+  readonly endpoint?: string
   readonly headers?: Record<string, string>
   readonly spanProcessors?: readonly unknown[]
   readonly instrumentations?: readonly unknown[]
