@@ -73,10 +73,13 @@ it('a run is marked by one key, in the list and where it is read; again takes it
 
   await page.keyboard.press('w')
   const dialog = page.getByRole('dialog', { name: 'Marks of this run' })
-  await dialog.getByLabel('Labels, with commas between').fill('regression, v2')
-  await dialog.getByLabel('Note').fill('cancels the wrong booking - twice')
+  // One writes at once, and no key of the page is pressed by what is written.
+  await dialog.waitFor()
+  await page.keyboard.type('cancels the wrong booking - twice')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('regression, v2')
   await page.screenshot({ path: `${SHOTS}marks-dialog.png` })
-  await dialog.getByRole('button', { name: 'Keep' }).click()
+  await page.keyboard.press('Enter')
   await expect
     .poll(() => marksOf(OTHER))
     .toEqual({ mark: 'bad', note: 'cancels the wrong booking - twice', labels: ['regression', 'v2'] })
@@ -89,8 +92,12 @@ it('a run is marked by one key, in the list and where it is read; again takes it
     .or(page.locator('.toolbar input').first())
     .first()
     .fill('label:regression')
-  await page.keyboard.press('Enter')
   await expect.poll(() => rows.count()).toBe(1)
+  // From the search to the first of what was found, and into it.
+  await page.keyboard.press('Enter')
+  await page.locator('tr.run.selected').waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(new RegExp(`/run/${OTHER}`))
 
   await page.goto(`${viewer.url}/run/${SAMPLE_TRACE}`)
   const good = page.getByRole('button', { name: 'Good', exact: true })

@@ -1,5 +1,5 @@
 /** What people say of runs: good, bad, a note, labels. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Mark, Marking, RunSummary } from '../../src/viewer/model/span.ts'
 import { useSource } from './hooks.ts'
 import { Badge, Button, Text } from './parts.tsx'
@@ -73,7 +73,12 @@ function MarkDialog({
   const [mark, setMark] = useState(run.mark)
   const [note, setNote] = useState(run.note)
   const [labels, setLabels] = useState(run.labels.join(', '))
-  useEffect(() => dialog.current?.showModal(), [])
+  const text = useRef<HTMLTextAreaElement>(null)
+  useLayoutEffect(() => {
+    dialog.current?.showModal()
+    // Whoever asked for it writes at once; on the button that closes it, a space would.
+    text.current?.focus()
+  }, [])
   const submit = (event: Event) => {
     event.preventDefault()
     // Not what stayed as it was when it opened: it may be another by now.
@@ -101,17 +106,22 @@ function MarkDialog({
           ))}
         </fieldset>
         <label>
-          Labels, with commas between
-          <input maxLength={1_000} value={labels} onInput={(event) => setLabels(event.currentTarget.value)} />
-        </label>
-        <label>
           Note
           <textarea
+            ref={text}
             rows={4}
+            title="Control and Enter keep it"
             maxLength={10_000}
             value={note}
             onInput={(event) => setNote(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+            }}
           />
+        </label>
+        <label>
+          Labels, with commas between
+          <input maxLength={1_000} value={labels} onInput={(event) => setLabels(event.currentTarget.value)} />
         </label>
         <button type="submit" class="button primary">
           Keep

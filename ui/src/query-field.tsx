@@ -20,12 +20,14 @@ export function QueryField({
   runs,
   field,
   onQuery,
+  onEnter,
   label = 'Search runs',
 }: {
   query: string
   runs: readonly RunSummary[]
   field: RefObject<HTMLInputElement | null>
   onQuery: (query: string) => void
+  onEnter?: () => void
   label?: string
 }) {
   const offered = useId()
@@ -41,6 +43,13 @@ export function QueryField({
         value={query}
         placeholder="Search, or agent:support cost>1"
         onInput={(event) => onQuery(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          // Not what ends the composing of a letter.
+          if (event.key !== 'Enter' || event.isComposing || !onEnter) return
+          event.currentTarget.blur()
+          event.stopPropagation()
+          onEnter()
+        }}
         spellcheck={false}
         autocomplete="off"
       />

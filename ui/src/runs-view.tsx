@@ -127,6 +127,8 @@ export function RunsView({ route }: { route: ListRoute }) {
     setSelected(shown[next]?.traceId ?? '')
     document.querySelectorAll('.runs tbody tr.run')[next]?.scrollIntoView({ block: 'nearest' })
   }
+  /** From the search to what it found. */
+  const first = () => move(-shown.length)
   useKeys({
     '/': (event) => {
       event.preventDefault()
@@ -165,7 +167,7 @@ export function RunsView({ route }: { route: ListRoute }) {
     <main class="runs-page">
       <h1 class="sr">Runs</h1>
       <div class="toolbar">
-        <QueryField query={route.query} runs={runs} field={input} onQuery={search} />
+        <QueryField query={route.query} runs={runs} field={input} onQuery={search} onEnter={first} />
         <div class="chips">
           {CHIPS.map(([label, term]) => {
             const on = route.query.split(/\s+/).includes(term)
