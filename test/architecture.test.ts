@@ -220,6 +220,14 @@ describe('ARCHITECTURE.md', () => {
   const isThere = (name: string, within: string[]) =>
     within.some((folder) => ['.ts', '.tsx', ''].some((end) => existsSync(join(root, folder, name + end))))
 
+  it('has a line in the house for each folder of the sources', () => {
+    const house = page.slice(page.indexOf('## The house'), page.indexOf('Arrows:'))
+    const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+
+    const untold = folders.map(({ name }) => name).filter((name) => !house.includes(`\n  ${name}/ `))
+    expect(untold).toEqual([])
+  })
+
   it('draws ways through files that there are', () => {
     const drawn: string[] = []
     const missing: string[] = []
