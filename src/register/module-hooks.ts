@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import Module from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
+import { manifestOf, ownName, packageOf } from './installed.ts'
 import { PACKAGES } from './packages.ts'
 import { tell } from './tell.ts'
 
@@ -34,14 +35,14 @@ export function watchModules(onLoaded: OnLoaded): void {
   Module.registerHooks({
     resolve(specifier, context, next) {
       const resolved = next(specifier, context)
-      const known = Object.hasOwn(PACKAGES, specifier) ? PACKAGES[specifier] : undefined
-      if (known === undefined || !resolved.url.startsWith('file:')) return resolved
-      if (known.how === 'attach')
-        entries.set(resolved.url, { name: specifier, bySdk: isSdk(context.parentURL) })
+      if (!resolved.url.startsWith('file:')) return resolved
+      const isProgram = context.parentURL?.includes('/node_modules/') !== true
+      const name = nameOf(specifier, resolved.url, isProgram)
+      const known = name === undefined ? undefined : PACKAGES[name]
+      if (name === undefined || known === undefined) return resolved
+      if (known.how === 'attach') entries.set(resolved.url, { name, bySdk: isSdk(context.parentURL) })
       // What an SDK loads by itself is the SDK's affair.
-      else if (context.parentURL?.includes('/node_modules/') !== true) {
-        tell(`${specifier} is not attached: ${known.instead} (docs/adapters.md).`)
-      }
+      else if (isProgram) tell(`${name} is not attached: ${known.instead} (docs/adapters.md).`)
       return resolved
     },
     load(url, context, next) {
@@ -58,6 +59,15 @@ export function watchModules(onLoaded: OnLoaded): void {
   watchCompiled((url) => entries.get(url)?.name)
 }
 
+/** Which of the known packages it is. Only the program's own dependencies are looked up that have another name. */
+function nameOf(specifier: string, url: string, isProgram: boolean): string | undefined {
+  if (Object.hasOwn(PACKAGES, specifier)) return specifier
+  if (!isProgram || !/^(?:@[^/]+\/)?[\w-]/.test(specifier) || !url.includes('/node_modules/'))
+    return undefined
+  const own = ownName(specifier, url)
+  return Object.hasOwn(PACKAGES, own) ? own : undefined
+}
+
 /** The lines in entries call this. */
 export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): void {
   Object.defineProperty(globalThis, Symbol.for(KEY), {
@@ -67,7 +77,7 @@ export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): v
       if (entry === undefined) return undefined
       const { name, bySdk } = entry
       try {
-        return onLoaded({ name, bySdk, version: versionOf(url, packageOf(name)), exports })
+        return onLoaded({ name, bySdk, version: versionOf(url), exports })
       } catch (error) {
         // It would go without its guards.
         if ((error as { code?: unknown } | undefined)?.code === 'NOT_CAPABLE') throw error
@@ -95,31 +105,17 @@ function watchCompiled(nameOf: (url: string) => string | undefined): void {
   }
 }
 
-/** `@scope/name` of `@scope/name/what/ever`. */
-export function packageOf(specifier: string): string {
-  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
-}
-
 /** Whether a module belongs to an SDK that is attached. */
 function isSdk(url = ''): boolean {
-  const [, path] = /.*\/node_modules\/(.+)$/.exec(url) ?? []
-  return path !== undefined && SDKS.has(packageOf(path))
+  const { name } = manifestOf(url)
+  return typeof name === 'string' && SDKS.has(name)
 }
 
 const SDKS = new Set(
   Object.entries(PACKAGES).flatMap(([name, { how }]) => (how === 'attach' ? [packageOf(name)] : [])),
 )
 
-/** What the nearest package.json says. */
-function versionOf(url: string, name: string): string | undefined {
-  const path = fileURLToPath(url).replaceAll('\\', '/')
-  const at = path.lastIndexOf(`/node_modules/${name}/`)
-  if (at < 0) return undefined
-  try {
-    const text = readFileSync(`${path.slice(0, at)}/node_modules/${name}/package.json`, 'utf8')
-    const { version } = JSON.parse(text) as { version?: unknown }
-    return typeof version === 'string' ? version : undefined
-  } catch {
-    return undefined
-  }
+function versionOf(url: string): string | undefined {
+  const { version } = manifestOf(url)
+  return typeof version === 'string' ? version : undefined
 }

@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { programEnv, receivedTree, registered } from '../support/registered.ts'
 
@@ -122,4 +122,56 @@ it('attaches to the first tool runner of a client of Anthropic, and holds the ga
     '    chat claude-opus-4-6',
     '    execute_tool wipe',
   ])
+})
+
+describe('under another name', () => {
+  const root = at('../../')
+  let app: string
+  beforeAll(() => {
+    mkdirSync(join(root, '.cache'), { recursive: true })
+    // Inside of the repository, so that what the packages need themselves is found.
+    app = mkdtempSync(join(root, '.cache/aliases-'))
+    for (const name of ['openai', 'ai']) {
+      cpSync(join(root, 'node_modules', name), join(app, 'node_modules', `my-${name}`), {
+        recursive: true,
+        dereference: true,
+        filter: (path) => !/\/(src|docs)$|\.map$|\.d\.m?ts$/.test(path),
+      })
+    }
+  })
+  afterAll(() => rmSync(app, { recursive: true, force: true }))
+
+  /** A program as it is, but for the name by which it asks for its SDK. */
+  const renamed = (name: string) => {
+    const text = readFileSync(at(`processes/${name}`), 'utf8')
+    const path = join(app, name)
+    writeFileSync(path, text.replaceAll(/'(ai|openai)(\/test)?'/g, "'my-$1$2'"))
+    return (cwd = app) => registered(path, { env: programEnv(model.baseURL, collector.url), cwd })
+  }
+
+  it.each(['chat.mjs', 'chat.cjs', 'ai-sdk.mjs', 'ai-sdk.cjs'])('attaches to an SDK: %s', async (name) => {
+    const { code, stderr } = await renamed(name)()
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('not attached') })
+    expect(spansOf()[0]).toBe(`invoke_agent ${name}`)
+  })
+
+  it('starts nothing without its guards, where the version is none that is known', async () => {
+    const path = join(app, 'node_modules/my-openai/package.json')
+    const manifest = readFileSync(path, 'utf8')
+    const run = renamed('chat.mjs')
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(manifest), version: '99.0.0' }))
+    writeFileSync(join(app, 'hookspan.config.json'), JSON.stringify({ gates }))
+    try {
+      const { code, stderr } = await run()
+
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/openai 99\.0\.0 is not attached: .* Gate "no-wiping" decides/)
+      expect(spansOf()).toEqual([])
+    } finally {
+      writeFileSync(path, manifest)
+      rmSync(join(app, 'hookspan.config.json'))
+    }
+  })
 })

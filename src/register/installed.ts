@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+interface Manifest {
+  readonly name?: unknown
+  readonly version?: unknown
+}
+
+const manifests = new Map<string, Manifest>()
+
+/** What the package says of itself that a module was installed with: its folder may have any name (`my-ai@npm:ai`). */
+export function manifestOf(url: string): Manifest {
+  const [folder] = /^file:.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(url) ?? []
+  if (folder === undefined) return {}
+  const known = manifests.get(folder)
+  if (known !== undefined) return known
+  const manifest = read(folder)
+  manifests.set(folder, manifest)
+  return manifest
+}
+
+function read(folder: string): Manifest {
+  try {
+    return JSON.parse(readFileSync(fileURLToPath(`${folder}/package.json`), 'utf8')) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** `@scope/name` of `@scope/name/what/ever`. */
+export function packageOf(specifier: string): string {
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+}
+
+/** What a program that has a package under another name means by that name. */
+export function ownName(specifier: string, url: string): string {
+  const alias = packageOf(specifier)
+  const { name } = manifestOf(url)
+  return typeof name === 'string' ? name + specifier.slice(alias.length) : specifier
+}
