@@ -169,6 +169,6 @@ function refuseSecondSdk(isOurs: boolean): void {
   throw new HookspanError(
     'INVALID_OPTION',
     `An OpenTelemetry SDK is already running in this process${whose}, and spans of startTracing() would go nowhere. ` +
-      `${mend} \`dispatcher.use(traceHooks())\` with it, or shut the other one down first.`,
+      `${mend} \`dispatcher.use(traceHooks())\` with it, or shut the other one down and call \`trace.disable()\` of @opentelemetry/api first.`,
   )
 }

@@ -44,7 +44,7 @@ it.each<[string, (host: string) => string, string]>([
   ['a path and a query', (host) => `http://${host}/otlp?token=a`, '/otlp/v1/traces?token=a'],
   ['the whole route and a query', (host) => `http://${host}/v1/traces?token=a`, '/v1/traces?token=a'],
   ['capitals', (host) => `HTTP://${host}`, '/v1/traces'],
-  ['spaces around it', (host) => `  http://${host}\n`, '/v1/traces'],
+  ['spaces around it', (host) => `  http://${host} `, '/v1/traces'],
 ])('an endpoint with %s is sent to', async (_what, endpoint, route) => {
   const { asked, exported } = await sendTo(endpoint)
   expect([asked[0]?.url, exported]).toEqual([route, 1])

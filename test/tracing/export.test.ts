@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
-import { type StartTracingOptions, spanTitle, startTracing, type Tracing } from 'hookspan/tracing'
+import { type StartTracingOptions, spanTitle, startTracing, type Tracing, traceHooks } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 
@@ -207,6 +207,27 @@ describe('startTracing', () => {
     )
     await first.shutdown()
     await startTracing(asked()).shutdown()
+  })
+
+  it('is found by hooks that were made before it, though the SDK has another copy of the API', async () => {
+    const early = traceHooks()
+    const { tracing } = start()
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(early)
+    await runAgent(dispatcher, 'early')
+    await tracing.forceFlush()
+    expect(collector.names()).toContain('invoke_agent early')
+  })
+
+  it('counts what ends after its end, and says so once', async () => {
+    const { dispatcher, tracing } = start()
+    const op = dispatcher.startOperation({ agentName: 'open' })
+    await tracing.shutdown()
+    await op.step((step) => step.toolCall({ apiName: 't', args: {} }, () => 'fine'))
+    await op.complete()
+    await runAgent(dispatcher, 'later')
+    expect(tracing.stats()).toEqual({ queued: 0, exported: 0, dropped: 6 })
+    expect(troubles).toEqual([expect.stringMatching(/^A span ended after `shutdown\(\)`, and is lost/)])
   })
 
   it('ends at once when nobody listens', async () => {

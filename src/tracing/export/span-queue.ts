@@ -81,6 +81,7 @@ export class SpanQueue implements SpanProcessor {
   #keptOnDisk = 0
   #ending: Promise<void> | undefined
   #closed = false
+  #toldLate = false
 
   constructor({ sender, settings, disk, sinks = [], keepsSpans }: SpanQueueInit) {
     this.#settings = settings
@@ -107,7 +108,8 @@ export class SpanQueue implements SpanProcessor {
   }
 
   onEnd(span: ReadableSpan): void {
-    if (this.#closed || !isSampled(span)) return
+    if (!isSampled(span)) return
+    if (this.#closed) return this.#late()
     for (const sink of this.#sinks) guard(() => sink.ended(span))
     guard(() => {
       if (this.#disk === undefined) this.#waiting.add({ span, size: sizeOf(span) })
@@ -148,6 +150,17 @@ export class SpanQueue implements SpanProcessor {
     const until = performance.now() + deadlineMs
     while (performance.now() < until && (await this.#sendNext())) {}
     await this.#sending
+  }
+
+  /** Its run went on after the end of tracing. */
+  #late(): void {
+    this.#neverSent++
+    if (this.#ending === undefined || this.#toldLate) return
+    this.#toldLate = true
+    this.#tell(
+      'A span ended after `shutdown()`, and is lost, as are those that follow: end runs before, and hand what `startTracing()` ' +
+        'gives then to the dispatcher. They are counted in stats().',
+    )
   }
 
   shutdown(): Promise<void> {

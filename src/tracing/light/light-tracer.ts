@@ -5,7 +5,7 @@ import {
   createContextKey,
   type Link,
   ProxyTracer,
-  ProxyTracerProvider,
+  type ProxyTracerProvider,
   type Span,
   type SpanContext,
   SpanKind,
@@ -110,9 +110,9 @@ class LateStarter implements SpanStarter {
 /** What is behind the API's stand-in, once there is something. */
 function resolved(tracer: Tracer): Tracer {
   if (!(tracer instanceof ProxyTracer)) return tracer
-  const provider = trace.getTracerProvider()
-  if (!(provider instanceof ProxyTracerProvider)) return tracer
-  return provider.getDelegateTracer(tracer.name, tracer.version, tracer.options) ?? tracer
+  // Not told by its class: the API has one for `import` and one for `require`, by which SDKs are loaded.
+  const provider = trace.getTracerProvider() as Partial<ProxyTracerProvider>
+  return provider.getDelegateTracer?.(tracer.name, tracer.version, tracer.options) ?? tracer
 }
 
 function isTracerOfSdk(tracer: Tracer): tracer is TracerOfSdk {
