@@ -1,3 +1,4 @@
+import { invalidCheckpoint } from '../agent/checkpoint/record.ts'
 import type { AgentRun, CheckpointStore, ExecAgentOptions } from '../agent/index.ts'
 import { execAgent, resumeAgent } from '../agent/index.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
@@ -57,6 +58,11 @@ export class LiveRun implements Live<string, DurableRun> {
     { kept, endsAt }: SegmentInput<string>,
   ) {
     this.position = kept.length
+    if (kept.some((record: unknown) => typeof record !== 'string')) {
+      throw invalidCheckpoint(
+        `it is of a function, and \`agent\` is one that execAgent runs now. Bring the code back that began the run, or cancel it`,
+      )
+    }
     const signal = AbortSignal.any([this.#stop.signal, this.#lost.signal])
     const shared = { ...options, operationId, checkpoint: this.#store(kept), signal }
     if (endsAt !== undefined) this.#endAt(endsAt)

@@ -1,10 +1,12 @@
 /** Runs on a real DBOS and Postgres: limits and cancels, over processes that die. kill-table.test.ts kills. */
 import { describe, expect, it } from 'vitest'
+import type { Untyped } from '../sdks/support/sdks.ts'
 import { DbosScene, postgresOfSuite } from './support/dbos-scene.ts'
 import { expectOneTrace } from './support/held.ts'
 import { postgresPrograms, WITHOUT_POSTGRES } from './support/postgres.ts'
 import type { Line } from './support/scenario.ts'
 import { asks, begins } from './support/scene.ts'
+import { until } from './support/wait.ts'
 
 describe.skipIf(postgresPrograms === undefined)(`on DBOS${WITHOUT_POSTGRES}`, () => {
   const postgres = postgresOfSuite()
@@ -72,6 +74,75 @@ describe.skipIf(postgresPrograms === undefined)(`on DBOS${WITHOUT_POSTGRES}`, ()
       expect(scene.endsOf(scene.id).length).toBeLessThanOrEqual(2)
       await scene.close()
     })
+  })
+})
+
+/** What has been kept of a run, as another one wrote it, or a disk that lost some of it. */
+const JOURNALS = {
+  'a newer hookspan': (kept: string) => kept.replace(/(\\?"version\\?"):1\b/g, '$1:9'),
+  'nobody, and is cut short': (kept: string) => kept.replace(/"entries(?=")|"runs(?=\\?")/, '"of'),
+}
+
+describe.skipIf(postgresPrograms === undefined)(`what is kept on DBOS${WITHOUT_POSTGRES}`, () => {
+  const postgres = postgresOfSuite()
+
+  /** Parked, and nobody has it; then its journal is changed, and it is gone on with. */
+  async function goneOnWith(what: string, { as = what, edit = (kept: string) => kept }): Promise<string> {
+    const scene = new DbosScene(postgres.server, what)
+    scene.start()
+    // Its question is kept, and it waits: for the two seconds until it looks for an answer itself.
+    await until('a run that waits', async () =>
+      (await kept(scene.id)).find(({ name }) => name === 'DBOS.sleep'),
+    )
+    await scene.worker.kill()
+    for (const { id, name, output } of await kept(scene.id)) {
+      if (!name.startsWith('segment')) continue
+      const changed =
+        'UPDATE dbos.operation_outputs SET output = $1 WHERE workflow_uuid = $2 AND function_id = $3'
+      await query(changed, [edit(output), scene.id, id])
+    }
+    await scene.answer()
+    const before = scene.lines.length
+    const { failed } = await scene.outputOf<{ failed: string }>(as)
+    // Nothing of it is done.
+    const done = scene.lines.slice(before).filter((line) => 'tool' in line || 'hookType' in line)
+    expect(done).toEqual([])
+    await scene.close()
+    return failed
+  }
+
+  async function query<T>(text: string, values: readonly unknown[]): Promise<T[]> {
+    const { default: pg }: Untyped = await import('pg' as string)
+    const client = new pg.Client({ connectionString: postgres.server.url })
+    // Of one that has ended, when its Postgres does.
+    client.on('error', () => {})
+    await client.connect()
+    const { rows } = await client.query(text, values)
+    await client.end()
+    return rows
+  }
+
+  const kept = (workflowId: string) =>
+    query<{ id: number; name: string; output: string }>(
+      'SELECT function_id AS id, function_name AS name, output FROM dbos.operation_outputs WHERE workflow_uuid = $1',
+      [workflowId],
+    )
+
+  it.each(
+    ['agent', 'loop'].flatMap((what) =>
+      Object.entries(JOURNALS).map(([of, edit]) => [what, of, edit] as const),
+    ),
+  )('of %s by %s is said, and nothing is run', async (what, of, edit) => {
+    const why = await goneOnWith(what, { edit })
+    expect(why).toMatch(/^The checkpoint cannot be gone on from, and is kept as it is: record \d+ of \d+ /)
+    expect(why).toMatch(of === 'a newer hookspan' ? /go on with the newer one/ : /is not whole|says nothing/)
+  })
+
+  it.each([
+    ['agent', 'loop', /of an agent that execAgent runs, and `agent` is a function now/],
+    ['loop', 'agent', /of a function, and `agent` is one that execAgent runs now/],
+  ])('of %s is not gone on with as %s', async (what, as, why) => {
+    expect(await goneOnWith(what, { as })).toMatch(why)
   })
 })
 

@@ -64,13 +64,7 @@ export function readRecords(texts: readonly string[]): CheckpointRecord[] {
     if (!isRecord(value) || value.schema !== 'hookspan.checkpoint') {
       throw invalid(`${where} is no record of a run: ${describeValue(value)}`)
     }
-    if (value.version !== CHECKPOINT_VERSION) {
-      const written =
-        typeof value.version === 'number' && value.version > CHECKPOINT_VERSION ? 'newer' : 'older'
-      throw invalid(
-        `${where} has version ${describeValue(value.version)}, this hookspan reads version ${CHECKPOINT_VERSION}: go on with the ${written} one that wrote it`,
-      )
-    }
+    assertVersion(where, value.version, CHECKPOINT_VERSION)
     if (!isRecord(value.runs)) throw invalid(`${where} says nothing of a run: ${describeValue(value.runs)}`)
     if (value.number !== number) {
       throw invalid(
@@ -79,6 +73,15 @@ export function readRecords(texts: readonly string[]): CheckpointRecord[] {
     }
     return value as unknown as CheckpointRecord
   })
+}
+
+/** @throws HookspanError `INVALID_STATE` for what another hookspan wrote. */
+export function assertVersion(where: string, version: unknown, own: number): void {
+  if (version === own) return
+  const written = typeof version === 'number' && version > own ? 'newer' : 'older'
+  throw invalid(
+    `${where} has version ${describeValue(version)}, this hookspan reads version ${own}: go on with the ${written} one that wrote it`,
+  )
 }
 
 export function invalidCheckpoint(why: string): Error {

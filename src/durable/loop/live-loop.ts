@@ -20,7 +20,7 @@ import { KeyedOperation } from './keyed-operation.ts'
 import { LoopJournal } from './loop-journal.ts'
 import { endOf, type LoopOutcome, type StoppedBy } from './loop-outcome.ts'
 import { LoopSteps } from './loop-steps.ts'
-import type { KeptEntry, LoopRecord } from './records.ts'
+import { type KeptEntry, type LoopRecord, readRecords } from './records.ts'
 
 export type LiveLoopOptions = Pick<
   OperationInit,
@@ -65,9 +65,10 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     options: LiveLoopOptions,
     operationId: string,
     input: unknown,
-    { kept, endsAt }: SegmentInput<LoopRecord>,
+    { kept: given, endsAt }: SegmentInput<unknown>,
     loop: (run: LiveLoop) => Promise<unknown>,
   ) {
+    const kept = readRecords(given)
     this.#journal = new LoopJournal(kept)
     this.operationId = operationId
     this.#options = options

@@ -1,7 +1,8 @@
+import { assertVersion, invalidCheckpoint } from '../../agent/checkpoint/record.ts'
 import { erroredOutcome, refusedOutcome, resultOutcome } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
-import { defined } from '../../internal/objects.ts'
+import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { errorOf, type Failure, failureOf, fromKept, toKept } from './kept-json.ts'
 
 /** What an engine keeps of a loop at a time. Plain JSON. */
@@ -54,6 +55,24 @@ export function outcomeFrom(kept: KeptOutcome, toolCallId: string): ToolOutcome 
     return refusedOutcome({ kind, code, reason, stop }, toolCallId)
   }
   return resultOutcome(state, fromKept(result), toolCallId, content)
+}
+
+const SAVED_VERSION: ParkedOperation['version'] = 1
+
+/** What a run goes on from. @throws HookspanError `INVALID_STATE` for what no loop of this hookspan wrote, and what is not whole. */
+export function readRecords(kept: readonly unknown[]): readonly LoopRecord[] {
+  for (const [index, record] of kept.entries()) {
+    const where = `record ${index + 1} of ${kept.length}`
+    if (typeof record === 'string') {
+      throw invalidCheckpoint(
+        `${where} is of an agent that execAgent runs, and \`agent\` is a function now. Bring the code back that began the run, or cancel it`,
+      )
+    }
+    if (!isRecord(record) || !isRecord(record.entries) || !isRecord(record.saved))
+      throw invalidCheckpoint(`${where} is not whole: ${describeValue(record)}`)
+    assertVersion(where, record.saved.version, SAVED_VERSION)
+  }
+  return kept as readonly LoopRecord[]
 }
 
 /** @throws HookspanError `INVALID_STATE` for another call than the one that was kept. */

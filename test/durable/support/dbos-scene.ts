@@ -28,9 +28,10 @@ export function postgresOfSuite(): { readonly server: Postgres } {
 
 /** One agent on DBOS, which has one run: its worker begins it, or takes it up again. */
 export class DbosScene extends Scene {
-  override readonly worker: Worker
+  override worker: Worker
   readonly id: string
   readonly #url: string
+  readonly #version: string
   #env: NodeJS.ProcessEnv = {}
 
   static #count = 0
@@ -38,10 +39,21 @@ export class DbosScene extends Scene {
   constructor(postgres: { readonly url: string }, what: string) {
     super()
     // DBOS takes up the runs of its own version, and of no other.
-    const version = `v${DbosScene.#count++}`
-    this.id = `${version}-1`
+    this.#version = `v${DbosScene.#count++}`
+    this.id = `${this.#version}-1`
     this.#url = postgres.url
-    this.worker = new Worker('dbos-worker', this.folder, postgres.url, version, what)
+    this.worker = this.#workerOf(what)
+  }
+
+  #workerOf(what: string): Worker {
+    return new Worker('dbos-worker', this.folder, this.#url, this.#version, what)
+  }
+
+  /** What comes of the run in a worker whose code has this. */
+  outputOf<T>(what: string): Promise<T> {
+    this.worker = this.#workerOf(what)
+    this.start()
+    return this.output<T>()
   }
 
   start(env: NodeJS.ProcessEnv = {}): void {
