@@ -197,15 +197,19 @@ it('several runs are together as long as they did the same', () => {
   }
   expect(shape(false)).toEqual({
     order: [0, 1, 3, 2, 4],
-    rows: [['0: 5 search'], ['0: 3 fetch', '3: 1 read', '4: 1 ok'], ['0: 3 ok', '3: 1 ok']],
+    rows: [['0: 5 search'], ['0: 3 fetch', '3: 1 read', '4: 1 done'], ['0: 3 done', '3: 1 done']],
   })
-  expect(shape(true).rows[1]).toEqual(['0: 2 fetch', '2: 1 fetch', '3: 1 read', '4: 1 ok'])
+  expect(shape(true).rows[1]).toEqual(['0: 2 fetch', '2: 1 fetch', '3: 1 read', '4: 1 done'])
 })
 
-it('of those that did the same, it is counted in how many it failed', () => {
+it('of those that did the same, it is counted in how many it failed, and in how many it was mocked', () => {
   const failing = run(base)
   for (const row of failing.rows) if (row.category === 'tool' && row.label === 'search') row.error = true
   const [first] = branchesOf([run(base), failing, run(base)].map(actsOf), false)
   expect(first).toMatchObject({ act: { label: 'search', bad: false }, runs: [0, 1, 2], bad: 1 })
-  expect(first!.next[0]).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1, 2], bad: 0 })
+  expect(first!.next[0]).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1, 2], bad: 0, mocked: 0 })
+  const mocking = run(base)
+  for (const row of mocking.rows) if (row.category === 'tool' && row.label === 'fetch') row.mocked = true
+  const [, second] = tableOf(branchesOf([mocking, run(base)].map(actsOf), false)).rows
+  expect(second![0]!.branch).toMatchObject({ act: { label: 'fetch' }, runs: [0, 1], mocked: 1 })
 })

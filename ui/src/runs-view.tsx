@@ -232,7 +232,9 @@ export function RunsView({ route }: { route: ListRoute }) {
         route.query ? (
           <Empty title="No run matches">
             <p>
-              Every word must occur in one span. Try fewer words, or{' '}
+              {value.words
+                ? 'Every word must occur in one span. Try fewer words, or'
+                : 'Leave something out, or'}{' '}
               <button type="button" class="more" onClick={() => search('')}>
                 show all runs
               </button>

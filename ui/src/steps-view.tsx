@@ -116,7 +116,7 @@ function spaced(cells: readonly Cell[], columns: number): (Cell | { empty: numbe
 }
 
 function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; total: number }) {
-  const { act, runs: members, bad } = cell.branch
+  const { act, runs: members, bad, mocked } = cell.branch
   const first = runs[members[0]!]!
   return (
     <td
@@ -136,7 +136,11 @@ function ActCell({ cell, runs, total }: { cell: Cell; runs: readonly RunActs[]; 
           <Text>{act.category === 'end' ? `ended: ${act.label}` : act.label}</Text>
         </b>
         {members.length < total && members.length > 1 && <span class="hint">{members.length}×</span>}
-        {act.mocked && <Badge kind="mocked">mocked</Badge>}
+        {mocked > 0 && (
+          <Badge kind="mocked">
+            {mocked === members.length ? 'mocked' : `${mocked} of ${members.length} mocked`}
+          </Badge>
+        )}
         {bad > 0 && bad < members.length && (
           <Badge kind="error whole">{`${bad} of ${members.length} failed`}</Badge>
         )}

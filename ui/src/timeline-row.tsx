@@ -1,6 +1,12 @@
 /** One line of the timeline, and the heads of its columns. */
 import { useMemo } from 'preact/hooks'
-import { counted, formatCost, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import {
+  counted,
+  formatCost,
+  formatCount,
+  formatDuration,
+  formatMoment,
+} from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { endOf } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
@@ -171,7 +177,7 @@ export function Axis({ range, startUs }: { range: Range; startUs: number }) {
     <div class="c-bar">
       {[0, 0.25, 0.5, 0.75, 1].map((share) => (
         <span key={share} class={`tick ${share === 1 ? 'last' : ''}`} style={{ left: `${share * 100}%` }}>
-          {formatDuration((range.fromUs - startUs + range.lengthUs * share) / 1000)}
+          {formatMoment((range.fromUs - startUs + range.lengthUs * share) / 1000, range.lengthUs / 4000)}
         </span>
       ))}
     </div>

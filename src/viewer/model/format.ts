@@ -15,6 +15,23 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
 }
 
+/** A moment among others that are so far apart: with as many digits as tell them apart. */
+export function formatMoment(ms: number, apartMs: number): string {
+  const unitMs = ms < 999.5 ? 1 : 1000
+  const digits = Math.min(6, Math.ceil(-Math.log10(apartMs / unitMs)))
+  const usual = unitMs === 1 ? (ms < 9.95 ? 1 : 0) : ms < 9_995 ? 2 : ms < 59_950 ? 1 : 0
+  const isLong = ms >= 3_600_000 && apartMs < 60_000
+  if (ms <= 0 || !Number.isFinite(digits) || (digits <= usual && !isLong)) return formatDuration(ms)
+  if (unitMs === 1) return `${ms.toFixed(digits)} ms`
+  const rounded = Number((ms / 1000).toFixed(Math.max(0, digits)))
+  const minutes = Math.floor(rounded / 60)
+  const seconds = `${(rounded - minutes * 60).toFixed(Math.max(0, digits))} s`
+  if (minutes === 0) return seconds
+  return minutes < 60
+    ? `${minutes} m ${seconds}`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} m ${seconds}`
+}
+
 /** With commas. Not `toLocaleString`: the first call of that loads all of ICU, some 20 ms before the page is there. */
 export function formatWhole(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',')

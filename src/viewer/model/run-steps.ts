@@ -1,4 +1,5 @@
 /** Several runs of one case, act by act: what each did in order, and where they part. */
+import { statusWord } from './format.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { rowTitle } from './row-title.ts'
 import { type DiffSide, lastWordsOf } from './run-diff.ts'
@@ -30,6 +31,8 @@ export interface Branch {
   runs: number[]
   /** In how many of them it failed or was refused: that it did is no other act. */
   bad: number
+  /** In how many of them it was mocked. */
+  mocked: number
   next: Branch[]
 }
 
@@ -49,7 +52,7 @@ export function* readingActs({ summary, rows, open }: DiffSide): InTurns<RunActs
     .map(({ row }): Act => actOf(row))
   const end: Act = {
     category: 'end',
-    label: summary.reason || summary.status,
+    label: summary.reason || statusWord(summary.status),
     preview: lastWordsOf(
       nodes.map(({ row }) => row),
       open,
@@ -91,9 +94,10 @@ export function branchesOf(all: readonly RunActs[], exactly: boolean): Branch[] 
         const act = all[run]!.acts[at]
         if (!act) continue
         const key = keyOf(act)
-        const branch = groups.get(key) ?? { act, runs: [], bad: 0, next: [] }
+        const branch = groups.get(key) ?? { act, runs: [], bad: 0, mocked: 0, next: [] }
         branch.runs.push(run)
         if (act.bad) branch.bad++
+        if (act.mocked) branch.mocked++
         groups.set(key, branch)
       }
       into.push(...[...groups.values()].sort((a, b) => b.runs.length - a.runs.length))
