@@ -41,9 +41,10 @@ export class ContentWriter {
   }
 
   request(request: LlmRequest): this {
-    const { messages, messagesJson, systemInstructions, toolDefinitions } = requestContent(request)
-    if (!this.#whole(GEN_AI.inputMessages, () => messagesJson(this.#options.maxBytes))) {
-      this.#json(GEN_AI.inputMessages, messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
+    const content = requestContent(request)
+    const { systemInstructions, toolDefinitions } = content
+    if (!this.#whole(GEN_AI.inputMessages, () => content.messagesJson(this.#options.maxBytes))) {
+      this.#json(GEN_AI.inputMessages, content.messages, (cut) => textMessage('system', `[hookspan: ${cut}]`))
     }
     if (systemInstructions.length > 0) this.#json(GEN_AI.systemInstructions, systemInstructions)
     if (toolDefinitions.length > 0) this.#json(GEN_AI.toolDefinitions, toolDefinitions)

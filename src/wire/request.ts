@@ -25,7 +25,10 @@ export function requestContent(request: LlmRequest): RequestContent {
   const items = typeof given === 'string' || asObject(given) !== undefined ? [given] : asList(given)
   const converted = items.map((item) => convertedOf(item, format, read))
   return {
-    messages: converted.map(({ message }) => message),
+    // Asked for where the JSON does not do: of most requests that alone is written.
+    get messages() {
+      return converted.map(({ message }) => message)
+    },
     messagesJson: (maxBytes = Number.POSITIVE_INFINITY) => joined(converted, maxBytes),
     systemInstructions: partsOf(instructions, read),
     toolDefinitions: toolDefinitions(request, format),
@@ -33,15 +36,17 @@ export function requestContent(request: LlmRequest): RequestContent {
 }
 
 function joined(converted: readonly Converted[], maxBytes: number): string | undefined {
-  const texts: string[] = []
+  // Added one to the other, and not joined: the engine makes one text of them when somebody reads it, which is when the
+  // span is sent. Until then it refers to those that are kept with their messages.
+  let whole = ''
   let left = maxBytes
   for (const item of converted) {
     const text = item.json(left)
     if (text === undefined) return undefined
     left -= text.length + 1
-    texts.push(text)
+    whole += whole === '' ? text : `,${text}`
   }
-  return `[${texts.join(',')}]`
+  return `[${whole}]`
 }
 
 /** The tools that a request offers, in the conventions' shape. */
