@@ -178,13 +178,23 @@ describe.each([
     expect(diff.rows).toHaveLength(1)
     expect(diff.rows[0].changes[0].lines).toContain('+   "booking": "LX-1180"')
 
-    expect(JSON.parse(await ask(client, 'statistics'))).toMatchObject({
-      runs: 3,
-      toolCalls: 10,
-      mockedCalls: 2,
-    })
+    const numbers = JSON.parse(await ask(client, 'statistics'))
+    expect(numbers).toMatchObject({ runs: 3, toolCalls: 10, mockedCalls: 2 })
+    expect(Object.values(numbers.byStatus)).not.toContain(0)
     const { uses } = JSON.parse(await ask(client, 'statistics', { by: 'tool' }))
-    expect(uses).toContainEqual(expect.objectContaining({ name: 'fetch_page', calls: 4, failed: 2 }))
+    // What is zero stands there only where it says something.
+    expect(uses).toContainEqual({
+      name: 'fetch_page',
+      runs: 2,
+      calls: 4,
+      failed: 2,
+      denied: 0,
+      durationMs: expect.any(Object),
+      topError: { text: expect.any(String), count: 2, runs: 2 },
+    })
+    const [{ topError }] = uses.filter((use: { name: string }) => use.name === 'fetch_page')
+    const query = `tool.error:"fetch_page: ${topError.text}"`
+    expect(JSON.parse(await ask(client, 'list_runs', { query })).runs).toHaveLength(2)
     const sets = JSON.parse(
       await ask(client, 'statistics', { query: 'agent:support', against: '-agent:support' }),
     )

@@ -12,6 +12,7 @@ import type { RunSource } from '../../viewer/run-source.ts'
 import { UsageError } from '../failure.ts'
 import { findRun } from '../run-source.ts'
 import { linesAnswer, listAnswer, placeOf, shortened, textAnswer } from './answer.ts'
+import { numbersLine, useLine } from './sums.ts'
 import { defineTool, flag, type McpTool, needed, oneOf, RUN, text, withRun } from './tool.ts'
 
 const QUERY = text(
@@ -208,7 +209,7 @@ const statistics = defineTool<{ query?: string; by?: string; against?: string }>
   name: 'statistics',
   title: 'Numbers over runs',
   description:
-    'What the runs of a query come to: statuses, durations, tokens, cost. With by: calls, failures and durations of each tool, model, agent, gate or person. With against: how they differ from the runs of another query, with 95 % intervals.',
+    'What the runs of a query come to: statuses, durations, tokens, cost. With by: calls, failures and durations of each tool, model, agent, gate or person; a count that is not there is 0. list_runs finds the runs behind one: tool.failed:NAME, or tool.error:"NAME: TEXT" with the text of its topError. With against: how they differ from the runs of another query, with 95 % intervals.',
   args: { query: QUERY, by: oneOf('Sum by this.', ...USE_KINDS), against: text('A query: what was before.') },
   run: ({ query = '', by, against }, { withRuns, asked }) =>
     withRuns(async (source) => {
@@ -217,8 +218,9 @@ const statistics = defineTool<{ query?: string; by?: string; against?: string }>
       const { at } = placeOf(asked)
       if (by !== undefined) {
         const { uses, names, pending, indexing } = known(await source.uses(query, by as UseKind), source.from)
-        const entries = uses.slice(at).map((use) => shortened(use, PREVIEW_CHARS))
-        return listAnswer(asked, { by, names, pending, indexing }, 'uses', {
+        const entries = uses.slice(at).map((use) => shortened(useLine(by as UseKind, use), PREVIEW_CHARS))
+        const behind = { ...(pending > 0 && { pending }), ...(indexing > 0 && { indexing }) }
+        return listAnswer(asked, { by, names, ...behind }, 'uses', {
           entries,
           at,
           total: uses.length,
@@ -240,7 +242,7 @@ const statistics = defineTool<{ query?: string; by?: string; against?: string }>
         to: timeOf(toUs),
         byStatus,
       }))
-      return listAnswer(asked, { ...numbers, ...told({ problems }) }, 'starts', {
+      return listAnswer(asked, { ...numbersLine(numbers), ...told({ problems }) }, 'starts', {
         entries,
         at,
         total: bars.length,
