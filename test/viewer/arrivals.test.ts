@@ -1,8 +1,9 @@
 /** A run that comes whole is summed as it comes, from what is in hand; whatever may still change is summed later. */
 import { DatabaseSync } from 'node:sqlite'
-import { ROOT_CONTEXT, trace } from '@opentelemetry/api'
+import { ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api'
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { openChunk } from '../../src/viewer/store/chunk.ts'
@@ -115,6 +116,65 @@ it('is summed as it would be later from protobuf, too, of which less is read', a
   expect(shown.digest).toMatchObject({ callId: 'call-1', preview: '{"at":"home"}' })
   expect(forSums).toEqual({ ...shown, digest: { ...shown.digest, callId: '', preview: '' } })
 })
+
+it('reads from what was noted of a damaged request what is read from its bytes', () => {
+  const exporter = new InMemorySpanExporter()
+  const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const tracer = provider.getTracer('test')
+  const runs = [1, 2].map((at) => tracer.startSpan(`invoke_agent ${at}`, { attributes: agent.attributes }))
+  for (let at = 0; at < 6; at++) {
+    const attributes = {
+      ...tool.attributes,
+      'gen_ai.usage.input_tokens': 100 * at,
+      'gen_ai.response.finish_reasons': ['stop'],
+      'hookspan.tool.mocked': at % 2 === 0,
+      'gen_ai.tool.call.id': `call-${at}`,
+      'gen_ai.tool.call.result': 'gone',
+    }
+    const span = tracer.startSpan(
+      'execute_tool find',
+      { attributes },
+      trace.setSpan(ROOT_CONTEXT, runs[at % 2]!),
+    )
+    span.addEvent('hookspan.gate', { 'hookspan.gate.id': 'rule', 'hookspan.gate.decision': 'deny' })
+    if (at > 3) span.setStatus({ code: SpanStatusCode.ERROR, message: 'boom' })
+    span.end()
+  }
+  for (const run of runs) run.end()
+  const whole = Buffer.from(ProtobufTraceSerializer.serializeRequest(exporter.getFinishedSpans())!)
+
+  let read = 0
+  let rejected = 0
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 3 }), (damages) => {
+      const body = Buffer.from(whole)
+      for (const [at, byte] of damages) body[at] = byte
+      const received = receivedOf(body)
+      rejected += received?.rejected ?? 0
+      for (const { body: packed, noted } of received?.items ?? []) {
+        const chunk = openChunk(packed)
+        expect(noted!.length).toBe(chunk.length)
+        for (let at = 0; at < chunk.length; at++, read++) {
+          expect(noted!.facts(at)).toEqual(chunk.facts(at))
+          expect(noted!.facts(at, true)).toEqual(chunk.facts(at, true))
+          expect(noted!.span(at)).toEqual(chunk.span(at))
+        }
+      }
+    }),
+    { numRuns: 500 },
+  )
+  expect(read).toBeGreaterThan(1000)
+  expect(rejected).toBeGreaterThan(10)
+})
+
+/** `undefined` for what is refused as a whole. */
+function receivedOf(body: Buffer) {
+  try {
+    return receiveTraces(body, 'protobuf')
+  } catch {
+    return undefined
+  }
+}
 
 it.each<[string, TestSpan[]]>([
   ['runs', [agent, { ...tool, attributes: { ...tool.attributes, 'hookspan.span.state': 'started' } }]],

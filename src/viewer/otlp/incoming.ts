@@ -2,6 +2,7 @@
 import { errorMessage } from '../../internal/errors.ts'
 import type { OtlpLogRecord, OtlpResource, OtlpScope } from '../../internal/otlp/types.ts'
 import { MAX_ITEMS, TooMany } from './limits.ts'
+import type { NotedSpans } from './noted-spans.ts'
 
 export interface Origin {
   /** Equal for equal resource and scope, to store each once. */
@@ -22,6 +23,8 @@ export interface IncomingSpans {
   hasRoot: boolean
   /** Protobuf spans, each with its tag and length; or the text of an array of OTLP/JSON spans. */
   body: Uint8Array | string
+  /** What was noted of them while they were checked, for who reads them at once; not of JSON. */
+  noted?: NotedSpans
 }
 
 /** More are split, so that opening one span never reads a whole run; a larger single span stays whole. */

@@ -6,20 +6,34 @@ import {
   decodeEvent,
   decodeStatus,
   EVENT,
-  KEY_VALUE,
-  SPAN,
   tagOf,
 } from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, ProtobufReader } from '../../internal/otlp/protobuf-reader.ts'
 import type { OtlpAnyValue, OtlpSpan } from '../../internal/otlp/types.ts'
-import { type AttributeSource, GATE_EVENT, NAMES, READ_FOR_ROWS, RowValues } from '../model/attributes.ts'
+import { type AttributeSource, GATE_EVENT, READ_FOR_ROWS, RowValues } from '../model/attributes.ts'
 import { classify, digestSpan, type SpanDigest } from '../model/digest.ts'
 import type { Attributes, AttributeValue, SpanCategory, SpanEvent } from '../model/span.ts'
-import { KnownTexts, RecentTexts, viewOf } from './byte-texts.ts'
+import { RecentTexts, viewOf } from './byte-texts.ts'
 import { ByteCursor } from './cursor.ts'
 import { isSpanId } from './ids.ts'
 import { LongText } from './long-text.ts'
 import { listOf, nanosToUs, plainEvent, plainValue, statusNumber } from './plain.ts'
+import { isToolResult, ROW_KEY_LIST } from './row-keys.ts'
+import { SpanCheck } from './span-check.ts'
+import {
+  END_AT,
+  EVENT_VALUE,
+  ID_AT,
+  NAME_AT,
+  NAME_END,
+  PARENT_AT,
+  SpanNotes,
+  START_AT,
+  STATUS_VALUE,
+  VALUE_SIZE,
+  VALUES,
+  VALUES_END,
+} from './span-notes.ts'
 
 /** Of a long value, what is enough for a preview. */
 const PREVIEW_BYTES = 1024
@@ -38,50 +52,20 @@ export interface SpanFacts {
 
 /** `forSums`: without what only rows show of a single call, its id and its arguments, which are texts of their own each. */
 export function readSpan(bytes: Buffer, start: number, end: number, forSums = false): SpanFacts {
-  return READER.read(bytes, start, end, forSums)
+  CHECK.of(bytes)
+  NOTES.clear()
+  const noted = CHECK.check(start, end, NOTES)
+  return READER.read(bytes, NOTES.numbers, noted, forSums)
 }
 
-const KEY = tagOf(KEY_VALUE, 'key')
-const VALUE = tagOf(KEY_VALUE, 'value')
+/** Likewise, of a span that was checked, and noted from `noted` on. */
+export function readNoted(bytes: Buffer, numbers: Int32Array, noted: number, forSums: boolean): SpanFacts {
+  return READER.read(bytes, numbers, noted, forSums)
+}
+
 const STRING = tagOf(ANY_VALUE, 'stringValue')
 const INTEGER = tagOf(ANY_VALUE, 'intValue')
-/** Those read for rows; and whether it is only for those of tools, or of failed tools, which are the long ones. */
-const KEYS = new KnownTexts(
-  [...READ_FOR_ROWS].map(
-    ([key, number]) =>
-      [
-        key,
-        {
-          number,
-          isArguments: isToolArguments(key),
-          isResult: isToolResult(key),
-          isId: isCallId(key),
-        },
-      ] as const,
-  ),
-)
 const TEXTS = new RecentTexts()
-
-function isToolArguments(key: string): boolean {
-  return NAMES.toolArguments.keys.includes(key)
-}
-
-function isToolResult(key: string): boolean {
-  return NAMES.toolResult.keys.includes(key)
-}
-
-/** Another one for each call. */
-function isCallId(key: string): boolean {
-  return NAMES.toolCallId.keys.includes(key)
-}
-
-interface Known {
-  number: number
-  isArguments: boolean
-  isResult: boolean
-  isId: boolean
-}
-
 const NO_EVENTS: readonly SpanEvent[] = []
 const NO_STATUS: Parts['status'] = {}
 
@@ -97,84 +81,62 @@ class FactsReader extends ByteCursor {
   readonly #parentBytes = new Uint8Array(8)
   #view = viewOf(this.bytes)
 
-  read(bytes: Buffer, start: number, end: number, forSums: boolean): SpanFacts {
+  read(bytes: Buffer, numbers: Int32Array, noted: number, forSums: boolean): SpanFacts {
     // One span after the other is of the same chunk.
     if (bytes !== this.bytes) this.#view = viewOf(bytes)
-    this.begin(bytes, start)
+    this.begin(bytes, 0)
     this.#forSums = forSums
     this.#attributes.clear()
     this.#arguments.clear()
     this.#result.clear()
     this.#events = undefined
     this.#status = NO_STATUS
-    let spanId = ''
-    let parentSpanId = ''
-    let name = ''
-    let startUs = 0
-    let endUs = 0
-    while (this.at < end) {
-      const tag = this.varint(end)
-      switch (SPAN.names[tag]) {
-        case 'spanId':
-          spanId = this.#hex(end)
-          break
-        case 'parentSpanId':
-          parentSpanId = this.#parentHex(end)
-          break
-        case 'name':
-          name = this.#text(this.field(end))
-          break
-        case 'startTimeUnixNano':
-          startUs = fixed64UsAt(bytes, this.take(8, end))
-          break
-        case 'endTimeUnixNano':
-          endUs = fixed64UsAt(bytes, this.take(8, end))
-          break
-        case 'attributes':
-          this.#attribute(this.field(end))
-          break
-        case 'events':
-          this.#event(this.field(end))
-          break
-        case 'status':
-          this.#readStatus(this.field(end))
-          break
-        default:
-          this.skip(tag, end)
-      }
-    }
+    const valuesEnd = numbers[noted + VALUES_END]!
+    for (let at = noted + VALUES; at < valuesEnd; at += VALUE_SIZE)
+      this.#noted(numbers[at]!, numbers[at + 1]!, numbers[at + 2]!)
+    const idAt = numbers[noted + ID_AT]!
+    const nameAt = numbers[noted + NAME_AT]!
+    const endAt = numbers[noted + END_AT]!
+    const startAt = numbers[noted + START_AT]!
     const attributes = this.#attributes
+    const name = nameAt < 0 ? '' : this.#text(nameAt, numbers[noted + NAME_END]!)
     const category = classify(name, attributes)
-    const events = this.#events ?? NO_EVENTS
     const status = this.#status
     if (category === 'tool' && !forSums) this.#arguments.readInto(attributes, bytes)
     if (category === 'tool' && status.code === 2) this.#result.readInto(attributes, bytes)
-    return facts({ spanId, parentSpanId, name, startUs, endUs, attributes, events, status, category })
+    return facts({
+      spanId: bytes.toString('hex', idAt, idAt + 8),
+      parentSpanId: this.#parentHex(numbers[noted + PARENT_AT]!),
+      name,
+      startUs: startAt < 0 ? 0 : fixed64UsAt(bytes, startAt),
+      endUs: endAt < 0 ? 0 : fixed64UsAt(bytes, endAt),
+      attributes,
+      events: this.#events ?? NO_EVENTS,
+      status,
+      category,
+    })
   }
 
-  /** Keys come first in what every encoder writes; a value before its key is skipped. */
-  #attribute(end: number): void {
+  #noted(which: number, start: number, end: number): void {
+    if (which >= 0) this.#attribute(which, start, end)
+    else if (which === EVENT_VALUE) this.#event(start, end)
+    else if (which === STATUS_VALUE) this.#status = decodeStatus(new ProtobufReader(this.bytes, start, end))
+  }
+
+  #attribute(number: number, start: number, end: number): void {
     const { bytes } = this
-    const known = this.at < end && this.varint(end) === KEY ? this.#known(this.field(end)) : undefined
-    const stop = known && this.at < end && this.varint(end) === VALUE ? this.field(end) : this.at
-    if (known && this.at < stop) {
-      const tag = bytes[this.at]!
-      if (tag === STRING) {
-        this.at++
-        const textEnd = this.field(stop)
-        const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
-        if (known.isArguments) this.#arguments.note(known.number, this.at, previewEnd)
-        else if (known.isResult) this.#result.note(known.number, this.at, previewEnd)
-        else if (!known.isId || !this.#forSums)
-          this.#attributes.set(known.number, this.#valueText(known, previewEnd))
-      } else if (!known.isResult) this.#attributes.set(known.number, this.#value(tag, stop))
-    }
-    this.at = end
-  }
-
-  #valueText({ isId }: Known, end: number): string {
-    const { bytes, at } = this
-    return isId ? bytes.toString('utf8', at, end) : TEXTS.get(bytes, this.#view, at, end)
+    const { isArguments, isResult, isId } = ROW_KEY_LIST[number]!
+    const tag = bytes[start]!
+    this.at = start
+    if (tag === STRING) {
+      this.at++
+      const textEnd = this.field(end)
+      const previewEnd = Math.min(textEnd, this.at + PREVIEW_BYTES)
+      if (isArguments) this.#arguments.note(number, this.at, previewEnd)
+      else if (isResult) this.#result.note(number, this.at, previewEnd)
+      else if (!isId) this.#attributes.set(number, TEXTS.get(bytes, this.#view, this.at, previewEnd))
+      else if (!this.#forSums) this.#attributes.set(number, bytes.toString('utf8', this.at, previewEnd))
+    } else if (!isResult) this.#attributes.set(number, this.#value(tag, end))
   }
 
   /** What is not text. */
@@ -188,14 +150,7 @@ class FactsReader extends ByteCursor {
     return plainValue(decodeAnyValue(new ProtobufReader(this.bytes, start, end)))
   }
 
-  #known(end: number): Known | undefined {
-    const known = KEYS.get(this.bytes, this.#view, this.at, end)
-    this.at = end
-    return known
-  }
-
-  #event(end: number): void {
-    const start = this.at
+  #event(start: number, end: number): void {
     const reader = new ProtobufReader(this.bytes, start, end)
     while (!reader.done) {
       const tag = reader.tag()
@@ -209,52 +164,34 @@ class FactsReader extends ByteCursor {
       }
       break
     }
-    this.at = end
-  }
-
-  #readStatus(end: number): void {
-    this.#status = decodeStatus(new ProtobufReader(this.bytes, this.at, end))
-    this.at = end
-  }
-
-  #hex(end: number): string {
-    const stop = this.field(end)
-    const hex = this.bytes.toString('hex', this.at, stop)
-    this.at = stop
-    return hex
   }
 
   /** Children come beside one another. */
-  #parentHex(end: number): string {
+  #parentHex(at: number): string {
+    if (at < 0) return ''
     const { bytes } = this
-    const stop = this.field(end)
-    if (stop - this.at !== 8) {
-      this.at = stop
-      return ''
-    }
     const known = this.#parentBytes
     let isKnown = this.#parent !== ''
     for (let index = 0; index < 8; index++) {
-      const byte = bytes[this.at + index]!
+      const byte = bytes[at + index]!
       if (known[index] === byte) continue
       known[index] = byte
       isKnown = false
     }
     if (!isKnown) {
-      const hex = bytes.toString('hex', this.at, stop)
+      const hex = bytes.toString('hex', at, at + 8)
       this.#parent = isSpanId(hex) ? hex : ''
     }
-    this.at = stop
     return this.#parent
   }
 
-  #text(end: number): string {
-    const text = TEXTS.get(this.bytes, this.#view, this.at, Math.min(end, this.at + PREVIEW_BYTES))
-    this.at = end
-    return text
+  #text(start: number, end: number): string {
+    return TEXTS.get(this.bytes, this.#view, start, Math.min(end, start + PREVIEW_BYTES))
   }
 }
 
+const CHECK = new SpanCheck(Buffer.alloc(0))
+const NOTES = new SpanNotes(0)
 const READER = new FactsReader()
 
 /** Of a span as `receiveJsonTraces` stores it. */

@@ -24,8 +24,10 @@ import {
   type Received,
   reject,
 } from './incoming.ts'
+import { NotedSpans } from './noted-spans.ts'
 import { addLog } from './receive-json.ts'
 import { SpanCheck } from './span-check.ts'
+import { SpanNotes } from './span-notes.ts'
 
 /** Spans between two turns: a span costs less than to ask whose turn it is. */
 const YIELD_AFTER = 64
@@ -113,6 +115,8 @@ interface Group {
   count: number
   bytes: number
   ranges: number[]
+  /** Where the notes of each begin. */
+  noted: number[]
 }
 
 function* receiveScope(
@@ -123,6 +127,7 @@ function* receiveScope(
 ): InTurns<void> {
   const { bytes } = scopeSpans
   const check = new SpanCheck(bytes)
+  const notes = new SpanNotes(scopeSpans.end - scopeSpans.pos)
   const groups = new Map<string, Group>()
   const full: Group[] = []
   let scope: OtlpScope | Error = {}
@@ -138,8 +143,9 @@ function* receiveScope(
     const span = scopeSpans.message()
     if (received.left % YIELD_AFTER === 0) yield
     admit(received)
+    let noted: number
     try {
-      check.check(span.pos, span.end)
+      noted = check.check(span.pos, span.end, notes)
     } catch (error) {
       reject(received, error)
       continue
@@ -151,8 +157,9 @@ function* receiveScope(
       groups.set(group.traceId, group)
     }
     add(group, start, span.end, check)
+    group.noted.push(noted)
   }
-  for (const { traceId, startUs, hasRoot, count: spans, ranges } of [...full, ...groups.values()]) {
+  for (const { traceId, startUs, hasRoot, count: spans, ranges, noted } of [...full, ...groups.values()]) {
     if (resource instanceof Error || scope instanceof Error) {
       reject(received, resource instanceof Error ? resource : scope, spans)
       continue
@@ -165,6 +172,7 @@ function* receiveScope(
       startUs,
       hasRoot,
       body: joined(bytes, ranges),
+      noted: new NotedSpans(bytes, notes, noted),
     })
     received.accepted += spans
   }
@@ -188,6 +196,7 @@ function emptyGroup(traceId: string, traceAt: number): Group {
     count: 0,
     bytes: 0,
     ranges: [],
+    noted: [],
   }
 }
 

@@ -1,22 +1,44 @@
 /**
- * Walks a protobuf span once, without building anything: whether it can be decoded later, its trace and its start.
- * What passes here never throws in `decodeSpan`: both go by the same table.
+ * Walks a protobuf span once, without building anything: whether it can be decoded later, its trace and its start, and where in it
+ * is what its row is made of. What passes here never throws in `decodeSpan`: both go by the same table.
  */
 
-import { ANY_VALUE, KEY_VALUE, type Message, SPAN, tagOf } from '../../internal/otlp/messages.ts'
+import {
+  ANY_VALUE,
+  EVENT,
+  KEY_VALUE,
+  type Message,
+  SPAN,
+  STATUS,
+  tagOf,
+} from '../../internal/otlp/messages.ts'
 import { fixed64UsAt, MAX_DEPTH, tooDeep } from '../../internal/otlp/protobuf-reader.ts'
+import { viewOf } from './byte-texts.ts'
+import { ByteCursor } from './cursor.ts'
 import { badSpanId, badTraceId } from './ids.ts'
 import { assertSize, MAX_FIELDS } from './limits.ts'
+import { ROW_KEYS } from './row-keys.ts'
+import {
+  END_AT,
+  EVENT_VALUE,
+  ID_AT,
+  NAME_AT,
+  NAME_END,
+  PARENT_AT,
+  type SpanNotes,
+  START_AT,
+  STATUS_VALUE,
+} from './span-notes.ts'
 
 const KEY = tagOf(KEY_VALUE, 'key')
 const VALUE = tagOf(KEY_VALUE, 'value')
 const STRING = tagOf(ANY_VALUE, 'stringValue')
-/** Fields of an attribute that is a text. */
-const TEXT_FIELDS = 3
+const INTEGER = tagOf(ANY_VALUE, 'intValue')
+/** Fields of an attribute that is a text or a whole number. */
+const PLAIN_FIELDS = 3
 
-export class SpanCheck {
-  readonly #bytes: Buffer
-  #at = 0
+export class SpanCheck extends ByteCursor {
+  #view: DataView
   #fields = 0
   /** Where the 16 bytes of the trace id are. */
   traceAt = 0
@@ -25,36 +47,67 @@ export class SpanCheck {
   isRoot = true
 
   constructor(bytes: Buffer) {
-    this.#bytes = bytes
+    super()
+    this.bytes = bytes
+    this.#view = viewOf(bytes)
   }
 
-  /** Throws what is wrong with the span. */
-  check(start: number, end: number): void {
+  /** Goes on with other bytes. */
+  of(bytes: Buffer): void {
+    if (bytes === this.bytes) return
+    this.bytes = bytes
+    this.#view = viewOf(bytes)
+  }
+
+  /** Throws what is wrong with the span; gives where the notes of it begin. */
+  check(start: number, end: number, notes: SpanNotes): number {
     this.#begin(start, end)
+    const noted = notes.begin(start, end)
     this.traceAt = -1
     this.startUs = 0
     this.isRoot = true
     let spanAt = -1
-    while (this.#at < end) {
+    while (this.at < end) {
       const tag = this.#tag(end)
       switch (SPAN.names[tag]) {
+        case 'attributes':
+          this.#attribute(this.field(end), notes)
+          break
         case 'traceId':
           this.traceAt = this.#id(end, 16, badTraceId)
           break
         case 'spanId':
           spanAt = this.#id(end, 8, badSpanId)
+          notes.numbers[noted + ID_AT] = spanAt
           break
         case 'parentSpanId': {
-          const stop = this.#field(end)
-          this.isRoot = stop === this.#at
-          this.#at = stop
+          const stop = this.field(end)
+          this.isRoot = stop === this.at
+          notes.numbers[noted + PARENT_AT] = stop - this.at === 8 ? this.at : -1
+          this.at = stop
           break
         }
-        case 'startTimeUnixNano':
-          this.startUs = fixed64UsAt(this.#bytes, this.#take(8, end))
+        case 'name': {
+          const stop = this.field(end)
+          notes.numbers[noted + NAME_AT] = this.at
+          notes.numbers[noted + NAME_END] = stop
+          this.at = stop
           break
-        case 'attributes':
-          this.#attribute(this.#field(end))
+        }
+        case 'startTimeUnixNano': {
+          const at = this.take(8, end)
+          notes.numbers[noted + START_AT] = at
+          this.startUs = fixed64UsAt(this.bytes, at)
+          break
+        }
+        case 'endTimeUnixNano':
+          notes.numbers[noted + END_AT] = this.take(8, end)
+          break
+        case 'events':
+          this.#noted(end, EVENT_VALUE, EVENT, notes)
+          break
+        case 'status':
+          this.#noted(end, STATUS_VALUE, STATUS, notes)
           break
         default:
           this.#pass(tag, end, SPAN, 0)
@@ -62,14 +115,15 @@ export class SpanCheck {
     }
     if (this.traceAt < 0) throw badTraceId('')
     if (spanAt < 0) throw badSpanId('')
+    notes.keep()
+    return noted
   }
 
   /** Whether this span's trace id is the one at `other`. */
   isTraceAt(other: number): boolean {
-    const bytes = this.#bytes
-    for (let index = 15; index >= 0; index--) {
-      if (bytes[this.traceAt + index] !== bytes[other + index]) return false
-    }
+    const { bytes, traceAt } = this
+    for (let index = 15; index >= 0; index--)
+      if (bytes[traceAt + index] !== bytes[other + index]) return false
     return true
   }
 
@@ -81,121 +135,94 @@ export class SpanCheck {
 
   #begin(start: number, end: number): void {
     assertSize(end - start)
-    this.#at = start
+    this.begin(this.bytes, start)
     this.#fields = 0
   }
 
-  /** Most are a key and a text, which is seen without going by the table. */
-  #attribute(end: number): void {
-    const start = this.#at
-    if (this.#fields + TEXT_FIELDS <= MAX_FIELDS && this.#isText(end)) this.#fields += TEXT_FIELDS
-    else {
-      this.#at = start
-      this.#walk(end, KEY_VALUE, 1)
-    }
+  #noted(end: number, which: number, message: Message, notes: SpanNotes): void {
+    const stop = this.field(end)
+    notes.add(which, this.at, stop)
+    this.#walk(stop, message, 1)
   }
 
-  #isText(end: number): boolean {
+  /** Most are a key and a text, or a number, which is seen without going by the table. */
+  #attribute(end: number, notes: SpanNotes): void {
+    const start = this.at
+    if (this.#fields + PLAIN_FIELDS <= MAX_FIELDS && this.#isPlain(end, notes)) {
+      this.#fields += PLAIN_FIELDS
+      return
+    }
+    this.at = start
+    this.#walk(end, KEY_VALUE, 1)
+    this.at = start
+    this.#noteOther(end, notes)
+    this.at = end
+  }
+
+  #isPlain(end: number, notes: SpanNotes): boolean {
     if (!this.#isNext(KEY, end)) return false
-    this.#at = this.#field(end)
-    if (!this.#isNext(VALUE, end) || this.#field(end) !== end) return false
-    if (!this.#isNext(STRING, end) || this.#field(end) !== end) return false
-    this.#at = end
+    const keyEnd = this.field(end)
+    const keyAt = this.at
+    this.at = keyEnd
+    if (!this.#isNext(VALUE, end) || this.field(end) !== end) return false
+    const valueAt = this.at
+    if (this.#isNext(STRING, end)) this.at = this.field(end)
+    else if (this.#isNext(INTEGER, end)) this.varint(end)
+    else return false
+    if (this.at !== end) return false
+    this.#note(keyAt, keyEnd, valueAt, end, notes)
     return true
+  }
+
+  /** Keys come first in what every encoder writes; a value before its key is not noted. */
+  #noteOther(end: number, notes: SpanNotes): void {
+    if (!this.#isNext(KEY, end)) return
+    const keyEnd = this.field(end)
+    const keyAt = this.at
+    this.at = keyEnd
+    if (!this.#isNext(VALUE, end)) return
+    const valueEnd = this.field(end)
+    if (this.at < valueEnd) this.#note(keyAt, keyEnd, this.at, valueEnd, notes)
+  }
+
+  #note(keyAt: number, keyEnd: number, valueAt: number, valueEnd: number, notes: SpanNotes): void {
+    const number = ROW_KEYS.get(this.bytes, this.#view, keyAt, keyEnd)
+    if (number !== undefined) notes.add(number, valueAt, valueEnd)
   }
 
   /** Whether this tag is next; then it is behind us. */
   #isNext(tag: number, end: number): boolean {
-    if (this.#at >= end || this.#bytes[this.#at] !== tag) return false
-    this.#at++
+    if (this.at >= end || this.bytes[this.at] !== tag) return false
+    this.at++
     return true
   }
 
   #walk(end: number, message: Message, depth: number): void {
     if (depth > MAX_DEPTH) throw tooDeep()
-    while (this.#at < end) this.#pass(this.#tag(end), end, message, depth)
+    while (this.at < end) this.#pass(this.#tag(end), end, message, depth)
   }
 
   #pass(tag: number, end: number, message: Message, depth: number): void {
     const of = message.byTag[tag]?.of
-    if (of) this.#walk(this.#field(end), of(), depth + 1)
-    else this.#skip(tag, end)
+    if (of) this.#walk(this.field(end), of(), depth + 1)
+    else this.skip(tag, end)
   }
 
   #id(end: number, length: number, bad: (id: string) => Error): number {
-    const stop = this.#field(end)
-    const start = this.#at
-    this.#at = stop
+    const { bytes } = this
+    const stop = this.field(end)
+    const start = this.at
+    this.at = stop
     if (stop - start === length) {
-      for (let index = stop - 1; index >= start; index--) if (this.#bytes[index] !== 0) return start
+      for (let index = stop - 1; index >= start; index--) if (bytes[index] !== 0) return start
     }
-    throw bad(this.#bytes.toString('hex', start, Math.min(stop, start + 64)))
+    throw bad(bytes.toString('hex', start, Math.min(stop, start + 64)))
   }
 
   #tag(end: number): number {
-    const tag = this.#varint(end)
+    const tag = this.varint(end)
     if (++this.#fields > MAX_FIELDS) throw new RangeError(`Too much: more than ${MAX_FIELDS} fields in one.`)
-    if (tag < 8) throw new RangeError(`Malformed protobuf: field number 0 at byte ${this.#at}.`)
+    if (tag < 8) throw new RangeError(`Malformed protobuf: field number 0 at byte ${this.at}.`)
     return tag
-  }
-
-  /** Enters a length-delimited field: where it ends. */
-  #field(end: number): number {
-    const length = this.#varint(end)
-    if (length > end - this.#at) throw this.#tooLong(length)
-    return this.#at + length
-  }
-
-  #skip(tag: number, end: number): void {
-    switch (tag & 7) {
-      case 0:
-        this.#varint(end)
-        return
-      case 1:
-        this.#take(8, end)
-        return
-      case 2:
-        this.#at = this.#field(end)
-        return
-      case 5:
-        this.#take(4, end)
-        return
-      default:
-        throw new RangeError(`Malformed protobuf: unknown wire type ${tag & 7} at byte ${this.#at}.`)
-    }
-  }
-
-  #varint(end: number): number {
-    if (this.#at < end) {
-      const byte = this.#bytes[this.#at]!
-      if (byte < 128) {
-        this.#at++
-        return byte
-      }
-    }
-    let result = 0
-    let scale = 1
-    for (let count = 0; count < 10; count++) {
-      if (this.#at >= end)
-        throw new RangeError(`Malformed protobuf: it ends inside a field, at byte ${this.#at}.`)
-      const byte = this.#bytes[this.#at++]!
-      result += (byte & 0x7f) * scale
-      if (byte < 128) return result
-      scale *= 128
-    }
-    throw new RangeError(`Malformed protobuf: a number longer than ten bytes at byte ${this.#at}.`)
-  }
-
-  #take(length: number, end: number): number {
-    const start = this.#at
-    if (length > end - start) throw this.#tooLong(length)
-    this.#at = start + length
-    return start
-  }
-
-  #tooLong(length: number): RangeError {
-    return new RangeError(
-      `Malformed protobuf: a field of ${length} bytes at byte ${this.#at} passes the end.`,
-    )
   }
 }

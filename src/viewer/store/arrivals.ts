@@ -4,6 +4,7 @@ import type { RunUse } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary } from '../model/span.ts'
 import { summing } from '../model/summary.ts'
 import type { IncomingSpans } from '../otlp/incoming.ts'
+import type { NotedSpans } from '../otlp/noted-spans.ts'
 import { plainSpan } from '../otlp/plain.ts'
 import { type Chunk, openChunk } from './chunk.ts'
 import { originFacts } from './origins.ts'
@@ -63,10 +64,10 @@ function* summingWhole(
   asked: AskedInRun | undefined,
 ): InTurns<SummedRun | undefined> {
   const spans = new RunSpans(true)
-  const chunks: Chunk[] = []
+  const chunks: (NotedSpans | Chunk)[] = []
   const origins = parts.map(({ origin }) => originFacts(origin.resource, origin.scope))
-  for (const [at, { body }] of parts.entries()) {
-    chunks.push(openChunk(body))
+  for (const [at, { body, noted }] of parts.entries()) {
+    chunks.push(noted ?? openChunk(body))
     spans.add(at, chunks[at]!, at, origins[at]!.service)
     yield
   }

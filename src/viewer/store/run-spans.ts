@@ -38,7 +38,7 @@ export class RunSpans {
     return this.#byId.size
   }
 
-  add(id: number, chunk: Chunk, origin: number, service: string): void {
+  add(id: number, chunk: Pick<Chunk, 'length' | 'facts'>, origin: number, service: string): void {
     this.seq = id
     this.#ordered = undefined
     this.#shown.set(id, { left: chunk.length, spans: chunk.length })
