@@ -38,6 +38,27 @@ const call = (run: number): TestSpan => ({
 /** Of a run that did not come whole: what it lacks may be on its way. */
 const partOf = (run: number): TestSpan => ({ ...call(run), parentSpanId: id(9_000_000) })
 
+it('reads the rows of a long list some at a time', () => {
+  const { store } = open(
+    400,
+    Array.from({ length: 1_300 }, (_, run) => call(run)),
+  )
+  const list = (limit: number) => {
+    const work = store.listing('', { limit, offset: 0 })
+    for (let turns = 0; ; turns++) {
+      const step = work.next()
+      if (step.done) return { turns, runs: step.value.runs }
+    }
+  }
+  const short = list(500)
+  const long = list(10_000)
+  expect([short.runs.length, long.runs.length]).toEqual([500, 1_300])
+  expect(long.turns - short.turns).toBe(2)
+  // The newest first, across what was read at a time.
+  const newest = Array.from({ length: 1_300 }, (_, run) => trace(1_299 - run))
+  expect(long.runs.map(({ traceId }) => traceId)).toEqual(newest)
+})
+
 it('sums no more than a few when its time is over, and says so once the others are', () => {
   const { store, waiting } = open(
     0,

@@ -61,6 +61,9 @@ export interface FoundByWords {
   unsearched: number
 }
 
+/** Of a list, so many are read in some milliseconds. */
+const ROWS_AT_ONCE = 512
+
 export class Reader {
   readonly #db: DatabaseSync
   readonly #spans: SpanReader
@@ -74,6 +77,7 @@ export class Reader {
   readonly #waiting: StatementSync
   readonly #traceId: StatementSync
   readonly #resum: StatementSync
+  readonly #rows: StatementSync
 
   constructor(db: DatabaseSync, spans: SpanReader, search: WordSearch, kept: KeptSums) {
     this.#db = db
@@ -92,6 +96,10 @@ export class Reader {
     )
     this.#resum = db.prepare('UPDATE run SET dirty = 1 WHERE trace_id = ?')
     this.#traceId = db.prepare('SELECT trace_id FROM run WHERE id = ?')
+    this.#rows = db.prepare(
+      `SELECT ${SELECTED_COLUMNS} FROM (SELECT key AS place, value AS shown FROM json_each(?))
+         CROSS JOIN run ON run.id = shown ORDER BY place`,
+    )
   }
 
   /** By the whole trace id or the unambiguous beginning of one. */
@@ -131,11 +139,22 @@ export class Reader {
     yield
     const order = orderOf(page.sort ?? NEWEST_FIRST)
     // Which ones is told by an index mostly; whole rows are read only of those.
-    const shown = `SELECT id FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`
-    const rows = this.#db
-      .prepare(`SELECT ${SELECTED_COLUMNS} FROM run WHERE id IN (${shown}) ORDER BY ${order}`)
-      .all(...params, page.limit, page.offset)
-    return { runs: rows.map(summaryOf), total: total.count, problems, words }
+    const shown = this.#db
+      .prepare(`SELECT id FROM run ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`)
+      .all(...params, page.limit, page.offset) as { id: number }[]
+    const runs = yield* this.#summariesOf(shown.map(({ id }) => id))
+    return { runs, total: total.count, problems, words }
+  }
+
+  /** In the order of `ids`, without those that were removed meanwhile. */
+  *#summariesOf(ids: readonly number[]): InTurns<RunSummary[]> {
+    const runs: RunSummary[] = []
+    for (let from = 0; from < ids.length; from += ROWS_AT_ONCE) {
+      if (from > 0) yield
+      const rows = this.#rows.all(JSON.stringify(ids.slice(from, from + ROWS_AT_ONCE)))
+      for (const row of rows) runs.push(summaryOf(row))
+    }
+    return runs
   }
 
   /** Of all runs that a query finds. */
