@@ -42,6 +42,19 @@ it('that is no database is named, and left as it is', async () => {
   expect(readFileSync(db, 'utf8')).toBe('hello')
 })
 
+it('that has lost pages is named, and let go of', async () => {
+  const db = join(folder, 'traces.db')
+  await (await startViewer({ db, port: 0 })).close()
+  const bytes = readFileSync(db)
+  for (let page = 8_192; page < bytes.length; page += 8_192) bytes.fill(7, page, page + 2_048)
+  writeFileSync(db, bytes)
+  await expect(startViewer({ db, port: 0 })).rejects.toThrow(
+    `Cannot open ${db}: database disk image is malformed. Name another file with --db.`,
+  )
+  rmSync(db)
+  await (await startViewer({ db, port: 0 })).close()
+})
+
 it('that another process has for itself for a moment, as one that ends has, is waited for', async () => {
   const db = join(folder, 'traces.db')
   await (await startViewer({ db, port: 0 })).close()

@@ -48,10 +48,13 @@ export function openDatabase(file: string): OpenedDatabase {
     return open(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === OPEN_ELSEWHERE) throw error
-    throw new Error(`Cannot open ${file}: ${(error as Error).message}. Name another file with --db.`, {
-      cause: error,
-    })
+    throw cannotOpen(file, error)
   }
+}
+
+export function cannotOpen(file: string, error: unknown): Error {
+  const why = (error as Error).message
+  return new Error(`Cannot open ${file}: ${why}. Name another file with --db.`, { cause: error })
 }
 
 function open(file: string): OpenedDatabase {

@@ -12,7 +12,7 @@ import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { KeptSums } from './kept-sums.ts'
-import { BUSY_MS, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
+import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
 import { type Page, Reader, type RunList } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -59,44 +59,50 @@ export class Store {
     this.#isAlone = isAlone
     this.#db = db
     this.setAside = setAside
-    const kept = new KeptSums(db, new RunUses(db))
-    this.#writer = new Writer(db, (run) => kept.changed(run))
-    this.#spans = new SpanReader(db)
-    this.#index = new TextIndex(db)
-    const search = new WordSearch(db, this.#spans, this.#index)
-    this.#reader = new Reader(db, this.#spans, search, kept)
-    const removals = {
-      chunkRemoved: (id: number, spans: number) => {
-        this.#index.removed(id, spans)
-        search.forget()
-        this.#spanCount -= spans
-      },
-      spansReplaced: () => search.forget(),
-      runSummed: (run: number) => kept.changed(run),
-      runRemoved: (run: number) => {
-        kept.changed(run)
-        this.#writer.forget()
-        this.#spans.forget()
-      },
-    }
-    this.#summaries = new Summaries(db, this.#spans, removals, (traceId) => this.#asked.get(traceId))
-    this.#answers = new Answers(
-      this.#reader,
-      this.#summaries,
-      (nowMs, budgetMs) => this.#sum(nowMs, budgetMs),
-      options.answerMs,
-    )
-    this.#retention = new Retention(db, removals)
-    const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
-      spans: number
-    }
-    this.#spanCount = spans
-    // Runs that were open when the viewer last stopped are looked at again.
     try {
-      db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
+      const kept = new KeptSums(db, new RunUses(db))
+      this.#writer = new Writer(db, (run) => kept.changed(run))
+      this.#spans = new SpanReader(db)
+      this.#index = new TextIndex(db)
+      const search = new WordSearch(db, this.#spans, this.#index)
+      this.#reader = new Reader(db, this.#spans, search, kept)
+      const removals = {
+        chunkRemoved: (id: number, spans: number) => {
+          this.#index.removed(id, spans)
+          search.forget()
+          this.#spanCount -= spans
+        },
+        spansReplaced: () => search.forget(),
+        runSummed: (run: number) => kept.changed(run),
+        runRemoved: (run: number) => {
+          kept.changed(run)
+          this.#writer.forget()
+          this.#spans.forget()
+        },
+      }
+      this.#summaries = new Summaries(db, this.#spans, removals, (traceId) => this.#asked.get(traceId))
+      this.#answers = new Answers(
+        this.#reader,
+        this.#summaries,
+        (nowMs, budgetMs) => this.#sum(nowMs, budgetMs),
+        options.answerMs,
+      )
+      this.#retention = new Retention(db, removals)
+      const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
+        spans: number
+      }
+      this.#spanCount = spans
+      // Runs that were open when the viewer last stopped are looked at again.
+      try {
+        db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
+      } catch (error) {
+        // On a full disk they are shown as they stood.
+        if (!isDiskFull(error)) throw error
+      }
     } catch (error) {
-      // On a full disk they are shown as they stood.
-      if (!isDiskFull(error)) throw error
+      // Its first pages are a database's, and others are not.
+      db.close()
+      throw cannotOpen(options.file, error)
     }
   }
 
