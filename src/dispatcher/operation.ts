@@ -4,7 +4,7 @@ import { describeValue, errorMessage, errorType, HookspanError } from '../intern
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
-import { defined } from '../internal/objects.ts'
+import { defined, readFields } from '../internal/objects.ts'
 import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
@@ -272,15 +272,14 @@ export class Operation extends CallMaker {
   }
 
   /**
-   * Ends the run as failed: `onError`, then `onComplete` with reason `error`. When the error only says that a gate
-   * or a human stopped this run (`RUN_DENIED`), it ends as `denied`.
+   * Ends the run as failed: `onError`, then `onComplete` with reason `error`. When the error, or what caused it, only says
+   * that a gate or a human stopped this run (`RUN_DENIED`), it ends as `denied`.
    */
   async fail(error: unknown): Promise<void> {
     const { claim, stop } = this.#core
     // Where another process has the run, it goes on there, and nothing of it failed.
     if (claim?.pending !== undefined) await claim.pending.catch(() => {})
-    const stopped = error instanceof HookspanError && error.code === 'RUN_DENIED' && stop
-    if (stopped) this.#end('denied', {})
+    if (stop !== undefined && isDenial(error)) this.#end('denied', {})
     else this.#end('error', { error })
     await claim?.settled
   }
@@ -410,6 +409,12 @@ function startOf(
 /** The run's own span goes on, where the saved state says which one it is. */
 function resumedSpan({ traceparent, parentTraceparent, startedAt, gates }: ParkedOperation): ResumedSpan {
   return defined({ traceparent, parentTraceparent, startedAt, gates }) as ResumedSpan
+}
+
+/** What a client wraps in an error of its own says the same: the innermost of a few. */
+function isDenial(error: unknown, deep = 4): boolean {
+  if (error instanceof HookspanError && error.code === 'RUN_DENIED') return true
+  return deep > 0 && error instanceof Error && isDenial(readFields(error, ['cause']).cause, deep - 1)
 }
 
 function unknownReason(reason: unknown): HookspanError {

@@ -1,4 +1,6 @@
+import { isMockedFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
+import { errorMessage } from '../../internal/errors.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -53,11 +55,12 @@ async function callOne(
     return told
   })
   if (outcome.state === 'completed' && outcome.result === told) return gave
+  const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
   if (outcome.state === 'errored') {
     if (outcome.error instanceof ToolFailure) return gave
+    if (isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
     throw outcome.error
   }
-  const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
   if (!('result' in outcome)) return answer({ error: outcome.toToolMessage().content })
   const { result } = outcome
   return answer(isRecord(result) && isPlain(result) ? result : { output: outcome.toToolMessage().content })

@@ -1,5 +1,6 @@
+import { isMockedFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
@@ -12,7 +13,7 @@ export interface Kind {
   asked(params: Loose, args: unknown): Loose
   /** A result in the place of the server's. */
   result(content: string, value: unknown, params: Loose): unknown
-  /** A refusal, where the protocol has a word for it. */
+  /** A refusal, or a failure that a mock tells, where the protocol has a word for it. */
   refused?(content: string): unknown
 }
 
@@ -83,6 +84,7 @@ function told(
 ): unknown {
   if (outcome.state === 'errored') {
     if (outcome.error instanceof ToolFailure) return gave
+    if (kind.refused && isMockedFailure(outcome)) return kind.refused(errorMessage(outcome.error))
     throw outcome.error
   }
   if (outcome.state === 'waiting') {

@@ -186,7 +186,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     try {
       if (mock.delayMs !== undefined && mock.delayMs > 0) await delay(mock.delayMs, this.core.signal)
     } catch (error) {
-      return erroredEnding<R>(this.call.toolCallId, error, true)
+      // Aborted: the mock said nothing.
+      return { ...erroredEnding<R>(this.call.toolCallId, error, false), mocked: true }
     }
     if (!('content' in mock)) {
       return erroredEnding<R>(

@@ -48,7 +48,7 @@ export function refusedEnding<R>(toolCallId: string, refusal: Refusal): ToolEndi
 
 /** The tool, or its stand-in, threw. */
 export function erroredEnding<R>(toolCallId: string, error: unknown, mocked: boolean): ToolEnding<R> {
-  return { outcome: erroredOutcome<R>(error, toolCallId), success: false, mocked }
+  return { outcome: erroredOutcome<R>(error, toolCallId, mocked), success: false, mocked }
 }
 
 /** Tells the hooks. Gives how the activity ends. */

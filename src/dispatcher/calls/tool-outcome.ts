@@ -97,10 +97,17 @@ class ResultOutcome<R> extends Outcome {
 class ErroredOutcome extends Outcome {
   readonly state = 'errored'
   readonly error: unknown
+  readonly #mocked: boolean
 
-  constructor(error: unknown, toolCallId: string) {
+  constructor(error: unknown, toolCallId: string, mocked: boolean) {
     super(toolCallId)
     this.error = error
+    this.#mocked = mocked
+  }
+
+  /** See {@link isMockedFailure}. */
+  static isMocked(outcome: object): boolean {
+    return #mocked in outcome && outcome.#mocked
   }
 
   protected describe(): string {
@@ -164,8 +171,13 @@ export function resultOutcome<R>(
   return new ResultOutcome(state, result, toolCallId, content)
 }
 
-export function erroredOutcome<R>(error: unknown, toolCallId: string): ToolOutcome<R> {
-  return new ErroredOutcome(error, toolCallId)
+export function erroredOutcome<R>(error: unknown, toolCallId: string, mocked = false): ToolOutcome<R> {
+  return new ErroredOutcome(error, toolCallId, mocked)
+}
+
+/** Whether a mock said that the tool fails: an SDK whose tools tell their failures is told so, and throws nothing. */
+export function isMockedFailure(outcome: ToolOutcome): boolean {
+  return ErroredOutcome.isMocked(outcome)
 }
 
 export function refusedOutcome<R>(refusal: Refused, toolCallId: string): ToolOutcome<R> {
