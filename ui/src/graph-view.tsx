@@ -20,7 +20,7 @@ interface Cards {
 const WIDE: Cards = { width: 224, gapX: 86, gapY: 20, pad: 24, chars: 30, centred: true }
 /** Two columns of them are as wide as a phone. */
 const NARROW: Cards = { width: 156, gapX: 38, gapY: 12, pad: 12, chars: 20, centred: false }
-const NARROW_PX = 600
+const NARROW_PX = 720
 const HEIGHT = 58
 /** A phone shows what can be read, and what there is no room for is scrolled to. */
 const LEAST_READ = 0.9
