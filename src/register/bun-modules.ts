@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import Module, { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { commonLine, isReplaced, moduleLine, standIn } from './entry-source.ts'
+import { isModule } from './installed.ts'
 import { type Entry, hear, type OnLoaded } from './module-hooks.ts'
 import { PACKAGES } from './packages.ts'
 
@@ -106,15 +107,6 @@ function moduleOf(path: string, name: string): string {
   return isReplaced(name)
     ? standIn(url, name, path)
     : `${readFileSync(path, 'utf8')}\n${moduleLine(url, path)}\n`
-}
-
-function isModule(path: string): boolean {
-  if (/\.[mc]js$/.test(path)) return path.endsWith('.mjs')
-  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
-    const manifest = join(folder, 'package.json')
-    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, 'utf8')).type === 'module'
-  }
-  return false
 }
 
 function literal(path: string): string {

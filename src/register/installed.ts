@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 interface Manifest {
@@ -37,4 +38,14 @@ export function ownName(specifier: string, url: string): string {
   const alias = packageOf(specifier)
   const { name } = manifestOf(url)
   return typeof name === 'string' ? name + specifier.slice(alias.length) : specifier
+}
+
+/** Whether its name, or its package, says that it is an ES module. */
+export function isModule(path: string): boolean {
+  if (/\.[mc]js$/.test(path)) return path.endsWith('.mjs')
+  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
+    const manifest = join(folder, 'package.json')
+    if (existsSync(manifest)) return JSON.parse(readFileSync(manifest, 'utf8')).type === 'module'
+  }
+  return false
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import Module from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CALL, commonLine, isReplaced, KEY, moduleLine, OWN, standIn } from './entry-source.ts'
-import { manifestOf, ownName, packageOf } from './installed.ts'
+import { isModule, manifestOf, ownName, packageOf } from './installed.ts'
 import { PACKAGES } from './packages.ts'
 import { tell } from './tell.ts'
 
@@ -49,14 +49,19 @@ export function watchModules(onLoaded: OnLoaded): void {
       const loaded = next(url.endsWith(OWN) ? url.slice(0, -OWN.length) : url, context)
       const { name } = entries.get(url) ?? {}
       if (name === undefined) return loaded
-      if (loaded.format === 'module' && isReplaced(name)) return { ...loaded, source: standIn(url, name) }
       const source = loaded.source ?? readFileSync(fileURLToPath(url))
       const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
-      const line = loaded.format === 'module' ? moduleLine(url) : commonLine(url, name)
-      return { ...loaded, source: `${text}\n${line}\n` }
+      const isModule = isUntouched(text, fileURLToPath(url), loaded.format ?? undefined)
+      return { ...loaded, source: attached(text, url, name, isModule) }
     },
   })
   watchCompiled((url) => entries.get(url)?.name)
+}
+
+/** The text of an entry, with what makes it say that it is there. */
+function attached(text: string, url: string, name: string, isModule: boolean): string {
+  if (isModule && isReplaced(name)) return standIn(url, name)
+  return `${text}\n${isModule ? moduleLine(url) : commonLine(url, name)}\n`
 }
 
 /** Which of the known packages it is. Only the program's own dependencies are looked up that have another name. */
@@ -89,20 +94,27 @@ export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): v
 }
 
 interface Compiler {
-  _compile(this: unknown, content: string, filename: string, ...more: unknown[]): unknown
+  /** `format`: `module` where a file is read by `require()` that is one. */
+  _compile(this: unknown, content: string, filename: string, format?: unknown, ...more: unknown[]): unknown
 }
 
-/** Whoever takes `require()` over (tsx, ts-node, swc) reads files by itself, past `load`: all of them compile here. */
+/** Whoever takes `require()` over (tsx, ts-node, swc, Yarn's PnP) reads files by itself, past `load`: all of them compile here. */
 function watchCompiled(nameOf: (url: string) => string | undefined): void {
   const prototype = Module.prototype as unknown as Compiler
   const { _compile } = prototype
-  prototype._compile = function (content, filename, ...more) {
+  prototype._compile = function (content, filename, format, ...more) {
     const url = pathToFileURL(filename).href
     const name = nameOf(url)
     const isNew = name !== undefined && !content.includes(CALL)
-    const source = isNew ? `${content}\n${commonLine(url, name)}\n` : content
-    return _compile.call(this, source, filename, ...more)
+    const source = isNew ? attached(content, url, name, isUntouched(content, filename, format)) : content
+    return _compile.call(this, source, filename, format, ...more)
   }
+}
+
+/** Whether what is to be compiled is an ES module still, and not what somebody made of one. */
+function isUntouched(content: string, path: string, format: unknown): boolean {
+  if (format !== undefined) return format === 'module'
+  return isModule(path) && /^(?:import|export)\b/m.test(content)
 }
 
 /** Whether a module belongs to an SDK that is attached. */

@@ -93,6 +93,15 @@ it('attaches to the AI SDK where it is required', async () => {
   expect(spansOf().map((name) => name.trim().split(' ')[0])).toEqual(['invoke_agent', 'step', 'chat'])
 })
 
+it('attaches to a module that is required where nobody says that it is one', async () => {
+  const before = `--import=${new URL('processes/no-formats.mjs', import.meta.url)}`
+  const env = { ...programEnv(model.baseURL, collector.url), NODE_OPTIONS: before }
+  const { code, stdout, stderr } = await registered(at('processes/ai-sdk.cjs'), { env })
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'hello\n' })
+  expect(spansOf().map((name) => name.trim().split(' ')[0])).toEqual(['invoke_agent', 'step', 'chat'])
+})
+
 it.each(['mcp-1.mjs', 'mcp-1.cjs', 'mcp-2.mjs', 'mcp-2.cjs'])(
   'attaches to clients and servers of MCP: %s',
   async (name) => {
