@@ -11,7 +11,7 @@ const SUBJECTS = {
   'The exporter': 11,
   'Guards never vanish': 14,
   'What was shown is what runs': 7,
-  'Humans, and runs that wait': 12,
+  'Humans, and runs that wait': 13,
   'Observers change nothing': 9,
   'Streams under a gate': 6,
   'The viewer under fire': 9,
