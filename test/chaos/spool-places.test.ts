@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { AgentOrder } from './processes/traced-agent.ts'
 import { startAgent } from './support/agent.ts'
@@ -10,6 +10,8 @@ const at = scene()
 const may = (...command: [string, ...string[]]) => spawnSync(command[0], command.slice(1)).status === 0
 const mayUnsharePids = may('unshare', '--pid', '--fork', 'true')
 const mayMount = may('unshare', '--mount', 'sh', '-c', 'mount -t tmpfs tmpfs /tmp')
+
+const troublesOf = (stderr: string, what: RegExp) => stderr.split('\n').filter((line) => what.test(line))
 
 /** As in a container: the agent is process 1. */
 const CONTAINER = mayUnsharePids ? ['unshare', '--pid', '--fork', '--kill-child'] : []
@@ -68,13 +70,46 @@ describe(CONTAINERS, () => {
   })
 })
 
+describe('a folder that is removed while it is written to', () => {
+  it('is told of, and made anew: a SIGKILL after that loses no span that memory has, nor one that is open', async () => {
+    await at.collector.leave()
+    const agent = startAgent(order({ leaveOpen: true }))
+    await agent.made
+    rmSync(at.spoolDir, { recursive: true })
+    await expect
+      .poll(() => troublesOf(agent.stderr(), /was removed: 0 spans/), { timeout: 20_000 })
+      .toHaveLength(1)
+    expect(await agent.stats()).toMatchObject({ queued: 24, dropped: 0 })
+    await agent[Symbol.asyncDispose]()
+    await at.collector.comeBack()
+    await using next = startAgent(order({ spans: 0 }))
+    await next.made
+    const { doubled } = await at.allThere()
+    tell({ done: 'the folder is removed, then SIGKILL', times: 1, lost: 0, doubled })
+    expect(doubled).toBe(0)
+  })
+
+  it('counts as dropped what was in it alone', async () => {
+    await at.collector.leave()
+    const tracing = { endpoint: at.collector.url, spoolDir: at.spoolDir, queue: { maxQueueSpans: 12 } }
+    await using agent = startAgent(order({ tracing, spans: 600 }))
+    await agent.made
+    rmSync(at.spoolDir, { recursive: true })
+    await expect.poll(async () => (await agent.stats()).dropped, { timeout: 20_000 }).toBeGreaterThan(500)
+    const { queued, dropped } = await agent.stats()
+    expect(queued + dropped).toBe(600)
+    await at.collector.comeBack()
+    await expect
+      .poll(() => agent.stats(), { timeout: 60_000 })
+      .toMatchObject({ queued: 0, exported: 600 - dropped })
+  })
+})
+
 /** Starts the agent where `spoolDir` is a disk of its own, which only it sees. */
 function onDisk(prepare: string): string[] {
   mkdirSync(at.spoolDir)
   return ['unshare', '--mount', 'sh', '-c', `${prepare} && exec "$@"`, 'sh']
 }
-
-const troublesOf = (stderr: string, what: RegExp) => stderr.split('\n').filter((line) => what.test(line))
 
 describe.runIf(mayMount)('a disk', () => {
   const tmpfs = () => `mount -t tmpfs -o size=1m tmpfs ${at.spoolDir}`

@@ -227,8 +227,13 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #look(): void {
-    if (this.#closed) return
-    if (this.#disk?.leftovers.look(this.#disk.spool.path)) this.#schedule(0)
+    if (this.#closed || this.#disk === undefined) return
+    const { spool, leftovers } = this.#disk
+    if (spool.isRemoved()) {
+      this.#waiting.unplace()
+      this.#waiting.place(spool)
+    }
+    if (leftovers.look(spool.path)) this.#schedule(0)
   }
 
   #schedule(delayMs: number): void {

@@ -69,6 +69,13 @@ export class WaitingSpans {
     this.#parcels.splice(from, placed === -1 ? unplaced.length : placed)
   }
 
+  /** The disk has lost what it had: what is in memory and not on its way is to be given to it again. */
+  unplace(): void {
+    for (const parcel of this.#parcels.slice(this.#inFlight)) delete parcel.place
+    this.#mayLackPlace = this.#parcels.length > this.#inFlight
+    this.#mayHavePlace = false
+  }
+
   /** More of what is on disk alone. False when there is no more. */
   readBack(limits: RequestLimits): boolean {
     const parcels = this.#spool?.readBack(limits) ?? []

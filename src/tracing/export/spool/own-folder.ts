@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../../internal/make-folder.ts'
 import type { Place } from '../parcel.ts'
@@ -19,22 +19,22 @@ export class OwnFolder {
   readonly #lock: FolderLock
   readonly #acked: AckedFile
 
-  private constructor(lock: FolderLock, segmentBytes: number) {
+  private constructor(lock: FolderLock, segmentBytes: number, firstSegment?: number) {
     this.path = lock.folder
     this.#lock = lock
-    this.log = new SegmentLog(lock.folder, segmentBytes)
+    this.log = new SegmentLog(lock.folder, segmentBytes, firstSegment)
     this.#acked = new AckedFile(lock.folder, { isNew: true })
   }
 
-  /** @throws what the system says. */
-  static make(spoolDir: string, segmentBytes: number): OwnFolder {
+  /** `firstSegment`: one that no place of this process has. @throws what the system says. */
+  static make(spoolDir: string, segmentBytes: number, firstSegment = 1): OwnFolder {
     for (let i = 0; i < TRIES; i++) {
       const path = join(spoolDir, `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`)
       makeFolder(spoolDir, { mode: 0o700 })
       mkdirSync(path, { mode: 0o700 })
       try {
         const lock = FolderLock.make(path)
-        if (lock !== undefined) return OwnFolder.#in(lock, segmentBytes)
+        if (lock !== undefined) return OwnFolder.#in(lock, segmentBytes, firstSegment)
       } catch (error) {
         // Who saw it before its lock took it for one whose owner has died.
         if (!existsSync(path)) continue
@@ -45,12 +45,22 @@ export class OwnFolder {
     throw new Error(`others took each of ${TRIES} new folders`)
   }
 
-  static #in(lock: FolderLock, segmentBytes: number): OwnFolder {
+  static #in(lock: FolderLock, segmentBytes: number, firstSegment: number): OwnFolder {
     try {
-      return new OwnFolder(lock, segmentBytes)
+      return new OwnFolder(lock, segmentBytes, firstSegment)
     } catch (error) {
       lock.release()
       throw error
+    }
+  }
+
+  /** Whether somebody has removed it, and what is written goes into files that nobody finds. */
+  get isGone(): boolean {
+    try {
+      statSync(this.path)
+      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT'
     }
   }
 
@@ -64,7 +74,7 @@ export class OwnFolder {
     try {
       this.log.rotate()
       this.#acked.close()
-      if (options.keep) return
+      if (options.keep || this.isGone) return
       while (this.log.segments.length > 0) this.log.dropOldest()
       unlinkSync(join(this.path, ACKED))
       this.#lock.remove()

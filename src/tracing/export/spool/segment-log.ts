@@ -36,13 +36,19 @@ export class SegmentLog {
   readonly #maxBytes: number
   readonly #segments: Segment[] = []
   #fd: number | undefined
-  #next = 1
+  #next: number
   readonly #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 
-  /** `maxBytes`: of one file; the one that reaches it is the last to be added to. */
-  constructor(folder: string, maxBytes: number) {
+  /** `maxBytes`: of one file; the one that reaches it is the last to be added to. `first`: its number. */
+  constructor(folder: string, maxBytes: number, first = 1) {
     this.#folder = folder
     this.#maxBytes = maxBytes
+    this.#next = first
+  }
+
+  /** Of the next file. */
+  get next(): number {
+    return this.#next
   }
 
   /** Oldest first. */

@@ -39,6 +39,8 @@ export class Spool {
   readonly #options: SpoolOptions
   readonly #segmentBytes: number
   #own: OwnFolder | undefined
+  /** The number of the first file of a folder that is made. */
+  #firstSegment = 1
   readonly #open = new OpenSpans()
   /** Spans that are over while the disk tells of them as open and takes nothing, and their heads. */
   readonly #unwrittenHandovers = new Map<string, string>()
@@ -63,7 +65,7 @@ export class Spool {
     const aSixteenth = Math.floor(options.maxBytes / 16)
     this.#segmentBytes = Math.max(LEAST_SEGMENT_BYTES, Math.min(SEGMENT_BYTES, aSixteenth))
     try {
-      this.#own = OwnFolder.make(options.folder, this.#segmentBytes)
+      this.#own = this.#make()
     } catch (error) {
       // A disk that is full or read-only may be so no longer in a while; a folder that nobody can make is a mistake.
       if (!isTrouble(error)) {
@@ -188,6 +190,37 @@ export class Spool {
     this.#reclaim(SLACK_BYTES + 2 * this.#open.bytes)
   }
 
+  /**
+   * Whether somebody has removed the folder, or all of them, since the last look. Then there is a new one, in which spans that are open
+   * are told of again; those that were on disk alone are lost.
+   */
+  isRemoved(): boolean {
+    const own = this.#own
+    if (this.#closed || own === undefined || !own.isGone) return false
+    const lost = own.log.segments.reduce((sum, segment) => sum + this.#unread.giveUp(segment), 0)
+    this.#unread.goOnAfter(own.log.next)
+    this.#dropped += lost
+    this.#firstSegment = own.log.next
+    this.#own = undefined
+    this.#tell(
+      `${describeValue(own.path)}, where this process writes its spans, was removed: ${lost} spans that were there alone are lost. ` +
+        'It goes on in a new folder. Leave `spoolDir` to the processes that use it.',
+    )
+    try {
+      own.close({ keep: true })
+      this.#own = this.#make()
+      this.#recordOpen(this.#own.log, own.log.next)
+    } catch (error) {
+      this.#pause(error)
+    }
+    return true
+  }
+
+  /** @throws what the system says. */
+  #make(): OwnFolder {
+    return OwnFolder.make(this.#options.folder, this.#segmentBytes, this.#firstSegment)
+  }
+
   /** Ends. What is not delivered stays for whoever looks next. */
   close(): void {
     if (this.#closed) return
@@ -204,7 +237,7 @@ export class Spool {
   #write(kind: RecordKind, head: string, body: Uint8Array, again = false): Place | undefined {
     if (!this.isWritable) return undefined
     try {
-      this.#own ??= OwnFolder.make(this.#options.folder, this.#segmentBytes)
+      this.#own ??= this.#make()
       if (this.#records.isAtNewSegment(this.#own.log)) this.#keepWithinLimit(this.#own.log)
       if (this.#pausing.isOn) this.#catchUp(this.#own.log)
       const place = this.#records.append(this.#own.log, kind, head, body)
