@@ -1,6 +1,7 @@
 /** A full disk: nothing that was acknowledged is lost, and whatever is there can be looked at. */
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
@@ -126,5 +127,25 @@ it('shows every run it took when its disk is full, before and after a restart, a
     rmSync(spare)
     await viewer.send(otlp([{ traceId: traceOf(1), spanId: id(2) }]))
     await expect.poll(() => unlessLocked(() => runsIn(db)), { timeout: 70_000 }).toBe(after.length)
+  }
+})
+
+it('takes nothing that would be gone with it, once its file was removed, and says so', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookspan-removed-'))
+  const db = join(folder, 'traces.db')
+  try {
+    await using viewer = await startViewerProcess({ db })
+    const send = (run: number) =>
+      viewer.send(otlp([{ traceId: traceOf(run), spanId: id(1), name: `run ${run}` }]))
+    expect((await send(1)).status).toBe(200)
+    for (const name of readdirSync(folder)) rmSync(join(folder, name))
+    const refused = await send(2)
+    expect(refused.status).toBe(503)
+    expect(await refused.text()).toContain('was removed')
+    // What it has is shown as long as it lives.
+    expect((await list(viewer)).runs.map(({ traceId }) => traceId)).toEqual([traceOf(1)])
+    expect(readdirSync(folder)).toEqual([])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 })

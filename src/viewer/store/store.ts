@@ -12,7 +12,7 @@ import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { KeptSums } from './kept-sums.ts'
-import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
+import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase, whileThere } from './open-database.ts'
 import { type Page, Reader, type RunList } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -61,7 +61,7 @@ export class Store {
     this.setAside = setAside
     try {
       const kept = new KeptSums(db, new RunUses(db))
-      this.#writer = new Writer(db, (run) => kept.changed(run))
+      this.#writer = new Writer(db, whileThere(options.file), (run) => kept.changed(run))
       this.#spans = new SpanReader(db)
       this.#index = new TextIndex(db)
       const search = new WordSearch(db, this.#spans, this.#index)

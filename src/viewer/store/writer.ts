@@ -14,6 +14,7 @@ const PART_BYTES = 4 * 1024 * 1024
 
 export class Writer {
   readonly #db: DatabaseSync
+  readonly #assertThere: () => void
   readonly #begun: (run: number) => void
   readonly #insertChunk: StatementSync
   readonly #insertRun: StatementSync
@@ -28,9 +29,10 @@ export class Writer {
   /** Runs that are new in the transaction. */
   readonly #inserted = new Set<number>()
 
-  /** `begun`: told of each run that is new. */
-  constructor(db: DatabaseSync, begun: (run: number) => void) {
+  /** `assertThere`: throws where nothing may be written. `begun`: told of each run that is new. */
+  constructor(db: DatabaseSync, assertThere: () => void, begun: (run: number) => void) {
     this.#db = db
+    this.#assertThere = assertThere
     this.#begun = begun
     this.#insertChunk = db.prepare('INSERT INTO chunk (run, origin, spans, body) VALUES (?, ?, ?, ?)')
     this.#insertRun = db.prepare('INSERT INTO run (trace_id, received_ms, start_us) VALUES (?, ?, ?)')
@@ -94,6 +96,7 @@ export class Writer {
   }
 
   #transaction(nowMs: number, write: (touched: Map<string, number>) => void): Set<string> {
+    this.#assertThere()
     const touched = new Map<string, number>()
     this.#inserted.clear()
     this.#db.exec('BEGIN IMMEDIATE')
