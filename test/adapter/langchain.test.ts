@@ -418,3 +418,19 @@ it('names the model behind one that LangChain itself makes of a text', async () 
   const made = { model: 'gpt-5', lc_namespace: ['langchain', 'chat_models', 'azure'] }
   expect(await told(new Map([['', made]]))).toMatchObject({ model: 'gpt-5', provider: 'azure.ai.openai' })
 })
+
+it.each([
+  ['denied', () => deny('not that'), ['not that']],
+  ['rewritten', () => mutate({ content: 'something else' }), ['something else']],
+  ['let through', () => undefined, ['the secret']],
+])('shows nothing of a reply before a gate has decided: %s', async (_, decide, shown) => {
+  for (const tools of [[], [searchTool().search]]) {
+    const { dispatcher } = dispatcherWith(gate('afterLlmCall', decide as Gate['decide']))
+    const model = fakeModel().respond(new AIMessage('the secret'))
+    const agent = createAgent({ model, tools, middleware: [hookspanMiddleware({ dispatcher })] })
+    const seen: string[] = []
+    for await (const [message] of await agent.stream(hi(), { streamMode: 'messages' }))
+      seen.push(message.text)
+    expect(seen).toEqual(shown)
+  }
+})

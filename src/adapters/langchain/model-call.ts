@@ -39,7 +39,10 @@ export async function callModel(
       read: readReply,
       standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
     }
-    return await calls.llmCall<unknown>(init, (effective) => handler(effectiveOf(request, asked, effective)))
+    return await calls.llmCall<unknown>(init, (effective, { gated }) => {
+      const effectively = effectiveOf(request, asked, effective)
+      return handler(gated ? withheld(effectively) : effectively)
+    })
   } catch (error) {
     if (isBubbleUp(error)) {
       run.waitingFor = 'human'
@@ -72,6 +75,22 @@ function plainTool({ name, type, description, schema }: LcTool): object {
   const parameters =
     typeof schema === 'object' && schema !== null && !('~standard' in schema) ? schema : undefined
   return { type: 'function', function: defined({ name, description, parameters }) }
+}
+
+/** By this tag LangGraph shows the message that the node gives, and not each piece as the model says it. */
+const WHOLE = { tags: ['langsmith:nostream'] }
+
+interface Bindable {
+  bindTools(...asked: unknown[]): { withConfig(config: object): unknown }
+}
+
+/** A reply that a gate decides on is shown once it has. */
+function withheld(request: LcModelRequest): LcModelRequest {
+  const model = request.model as Partial<Bindable> | undefined
+  if (typeof model?.bindTools !== 'function') return request
+  const bindTools: Bindable['bindTools'] = (...asked) =>
+    (model as Bindable).bindTools(...asked).withConfig(WHOLE) as ReturnType<Bindable['bindTools']>
+  return { ...request, model: Object.create(model, { bindTools: { value: bindTools } }) }
 }
 
 /** What gates changed, in LangChain's words. */
