@@ -11,8 +11,13 @@ const plain = (turns = 0) => ({ kind: 'plain', turns }) as const
 const asks = (kind: 'asks' | 'asks_later' | 'refused') => ({ kind, turns: 0 }) as const
 const agent = (...steps: CallPlan[][]) => ({ kind: 'agent', agent: { steps } }) as const
 
-/** What was wrong once. */
+/** What is always tried: deaths everywhere, and what was wrong once. */
 const FOUND: [AgentPlan, LifePlan[]][] = [
+  // A death at each moment of one run, so that none is left to chance.
+  ...Array.from({ length: 36 }, (_, moment): [AgentPlan, LifePlan[]] => [
+    { steps: [[asks('asks'), plain(1), agent([plain()])]] },
+    [{ end: 'dies', moment }],
+  ]),
   // Its process died between a human's no and the record that has it: the human was asked once more.
   ...Array.from({ length: 4 }, (_, moment): [AgentPlan, LifePlan[]] => [
     { steps: [[plain(1), asks('asks'), asks('refused')]] },
