@@ -61,7 +61,10 @@ export async function temporalEngine(
       return journal[next++] as T
     },
     async wait(requestIds, timeoutMs) {
-      if (next++ < journal.length) return
+      if (next < journal.length) {
+        next++
+        return
+      }
       assertGoesOn()
       throw new Waiting({ requestIds, timeoutMs, note: unkept() })
     },
