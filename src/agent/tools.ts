@@ -60,7 +60,7 @@ export class Toolbox {
         const checked = checkedArguments(call.name, args)
         if (checkpoint === undefined) return tool.execute(checked, context)
         idempotencyKey = context.idempotencyKey
-        return runKept(checkpoint, idempotencyKey, () => tool.execute(checked, context))
+        return runKept(checkpoint, () => tool.execute(checked, context))
       },
     )
     if (outcome.state === 'waiting') return { told: null }
@@ -102,12 +102,8 @@ export class Toolbox {
 }
 
 /** That the tool is at work is kept before it is. A generator, as the tool may be one: what it yields is passed on. */
-async function* runKept(
-  checkpoint: RunCheckpoint,
-  idempotencyKey: string,
-  run: () => unknown,
-): AsyncGenerator<unknown, unknown> {
-  await checkpoint.begin(idempotencyKey)
+async function* runKept(checkpoint: RunCheckpoint, run: () => unknown): AsyncGenerator<unknown, unknown> {
+  await checkpoint.begin()
   const value = run()
   return isAsyncGenerator(value) ? yield* value : await value
 }

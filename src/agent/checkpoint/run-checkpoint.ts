@@ -26,10 +26,8 @@ export class RunCheckpoint {
   readonly #keys: readonly string[]
   #source: RunSource | undefined
   #parked: ParkedOperation | undefined
-  /** Calls whose tool was begun and whose result the loop does not have yet, by their idempotency key. */
-  readonly #begun = new Map<string, WaitingCall | undefined>()
-  /** Calls whose tool was not begun and whose answer, as a human's no, the loop does not have yet: as they were last saved. */
-  readonly #asked = new Map<string, WaitingCall>()
+  /** Calls whose result, or a human's no, the loop does not have yet, as they were last saved: by their idempotency key. */
+  readonly #untold = new Map<string, WaitingCall>()
   /** Runs of sub-agents whose result it does not have yet. */
   readonly #children = new Set<string>()
 
@@ -47,7 +45,7 @@ export class RunCheckpoint {
     this.#source = { op, save }
     for (const key of Object.keys(resumed?.children ?? {})) this.#children.add(key)
     for (const call of resumed?.operation.waiting ?? []) {
-      if (call.unknown) this.#begun.set(idempotencyKeyOf(op.operationId, call.callKey), call)
+      if (call.unknown) this.#untold.set(idempotencyKeyOf(op.operationId, call.callKey), call)
     }
     this.#keeper.join(wayTo(this.#keys), this)
   }
@@ -75,9 +73,7 @@ export class RunCheckpoint {
    *
    * @throws HookspanError `CHECKPOINT_FAILED`; what ended the run meanwhile. Then the tool must not be run.
    */
-  async begin(idempotencyKey: string): Promise<void> {
-    this.#asked.delete(idempotencyKey)
-    this.#begun.set(idempotencyKey, undefined)
+  async begin(): Promise<void> {
     await this.#keeper.save()
     const { op } = this.#source as RunSource
     op.signal?.throwIfAborted()
@@ -91,14 +87,14 @@ export class RunCheckpoint {
    */
   told(call: ModelToolCall, idempotencyKey = this.#keyOf(call)): void {
     if (idempotencyKey === undefined) return
-    this.#asked.delete(idempotencyKey)
-    this.#begun.delete(idempotencyKey)
+    this.#untold.delete(idempotencyKey)
     if (this.#children.delete(idempotencyKey)) this.#keeper.leave([...this.#keys, idempotencyKey])
   }
 
   #keyOf({ id, name }: ModelToolCall): string | undefined {
-    const isIt = (call: WaitingCall | undefined) => call?.toolCallId === id && call.apiName === name
-    return [...this.#asked, ...this.#begun].find(([, call]) => isIt(call))?.[0]
+    const calls = [...this.#untold].filter(([, call]) => call.toolCallId === id && call.apiName === name)
+    // Of two that share an id, the one whose tool is not at work.
+    return (calls.find(([, { unknown }]) => !unknown) ?? calls[0])?.[0]
   }
 
   /** Another process goes on with the run, from what was saved last. */
@@ -125,16 +121,8 @@ export class RunCheckpoint {
    */
   #calls(operationId: string, open: readonly WaitingCall[]): WaitingCall[] {
     const calls = new Map(open.map((call) => [idempotencyKeyOf(operationId, call.callKey), call]))
-    for (const [key, last] of this.#begun) {
-      const call = calls.get(key) ?? last
-      if (call === undefined) continue
-      this.#begun.set(key, call)
-      calls.set(key, call)
-    }
-    for (const [key, call] of calls) {
-      if (call.kind === undefined && !this.#begun.has(key)) this.#asked.set(key, call)
-    }
-    for (const [key, call] of this.#asked) calls.set(key, call)
+    for (const [key, call] of calls) if (call.kind === undefined) this.#untold.set(key, call)
+    for (const [key, call] of this.#untold) calls.set(key, call)
     return [...calls.values()]
   }
 }
