@@ -439,7 +439,7 @@ describe('hostile spans', () => {
       expect(problems, path).toEqual([])
       await page.close()
     }
-  }, 60_000)
+  })
 })
 
 describe('export and import', () => {

@@ -24,7 +24,7 @@ describe('hookspan demo', { timeout: 60_000 }, () => {
       cwd,
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: nobody, COLUMNS: '100' },
     })
-  }, 60_000)
+  })
   afterAll(() => rmSync(cwd, { recursive: true, force: true }))
 
   it('tells its story to the end on 100 columns, without a key and without a network', () => {

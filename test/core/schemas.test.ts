@@ -29,7 +29,7 @@ function takes(type: string, event: unknown): boolean {
 describe('the published schema of events', () => {
   it('is what the types say: run `npm run schemas` when this fails', () => {
     expect(published).toBe(schemaText(eventSchema()))
-  }, 60_000)
+  })
 
   it('has the version of the events in its name', () => {
     expect(EVENTS_FILE).toBe(`events-${EVENT_SCHEMA_VERSION}.schema.json`)
@@ -54,7 +54,7 @@ describe('the published schema of events', () => {
 
     for (const event of events)
       expect(closed(event), `${event.hookType}: ${JSON.stringify(closed.errors?.at(-1))}`).toBe(true)
-  }, 60_000)
+  })
 
   it.each([
     ['an unknown type', { hookType: 'beforeToolcall' }],

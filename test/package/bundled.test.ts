@@ -66,15 +66,20 @@ describe('hookspan in Next.js', () => {
     save('app/agent.js', AGENT)
     save('app/one/route.js', ROUTE.replace('../../', '../'))
     save('app/two/route.js', ROUTE.replace('../../', '../'))
-  }, 240_000)
+  })
   afterAll(async () => {
     for (const server of servers) if (server.pid !== undefined) process.kill(-server.pid, 'SIGKILL')
     project?.remove()
     await collector.stop()
   })
 
-  const next = (...args: string[]) =>
-    run(process.execPath, ['node_modules/next/dist/bin/next', ...args], { cwd: project.folder, env: env() })
+  /** Not beyond its test: the next one's build is refused beside one that still goes on. */
+  const buildNext = (signal: AbortSignal) =>
+    run(process.execPath, ['node_modules/next/dist/bin/next', 'build'], {
+      cwd: project.folder,
+      env: env(),
+      signal,
+    })
   const serve = (mode: 'start' | 'dev') =>
     answers(project.folder, ['node_modules/next/dist/bin/next', mode, '--port', '0'])
   async function answers(cwd: string, args: string[]): Promise<(path: string) => Promise<unknown>> {
@@ -97,21 +102,25 @@ describe('hookspan in Next.js', () => {
   const held = { text: 'shipped', ran: ['find_order'] }
   const runs = () => collector.spans.filter(({ name }) => name.startsWith('invoke_agent')).length
 
-  it('says how it is kept out of the bundle, which cannot load OpenTelemetry', async () => {
-    const { stdout, stderr } = await next('build').catch((error: { stdout: string; stderr: string }) => error)
+  it('says how it is kept out of the bundle, which cannot load OpenTelemetry', async ({ signal }) => {
+    const { stdout, stderr } = await buildNext(signal).catch(
+      (error: { stdout: string; stderr: string }) => error,
+    )
     expect(stdout + stderr).toContain("`serverExternalPackages: ['hookspan']` in next.config")
-  }, 120_000)
+  })
 
-  it('traces and decides in each route, when it is', async () => {
+  it('traces and decides in each route, when it is', async ({ signal }) => {
     save('next.config.mjs', "export default { serverExternalPackages: ['hookspan'] }")
-    await next('build')
+    await buildNext(signal)
     const get = await serve('start')
     expect([await get('/one'), await get('/two'), await get('/one')]).toEqual([held, held, held])
     expect(runs()).toBe(3)
     expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(3)
-  }, 120_000)
+  })
 
-  it('is in a standalone build with what it loads, where the trace of files names both', async () => {
+  it('is in a standalone build with what it loads, where the trace of files names both', async ({
+    signal,
+  }) => {
     const files = ['node_modules/@opentelemetry/**/*', 'node_modules/hookspan/**/*']
     const config = {
       serverExternalPackages: ['hookspan'],
@@ -119,7 +128,7 @@ describe('hookspan in Next.js', () => {
       outputFileTracingIncludes: { '/*': files },
     }
     save('next.config.mjs', `export default ${JSON.stringify(config)}`)
-    await next('build')
+    await buildNext(signal)
     // Elsewhere: above its own folder are all the packages of the project.
     const folder = mkdtempSync(join(tmpdir(), 'hookspan-standalone-'))
     try {
@@ -131,7 +140,7 @@ describe('hookspan in Next.js', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
-  }, 120_000)
+  })
 
   it('goes on when its code is edited in development', async () => {
     const get = await serve('dev')
@@ -141,14 +150,14 @@ describe('hookspan in Next.js', () => {
     await expect.poll(() => get('/one'), { timeout: 30_000 }).toEqual({ ...held, text: 'lost' })
     expect(await get('/two')).toEqual({ ...held, text: 'lost' })
     expect(runs()).toBeGreaterThanOrEqual(before + 3)
-  }, 120_000)
+  })
 })
 
 describe('hookspan in a minified bundle', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
     project = await installPacked('@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301')
-  }, 180_000)
+  })
   afterAll(() => project?.remove())
 
   it('traces: no class of OpenTelemetry is told by its name', async () => {
@@ -175,5 +184,5 @@ describe('hookspan in a minified bundle', () => {
       env: { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
     }).finally(() => collector.stop())
     expect(JSON.parse(stdout)).toEqual({ queued: 0, exported: 1, dropped: 0 })
-  }, 60_000)
+  })
 })

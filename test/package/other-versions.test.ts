@@ -27,7 +27,7 @@ describe('beside versions of its peers that it was not tested with', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
     project = await installPacked(...BESIDE)
-  }, 180_000)
+  })
   afterAll(() => project?.remove())
 
   it('is installed, and says once which version it does not know', async () => {
