@@ -45,7 +45,7 @@ it.each([
         gc()
         return dispatcher.stats().operations
       },
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     )
     .toBe(0)
 

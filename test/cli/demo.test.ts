@@ -13,7 +13,7 @@ import { type CliRun, runCli } from '../support/run-cli.ts'
 
 const jaegerRuns = await isJaeger('http://127.0.0.1:16686')
 
-describe('hookspan demo', { timeout: 60_000 }, () => {
+describe('hookspan demo', { timeout: 120_000 }, () => {
   let cwd: string
   let nobody: string
   let run: CliRun
@@ -122,7 +122,7 @@ const pty = ['/usr/bin/script', '/bin/script'].find((path) => existsSync(path))
 const linux = process.platform === 'linux'
 if (linux && !pty && process.env.CI === 'true') throw new Error('`script` of util-linux is missing.')
 
-describe.skipIf(!linux || !pty)('hookspan demo at a terminal', { timeout: 60_000 }, () => {
+describe.skipIf(!linux || !pty)('hookspan demo at a terminal', { timeout: 120_000 }, () => {
   /** Types Ctrl-C once `until` has been written, and gives all that was written. */
   async function atTerminal(endpoint: string, env: Record<string, string>, until: RegExp) {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-demo-'))

@@ -52,7 +52,7 @@ function projectWith(packages: Readonly<Record<string, string>>) {
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
 }
 
-describe('hookspan doctor', { timeout: 60_000 }, () => {
+describe('hookspan doctor', { timeout: 120_000 }, () => {
   it('sends one span that a receiver takes, and says what is configured', async () => {
     await using stub = await startOtlpStub({ status: 200 })
     const { ok, find } = await doctor({

@@ -25,7 +25,7 @@ const chat = {
   ],
 }
 
-describe('hookspan replay', { timeout: 60_000 }, () => {
+describe('hookspan replay', { timeout: 120_000 }, () => {
   let folder: string
   let nobody: string
   const file = (name: string, value: unknown) => {

@@ -76,7 +76,7 @@ async function replayFile(file: string, recordedTimes = false): Promise<SeenSpan
 }
 
 describe.skipIf(!folder)('a replay of the real recordings', () => {
-  describe.each(files)('%s', { timeout: 60_000 }, (file) => {
+  describe.each(files)('%s', { timeout: 120_000 }, (file) => {
     let replayed: Promise<SeenSpan[][]> | undefined
     const load = () => (replayed ??= replayFile(file))
 

@@ -17,7 +17,7 @@ it('shows the examples as they are (npm run docs:guide)', () => {
   }
 })
 
-it('starts from a test that fails as the page says', { timeout: 60_000 }, async () => {
+it('starts from a test that fails as the page says', { timeout: 120_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookspan-guide-'))
   const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1', HOOKSPAN_TRACE_DIR: folder }
   for (const name of Object.keys(env)) if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name]

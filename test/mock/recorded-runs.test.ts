@@ -12,7 +12,7 @@ describe.skipIf(folder === undefined)('recorded runs of tau-bench and tau2-bench
     return plans
   }
 
-  it('are replayed whole: every call served, none live, none unused', { timeout: 60_000 }, async () => {
+  it('are replayed whole: every call served, none live, none unused', { timeout: 120_000 }, async () => {
     const totals = { runs: 0, recorded: 0, served: 0, live: 0, wrong: 0, divergences: 0 }
     for (const plan of await load()) {
       const { report, live, wrong, failure } = await replay(plan, toRecording(plan))

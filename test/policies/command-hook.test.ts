@@ -35,7 +35,7 @@ async function runOnce(dispatcher: HookDispatcher) {
   return outcome
 }
 
-describe('commandHooks', { timeout: 90_000 }, () => {
+describe('commandHooks', { timeout: 120_000 }, () => {
   it('tells a program each event of its types, and the agent takes no notice of it', async () => {
     process.env.HOOKSPAN_TEST_SECRET = 'hidden'
     const path = join(folder, 'all.txt')
