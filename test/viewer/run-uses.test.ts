@@ -183,6 +183,22 @@ it('finds names with quotes, spaces and stars in them', async () => {
     expect(await found(viewer, useTerm('tool', 'calls', name))).toEqual([trace(index)])
 })
 
+it('counts names as one that differ only in halves of characters, and takes in what comes with them', async () => {
+  const viewer = await start()
+  const calls = ['a\ud800', 'a\ud801', `${'b'.repeat(199)}😀`, `${'b'.repeat(199)}🡆`].map((tool) => ({
+    tool,
+  }))
+  // As it comes whole, and as it is summed later.
+  expect((await post(viewer, otlp(run(0, calls)))).status).toBe(200)
+  const [root, ...others] = run(1, calls)
+  for (const spans of [others, [root!]]) await post(viewer, otlp(spans))
+  const { uses: tools } = await uses(viewer, 'tool')
+  expect(tools.map(({ name, calls, runs }) => [name.length, calls, runs])).toEqual([
+    [2, 4, 2],
+    [200, 4, 2],
+  ])
+})
+
 it('counts what came later, and no longer what was replaced or removed', async () => {
   const viewer = await start()
   const call = { tool: 'search', outcome: 'errored', error: 'broken' }

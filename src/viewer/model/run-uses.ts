@@ -201,7 +201,8 @@ class Uses {
       byName = new Map()
       this.#byKind.set(kind, byName)
     }
-    const asked = given.slice(0, NAME_CHARS) || 'unnamed'
+    // As it is kept, which is in UTF-8: names that differ only in halves of characters are one there.
+    const asked = given.slice(0, NAME_CHARS).toWellFormed() || 'unnamed'
     const known = byName.get(asked)
     if (known) return known
     const name = byName.size < NAMES_PER_RUN ? asked : OTHERS
