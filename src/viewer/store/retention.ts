@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
 import { documentOf } from './chunk.ts'
+import { REMEMBER_REMOVED } from './run-ids.ts'
 import { WordSegments } from './word-segments.ts'
 
 export interface RetentionOptions {
@@ -96,6 +97,7 @@ export class Retention {
         this.#db.prepare('DELETE FROM log WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run_use WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run WHERE id = ?').run(run)
+        this.#db.prepare(REMEMBER_REMOVED).run(run)
       }
       if (chunks.length > 0) this.#segments.dropEmpty(chunks[0]!.id, chunks.at(-1)!.id)
       this.#db.exec('COMMIT')

@@ -5,6 +5,7 @@ import type { IncomingLog, IncomingSpans, Origin } from '../otlp/incoming.ts'
 import type { ArrivedRuns } from './arrivals.ts'
 import { packChunk } from './chunk.ts'
 import { INSERTED_COLUMNS, INSERTED_MARKS, valuesOf } from './run-columns.ts'
+import { NEXT_RUN } from './run-ids.ts'
 import { RunUses } from './run-uses.ts'
 
 /** Known ids kept in memory, so that a batch costs one lookup per trace. */
@@ -24,6 +25,8 @@ export class Writer {
   readonly #touchRun: StatementSync
   readonly #insertOrigin: StatementSync
   readonly #insertLog: StatementSync
+  readonly #version: StatementSync
+  #seenVersion = Number.NaN
   readonly #runs = new Map<string, number>()
   readonly #origins = new Map<string, number>()
   /** Runs that are new in the transaction. */
@@ -35,10 +38,13 @@ export class Writer {
     this.#assertThere = assertThere
     this.#begun = begun
     this.#insertChunk = db.prepare('INSERT INTO chunk (run, origin, spans, body) VALUES (?, ?, ?, ?)')
-    this.#insertRun = db.prepare('INSERT INTO run (trace_id, received_ms, start_us) VALUES (?, ?, ?)')
-    this.#insertSummed = db.prepare(
-      `INSERT INTO run (trace_id, received_ms, dirty, ${INSERTED_COLUMNS}) VALUES (?, ?, 0, ${INSERTED_MARKS})`,
+    this.#insertRun = db.prepare(
+      `INSERT INTO run (id, trace_id, received_ms, start_us) VALUES (${NEXT_RUN}, ?, ?, ?)`,
     )
+    this.#insertSummed = db.prepare(
+      `INSERT INTO run (id, trace_id, received_ms, dirty, ${INSERTED_COLUMNS}) VALUES (${NEXT_RUN}, ?, ?, 0, ${INSERTED_MARKS})`,
+    )
+    this.#version = db.prepare('PRAGMA data_version')
     this.#uses = new RunUses(db)
     this.#findRun = db.prepare('SELECT id FROM run WHERE trace_id = ?')
     this.#touchRun = db.prepare('UPDATE run SET dirty = 1, received_ms = ? WHERE id = ?')
@@ -101,6 +107,7 @@ export class Writer {
     this.#inserted.clear()
     this.#db.exec('BEGIN IMMEDIATE')
     try {
+      this.#forgetRemoved()
       write(touched)
       // Those that were inserted just now say so themselves.
       for (const run of touched.values()) if (!this.#inserted.has(run)) this.#touchRun.run(nowMs, run)
@@ -113,6 +120,13 @@ export class Writer {
       throw error
     }
     return new Set(touched.keys())
+  }
+
+  /** Another viewer of the file may have removed runs since. */
+  #forgetRemoved(): void {
+    const { data_version: version } = this.#version.get() as { data_version: number }
+    if (version !== this.#seenVersion) this.#runs.clear()
+    this.#seenVersion = version
   }
 
   #runOf(traceId: string, nowMs: number, startUs: number, arrived?: ArrivedRuns): number {
