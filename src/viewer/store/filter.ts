@@ -8,7 +8,7 @@ import { nearestName } from '../../internal/nearest-name.ts'
 import { QUERY_KEYS, SORT_KEYS } from '../model/query-keys.ts'
 import { USE_KINDS } from '../model/run-uses.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/span.ts'
-import { columnOf } from './run-columns.ts'
+import { columnOf, isList } from './run-columns.ts'
 
 export interface Filter {
   where: string[]
@@ -155,6 +155,7 @@ function conditionOf(
       return `"${one}" is no ${key} (${known.says})${nearest ? `; did you mean ${key}:${nearest}?` : '.'} It is searched for as words.`
     }
     const wanted = asked.flatMap((one) => WORDS[key]?.get(one.toLowerCase()) ?? [one])
+    if (isList(known.of)) return oneOfList(columnOf(known.of), key, value)
     return {
       condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
       params: wanted.map((one) => likePattern(key, one)),
@@ -167,6 +168,15 @@ function conditionOf(
   if (!Number.isFinite(number))
     return `${term}: ${key} is a number (${known.says}). It is searched for as words.`
   return { condition: `${column} ${operator === ':' ? '=' : operator} ?`, params: [number] }
+}
+
+/** Lists are kept as JSON: a look at it says at once which ones have nothing like it, and only the others are taken apart. */
+function oneOfList(column: string, key: string, value: string): { condition: string; params: string[] } {
+  return {
+    condition: `${column} LIKE ? ESCAPE '\\' AND EXISTS (
+      SELECT 1 FROM json_each(${column}) AS item WHERE item.value LIKE ? ESCAPE '\\')`,
+    params: [likePattern(key, JSON.stringify(value).slice(1, -1)), likePattern(key, value)],
+  }
 }
 
 /** SQL to order by. What is no key is no order: the newest come first. */
@@ -195,7 +205,9 @@ const UNITS: Record<'ms' | 'scaled' | 'usd' | 'plain', (value: string) => number
 /** A time without a zone is the viewer's own. */
 function timeUs(bound: 'ago' | 'from' | 'to', value: string, nowMs: number): number {
   if (bound === 'ago') return (nowMs - durationMs(value)) * 1000
-  return /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) * 1000 : Number.NaN
+  if (!/^\d{4}-\d\d-\d\d/.test(value)) return Number.NaN
+  // A day by itself is taken for one of UTC.
+  return Date.parse(value.length === 10 ? `${value}T00:00` : value) * 1000
 }
 
 function durationMs(value: string): number {

@@ -44,7 +44,8 @@ const NAMES = Object.keys(RUN_COLUMNS) as (keyof RunSummary)[]
 /** The writer gives the trace id when the run's first span comes. */
 const OWN = NAMES.filter((name) => name !== 'traceId')
 const SUMMED = OWN.filter((name) => !MARKED.includes(name as never))
-const LISTS = NAMES.filter((name) => RUN_COLUMNS[name] === 'list')
+export const isList = (name: keyof RunSummary): boolean => RUN_COLUMNS[name] === 'list'
+const LISTS = NAMES.filter(isList)
 
 /** What is added up over runs. */
 export const SUMS = [
