@@ -121,6 +121,8 @@ export interface ToolFrame {
   refused?: unknown
   /** An agent's run in it waits for a human in another process. */
   parked?: boolean
+  /** The SDK has caught what the tool threw, and says so. */
+  swallowed?: { readonly error: unknown }
 }
 
 const frames = new AsyncLocalStorage<Frame>()

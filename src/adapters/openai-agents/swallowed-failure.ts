@@ -1,4 +1,7 @@
 import { isRecord } from '../../internal/objects.ts'
+import { isLocked } from '../replace.ts'
+import { patches } from './patches.ts'
+import { currentFrame, type ToolFrame } from './place.ts'
 
 /** A tool threw, and the SDK put that into words for the model. */
 class ToolFailed extends Error {
@@ -22,79 +25,66 @@ const REDACTED = 'Tool execution failed. Error details are redacted.'
 const DEFAULT_WORDS = 'An error occurred while running the tool. Please try again.'
 
 /**
- * The SDK catches what a tool throws and gives the model its own words, or those of the tool's `errorFunction`: whoever
- * calls the tool sees a text like any other. That it was a failure is told to the span that is current, and to nobody
- * else, so it is listened to there. A tool with `errorFunction: null` throws, and needs none of this.
+ * Runs a tool. The SDK catches what it throws and gives the model its own words, or those of the tool's `errorFunction`:
+ * whoever calls the tool sees a text like any other. That it was a failure is told to the span that is current, and to
+ * nobody else, so it is listened to there, in the class of spans: ours in each of them would cost more than the call. A tool
+ * with `errorFunction: null` throws, and needs none of this. Where the SDK's tracing is off there is no span, and one that
+ * does nothing is put there.
  */
-export class SwallowedFailure {
-  #told: { readonly error: unknown } | undefined
-  #end = () => {}
-
-  /** Runs the tool. Where the SDK's tracing is off there is no span, and one of its no-op kind is put there. */
-  watch<T>(invoke: () => T): T {
-    const storage = (globalThis as Record<symbol, unknown>)[STORAGE] as SdkStorage | undefined
-    const store = storage?.getStore()
-    const span = store?.span
-    if (isSpan(span)) {
-      this.#listen(span)
-      return invoke()
-    }
-    if (storage === undefined || store === undefined) return invoke()
-    return storage.run({ ...store, span: this.#noop() }, invoke)
+export function watched<T>(invoke: () => T): T {
+  const storage = (globalThis as Record<symbol, unknown>)[STORAGE] as SdkStorage | undefined
+  const store = storage?.getStore()
+  const span = store?.span
+  if (isSpan(span)) {
+    listenTo(span)
+    return invoke()
   }
+  return storage === undefined || store === undefined
+    ? invoke()
+    : storage.run({ ...store, span: NO_SPAN }, invoke)
+}
 
-  #listen(span: SdkSpan): void {
-    const { setError } = span
-    const listening = (error: unknown) => {
-      this.#note(error)
-      return setError.call(span, error)
-    }
-    if (!Reflect.defineProperty(span, 'setError', { value: listening, configurable: true, writable: true }))
-      return
-    this.#end = () => {
-      if (span.setError === listening) delete (span as Partial<SdkSpan>).setError
-    }
-  }
+function listenTo(span: SdkSpan): void {
+  let owner: SdkSpan | null = span
+  while (owner !== null && !Object.hasOwn(owner, 'setError'))
+    owner = Object.getPrototypeOf(owner) as SdkSpan | null
+  if (owner === null || patches.has(owner) || isLocked(owner, 'setError')) return
+  const { setError } = owner
+  patches.replace(owner, 'setError', function (this: SdkSpan, ...args) {
+    note(args[0])
+    return setError.apply(this, args)
+  })
+}
 
-  #noop() {
-    const nothing = () => {}
-    return {
-      type: 'trace.span',
-      traceId: 'no-op',
-      spanId: 'no-op',
-      parentId: null,
-      spanData: { type: 'function' },
-      error: null,
-      start: nothing,
-      end: nothing,
-      toJSON: () => null,
-      clone: nothing,
-      setError: (error: unknown) => this.#note(error),
-    }
-  }
+const nothing = () => {}
+const NO_SPAN = {
+  type: 'trace.span',
+  traceId: 'no-op',
+  spanId: 'no-op',
+  parentId: null,
+  spanData: { type: 'function' },
+  error: null,
+  start: nothing,
+  end: nothing,
+  toJSON: () => null,
+  clone: nothing,
+  setError: note,
+}
 
-  #note(error: unknown): void {
-    if (isRecord(error) && error.message === TOOL_ERROR) {
-      this.#told = { error: isRecord(error.data) ? error.data.error : undefined }
-    }
+function note(error: unknown): void {
+  const tool = currentFrame()?.tool
+  if (tool !== undefined && isRecord(error) && error.message === TOOL_ERROR) {
+    tool.swallowed = { error: isRecord(error.data) ? error.data.error : undefined }
   }
+}
 
-  end(): void {
-    this.#end()
-  }
-
-  /** What the tool threw, as far as the SDK says it; undefined where it gave a result. */
-  of(value: unknown): { readonly error: Error } | undefined {
-    if (this.#told === undefined && value !== DEFAULT_WORDS) return undefined
-    const said = this.#told?.error
-    const known = typeof said === 'string' && said !== REDACTED
-    const message = known
-      ? said.replace(/^Error: /, '')
-      : typeof value === 'string'
-        ? value
-        : 'the tool failed'
-    return { error: new ToolFailed(message) }
-  }
+/** What the tool threw, as far as the SDK says it; undefined where it gave a result. */
+export function failureOf({ swallowed }: ToolFrame, value: unknown): { readonly error: Error } | undefined {
+  if (swallowed === undefined && value !== DEFAULT_WORDS) return undefined
+  const said = swallowed?.error
+  const known = typeof said === 'string' && said !== REDACTED
+  const message = known ? said.replace(/^Error: /, '') : typeof value === 'string' ? value : 'the tool failed'
+  return { error: new ToolFailed(message) }
 }
 
 function isSpan(span: unknown): span is SdkSpan {

@@ -10,7 +10,7 @@ import { patches } from './patches.ts'
 import { callsHere, currentFrame, type Place, runIn, type ToolFrame } from './place.ts'
 import { type Registrations, registerAlike } from './registrations.ts'
 import type { FunctionTool, ToolCallDetails } from './sdk.ts'
-import { SwallowedFailure } from './swallowed-failure.ts'
+import { failureOf, watched } from './swallowed-failure.ts'
 
 /** Where a tool is at home. */
 export interface ToolHome {
@@ -187,17 +187,14 @@ class Body {
 
   async #body(): Promise<unknown> {
     const frame = { place: this.#place, tool: this.#frame }
-    const failures = new SwallowedFailure()
-    this.#running = runIn(frame, () => failures.watch(this.#invoke))
+    this.#running = runIn(frame, () => watched(this.#invoke))
     let failure: { readonly error: unknown } | undefined
     try {
       const value = await this.#running
       this.#given = { value }
-      failure = failures.of(value)
+      failure = failureOf(this.#frame, value)
     } catch (error) {
       failure = { error }
-    } finally {
-      failures.end()
     }
     const { refused, parked } = this.#frame
     if (parked) throw new RunSuspended()
