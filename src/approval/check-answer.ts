@@ -1,3 +1,4 @@
+import { payloadProblem } from '../gates/decision.ts'
 import type { ApprovalAnswer } from '../gates/index.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { assertKnown, refusing } from '../internal/expect.ts'
@@ -57,6 +58,8 @@ export function checkedAnswer(
   if ((decision === 'edit') !== (args !== undefined)) {
     throw badAnswer(decision === 'edit' ? 'an "edit" needs `args`' : `"${decision}" takes no \`args\``)
   }
+  const problem = decision === 'edit' ? payloadProblem(request.point, args) : undefined
+  if (problem !== undefined) throw badAnswer(`\`args\` are refused: ${problem}`)
   return defined({ decision, approver, reason, args, argsDigest, stop, alwaysAllow }) as ApprovalAnswer
 }
 

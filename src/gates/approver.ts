@@ -84,6 +84,8 @@ export interface SettledExecution {
   readonly ok: boolean
   /** What it returned, when `ok`. */
   readonly value?: unknown
+  /** What it said of that, where it returned a `ToolResult`. */
+  readonly told?: { readonly content: string; readonly success: boolean }
   /** What it threw, when not. */
   readonly error?: string
 }

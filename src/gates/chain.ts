@@ -62,7 +62,18 @@ export type AskResult =
   | AskedElsewhere
   | Refusal
 
+/** What is decided on, as gates and humans see it. */
+export type Shown = Pick<GateContext, 'payload' | 'content' | 'success'>
+
+/** How what is decided on is shown, where it is more than the payload. */
+export interface View {
+  show(current: unknown): Shown
+  /** What there is once a gate or a human has put something in the payload's place. */
+  replace(current: unknown, payload: unknown): unknown
+}
+
 export interface ChainOptions {
+  readonly view?: View
   /** `chain`: mutations pass on. `firstDecision`: the first answer that is not `proceed` ends it (Dapr's rule). */
   readonly composition?: 'chain' | 'firstDecision'
   readonly signal?: AbortSignal
@@ -91,7 +102,13 @@ export function orderGates(gates: readonly Gate[], point: GatePoint): Gate[] {
     .sort((a, b) => (a.priority ?? DEFAULT_GATE_PRIORITY) - (b.priority ?? DEFAULT_GATE_PRIORITY))
 }
 
-type ChainContext = Omit<GateContext, 'signal' | 'payload'>
+type ChainContext = Omit<GateContext, 'signal' | keyof Shown>
+
+/** It is what it shows. */
+const PLAIN: View = {
+  show: (payload) => ({ payload }),
+  replace: (_current, payload) => payload,
+}
 
 /**
  * Lets the gates decide one after the other. Mutations chain; the first `deny` or `skip` ends the chain; gates
@@ -103,6 +120,7 @@ export async function runChain(
   payload: unknown,
   options: ChainOptions = {},
 ): Promise<ChainResult> {
+  const { view = PLAIN } = options
   let current = payload
   let copied = ctx.point !== 'beforeToolCall'
   let changed = false
@@ -121,11 +139,9 @@ export async function runChain(
     }
     const decide = (scope?: { traceparent?: string }) =>
       problem === undefined
-        ? verdictOf(gate, { ...ctx, ...scope }, current, options.signal)
+        ? verdictOf(gate, { ...ctx, ...scope }, view.show(current), options)
         : unreadable(gate, ctx.point, problem)
-    const { record, decision } = await (options.around === undefined
-      ? decide()
-      : options.around(gate, ctx.point, decide))
+    const { record, decision } = await decided(gate, ctx.point, decide, options)
     options.onDecision?.(record)
     switch (decision.decision) {
       case 'proceed':
@@ -135,9 +151,9 @@ export async function runChain(
       case 'deny':
         return refusal(decision, gate)
       case 'mutate': {
-        const next = mutated(ctx.point, current, decision.payload)
+        const next = view.replace(current, mutated(ctx.point, current, decision.payload))
         if (sealed) {
-          if (canonicalJson(next) !== canonicalJson(current)) return changedAfterApproval(gate)
+          if (!isSame(view.show(next), view.show(current))) return changedAfterApproval(gate)
         } else {
           current = next
           changed = true
@@ -145,16 +161,23 @@ export async function runChain(
         break
       }
       case 'require_approval': {
-        const answer = await askHuman(approvalOf(decision), snapshot(current), gate, options)
+        const answer = await askHuman(
+          approvalOf(decision),
+          snapshot(view.show(current).payload),
+          gate,
+          options,
+        )
         if (answer.kind !== 'approve') return answer
         // From here on it is what a human has seen.
         sealed ||= answer.unseen !== true
-        // Also without an edit: what runs is what was shown, not what became of it while the human thought.
-        current = answer.args
-        changed = true
+        if (answer.edited || !isResult(ctx.point) || !isSame(answer.args, view.show(current).payload)) {
+          // Also without an edit: what runs is what was shown, not what became of it while the human thought.
+          current = view.replace(current, answer.args)
+          changed = true
+        }
         edited ||= answer.edited
         if (answer.edited) {
-          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
+          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, view.show(current), options)
           if (stopped !== undefined) return stopped
         }
         approvedBy = answer.requestId ?? approvedBy
@@ -171,6 +194,26 @@ export async function runChain(
   }
 }
 
+type Decide = (scope?: { traceparent?: string }) => Promise<GateVerdict>
+
+function decided(
+  gate: Gate,
+  point: GatePoint,
+  decide: Decide,
+  { around }: ChainOptions,
+): Promise<GateVerdict> {
+  return around === undefined ? decide() : around(gate, point, decide)
+}
+
+/** What a human lets through of these is the thing itself, which may be more than the JSON that was shown of it. */
+function isResult(point: GatePoint): boolean {
+  return point === 'afterToolCall' || point === 'afterLlmCall'
+}
+
+function isSame(shown: unknown, now: unknown): boolean {
+  return canonicalJson(shown) === canonicalJson(now)
+}
+
 /**
  * A human's edit must not carry a call past the gates that decided before: they are asked again, and only their no, and
  * the no of a human they ask, counts, so that what runs is what the human wrote.
@@ -178,27 +221,42 @@ export async function runChain(
 async function recheck(
   gates: readonly Gate[],
   ctx: ChainContext,
-  payload: unknown,
+  shown: Shown,
   options: ChainOptions,
 ): Promise<Refusal | AskedElsewhere | undefined> {
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
-    const { record, decision } = await verdictOf(gate, ctx, payload, options.signal)
-    const asks = decision.decision === 'require_approval'
-    options.onDecision?.({ ...record, enforced: asks || decision.decision === 'deny' })
+    const decide = async (scope?: { traceparent?: string }) =>
+      onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, shown, options))
+    const { record, decision } = await decided(gate, ctx.point, decide, options)
+    options.onDecision?.(record)
     if (decision.decision === 'deny') return refusal(decision, gate)
-    if (!asks) continue
+    if (decision.decision !== 'require_approval') continue
     // Who approved other arguments is not asked again: the approver finds that request, and refuses.
     const { allow = ['approve', 'edit', 'reject'], ...approval } = approvalOf(decision)
     const choices = allow.filter((choice) => choice !== 'edit')
-    const answer = await askHuman({ ...approval, allow: choices }, snapshot(payload), gate, options)
+    if (choices.length === 0) return uneditable(gate)
+    const answer = await askHuman({ ...approval, allow: choices }, snapshot(shown.payload), gate, options)
     if (answer.kind !== 'approve') return answer
   }
   return undefined
 }
 
+/** Of a gate that is asked a second time, what it would make of an edit is not enforced. */
+function onlyToRefuse(verdict: GateVerdict): GateVerdict {
+  const { record, decision } = verdict
+  const changes = decision.decision === 'mutate' || decision.decision === 'skip'
+  return changes ? { decision, record: { ...record, enforced: false } } : verdict
+}
+
 function changedAfterApproval(gate: Gate): Refusal {
   const reason = `gate "${gate.id}" changed what a human had approved; give it a lower \`priority\` than the gate that asks`
+  return { kind: 'deny', code: 'approval_mismatch', reason, stop: false, gateId: gate.id }
+}
+
+/** A human who may only edit cannot say yes to what another human wrote. */
+function uneditable(gate: Gate): Refusal {
+  const reason = `gate "${gate.id}" wants an edit of what was edited since; let it decide after the gate that asked`
   return { kind: 'deny', code: 'approval_mismatch', reason, stop: false, gateId: gate.id }
 }
 
@@ -220,15 +278,16 @@ const PROCEED: Decision = { decision: 'proceed' }
 async function verdictOf(
   gate: Gate,
   ctx: ChainContext,
-  payload: unknown,
-  signal: AbortSignal | undefined,
+  shown: Shown,
+  { signal, view = PLAIN }: ChainOptions,
 ): Promise<GateVerdict> {
   const startedAt = performance.now()
-  const answer = await runGate(gate, { ...ctx, payload }, signal)
+  const answer = await runGate(gate, { ...ctx, ...shown }, signal)
   const { point } = ctx
+  const { payload } = shown
   const durationMs = performance.now() - startedAt
   if (answer.ok) {
-    const record = recordOf(gate, point, answer.decision, payload, durationMs)
+    const record = recordOf(gate, point, answer.decision, payload, durationMs, view)
     return { record, decision: gate.shadow === true ? PROCEED : answer.decision }
   }
   const refused: Decision = {
@@ -237,7 +296,11 @@ async function verdictOf(
     reason: `gate "${gate.id}": ${answer.message}`,
   }
   const enforced = gate.shadow !== true && gate.onFailure !== 'proceed'
-  const record = { ...recordOf(gate, point, refused, payload, durationMs), enforced, failure: answer.code }
+  const record = {
+    ...recordOf(gate, point, refused, payload, durationMs, view),
+    enforced,
+    failure: answer.code,
+  }
   return { record, decision: enforced ? refused : PROCEED }
 }
 
@@ -276,6 +339,7 @@ function recordOf(
   decision: Decision,
   before: unknown,
   durationMs: number,
+  view = PLAIN,
 ): GateRecord {
   const denied = decision.decision === 'deny'
   const { code = denied ? 'policy_denied' : undefined } = decision
@@ -289,7 +353,9 @@ function recordOf(
     ...(runsElsewhere(gate) && { runtime: gate.runtime }),
     ...(code !== undefined && { code }),
     ...(reason !== undefined && { reason }),
-    ...(decision.decision === 'mutate' && { changedKeys: changedKeys(point, before, decision.payload) }),
+    ...(decision.decision === 'mutate' && {
+      changedKeys: changedKeys(point, before, view.show(decision.payload).payload),
+    }),
   }
 }
 

@@ -1,5 +1,5 @@
-import type { GatePoint } from '../hooks/index.ts'
-import { describeValue } from '../internal/errors.ts'
+import { COMPLETION_REASONS, type GatePoint, type LlmResponse } from '../hooks/index.ts'
+import { describeValue, errorMessage } from '../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields } from '../internal/expect.ts'
 import { copyOrProblem } from '../internal/json-copy.ts'
 import { isRecord } from '../internal/objects.ts'
@@ -174,32 +174,99 @@ function problemAt(
 ): string | undefined {
   if (point !== undefined && NOT_AT[point]?.includes(decision))
     return `"${decision}" has no meaning at ${point}`
+  if (decision === 'skip') return skipProblem(point, fields.result)
+  if (decision === 'require_approval') return allowProblem(point, fields.allow)
   if (decision !== 'mutate') return undefined
   const { payload } = fields
   if (NO_JSON.has(typeof payload)) {
     return `a "mutate" decision needs a \`payload\`, got ${describeValue(payload)}`
   }
+  if (point === 'beforeToolCall') {
+    const judged = copyOrProblem(payload)
+    if ('problem' in judged) return `the arguments of a "mutate" decision: ${judged.problem}`
+    fields.payload = judged.copy
+  }
+  return point && payloadProblem(point, payload)
+}
+
+const REPLY_FIELDS: Fields<LlmResponse> = {
+  id: a.string,
+  model: a.string,
+  content: a.string,
+  reasoning: a.string,
+  refusal: a.string,
+  finishReasons: a.strings,
+  conversationId: a.string,
+  toolCalls: a.objects,
+  providerToolCalls: a.objects,
+  parts: a.objects,
+  alternatives: a.objects,
+}
+
+const OUTCOME_FIELDS: Fields<{ reason: string; content: unknown }> = {
+  reason: a.oneOf(...COMPLETION_REASONS),
+  content: a.value,
+}
+
+/** Why a payload cannot stand at a point, whoever put it there: a gate, or a human who edits. */
+export function payloadProblem(point: GatePoint, payload: unknown): string | undefined {
   switch (point) {
-    case 'beforeToolCall': {
-      const judged = copyOrProblem(payload)
-      if ('problem' in judged) return `the arguments of a "mutate" decision: ${judged.problem}`
-      fields.payload = judged.copy
-      return undefined
-    }
     case 'beforeLlmCall':
       if (isRecord(payload)) return undefined
-      return `a model request is mutated with an object of fields, got ${describeValue(payload)}`
+      return `a model request is changed to an object of fields, got ${describeValue(payload)}`
     case 'beforeComplete':
-      if (isRecord(payload)) return undefined
-      return `an outcome is mutated with an object of fields, got ${describeValue(payload)}`
+      return fieldsProblem<{ reason: string; content: unknown }>(payload, OUTCOME_FIELDS, "a run's outcome")
     case 'beforeCallAgent':
       if (typeof payload === 'string') return undefined
-      return `an agent's instruction is mutated with a string, got ${describeValue(payload)}`
+      return `an agent's instruction is changed to a string, got ${describeValue(payload)}`
     case 'afterLlmCall':
-      if (isRecord(payload)) return undefined
-      return `a model reply is mutated with an object of its fields, got ${describeValue(payload)}`
+      return replyProblem(payload)
   }
   return undefined
+}
+
+/** What stands in for a model call is a text or a reply. */
+function skipProblem(point: GatePoint | undefined, result: unknown): string | undefined {
+  if (point !== 'beforeLlmCall' && point !== 'afterLlmCall') return undefined
+  if (result === undefined || result === null || typeof result === 'string') return undefined
+  return replyProblem(result)
+}
+
+/** A reader of the runtime's own may have found more in a reply than these. */
+function replyProblem(reply: unknown): string | undefined {
+  if (!isRecord(reply)) return `a model reply is an object of its fields, got ${describeValue(reply)}`
+  const known = Object.keys(REPLY_FIELDS).filter((name) => reply[name] !== undefined)
+  if (known.length === 0) {
+    const [stray] = Object.keys(reply)
+    const hint = stray === undefined ? '' : didYouMean(stray, Object.keys(REPLY_FIELDS))
+    return `a model reply has one of ${Object.keys(REPLY_FIELDS).join(', ')}, got ${describeValue(reply)}.${hint}`
+  }
+  const told = Object.fromEntries(known.map((name) => [name, reply[name]]))
+  return fieldsProblem<LlmResponse>(told, REPLY_FIELDS, 'a model reply')
+}
+
+/** Whether a human can change what is asked about: where no gate can, there is nothing to edit. */
+export function isEditable(point: GatePoint): boolean {
+  return NOT_AT[point]?.includes('mutate') !== true
+}
+
+function allowProblem(point: GatePoint | undefined, allow: unknown): string | undefined {
+  if (point === undefined || isEditable(point) || !Array.isArray(allow)) return undefined
+  return allow.every((choice) => choice === 'edit') ? `there is nothing to edit at ${point}` : undefined
+}
+
+function fieldsProblem<T extends object>(
+  value: unknown,
+  fields: Fields<T>,
+  whose: string,
+): string | undefined {
+  if (!isRecord(value)) return `${whose} is an object of its fields, got ${describeValue(value)}`
+  try {
+    assertFields<T>(value, fields, whose)
+    return undefined
+  } catch (error) {
+    return errorMessage(error)
+  }
 }
 
 function fieldProblem(fields: Record<string, unknown>): string | undefined {

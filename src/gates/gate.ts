@@ -53,6 +53,13 @@ export interface GateContext {
   readonly callKey?: string
   /** `afterToolCall` only: the arguments that were effective. */
   readonly args?: unknown
+  /**
+   * `afterToolCall` only: what the model is told of the result, where the tool says that in words of its own (`ToolResult`). A
+   * `mutate` with a `ToolResult` gives both; with anything else the model is told that.
+   */
+  readonly content?: string
+  /** `afterToolCall` only: false where the tool reports a failure, which no `mutate` takes back but one with a `ToolResult`. */
+  readonly success?: boolean
   /** Model points only. */
   readonly model?: string
   readonly provider?: string

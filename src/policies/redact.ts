@@ -1,6 +1,8 @@
+import { ToolResult } from '../dispatcher/index.ts'
 import { type Decision, type Gate, type GateContext, type GatePoint, mutate } from '../gates/index.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { toContent } from '../internal/json.ts'
+import { defined } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
 
@@ -91,13 +93,26 @@ export function redact(options: RedactOptions = {}): Gate {
   return {
     ...gate,
     point: places.map((place) => POINTS[place]),
-    decide: (ctx) => redacted(ctx, clean),
+    decide: (ctx) => redacted(ctx, ctx.point === 'afterToolCall' ? clean.result : clean.other),
   }
 }
 
-type Clean = (text: string) => string
+type CleanText = (text: string) => string
 
-function cleaner(kinds: readonly RedactKind[], options: RedactOptions, owner: string): Clean {
+interface Clean {
+  readonly text: CleanText
+  /** Names of fields: a table by mail address tells the addresses. */
+  readonly name: CleanText
+}
+
+/** What is known by form is never a name that an API or a tool goes by; a pattern of one's own may be. */
+function cleaner(kinds: readonly RedactKind[], options: RedactOptions, owner: string) {
+  const text = textCleaner(kinds, options, owner)
+  const known = textCleaner(kinds, { ...options, patterns: {} }, owner)
+  return { result: { text, name: text }, other: { text, name: known } }
+}
+
+function textCleaner(kinds: readonly RedactKind[], options: RedactOptions, owner: string): CleanText {
   const { replacement = '[{name}]' } = options
   const own = Object.entries(options.patterns ?? {}).map(([name, pattern]) => ({
     pattern: linearPattern(pattern, owner),
@@ -115,7 +130,7 @@ function cleaner(kinds: readonly RedactKind[], options: RedactOptions, owner: st
   }
 }
 
-function redacted({ point, payload }: GateContext, clean: Clean): Decision | undefined {
+function redacted({ point, payload, content, success }: GateContext, clean: Clean): Decision | undefined {
   if (point === 'beforeLlmCall' || point === 'afterLlmCall') {
     const whole = payload as Record<string, unknown>
     const fields = point === 'beforeLlmCall' ? INPUT_FIELDS : OUTPUT_FIELDS
@@ -129,25 +144,28 @@ function redacted({ point, payload }: GateContext, clean: Clean): Decision | und
     return mutate(point === 'beforeLlmCall' ? changed : { ...whole, ...changed })
   }
   const value = cleanDeep(payload, clean)
-  return value === payload ? undefined : mutate(value)
+  if (content === undefined) return value === payload ? undefined : mutate(value)
+  const told = clean.text(content)
+  if (value === payload && told === content) return undefined
+  return mutate(new ToolResult({ content: told, data: value, ...defined({ success }) }))
 }
 
 /** The same value when nothing in it changes. */
 function cleanDeep(value: unknown, clean: Clean): unknown {
-  if (typeof value === 'string') return clean(value)
+  if (typeof value === 'string') return clean.text(value)
   if (typeof value === 'number') {
-    const text = clean(String(value))
+    const text = clean.text(String(value))
     return text === String(value) ? value : text
   }
   if (Array.isArray(value)) {
     const list = value.map((item) => cleanDeep(item, clean))
-    return list.some((item, i) => item !== value[i]) ? list : value
+    return list.some((item, i) => !Object.is(item, value[i])) ? list : value
   }
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Error) {
     // A result that the model is told by its message, which is no field of its own.
     const told = toContent(value)
-    const cleaned = clean(told)
+    const cleaned = clean.text(told)
     return cleaned === told ? value : cleaned
   }
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') {
@@ -158,10 +176,22 @@ function cleanDeep(value: unknown, clean: Clean): unknown {
       return cleaned === told ? value : cleaned
     }
   }
-  const entries = Object.entries(value).map(([key, item]) => [key, cleanDeep(item, clean)] as const)
-  return entries.some(([key, item]) => item !== (value as Record<string, unknown>)[key])
-    ? Object.fromEntries(entries)
-    : value
+  return cleanFields(value as Record<string, unknown>, clean)
+}
+
+/** Names that become the same are counted. */
+function cleanFields(value: Record<string, unknown>, clean: Clean): Record<string, unknown> {
+  const cleaned: Record<string, unknown> = {}
+  let changed = false
+  for (const [key, item] of Object.entries(value)) {
+    const told = clean.name(key)
+    let name = told
+    if (told !== key) for (let n = 2; name in cleaned || name in value; n++) name = `${told} ${n}`
+    const field = { value: cleanDeep(item, clean), enumerable: true, writable: true, configurable: true }
+    Object.defineProperty(cleaned, name, field)
+    changed ||= name !== key || !Object.is(field.value, item)
+  }
+  return changed ? cleaned : value
 }
 
 /** An issuer's first digit and the Luhn check, so that order numbers and timestamps stay. */

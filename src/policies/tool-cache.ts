@@ -1,7 +1,8 @@
+import { ToolResult } from '../dispatcher/index.ts'
 import { type Gate, type GateContext, skip } from '../gates/index.ts'
 import { a, type Fields, required } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
-import { digestOf, saysFailure } from '../internal/json.ts'
+import { digestOf } from '../internal/json.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 
 export interface ToolCacheOptions extends ReadyGateOptions {
@@ -29,6 +30,8 @@ export const TOOL_CACHE: Fields<ToolCacheOptions> = {
 
 interface Entry {
   readonly result: unknown
+  /** What the model is told, where that is not the result itself. */
+  readonly content: string | undefined
   readonly expiresAt: number
 }
 
@@ -61,15 +64,19 @@ export function toolCache(options: ToolCacheOptions): Gate {
       const key = keyOf(ctx, before ? ctx.payload : ctx.args)
       const now = Date.now()
       const found = store.get(key)
-      if (before) return found !== undefined && found.expiresAt > now ? skip(found.result) : undefined
-      if (saysFailure(ctx.payload) || (found !== undefined && found.expiresAt > now)) return undefined
+      if (before) return found !== undefined && found.expiresAt > now ? skip(again(found)) : undefined
+      if (ctx.success === false || (found !== undefined && found.expiresAt > now)) return undefined
       store.delete(key)
-      store.set(key, { result: ctx.payload, expiresAt: now + ttlMs })
+      store.set(key, { result: ctx.payload, content: ctx.content, expiresAt: now + ttlMs })
       const oldest = store.keys().next()
       if (store.size > maxEntries && !oldest.done) store.delete(oldest.value)
       return undefined
     },
   }
+}
+
+function again({ result, content }: Entry): unknown {
+  return content === undefined ? result : new ToolResult({ content, data: result })
 }
 
 function keyOf({ identifier, apiName, userId, conversationId, agentId }: GateContext, args: unknown): string {

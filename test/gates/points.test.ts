@@ -315,3 +315,24 @@ it.each([
     await expect(run()).rejects.toThrow('has no meaning at')
   },
 )
+
+it.each([
+  ['beforeLlmCall', skip(5), 'a model reply is an object of its fields'],
+  ['afterLlmCall', skip(['hi']), 'a model reply is an object of its fields'],
+  ['beforeLlmCall', skip({ content: 5 }), 'Expected `content` of a model reply to be a string'],
+  ['afterLlmCall', mutate({ toolCalls: 'search' }), 'Expected `toolCalls` of a model reply'],
+  ['afterLlmCall', mutate({ contnt: 'hi' }), 'Did you mean `content`?'],
+  ['beforeLlmCall', skip({}), 'a model reply has one of'],
+  ['beforeComplete', mutate({ reason: 'donee' }), "Expected `reason` of a run's outcome"],
+  ['beforeComplete', mutate({ contnt: 'hi' }), 'Did you mean `content`?'],
+] as const)('takes what cannot stand at %s as a gate that failed: %j', async (point, decision, why) => {
+  const ends: unknown[] = []
+  const { op } = start([gate(point, () => decision)])
+  const standsIn = (message: { content?: string }) => {
+    ends.push(message.content)
+    return standIn(message)
+  }
+  await op.llmCall({ model: 'm', request: {}, standIn: standsIn }, () => reply('real'))
+  const { refusal } = await op.complete()
+  expect(String(refusal?.reason ?? ends[0])).toContain(why)
+})

@@ -1,4 +1,4 @@
-import { HookDispatcher, type HookEvent } from 'hookspan'
+import { HookDispatcher, type HookEvent, ToolResult } from 'hookspan'
 import { type Gate, mutate } from 'hookspan/gates'
 import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -311,6 +311,44 @@ describe('redact', () => {
     })
   })
 
+  it('cleans what a tool says in words of its own, and leaves what it does not tell the model', async () => {
+    const { op } = start([redact({ in: ['toolResult'], kinds: ['email'] })])
+    const call = (result: unknown) => op.toolCall({ apiName: 't', args: {} }, () => result)
+    const words = await call(new ToolResult({ content: 'sent to ann@example.com', data: { rows: 3 } }))
+    expect(words).toMatchObject({ state: 'completed', result: { rows: 3 } })
+    expect(words.toToolMessage().content).toBe('sent to [email]')
+    const data = await call(new ToolResult({ content: '1 row', data: { to: 'ann@example.com' } }))
+    expect(data).toMatchObject({ state: 'completed', result: { to: '[email]' } })
+    expect(data.toToolMessage().content).toBe('1 row')
+  })
+
+  it('makes no success of a failure', async () => {
+    const { op, dispatcher } = start([
+      redact({ in: ['toolResult'] }),
+      gate('afterToolCall', () => mutate('gone')),
+    ])
+    const told: unknown[] = []
+    const handler = ({ success, content }: HookEvent<'afterToolCall'>) => void told.push([success, content])
+    dispatcher.register('op', [{ id: 'told', type: 'afterToolCall', handler }])
+    const failed = new ToolResult({ content: 'no ann@example.com', success: false, data: { left: 0 } })
+    await op.toolCall({ apiName: 't', args: {} }, () => failed)
+    expect(told).toEqual([[false, 'gone']])
+  })
+
+  it('cleans the names of fields, and keeps apart those that become the same', async () => {
+    const { op } = start([redact({ patterns: { key: 'args|text|C-\\d{4}' } })])
+    const balances = { 'ann@example.com': 1, 'bob@example.com': { 'C-1234': 2 }, '[email] 2': 3 }
+    const outcome = await op.toolCall({ apiName: 't', args: {} }, () => balances)
+    expect(outcome).toMatchObject({ result: { '[email]': 1, '[email] 3': { '[key]': 2 }, '[email] 2': 3 } })
+    const sent: unknown[] = []
+    const request = { messages: [{ role: 'user', text: [{ args: { 'ann@example.com': 'C-1234' } }] }] }
+    await op.llmCall({ model: 'm', request }, (given) => {
+      sent.push(given)
+      return reply('x')
+    })
+    expect(sent).toEqual([{ messages: [{ role: 'user', text: [{ args: { '[email]': '[key]' } }] }] }])
+  })
+
   it('is not stalled by text made to stall it', async () => {
     const { op } = start([
       gate('afterToolCall', () =>
@@ -354,6 +392,24 @@ describe('toolCache', () => {
     await callTool(ann)
     expect((await callTool(bob)).outcome.state).toBe('completed')
     expect((await callTool(dispatcher.startOperation({ userId: 'ann' }))).outcome.state).toBe('skipped')
+  })
+
+  it('gives the model the words that it was told, and keeps no failure that a tool only reports', async () => {
+    const { op } = start([toolCache({ match: '*' })])
+    const ran: string[] = []
+    const call = async (apiName: string, success: boolean) => {
+      const outcome = await op.toolCall({ apiName, args: { q: 1 } }, () => {
+        ran.push(apiName)
+        return new ToolResult({ content: 'in words', success, data: { rows: 3 } })
+      })
+      expect(outcome).toMatchObject({ result: { rows: 3 } })
+      expect(outcome.toToolMessage().content).toBe('in words')
+    }
+    for (const success of [true, false]) {
+      await call(`succeeds: ${success}`, success)
+      await call(`succeeds: ${success}`, success)
+    }
+    expect(ran).toEqual(['succeeds: true', 'succeeds: false', 'succeeds: false'])
   })
 
   it('asks for the tools it may cache', () => {

@@ -7,6 +7,7 @@ import { incapable, incapableAt } from '../run/capabilities.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import { GateRun } from './gate-run.ts'
+import { RESULT_VIEW } from './shown-result.ts'
 
 /** Runs the gates of a point. Undefined when there are none, so that nothing is paid for. */
 export async function decide(
@@ -36,6 +37,7 @@ export async function decide(
   }
   const result = await runChain(gates, ctx, payload, {
     composition: core.host.composition,
+    ...(point === 'afterToolCall' && { view: RESULT_VIEW }),
     ...(core.signal && { signal: core.signal }),
     ask: (approval, asked, gate) => {
       const unable = incapable(core.init.adapter, 'askHuman')

@@ -160,8 +160,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
       await claim.settle?.({ ok: false, error: contentOf(ended.outcome) })
       return ended
     }
-    const { ok, value, error } = claim.result
-    if (ok) return this.#gateResult(returnedEnding('completed', toolCallId, value as R))
+    const { ok, error } = claim.result
+    if (ok) return this.#gateResult(returnedEnding('completed', toolCallId, keptResult(claim.result) as R))
     return erroredEnding<R>(toolCallId, new Error(error ?? 'the tool failed'), false)
   }
 
@@ -213,7 +213,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
       if (!('waiting' in ending)) await settled?.({ ok: false, error: errorMessage(error) })
       return ending
     }
-    await settled?.({ ok: true, value })
+    await settled?.(kept(value))
     return this.#gateResult(returnedEnding('completed', this.call.toolCallId, value))
   }
 
@@ -265,7 +265,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   async #gateResult(ending: ToolEnding<R>): Promise<ToolEnding<R>> {
     if (!('result' in ending.outcome)) return ending
     if (!this.core.decidesAt('afterToolCall')) return ending
-    const decided = await this.decide('afterToolCall', ending.outcome.result)
+    const decided = await this.decide('afterToolCall', ending.told ?? ending.outcome.result)
     if (decided === undefined) return ending
     if (isRefusal(decided)) return refusedEnding<R>(this.call.toolCallId, decided)
     if (decided.kind === 'wait') return ending
@@ -280,6 +280,17 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   #unknown(): ToolEnding<R> {
     return refusedEnding<R>(this.call.toolCallId, unknownExecution('the tool was running'))
   }
+}
+
+/** What is written down of a result: JSON, that it is the same again for who goes on. */
+function kept(value: unknown): SettledExecution {
+  if (!(value instanceof ToolResult)) return { ok: true, value }
+  const { content, success, data } = value
+  return { ok: true, value: data, told: { content, success } }
+}
+
+function keptResult({ value, told }: SettledExecution): unknown {
+  return told === undefined ? value : new ToolResult({ ...told, data: value })
 }
 
 function resultOf(mock: Extract<ToolMock, { content: string }>): ToolResult {

@@ -19,6 +19,8 @@ export interface ToolEnding<R> {
   readonly outcome: ToolOutcome<R>
   readonly success: boolean
   readonly mocked: boolean
+  /** The result with what the tool says of it, where it says that. */
+  readonly told?: ToolResult
 }
 
 /** What stood in for the tool, and by which of its rules. */
@@ -36,7 +38,7 @@ export function returnedEnding<R>(
   const mocked = state === 'mocked'
   if (value instanceof ToolResult) {
     const { content, success, data } = value
-    return { outcome: resultOutcome(state, data as R, toolCallId, content), success, mocked }
+    return { outcome: resultOutcome(state, data as R, toolCallId, content), success, mocked, told: value }
   }
   return { outcome: resultOutcome(state, value, toolCallId), success: !saysFailure(value), mocked }
 }

@@ -1,3 +1,4 @@
+import { isEditable } from '../../gates/decision.ts'
 import type { ApprovalOptions, ApprovalRequest, Gate, GatePoint } from '../../gates/index.ts'
 import { digestOf } from '../../internal/json.ts'
 import { jsonCopy } from '../../internal/json-copy.ts'
@@ -47,8 +48,16 @@ export function requestFor(core: OperationCore, question: Question): ApprovalReq
     requestedAt,
     // Infinity leaves it to the approver, as JSON cannot carry it.
     ...(Number.isFinite(approval.timeoutMs) && { expiresAt: requestedAt + Number(approval.timeoutMs) }),
-    allow: approval.allow ?? ['approve', 'edit', 'reject'],
+    allow: choicesAt(point, approval),
   }
+}
+
+/** Nobody is offered to edit what nothing can be made of. */
+function choicesAt(
+  point: GatePoint,
+  { allow = ['approve', 'edit', 'reject'] }: ApprovalOptions,
+): ApprovalRequest['allow'] {
+  return isEditable(point) ? allow : allow.filter((choice) => choice !== 'edit')
 }
 
 const ALWAYS = 'hookspan.alwaysAllow'

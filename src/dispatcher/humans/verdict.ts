@@ -1,4 +1,5 @@
 import type { AskResult } from '../../gates/chain.ts'
+import { payloadProblem } from '../../gates/decision.ts'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/index.ts'
 import type { HumanAction } from '../../hooks/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
@@ -69,6 +70,8 @@ export function verdictOf(answer: ApprovalAnswer, request: ApprovalRequest, appr
   }
   if (decision === 'edit') {
     if (args === undefined) throw new Error('an "edit" answer needs `args`')
+    const problem = payloadProblem(request.point, args)
+    if (problem !== undefined) throw new Error(`the edit cannot stand: ${problem}`)
     return {
       result: { kind: 'approve', args: jsonCopy(args), edited: true, ...claimed },
       action: 'edit',

@@ -89,10 +89,9 @@ function viewOf(ctx: GateContext): object {
     case 'beforeToolCall':
       return { tool_call: { ...tool, args: payload } }
     case 'afterToolCall': {
-      const text = textOf(payload)
-      return {
-        tool_result: { ...tool, content: text, content_blocks: [{ type: 'text', text }], is_error: false },
-      }
+      const text = ctx.content ?? textOf(payload)
+      const is_error = ctx.success === false
+      return { tool_result: { ...tool, content: text, content_blocks: [{ type: 'text', text }], is_error } }
     }
     default:
       return {}

@@ -107,7 +107,7 @@ export function decide(
     if (does === 'edits' && !editable) return end('deny', { code: 'approval_error' })
     if (shown !== undefined && shown !== now) return end('deny', { code: 'approval_mismatch' })
     if (does === 'edits') current = mark(point, current, 'human')
-    changed = true
+    if (does === 'edits' || (point !== 'afterToolCall' && point !== 'afterLlmCall')) changed = true
     approved = true
     return undefined
   }
@@ -126,7 +126,7 @@ export function decide(
     }
     if (does === 'asks') {
       const before = current
-      const refused = human(id, true)
+      const refused = human(id, NO_MEANING[point]?.includes('mutates') !== true)
       if (refused !== undefined) return refused
       // An edit is put to the gates that decided before, and only their no counts.
       for (const earlier of current === before ? [] : GATE_IDS.slice(0, index)) {
