@@ -1,7 +1,10 @@
 /** What a query finds, to the letter. */
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { parseFilter } from '../../src/viewer/store/filter.ts'
+import { Store } from '../../src/viewer/store/store.ts'
 import { start } from './start.ts'
+import { requestOf } from './store-model/sent.ts'
 import { id, otlp, post, TRACE } from './support.ts'
 
 const toolCalls = (...names: string[]) =>
@@ -35,6 +38,49 @@ it('finds runs by a label with a backslash', async () => {
   await post(viewer, toolCalls('search'))
   viewer.store.mark(TRACE, { labels: ['C:\\temp'] })
   expect(viewer.store.listRuns('label:C:\\temp', { limit: 1, offset: 0 }).total).toBe(1)
+})
+
+it.each(['true', 'tr*'])('finds runs by an attribute of their resource that is %s', async (value) => {
+  const viewer = await start()
+  const ends = { spanId: id(1) }
+  await post(viewer, otlp([ends], { 'app.beta': true }))
+  await post(viewer, otlp([{ ...ends, traceId: 'b'.repeat(32) }], { 'app.beta': false }))
+  const { runs } = viewer.store.listRuns(`resource:app.beta=${value}`, { limit: 9, offset: 0 })
+  expect(runs.map(({ traceId }) => traceId)).toEqual([TRACE])
+})
+
+const SAID = 'The café in München, 東京 and \u{1F600}rome <b>bold</b>'
+it.each([
+  ['café', 1],
+  ['cafe munchen', 1],
+  ['東京', 1],
+  ['rome', 1],
+  ['bold', 1],
+  // Of a path, not of a character.
+  ['unit', 1],
+  ['u00e9', 0],
+  ['d83d', 0],
+])('finds %s where JSON has characters by their numbers, as Python and Go write it', async (word, total) => {
+  const numbered = (text: string) =>
+    text.replace(/[^ -~]|[<>]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const inner = numbered(JSON.stringify({ said: SAID, path: 'C:\\unit' }))
+  for (const format of ['json', 'protobuf'] as const) {
+    // Also where it is a text in JSON, as the arguments of a call are.
+    for (const content of [inner, numbered(JSON.stringify([inner]))]) {
+      const store = new Store({ file: ':memory:' })
+      const means = { category: 'other', label: '' }
+      const at = { traceId: TRACE, spanId: id(1), parentSpanId: '', name: 'one', startUs: 1, endUs: 2 }
+      const span = { ...at, attributes: { content }, events: [], resource: 3, scope: 0, means }
+      store.addSpans(
+        receiveTraces(requestOf([{ resource: 3, scope: 0, spans: [span] }], format), format).items,
+      )
+      // As it is looked through, and by the index.
+      expect(store.search(word, 5).hits).toHaveLength(total)
+      while (store.work(1_000)) {}
+      expect(store.search(word, 5).hits).toHaveLength(total)
+      store.close()
+    }
+  }
 })
 
 it('begins a day without a zone where the viewer is, as an hour without one', () => {

@@ -51,7 +51,8 @@ const OF_RESOURCE = `EXISTS (
   SELECT 1 FROM origin, json_each(origin.resource, '$.attributes') AS pair
   WHERE origin.id IN (SELECT chunk.origin FROM chunk WHERE chunk.run = run.id) AND json_extract(pair.value, '$.key') = ?
     AND coalesce(json_extract(pair.value, '$.value.stringValue'), json_extract(pair.value, '$.value.intValue'),
-      json_extract(pair.value, '$.value.doubleValue')) LIKE ? ESCAPE '\\')`
+      json_extract(pair.value, '$.value.doubleValue'),
+      iif(json_extract(pair.value, '$.value.boolValue'), 'true', 'false')) LIKE ? ESCAPE '\\')`
 const USE_KEY = new RegExp(`^(${USE_KINDS.join('|')})\\.`)
 /** Their values match whole. */
 const WHOLE = new Set(['status', 'reason', 'resource', 'mark'])

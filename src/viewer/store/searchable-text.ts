@@ -2,6 +2,7 @@
 
 import type { OtlpAnyValue, OtlpKeyValue, OtlpLogRecord, OtlpSpan } from '../../internal/otlp/types.ts'
 import { listOf } from '../otlp/plain.ts'
+import { withoutNumbers } from './words.ts'
 
 /** Of one span, at most this many characters can be found by searching; the rest is shown, not searched. */
 const INDEXED_CHARS = 256 * 1024
@@ -64,7 +65,7 @@ class Texts {
 
 /** Of JSON: the word after a line break is not the letter of its escape and the word. */
 function withoutEscapes(json: string): string {
-  return json.replace(/\\(.)/g, (pair, char: string) =>
+  return withoutNumbers(json).replace(/\\(.)/g, (pair, char: string) =>
     'nrt'.includes(char) ? ' ' : char === '"' ? '"' : pair,
   )
 }

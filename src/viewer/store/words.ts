@@ -10,8 +10,11 @@ const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => {
   return /[A-Za-z0-9]/.test(char) ? char.toLowerCase().charCodeAt(0) : 0
 })
 const BACKSLASH = 0x5c
+const LETTER_U = 0x75
 /** `n`, `r`, `t` and `"` after a backslash in JSON stand between words; so does a backslash. */
 const ESCAPED = new Set(Buffer.from('nrt"\\'))
+/** A character by its number, as Python writes all that is not ASCII, and Go `<`. Of JSON inside of JSON, too. */
+const NUMBERED = /\\+u([0-9a-f]{4})/gi
 const RUNS = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 /** Marks by themselves that accent a letter. Those that are vowels in other scripts stay. */
 const ACCENTS = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+/g
@@ -21,6 +24,14 @@ const PRIME = 0x01000193
 /** One run of letters and digits as the index keeps it. */
 export function foldedWord(run: string): string {
   return run.toLowerCase().normalize('NFD').replace(ACCENTS, '')
+}
+
+/** Of JSON: characters that are written by their numbers, as themselves. A backslash is none of them, as others go by it. */
+export function withoutNumbers(json: string): string {
+  return json.replace(NUMBERED, (_all, number: string) => {
+    const code = Number.parseInt(number, 16)
+    return code === BACKSLASH ? ' ' : String.fromCharCode(code)
+  })
 }
 
 /** Finds the words in bytes of UTF-8, without making text of them where they are ASCII. */
@@ -50,11 +61,16 @@ export class WordScanner {
         continue
       }
       if (folded === 1) {
-        at = this.#scanOthers(bytes, at - length, at, end) - 1
+        const stop = endOfRun(bytes, at, end)
+        if (isJson && isNumbered(bytes, stop, end)) return this.#scanNumbered(bytes, at - length, end)
+        this.#scanOthers(bytes, at - length, stop)
+        at = stop - 1
         hash = SEED
         length = 0
         continue
       }
+      if (isJson && byte === BACKSLASH && isNumbered(bytes, at, end))
+        return this.#scanNumbered(bytes, at - length, end)
       if (length > 0) {
         this.#found(hash, length < MAX_WORD_BYTES ? length : MAX_WORD_BYTES)
         hash = SEED
@@ -98,20 +114,40 @@ export class WordScanner {
     this.scan(bytes, 0, bytes.length)
   }
 
-  /** From `start`, up to the next ASCII character that is between words; gives where that is. */
-  #scanOthers(bytes: Buffer, start: number, from: number, end: number): number {
-    let stop = from
-    while (stop < end && FOLDED[bytes[stop]!] !== 0) stop++
+  /** The rest of a text in which characters are written by their numbers. */
+  #scanNumbered(bytes: Buffer, start: number, end: number): void {
+    const rest = Buffer.from(withoutNumbers(bytes.toString('utf8', start, end)))
+    this.scan(rest, 0, rest.length, true)
+  }
+
+  /** What stands between two ASCII characters that are between words. */
+  #scanOthers(bytes: Buffer, start: number, stop: number): void {
     for (const [run] of bytes.toString('utf8', start, stop).matchAll(RUNS)) {
       const { written } = ENCODER.encodeInto(foldedWord(run).slice(0, MAX_WORD_BYTES), this.word)
       if (written > 0) this.#found(hashOf(this.word, written), written)
     }
-    return stop
   }
+}
+
+/** Up to the next ASCII character that is between words. */
+function endOfRun(bytes: Buffer, from: number, end: number): number {
+  let stop = from
+  while (stop < end && FOLDED[bytes[stop]!] !== 0) stop++
+  return stop
+}
+
+/** Whether there is what `NUMBERED` finds. */
+function isNumbered(bytes: Buffer, start: number, end: number): boolean {
+  let at = start
+  while (bytes[at] === BACKSLASH) at++
+  if (at === start || bytes[at] !== LETTER_U || at + 5 > end) return false
+  for (let digit = at + 1; digit < at + 5; digit++) if (!HEX_DIGITS.has(bytes[digit]!)) return false
+  return true
 }
 
 const ENCODER = new TextEncoder()
 const HEX = Buffer.from('0123456789abcdef')
+const HEX_DIGITS = new Set(Buffer.from('0123456789abcdefABCDEF'))
 
 export function hashOf(word: Uint8Array, length: number): number {
   let hash = SEED
