@@ -78,6 +78,19 @@ describe('how a run stands', () => {
     expect((await getJson<RunList>(viewer, '/api/runs')).runs).toMatchObject([{ status: 'interrupted' }])
   })
 
+  it('is interrupted when its process died, also where only what is below a lost span came', async () => {
+    const viewer = await start()
+    const call = {
+      spanId: id(3),
+      parentSpanId: id(1),
+      end: 0,
+      attributes: { 'hookspan.span.state': 'started' },
+    }
+    // No process has such a number.
+    await post(viewer, otlp([call], { 'process.pid': 2 ** 22 + 7 }))
+    expect((await getJson<RunList>(viewer, '/api/runs')).runs).toMatchObject([{ status: 'interrupted' }])
+  })
+
   it('is waiting while a person is asked, whatever spans came, and no longer', async () => {
     const operationId = 'asked-1'
     const { traceId } = idsOfOperation(operationId)

@@ -140,10 +140,10 @@ function standIn(missing: Map<string, TreeNode>, spanId: string): TreeNode {
 function spread(node: TreeNode): void {
   const rows = node.children.map((child) => child.row)
   node.row.startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
-  node.row.endUs = rows.some((row) => row.state === 'running')
-    ? 0
-    : rows.reduce((most, row) => Math.max(most, row.endUs), 0)
-  node.row.state = node.row.endUs === 0 ? 'running' : 'ended'
+  const isRunning = rows.some((row) => row.state === 'running')
+  node.row.endUs = isRunning ? 0 : rows.reduce((most, row) => Math.max(most, row.endUs), 0)
+  // Where none of them ended, all were cut off.
+  node.row.state = isRunning ? 'running' : node.row.endUs === 0 ? 'interrupted' : 'ended'
 }
 
 function* layOut(root: TreeNode): InTurns<void> {
