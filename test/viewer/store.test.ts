@@ -7,6 +7,8 @@ import type { Viewer } from 'hookspan/viewer'
 import { describe, expect, it, vi } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
+import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
+import { Store } from '../../src/viewer/store/store.ts'
 import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
@@ -209,6 +211,24 @@ describe('the file', () => {
     const second = await start({ db })
     await post(second, otlp(RUN.slice(3)))
     expect(await outline(second)).toEqual(OUTLINE)
+  })
+
+  it('gives spans that begin at one moment in one order, before a restart and after it', () => {
+    const file = databaseFile()
+    const [root, step, call] = [RUN[0]!, { ...RUN[1]!, start: 2 }, RUN[2]!]
+    const add = (store: Store, ...spans: TestSpan[]) =>
+      store.addSpans(receiveTraces(Buffer.from(JSON.stringify(otlp(spans))), 'json').items)
+    const ids = (store: Store) => store.run(TRACE)!.rows.map(({ spanId }) => spanId)
+    const before = new Store({ file })
+    add(before, started(step))
+    before.run(TRACE)
+    add(before, root, call, step)
+    const shown = ids(before)
+    before.close()
+    const after = new Store({ file })
+    while (after.work(1_000)) {}
+    expect(ids(after)).toEqual(shown)
+    after.close()
   })
 
   it('that another version wrote is set aside, not read wrongly', async () => {

@@ -52,7 +52,11 @@ export class RunSpans {
         this.#drop(id, index)
         continue
       }
-      if (known) this.#drop(known.chunk, known.index)
+      if (known) {
+        this.#drop(known.chunk, known.index)
+        // It comes where the chunk does that it is in: that of the other one may be gone when the run is read anew.
+        this.#byId.delete(facts.spanId)
+      }
       this.#byId.set(facts.spanId, {
         row: storedRow(facts, service),
         conversationId: facts.digest.conversationId,
