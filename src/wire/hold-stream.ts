@@ -17,13 +17,24 @@ export interface StreamHolder {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Streams by the signal that their reader can abort them with, where they have let go of it once all of them has come. */
-const signals = new WeakMap<object, AbortSignal>()
+/** What the reader of a stream can abort it with. */
+interface Aborter {
+  readonly signal: AbortSignal
+  /** What a stream without a controller throws then. */
+  readonly failure: () => unknown
+}
 
-/** Says that whoever asked for this stream can abort it by a signal. Gives the stream. */
-export function abortedBy<T>(stream: T, signal: unknown): T {
+/** Of streams that have let go of it once all of them has come. */
+const aborters = new WeakMap<object, Aborter>()
+
+/**
+ * Says that whoever asked for this stream can abort it by a signal. Gives the stream.
+ *
+ * @param failure what the SDK throws of an abort, where that is not the signal's reason.
+ */
+export function abortedBy<T>(stream: T, signal: unknown, failure?: () => unknown): T {
   if (signal instanceof AbortSignal && typeof stream === 'object' && stream !== null)
-    signals.set(stream, signal)
+    aborters.set(stream, { signal, failure: failure ?? (() => signal.reason) })
   return stream
 }
 
@@ -68,17 +79,17 @@ function hold(inner: AnyIterator, target: Target, holder: StreamHolder) {
 
 async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
   const abort = abortOf(target)
-  const asked = signals.get(target)
+  const asked = aborters.get(target)
   const chunks: unknown[] = []
   for (;;) {
-    const step = await untilAborted(inner.next(), abort === undefined ? holder.signal : undefined)
+    const step = await (abort === undefined ? nextOf(inner, holder, asked) : inner.next())
     if (step.done) break
     holder.onChunk(step.value)
     if (holder.holds) chunks.push(step.value)
     else yield step.value
   }
   if (abort?.aborted) return
-  const instead = await untilGone(holder.decide(), abort, asked)
+  const instead = await untilGone(holder.decide(), abort, asked?.signal)
   if (isAborted(target, abort, asked) || !holder.holds) return
   for await (const chunk of instead ?? chunks) {
     yield chunk
@@ -86,16 +97,26 @@ async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
   }
 }
 
-/** Whether nobody wants more of it. A stream without a controller says so by the reason. */
+/** The next chunk of a stream that has no controller of its own. */
+async function nextOf(inner: AnyIterator, { signal }: StreamHolder, asked: Aborter | undefined) {
+  try {
+    return await untilAborted(inner.next(), signal)
+  } catch (error) {
+    // The signal may be the run's, too.
+    throw asked?.signal.aborted && error === signal?.reason ? asked.failure() : error
+  }
+}
+
+/** Whether nobody wants more of it. A stream without a controller says so by what it throws. */
 function isAborted(
   { controller }: Target,
   abort: AbortSignal | undefined,
-  asked: AbortSignal | undefined,
+  asked: Aborter | undefined,
 ): boolean {
   if (abort?.aborted) return true
-  if (!asked?.aborted) return false
-  if (abort === undefined) throw asked.reason
-  controller?.abort?.(asked.reason)
+  if (!asked?.signal.aborted) return false
+  if (abort === undefined) throw asked.failure()
+  controller?.abort?.(asked.signal.reason)
   return true
 }
 

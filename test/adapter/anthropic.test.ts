@@ -313,6 +313,14 @@ const USES: readonly Use[] = [
     },
   ],
   [
+    'a streamed tool runner that was aborted before it began',
+    [],
+    async (client) => {
+      const signal = AbortSignal.abort(new Error('enough'))
+      for await (const turn of loop(client, undefined, { stream: true }, { signal })) await all(turn as never)
+    },
+  ],
+  [
     'a tool runner that is read twice',
     [SEARCH, DONE],
     async (client) => {

@@ -154,6 +154,16 @@ const SDKS: Record<string, (url: string, options: Options, signal?: AbortSignal)
       (c) => c.text,
     )
   },
+  async *'google with tools'(url, options, abortSignal) {
+    const bare = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: `${url}/google` } })
+    const client = options === undefined ? bare : observeGoogleGenAI(bare, options)
+    const tool = { tool: async () => ({ functionDeclarations: [{ name: 't' }] }), callTool: async () => [] }
+    const config = { tools: [tool], ...(abortSignal && { abortSignal }) }
+    yield* texts(
+      await client.models.generateContentStream({ model: 'm', contents: 'hi', config }),
+      (c) => c.text,
+    )
+  },
   async *'ai sdk'(url, options, abortSignal) {
     const { streamText } = options === undefined ? ai : observeAISDK(ai, options)
     const model = languageModel(url)
@@ -199,6 +209,23 @@ it.each(['openai', 'anthropic', 'google', 'ai sdk'])(
     )
     expect(said.slice(0, 2)).toEqual(['one ', 'two '])
     expect(said).not.toContain('four')
+  },
+)
+
+it.each(['openai', 'anthropic', 'google', 'google with tools', 'ai sdk'])(
+  "a stream of %s that is cut by its caller's signal ends as it does without a gate, whatever its reason",
+  async (name) => {
+    const stream = SDKS[name] as (typeof SDKS)[string]
+    const cut = async (url: string, options: Options) => {
+      const controller = new AbortController()
+      const { error } = await read(stream(url, options, controller.signal), () =>
+        controller.abort(new Error('enough')),
+      )
+      return error instanceof Error && [error.constructor.name, error.message]
+    }
+    const bare = await cut(await provider('waits'), undefined)
+    expect(await cut(await provider(), guarded())).toEqual(bare)
+    expect(await cut(await provider('waits'), guarded({ shadow: true }))).toEqual(bare)
   },
 )
 

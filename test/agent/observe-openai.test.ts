@@ -4,7 +4,7 @@ import { type ScriptedStep, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
 import OpenAI7, { AzureOpenAI as AzureOpenAI7 } from 'openai'
 import OpenAI6, { AzureOpenAI as AzureOpenAI6 } from 'openai-6'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { activityTree } from '../support/activity-tree.ts'
 
 const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 4, reasoningTokens: 1 }
@@ -192,6 +192,24 @@ describe.each([
         code: 'CALL_DENIED',
       },
     )
+  })
+
+  it('is told once that a raw response under a gate could not be read', async () => {
+    const { dispatcher, failed } = observed()
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'afterLlmCall', decide: () => {} }] })
+    const fetch = async () => {
+      const pull = (controller: ReadableStreamDefaultController) => controller.error(new Error('cut off'))
+      return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'application/json' } })
+    }
+    const client = observeOpenAI(new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), { dispatcher })
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    onTestFinished(() => void process.off('unhandledRejection', unhandled))
+
+    await expect(client.chat.completions.create(ask).asResponse()).rejects.toThrow('cut off')
+    await new Promise(setImmediate)
+    expect(unhandled).not.toHaveBeenCalled()
+    expect(failed).toMatchObject([{ errorMessage: 'cut off' }])
   })
 
   it('is no failed call when the run ends before the caller has read its raw response', async () => {

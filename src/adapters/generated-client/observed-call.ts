@@ -91,7 +91,8 @@ export class ObservedCall {
         : this.#ask(calls, init, options, request)
     }
     const calls = maker(body)
-    return calls instanceof Promise ? calls.then(send) : send(calls)
+    if (!(calls instanceof Promise)) return send(calls)
+    return calls.then(send, (error) => abortedByCaller(error, options, request))
   }
 
   /** Before anything is sent: a provider asks nobody about the tools that it runs. */
@@ -159,7 +160,12 @@ export class ObservedCall {
   }
 
   async #sent(call: SafeModelCall, options: RequestOptions, request: Send): Promise<ResponseProps> {
-    const decided = await call.decided
+    let decided: Awaited<typeof call.decided>
+    try {
+      decided = await call.decided
+    } catch (error) {
+      return abortedByCaller(error, options, request)
+    }
     if (decided.state === 'answered') {
       this.#stoodIn = true
       return (this.#gateReply as GateReply).props(options)
@@ -171,8 +177,8 @@ export class ObservedCall {
       call.noteResponse(props.response)
       return props
     } catch (error) {
-      // Of a run that is aborted, its reason is told, and not what the client makes of it.
-      const reason = decided.signal?.aborted ? decided.signal.reason : error
+      // Of a run that is aborted, its reason is told, and not what the client makes of it; of a call, what it does.
+      const reason = decided.signal?.aborted && !options.signal?.aborted ? decided.signal.reason : error
       call.fail(reason)
       throw reason
     }
@@ -238,7 +244,10 @@ export class ObservedCall {
       (reply) => call.settle(reply),
       (error: unknown) => (this.#gated ? Promise.reject(error) : call.settle({})),
     )
-    told.then((reply) => this.#compacted(reply), this.#compaction?.reject)
+    told.then(
+      (reply) => this.#compacted(reply),
+      (error) => this.#compaction?.reject(error),
+    )
     if (!this.#gated) {
       // What is read beside the caller concerns nobody.
       told.catch(() => {})
@@ -262,6 +271,12 @@ export class ObservedCall {
     response.body?.cancel().catch(() => {})
     return error
   }
+}
+
+/** Of a call that its caller has aborted the client tells in its own words, and sends nothing. */
+function abortedByCaller(error: unknown, options: RequestOptions, request: Send): Promise<ResponseProps> {
+  if (!options.signal?.aborted || error instanceof HookspanError) throw error
+  return request(options)
 }
 
 function withSignal(options: RequestOptions, signal: AbortSignal | undefined): RequestOptions {

@@ -26,10 +26,12 @@ export async function askModel(models: Models, params: Params, ask: Ask, how: Ho
   } catch (error) {
     const { abortSignal } = params.config ?? {}
     if (!abortSignal?.aborted || error !== abortSignal.reason) throw error
-    // The SDK sends with a signal of its own, which it aborts without a reason.
-    throw new DOMException('This operation was aborted', 'AbortError')
+    throw abortError()
   }
 }
+
+/** What the SDK throws: it sends with a signal of its own, which it aborts without a reason. */
+const abortError = () => new DOMException('This operation was aborted', 'AbortError')
 
 async function told(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
   const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()
@@ -62,7 +64,7 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
   const reply = await calls.llmCall(init, (asked, { signal }) => {
     const sent = signal === undefined && asked === request ? params : changed(params, asked, signal)
     const answer = ask.call(models, sent)
-    return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal)) : answer
+    return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
   })
   return standIn === undefined ? reply : ask.call(answering(models, standIn), params)
 }

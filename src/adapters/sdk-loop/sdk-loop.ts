@@ -138,7 +138,9 @@ export class SdkLoop {
 
   /** @throws HookspanError `CALL_DENIED` when a gate withholds the run's last word, or changes it. */
   async complete(end: CompleteInit): Promise<void> {
-    await (await this.#step)?.end()
+    // One that did not open has told why to who made the call, and the run ends all the same.
+    const step = await this.#step?.catch(() => undefined)
+    await step?.end()
     if (!this.#own || this.#run === undefined) return
     const { operationId } = this.#run
     const { reason, content, refusal } = await this.#run.complete(end)
