@@ -153,7 +153,9 @@ async function runTests(...files: string[]): Promise<{ passed: boolean; said: st
   // The inner vitest must not take itself for a worker of this one.
   for (const name of Object.keys(env))
     if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name as never]
-  const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', project, ...files]
+  // A file that is ours to wait for, on a machine that may be busy.
+  const patience = '--testTimeout=120000'
+  const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', patience, '--root', project, ...files]
   return promisify(execFile)(process.execPath, args, { cwd: project, env }).then(
     ({ stdout }) => ({ passed: true, said: stdout }),
     (error: { stdout: string; stderr: string }) => ({ passed: false, said: error.stdout + error.stderr }),

@@ -73,7 +73,7 @@ describe('hookspan mocks from-trace', () => {
       join(folder, name),
     ) as [string, string, string]
     writeFileSync(file, JSON.stringify(await traceOfRun()))
-    const bin = new URL('../../src/cli/bin.ts', import.meta.url).pathname
+    const bin = new URL('../../dist/cli/bin.js', import.meta.url).pathname
     const { stderr } = await promisify(execFile)(process.execPath, [
       bin,
       'mocks',

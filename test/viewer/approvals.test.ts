@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { type AuditEntry, verifyAudit } from 'hookspan/approval'
 import { startViewer } from 'hookspan/viewer'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Asking, startAsking } from './asking.ts'
 import { getJson } from './support.ts'
-
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
 
 const error = async (response: Response) => ((await response.json()) as { error: string }).error
 

@@ -9,12 +9,10 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import fc from 'fast-check'
 import type { Viewer } from 'hookspan/viewer'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 /** What the real exporter sends for the spans that `make` ends: the body of one request. */
 async function protobufOf(make: (start: (name: string, parent?: Span) => Span) => void): Promise<Buffer> {

@@ -6,15 +6,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
 import { id, otlp, post } from './support.ts'
 
-const BIN = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
+const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const OTHER = 'b'.repeat(32)
 const folder = mkdtempSync(join(tmpdir(), 'hookspan-json-'))
 const db = join(folder, 'traces.db')
-vi.setConfig({ testTimeout: 30_000 })
 let viewer: Viewer
 
 beforeAll(async () => {

@@ -7,14 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
 import { id, otlp, post } from './support.ts'
 
-const BIN = fileURLToPath(new URL('../../src/cli/bin.ts', import.meta.url))
+const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const OTHER = 'b'.repeat(32)
 const folder = mkdtempSync(join(tmpdir(), 'hookspan-commands-'))
-vi.setConfig({ testTimeout: 30_000 })
 let viewer: Viewer
 
 beforeAll(async () => {

@@ -3,10 +3,9 @@ import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { startViewer, type Viewer } from 'hookspan/viewer'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { getJson, id, otlp, post, TRACE } from './support.ts'
 
-vi.setConfig({ testTimeout: 30_000 })
 let viewer: Viewer
 beforeAll(async () => {
   viewer = await startViewer({ db: ':memory:', port: 0 })

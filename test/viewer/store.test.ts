@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { hostname } from 'node:os'
 import fc from 'fast-check'
 import type { Viewer } from 'hookspan/viewer'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
@@ -13,7 +13,6 @@ import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
 // Some of these do hundreds of requests, on machines that do other things too.
-vi.setConfig({ testTimeout: 30_000 })
 
 /** Text that takes this many bytes however it is compressed. */
 const noise = (bytes: number) => randomBytes(bytes).toString('base64')
