@@ -1,7 +1,7 @@
 import { GATE_POINTS, type GatePoint, type TokenUsage, type ToolSource } from '../hooks/index.ts'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields, required, type Shape, shape } from '../internal/expect.ts'
-import { GLOB_LIST, GLOBS, matchesGlob } from '../internal/glob.ts'
+import { GLOB_LIST, GLOBS, matchesTool } from '../internal/glob.ts'
 import type { Decision } from './decision.ts'
 
 /** Sums over the whole run: every agent of the tree that runs in this process, and what remote ones reported. */
@@ -184,5 +184,5 @@ export function concerns(gate: Gate, call: { identifier?: string; apiName?: stri
   const { apiName, identifier } = call
   if (gate.match === undefined || apiName === undefined) return true
   const globs = typeof gate.match === 'string' ? [gate.match] : gate.match
-  return globs.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`))
+  return globs.some((glob) => matchesTool(glob, { apiName, identifier }))
 }

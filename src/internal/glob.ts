@@ -28,6 +28,17 @@ export function assertGlob(value: unknown, what: string): void {
   if (!isGlob(value)) throw expected(`${what} to be ${GLOB.words}`, value)
 }
 
+/** Whether a glob names a tool: by its name, or by `identifier/name`. */
+export function matchesTool(
+  glob: string,
+  tool: { apiName: string; identifier?: string | undefined },
+): boolean {
+  const { apiName, identifier } = tool
+  return (
+    matchesGlob(glob, apiName) || (identifier !== undefined && matchesGlob(glob, `${identifier}/${apiName}`))
+  )
+}
+
 /**
  * Whether a glob of `*` (any run of characters) and `?` (one character) matches the whole text. Runs in
  * O(pattern x text) at worst: no pattern can stall the process.

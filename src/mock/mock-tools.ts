@@ -1,6 +1,7 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
+import { delay } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
@@ -8,7 +9,7 @@ import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { Failures } from './failures.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
 import { isForTool } from './rules/address.ts'
-import { type Answer, give } from './rules/answer.ts'
+import { type Answer, give, type Standing, sourceOf } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
@@ -168,16 +169,18 @@ export class MockTools implements Disposable {
     if (taken === undefined) return this.#unmocked(call)
     const { rule, mocked } = taken
     const answer = rule.definition.answer as Answer
-    const given = await give(answer, mocked, call.onProgress)
     const { delayMs } = rule.definition
-    if (given.kind === 'live') {
-      this.#note(call, 'live', rule)
+    const source = sourceOf(answer)
+    // Before anything is waited for: calls are told in the order in which they were made, one that hangs among them.
+    this.#note(call, source, rule)
+    if (source === 'live') {
+      if (delayMs > 0) await delay(delayMs, call.signal)
       return undefined
     }
-    this.#note(call, given.source, rule)
-    await this.#checkResult(call, given.mock, rule)
-    const mock = delayMs > 0 ? { ...given.mock, delayMs: delayMs + (given.mock.delayMs ?? 0) } : given.mock
-    return { mock, source: given.source, rule: String(rule) }
+    const given = await give(answer as Standing, mocked, call.onProgress)
+    await this.#checkResult(call, given, rule)
+    const mock = delayMs > 0 ? { ...given, delayMs: delayMs + (given.delayMs ?? 0) } : given
+    return { mock, source, rule: String(rule) }
   }
 
   #take(call: StandInCall): ReturnType<RuleSet['take']> {

@@ -1,6 +1,6 @@
 import { deny, type Gate } from '../gates/index.ts'
 import { a, type Fields } from '../internal/expect.ts'
-import { GLOB_LIST, matchesGlob } from '../internal/glob.ts'
+import { GLOB_LIST, matchesTool } from '../internal/glob.ts'
 import { digestOf } from '../internal/json.ts'
 import { common, memory, READY, type ReadyGateOptions } from './options.ts'
 
@@ -41,7 +41,7 @@ export function loopGuard(options: LoopGuardOptions = {}): Gate {
     ...gate,
     point: 'beforeToolCall',
     decide({ state, operationId, callKey = '', identifier, apiName = '', payload }) {
-      if (ignore.some((glob) => matchesGlob(glob, apiName))) return undefined
+      if (ignore.some((glob) => matchesTool(glob, { apiName, identifier }))) return undefined
       const seen = memory<Memory>(state, `loop:${gate.id}:${operationId}`, () => ({ calls: [], refusals: 0 }))
       const digest = digestOf([identifier, apiName, payload]).slice(0, 16)
       const others = seen.calls.filter(([key]) => key !== callKey)

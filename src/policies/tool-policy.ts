@@ -1,7 +1,7 @@
 import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { expected, type Fields, shape } from '../internal/expect.ts'
-import { ARGUMENT, GLOB_LIST, matchesGlob } from '../internal/glob.ts'
+import { ARGUMENT, GLOB_LIST, matchesGlob, matchesTool } from '../internal/glob.ts'
 import { toContent } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
@@ -72,7 +72,7 @@ export function toolPolicy(options: ToolPolicyOptions): Gate {
 }
 
 function names(glob: string, { apiName = '', identifier = '' }: GateContext): boolean {
-  return matchesGlob(glob, apiName) || matchesGlob(glob, `${identifier}/${apiName}`)
+  return matchesTool(glob, { apiName, identifier })
 }
 
 function rulesOf(

@@ -2,11 +2,12 @@ import type { HumanAction } from '../hooks/index.ts'
 import { HUMAN_ACTIONS } from '../hooks/values.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { a, assertFields, type Fields, TEXT_OR_REGEXP } from '../internal/expect.ts'
-import { assertGlob, matchesGlob } from '../internal/glob.ts'
+import { assertGlob, matchesTool } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import {
   type ExpectedCall,
   type ExpectedSpan,
+  type HumanQuestion,
   matchSpans,
   matchTrajectory,
   type ReadableTrajectory,
@@ -17,6 +18,7 @@ import {
   type TrajectoryOutcome,
 } from '../mock/index.ts'
 import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
+import { isNamed } from '../mock/trajectory/compare-calls.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
 import { eventsOf } from '../mock/trajectory/humans.ts'
 
@@ -87,7 +89,7 @@ export const matchers = {
     const closest: string[] = []
     const fitting = calls.filter((call) => {
       const { pass, report } = matchTrajectory([call], [expected], { args: mode })
-      if (!pass && matchesGlob(name, call.name)) closest.push(report.split('\n').slice(1).join('\n'))
+      if (!pass && isNamed(call, name)) closest.push(report.split('\n').slice(1).join('\n'))
       return pass
     })
     const pass = times === undefined ? fitting.length > 0 : fitting.length === times
@@ -120,7 +122,7 @@ export const matchers = {
     const refused = calls.filter(({ outcome }) => outcome === 'denied' || outcome === 'rejected')
     const fitting = refused.filter(
       (call) =>
-        matchesGlob(name, call.name) &&
+        isNamed(call, name) &&
         (options.code === undefined || options.code === call.code) &&
         fitsText(options.reason, call.reason ?? ''),
     )
@@ -143,7 +145,7 @@ export const matchers = {
     const { action, approver, times } = options
     const fitting = questions.filter(
       (question) =>
-        question.tools.some((tool) => matchesGlob(name, tool)) &&
+        isAbout(question, name) &&
         (action === undefined || action === question.action) &&
         (approver === undefined || approver === question.approver),
     )
@@ -161,6 +163,10 @@ export const matchers = {
         ].join('\n'),
     }
   },
+}
+
+function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): boolean {
+  return tools.some((apiName, index) => matchesTool(glob, { apiName, identifier: identifiers[index] }))
 }
 
 /** Why a run that failed did: its calls are missing because of that. */

@@ -87,3 +87,10 @@ describe('a scripted human', () => {
     expect(make).toThrow(message)
   })
 })
+
+it('answers for a tool by its home', async () => {
+  const { dispatcher } = setup()
+  using _humans = scriptedApprovals(dispatcher, [human('bank/*').rejects('no'), human('refund').approves()])
+  const outcomes = await runTools(dispatcher, [{ ...refund(1), identifier: 'bank' }, refund(1)])
+  expect(outcomes).toMatchObject([{ state: 'rejected' }, { state: 'mocked' }])
+})

@@ -150,6 +150,48 @@ describe('a mocked tool', () => {
     expect(outcomes.map(resultOf)).toEqual(['a', 'b', 'a', 'b'])
   })
 
+  it('tells calls in the order in which they were made, one that hangs among them', async () => {
+    const { dispatcher } = setup()
+    const mocks = mockTools(dispatcher, [
+      mock('slow').calls(() => new Promise((resolve) => setTimeout(resolve, 5))),
+      mock('quick').returns(1),
+      mock('hangs').hangs(),
+    ])
+    const controller = new AbortController()
+    const op = dispatcher.startOperation({ signal: controller.signal })
+    const call = (apiName: string) => op.toolCall({ apiName, args: {} }, () => 'real')
+    const made = ['slow', 'hangs', 'quick'].map(call)
+    await made[2]
+    expect(mocks.calls().map(({ apiName }) => apiName)).toEqual(['slow', 'hangs', 'quick'])
+    controller.abort()
+    await Promise.all(made)
+    mocks.detach()
+  })
+
+  it('delays the real tool, too', async () => {
+    const { dispatcher, real } = setup()
+    using _mocks = mockTools(dispatcher, [mock('get_weather').delays(40).passesThrough()])
+    const startedAt = performance.now()
+    expect(await runTools(dispatcher, [weather('a')], { real })).toMatchObject([
+      { result: 'real get_weather' },
+    ])
+    expect(performance.now() - startedAt).toBeGreaterThan(35)
+  })
+
+  it('fits what may be absent', async () => {
+    const { dispatcher } = setup()
+    using mocks = mockTools(dispatcher, [
+      mock('get_weather')
+        .when({ unit: match.oneOf(match.absent(), 'C'), days: match.not(match.exists()) })
+        .returns(1),
+    ])
+    await runTools(dispatcher, [weather('a'), weather('a', { unit: 'C' })])
+    expect(mocks.failures).toEqual([])
+    await runTools(dispatcher, [weather('a', { unit: 'F' }), weather('a', { days: 1 })])
+    expect(mocks.failures).toHaveLength(2)
+    mocks.detach()
+  })
+
   it('streams partial results, and may fail after them', async () => {
     const { dispatcher } = setup()
     using _mocks = mockTools(dispatcher, [

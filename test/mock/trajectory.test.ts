@@ -247,6 +247,31 @@ describe('matchTrajectory', () => {
     expect(spent).toBeLessThan(20_000)
   })
 
+  it('knows a tool by its home, too: in globs, among what is forbidden, and where calls are counted', () => {
+    const made = [{ ...call('create_issue'), identifier: 'github' }]
+    expect(matchTrajectory(made, ['github/create_*']).pass).toBe(true)
+    expect(matchTrajectory(made, ['gitlab/create_*']).pass).toBe(false)
+    const { problems } = matchTrajectory(made, ['*'], {
+      forbidden: ['github/*'],
+      maxCalls: { 'github/*': 0 },
+    })
+    expect(problems).toHaveLength(2)
+  })
+
+  it('pairs the calls of a subset so that none comes without what it is to come after', () => {
+    const wanted = [
+      { name: 'a', id: 'second', after: 'first' },
+      { name: 'a', id: 'first' },
+    ]
+    expect(matchTrajectory(calls('a'), wanted, { mode: 'subset' }).pass).toBe(true)
+    expect(matchTrajectory(calls('aa'), wanted, { mode: 'subset' }).pass).toBe(true)
+    const other = [
+      { name: 'b', id: 'second', after: 'first' },
+      { name: 'a', id: 'first' },
+    ]
+    expect(matchTrajectory(calls('b'), other, { mode: 'subset' }).pass).toBe(false)
+  })
+
   it.each([
     [
       () => matchTrajectory(calls('a'), ['a'], { mode: 'loose' as never }),

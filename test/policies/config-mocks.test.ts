@@ -88,3 +88,12 @@ it.each([
   expect(() => load(text)).toThrow(/hookspan\.config\.yaml:2: /)
   expect(() => load(text)).toThrow(message)
 })
+
+it('stands in for a tool by its home, as gates name it', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(load('hooks: [{ id: shop, type: mock, match: shop/book_*, returns: no }]').plugin)
+  const op = dispatcher.startOperation({ agentName: 'a' })
+  const call = (identifier: string) =>
+    op.toolCall({ apiName: 'book_room', identifier, args: {} }, () => 'real')
+  expect([await call('shop'), await call('local')]).toMatchObject([{ result: 'no' }, { result: 'real' }])
+})

@@ -178,7 +178,11 @@ describe('loopGuard', () => {
   })
 
   it('lets polling tools and repetitions outside of the window pass', async () => {
-    const { op } = start([loopGuard({ maxRepeats: 1, window: 2, ignore: ['poll_*'] })])
+    const { op } = start([loopGuard({ maxRepeats: 1, window: 2, ignore: ['poll_*', 'jobs/*'] })])
+    for (let i = 0; i < 3; i++) {
+      const polled = await op.toolCall({ apiName: 'get', identifier: 'jobs', args: {} }, () => 1)
+      expect(polled.state).toBe('completed')
+    }
     for (let i = 0; i < 3; i++) expect((await callTool(op, {}, 'poll_job')).outcome.state).toBe('completed')
     for (const q of [1, 2, 3, 1]) expect((await callTool(op, { q })).outcome.state).toBe('completed')
   })

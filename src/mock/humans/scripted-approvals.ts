@@ -4,7 +4,7 @@ import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../gates/inde
 import { delay } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { expected as wrong } from '../../internal/expect.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { matchesTool } from '../../internal/glob.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { Failures } from '../failures.ts'
 import { differences, formatDifference } from '../match/difference.ts'
@@ -138,7 +138,7 @@ export class ScriptedApprovals implements Disposable {
 
   #unscripted(request: ApprovalRequest): HookspanError {
     const lines = this.#answers
-      .filter(({ definition }) => matchesGlob(definition.tool, request.apiName))
+      .filter(({ definition }) => matchesTool(definition.tool, request))
       .map(
         (pending) =>
           `  ${pending.answer}: ${reasonsAgainst(pending, request).join('; ') || `used up, ${pending.used} of ${pending.definition.times}`}`,
@@ -159,9 +159,9 @@ export class ScriptedApprovals implements Disposable {
 
 function reasonsAgainst(
   { definition: { tool, condition } }: Pending,
-  { apiName, args }: ApprovalRequest,
+  { apiName, identifier, args }: ApprovalRequest,
 ): string[] {
-  if (!matchesGlob(tool, apiName)) return ['is for another tool']
+  if (!matchesTool(tool, { apiName, identifier })) return ['is for another tool']
   if (condition === undefined) return []
   if (condition.kind === 'predicate')
     return condition.test(args, undefined as never) === true ? [] : ['its when() is false']

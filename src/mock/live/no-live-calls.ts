@@ -1,7 +1,7 @@
 import { addToolGuard, currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
-import { GLOB_LIST, matchesGlob } from '../../internal/glob.ts'
+import { GLOB_LIST, matchesGlob, matchesTool } from '../../internal/glob.ts'
 import { Failures } from '../failures.ts'
 import { isSubAgent } from '../sub-agent.ts'
 import { addNetworkGuard } from './network-guard.ts'
@@ -51,8 +51,7 @@ export function noLiveCalls(options: NoLiveCallsOptions = {}): LiveCallGuard {
     addToolGuard((call) => {
       if (isSubAgent(call)) return
       const { identifier, apiName } = call
-      const name = `${identifier}/${apiName}`
-      if (tools.some((glob) => matchesGlob(glob, apiName) || matchesGlob(glob, name))) return
+      if (tools.some((glob) => matchesTool(glob, call))) return
       throw live(
         `noLiveCalls(): the real tool "${apiName}" (${identifier}) was about to run. Mock it, or allow it with ` +
           `\`allow: { tools: [${JSON.stringify(apiName)}] }\`.`,

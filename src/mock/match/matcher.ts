@@ -13,7 +13,7 @@ export interface Matcher {
   readonly [MATCHER]: true
   /** As it reads in a message: `a number > 5`. */
   readonly describe: string
-  /** Whether a property that is absent may match. */
+  /** Whether a property that is absent may match. `false`, and not left out: the contrary of this one matches it. */
   readonly matchesAbsent?: boolean
   test(value: unknown): boolean
   /** Says more than "expected X, got Y", where it can. */

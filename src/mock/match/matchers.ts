@@ -2,10 +2,14 @@ import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { checkSchema } from '../../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../../internal/schema/problem.ts'
 import { differences } from './difference.ts'
-import { describeExpected, MATCHER, type Matcher, show } from './matcher.ts'
+import { describeExpected, isMatcher, MATCHER, type Matcher, show } from './matcher.ts'
 
 function matcher(describe: string, test: (value: unknown) => boolean, more: Partial<Matcher> = {}): Matcher {
   return { [MATCHER]: true, describe, test, ...more }
+}
+
+function absentIf(mayBeAbsent: boolean): Partial<Matcher> {
+  return mayBeAbsent ? { matchesAbsent: true } : {}
 }
 
 function ordered(sign: string, holds: (a: number | string, b: number | string) => boolean) {
@@ -26,7 +30,8 @@ function ordered(sign: string, holds: (a: number | string, b: number | string) =
 }
 
 export const any = (): Matcher => matcher('anything', () => true)
-export const exists = (): Matcher => matcher('anything but undefined', (value) => value !== undefined)
+export const exists = (): Matcher =>
+  matcher('anything but undefined', (value) => value !== undefined, { matchesAbsent: false })
 export const absent = (): Matcher =>
   matcher('nothing', (value) => value === undefined, { matchesAbsent: true })
 export const string = (): Matcher => matcher('a string', (value) => typeof value === 'string')
@@ -68,13 +73,15 @@ export function contains(part: unknown): Matcher {
 export function oneOf(...expected: readonly unknown[]): Matcher {
   const [first, ...others] = expected
   const options: readonly unknown[] = Array.isArray(first) && others.length === 0 ? first : expected
-  return matcher(`one of ${options.map(describeExpected).join(', ')}`, (value) =>
-    options.some((one) => fits(one, value)),
-  )
+  const words = `one of ${options.map(describeExpected).join(', ')}`
+  const mayBeAbsent = options.some((one) => isMatcher(one) && one.matchesAbsent === true)
+  return matcher(words, (value) => options.some((one) => fits(one, value)), absentIf(mayBeAbsent))
 }
 
 export function not(expected: unknown): Matcher {
-  return matcher(`anything but ${describeExpected(expected)}`, (value) => !fits(expected, value))
+  const words = `anything but ${describeExpected(expected)}`
+  const mayBeAbsent = isMatcher(expected) && expected.matchesAbsent === false
+  return matcher(words, (value) => !fits(expected, value), absentIf(mayBeAbsent))
 }
 
 /** Whatever the function is true for. A function that throws does not match. */

@@ -1,6 +1,6 @@
 import type { StandInCall } from '../../dispatcher/index.ts'
 import { expected } from '../../internal/expect.ts'
-import { assertGlob, matchesGlob } from '../../internal/glob.ts'
+import { assertGlob, matchesGlob, matchesTool } from '../../internal/glob.ts'
 
 /** Which tool a rule is for: `search`, `github/create_*`, `researcher > search`, `support > researcher > search`. */
 export interface Address {
@@ -26,11 +26,8 @@ export function parseAddress(text: unknown): Address {
 
 type Call = Pick<StandInCall, 'identifier' | 'apiName' | 'agentPath'>
 
-export function isForTool(
-  { tool }: Address,
-  { identifier, apiName }: Pick<Call, 'identifier' | 'apiName'>,
-): boolean {
-  return matchesGlob(tool, apiName) || matchesGlob(tool, `${identifier}/${apiName}`)
+export function isForTool({ tool }: Address, call: Pick<Call, 'identifier' | 'apiName'>): boolean {
+  return matchesTool(tool, call)
 }
 
 /** The agents of the address are the innermost ones of the path. */

@@ -13,11 +13,14 @@ export type Answer =
   | { readonly kind: 'failure'; readonly content: string }
   | { readonly kind: 'error'; readonly error: unknown }
   | { readonly kind: 'function'; readonly fn: MockFunction; readonly simulated: boolean }
-  | { readonly kind: 'sequence'; readonly items: readonly Answer[] }
+  | { readonly kind: 'sequence'; readonly items: readonly Standing[] }
   | { readonly kind: 'stream'; readonly chunks: readonly unknown[]; readonly end: StreamEnd }
   | { readonly kind: 'timeout'; readonly afterMs: number }
   | { readonly kind: 'hang' }
   | { readonly kind: 'live' }
+
+/** One that stands in for the tool. */
+export type Standing = Exclude<Answer, { kind: 'live' }>
 
 export interface StreamEnd {
   /** The tool's result. @default the last partial result */
@@ -28,45 +31,36 @@ export interface StreamEnd {
   readonly intervalMs?: number
 }
 
-/** What the answer comes to for one call. `live`: the real tool is to run. */
-export type Given =
-  | { readonly kind: 'mock'; readonly mock: ToolMock; readonly source: 'mock' | 'simulated' }
-  | { readonly kind: 'live' }
-
-/** Rejects with what the rule's function throws only when that is to be the tool's error: see `error` below. */
-export async function give(
-  answer: Answer,
-  call: MockedCall,
-  onProgress: ((value: unknown) => void) | undefined,
-): Promise<Given> {
-  switch (answer.kind) {
-    case 'live':
-      return { kind: 'live' }
-    case 'value':
-      return mocked(resultMock(snapshot(answer.value)))
-    case 'failure':
-      return mocked({ content: answer.content, success: false })
-    case 'error':
-      return mocked({ error: answer.error })
-    case 'timeout':
-      return mocked({ error: timeoutError(call.apiName, answer.afterMs), delayMs: answer.afterMs })
-    case 'hang':
-      return mocked({ error: await aborted(call.signal) })
-    case 'sequence':
-      return give(answer.items[call.callNumber % answer.items.length] as Answer, call, onProgress)
-    case 'stream':
-      return mocked(await stream(answer.chunks, answer.end, call, onProgress))
-    case 'function':
-      return {
-        kind: 'mock',
-        source: answer.simulated ? 'simulated' : 'mock',
-        mock: await run(answer.fn, call, onProgress),
-      }
-  }
+/** Who answers by it. `live`: the real tool runs. */
+export function sourceOf(answer: Answer): 'mock' | 'simulated' | 'live' {
+  if (answer.kind === 'live') return 'live'
+  return answer.kind === 'function' && answer.simulated ? 'simulated' : 'mock'
 }
 
-function mocked(mock: ToolMock): Given {
-  return { kind: 'mock', mock, source: 'mock' }
+/** What the answer comes to for one call. Never rejects for what a rule's function throws: the tool throws that. */
+export async function give(
+  answer: Standing,
+  call: MockedCall,
+  onProgress: ((value: unknown) => void) | undefined,
+): Promise<ToolMock> {
+  switch (answer.kind) {
+    case 'value':
+      return resultMock(snapshot(answer.value))
+    case 'failure':
+      return { content: answer.content, success: false }
+    case 'error':
+      return { error: answer.error }
+    case 'timeout':
+      return { error: timeoutError(call.apiName, answer.afterMs), delayMs: answer.afterMs }
+    case 'hang':
+      return { error: await aborted(call.signal) }
+    case 'sequence':
+      return give(answer.items[call.callNumber % answer.items.length] as Standing, call, onProgress)
+    case 'stream':
+      return stream(answer.chunks, answer.end, call, onProgress)
+    case 'function':
+      return run(answer.fn, call, onProgress)
+  }
 }
 
 function resultMock(value: unknown): ToolMock {

@@ -5,7 +5,7 @@ import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 import { isMatcher } from '../match/matcher.ts'
 import { schema } from '../match/matchers.ts'
 import { parseAddress } from './address.ts'
-import type { Answer, MockFunction, StreamEnd } from './answer.ts'
+import type { Answer, MockFunction, Standing, StreamEnd } from './answer.ts'
 import type { Condition, RuleDefinition } from './definition.ts'
 import type { MockedCall } from './mocked-call.ts'
 
@@ -191,7 +191,7 @@ function toCondition(expected: unknown, mode: 'exact' | 'partial'): Condition {
   return { kind: 'args', expected, mode: isMatcher(expected) ? 'exact' : mode }
 }
 
-function toAnswer(item: unknown, whose: string): Answer {
+function toAnswer(item: unknown, whose: string): Standing {
   if (item instanceof Error) return { kind: 'error', error: item }
   if (typeof item === 'function') return { kind: 'function', fn: item as MockFunction, simulated: false }
   return { kind: 'value', value: checkValue(item, whose) }

@@ -1,5 +1,5 @@
 import { describeValue } from '../../internal/errors.ts'
-import { matchesGlob } from '../../internal/glob.ts'
+import { matchesTool } from '../../internal/glob.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import type { ArgsMode, ArgsPredicate, ExpectedCall, TrajectoryCall, TrajectoryOptions } from './types.ts'
 
@@ -21,8 +21,7 @@ export function compareCalls(
   actual: TrajectoryCall,
   options: TrajectoryOptions,
 ): Comparison {
-  if (!matchesGlob(expected.name, actual.name) && expected.name !== `${actual.identifier}/${actual.name}`)
-    return NOTHING
+  if (!isNamed(actual, expected.name)) return NOTHING
   if (expected.agent !== undefined && expected.agent !== actual.agent) return NOTHING
   const found = [...compareArgs(expected, actual, options)]
   if ('result' in expected) {
@@ -41,6 +40,11 @@ export function compareCalls(
   // Half for the right tool, the other half for the share of what is as expected of it.
   const leaves = Math.max(found.length, countLeaves(expected.args) + ('result' in expected ? 1 : 0) + 1)
   return { similarity: 0.5 + 0.5 * (1 - found.length / leaves) * 0.99, differences: found }
+}
+
+/** By its name, or by its home and its name. A glob. */
+export function isNamed({ name: apiName, identifier }: TrajectoryCall, glob: string): boolean {
+  return matchesTool(glob, { apiName, identifier })
 }
 
 const NOTHING: Comparison = { similarity: 0, differences: [] }

@@ -10,6 +10,8 @@ import { readSpans } from './spans.ts'
 export interface HumanQuestion {
   /** The tools that it was about. */
   readonly tools: readonly string[]
+  /** Where these live, one per tool; spans do not tell. */
+  readonly identifiers?: readonly string[]
   /** The arguments that were shown, one per tool. */
   readonly args: readonly unknown[]
   /** Absent while nobody answered. */
@@ -75,6 +77,7 @@ function questionsOfEvents(events: readonly HookEvent[]): HumanQuestion[] {
       open.push({ key, at: questions.length })
       questions.push({
         tools: event.pendingTools.map(({ apiName }) => apiName),
+        identifiers: event.pendingTools.map(({ identifier }) => identifier),
         args: event.pendingTools.map(({ args }) => args),
       })
     } else if (event.hookType === 'afterHumanIntervention') {

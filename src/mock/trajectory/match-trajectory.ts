@@ -1,7 +1,6 @@
-import { matchesGlob } from '../../internal/glob.ts'
 import { bestAlignment, bestAssignment } from './assignment.ts'
 import { assertExpected, assertTrajectoryOptions } from './check-expected.ts'
-import { type Comparison, compareCalls, type Expectation, toExpectation } from './compare-calls.ts'
+import { type Comparison, compareCalls, type Expectation, isNamed, toExpectation } from './compare-calls.ts'
 import { assignInOrder, type Precedence, readPrecedences } from './precedence.ts'
 import { type ReadableTrajectory, readTrajectory } from './read-trajectory.ts'
 import { formatReport } from './report.ts'
@@ -61,7 +60,7 @@ function assign(
   const best = bestAssignment(weights)
   if (orderShare(best, precedences) === 1) return best
   const isMatch = (expected: number, actual: number) => weights[expected]?.[actual] === 1
-  return assignInOrder(isMatch, compared.length, actualCount, precedences) ?? best
+  return assignInOrder(isMatch, compared.length, actualCount, precedences, mode === 'subset') ?? best
 }
 
 function align(
@@ -175,7 +174,7 @@ function forbiddenProblems(
   { forbidden = [] }: TrajectoryOptions,
 ): string[] {
   return actual.flatMap((call, index) =>
-    forbidden.some((glob) => matchesGlob(glob, call.name))
+    forbidden.some((glob) => isNamed(call, glob))
       ? [`forbidden call: "${call.name}" was called (call ${index + 1})`]
       : [],
   )
@@ -185,7 +184,7 @@ function maximumProblems(actual: readonly TrajectoryCall[], { maxCalls }: Trajec
   if (maxCalls === undefined) return []
   const limits = typeof maxCalls === 'number' ? { '*': maxCalls } : maxCalls
   return Object.entries(limits).flatMap(([glob, most]) => {
-    const count = actual.filter(({ name }) => matchesGlob(glob, name)).length
+    const count = actual.filter((call) => isNamed(call, glob)).length
     const what = glob === '*' ? 'calls' : `calls of "${glob}"`
     return count > most ? [`too many calls: ${count} ${what}, at most ${most} allowed`] : []
   })

@@ -49,12 +49,15 @@ const MAX_TRIES = 200_000
 /**
  * An assignment of every expected call to an actual one that it matches wholly and that keeps the order, where
  * there is one. The best assignment alone may pick calls of the wrong order where others would do.
+ *
+ * @param onlySome Every actual call is to have an expected one, which may be left over itself.
  */
 export function assignInOrder(
   matches: (expected: number, actual: number) => boolean,
   expectedCount: number,
   actualCount: number,
   precedences: readonly Precedence[],
+  onlySome: boolean,
 ): number[] | undefined {
   const order = topological(expectedCount, precedences)
   const assigned: number[] = Array(expectedCount).fill(-1)
@@ -62,9 +65,11 @@ export function assignInOrder(
   let tries = 0
   const place = (position: number): boolean => {
     const index = order[position]
-    if (index === undefined) return true
+    if (index === undefined) return !onlySome || taken.size === actualCount
     const before = precedences.filter((p) => p.index === index).map((p) => assigned[p.after] as number)
-    for (let actual = Math.max(-1, ...before) + 1; actual < actualCount; actual++) {
+    // What is to come after a call that was not made is not to be made.
+    const from = before.includes(-1) ? actualCount : Math.max(-1, ...before) + 1
+    for (let actual = from; actual < actualCount; actual++) {
       if (taken.has(actual) || !matches(index, actual)) continue
       if (++tries > MAX_TRIES) return false
       taken.add(actual)
@@ -73,7 +78,7 @@ export function assignInOrder(
       taken.delete(actual)
       assigned[index] = -1
     }
-    return false
+    return onlySome && actualCount - taken.size < expectedCount - position && place(position + 1)
   }
   return place(0) ? assigned : undefined
 }

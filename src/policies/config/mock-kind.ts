@@ -2,7 +2,7 @@ import type { StandIn } from '../../dispatcher/index.ts'
 import type { ToolMock } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
-import { GLOB, matchesGlob } from '../../internal/glob.ts'
+import { GLOB, matchesTool } from '../../internal/glob.ts'
 import { canonicalJson, toContent } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 
@@ -41,9 +41,9 @@ export function standInOf(entry: unknown): StandIn {
     throw new HookspanError('INVALID_OPTION', `Mock "${id}" needs either \`returns\` or \`throws\`.`)
   }
   const wanted = Object.entries(when).map(([name, value]) => [name, canonicalJson(value)] as const)
-  return ({ apiName, args }) => {
+  return ({ apiName, identifier, args }) => {
     const isMeant =
-      matchesGlob(match, apiName) &&
+      matchesTool(match, { apiName, identifier }) &&
       wanted.every(([name, value]) => isRecord(args) && canonicalJson(args[name]) === value)
     return isMeant ? { mock: mockOf(answer), source: 'mock', rule: id } : undefined
   }
