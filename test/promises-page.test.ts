@@ -10,7 +10,7 @@ const SUBJECTS = {
   'Spans and the spool': 20,
   'The exporter': 11,
   'Guards never vanish': 14,
-  'What was shown is what runs': 7,
+  'What was shown is what runs': 11,
   'Humans, and runs that wait': 13,
   'Observers change nothing': 9,
   'Streams under a gate': 6,
