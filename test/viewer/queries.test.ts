@@ -40,6 +40,18 @@ it('finds runs by a label with a backslash', async () => {
   expect(viewer.store.listRuns('label:C:\\temp', { limit: 1, offset: 0 }).total).toBe(1)
 })
 
+it.each([
+  ['terms', Array(1_200).fill('spans>0').join(' ')],
+  ['terms that exclude', Array(1_200).fill('-tool:x').join(' ')],
+  ['states', `status:${Array(1_200).fill('ok').join(',')}`],
+])('takes a query of a thousand %s', async (_what, query) => {
+  const viewer = await start()
+  await post(viewer, toolCalls('search'))
+  expect(viewer.store.listRuns(query, { limit: 1, offset: 0 })).toMatchObject({ total: 1, problems: [] })
+  expect(viewer.store.numbers(query).runs).toBe(1)
+  expect(viewer.store.uses(query, 'tool').names).toBe(1)
+})
+
 it.each(['true', 'tr*'])('finds runs by an attribute of their resource that is %s', async (value) => {
   const viewer = await start()
   const ends = { spanId: id(1) }

@@ -177,7 +177,7 @@ it('counts failures together that differ by what they name, and finds the runs t
 
 it('finds names with quotes, spaces and stars in them', async () => {
   const viewer = await start()
-  const names = ['say "hi"', 'a*b', 'tab\there', "o'brien", '100%']
+  const names = ['say "hi"', 'a*b', 'tab\there', 'line\nbreak', 'App\\Tool', "o'brien", '100%']
   await post(viewer, otlp(names.flatMap((tool, index) => run(index, [{ tool }]))))
   for (const [index, name] of names.entries())
     expect(await found(viewer, useTerm('tool', 'calls', name))).toEqual([trace(index)])

@@ -79,7 +79,7 @@ export function parseFilter(query: string, nowMs: number = Date.now()): Filter {
 
 /** False when the term is to be searched for as words. */
 function narrow(filter: Filter, term: string, nowMs: number): boolean {
-  const parts = /^(-?)([a-z]+(?:\.[a-z]+)?)([<>]=|[:<>])(.+)$/i.exec(term)
+  const parts = /^(-?)([a-z]+(?:\.[a-z]+)?)([<>]=|[:<>])(.+)$/is.exec(term)
   if (!parts) return false
   const [, minus, rawKey, operator, quoted] = parts as unknown as [string, string, string, string, string]
   const key = rawKey.toLowerCase()
@@ -158,7 +158,10 @@ function conditionOf(
     const wanted = asked.flatMap((one) => WORDS[key]?.get(one.toLowerCase()) ?? [one])
     if (isList(known.of)) return oneOfList(columnOf(known.of), key, value)
     return {
-      condition: wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`).join(' OR '),
+      condition: joined(
+        wanted.map(() => `${columnOf(known.of)} LIKE ? ESCAPE '\\'`),
+        'OR',
+      ),
       params: wanted.map((one) => likePattern(key, one)),
     }
   }
@@ -169,6 +172,13 @@ function conditionOf(
   if (!Number.isFinite(number))
     return `${term}: ${key} is a number (${known.says}). It is searched for as words.`
   return { condition: `${column} ${operator === ':' ? '=' : operator} ?`, params: [number] }
+}
+
+/** One condition of at least one, by halves: one after the other they would be as deep as they are many, and SQLite takes a thousand. */
+export function joined(conditions: readonly string[], operator: 'AND' | 'OR'): string {
+  if (conditions.length === 1) return conditions[0]!
+  const half = conditions.length >> 1
+  return `(${joined(conditions.slice(0, half), operator)} ${operator} ${joined(conditions.slice(half), operator)})`
 }
 
 /** Lists are kept as JSON: a look at it says at once which ones have nothing like it, and only the others are taken apart. */

@@ -1,6 +1,7 @@
 /** The runs that a query finds, some at a time, so that nobody waits while they are read. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
+import { joined } from './filter.ts'
 
 /** Some milliseconds of work, with what is read of them. */
 const RUNS_AT_ONCE = 4096
@@ -32,7 +33,7 @@ export class FoundRuns {
     read: (slice: RunSlice) => void,
   ): InTurns<void> {
     for (const part of ids ? partsOf(ids) : this.#ranges()) {
-      read({ condition: [part.condition, ...where].join(' AND '), params: [...part.params, ...params] })
+      read({ condition: joined([part.condition, ...where], 'AND'), params: [...part.params, ...params] })
       yield
     }
   }

@@ -6,7 +6,7 @@ import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
 import type { Snippet } from '../model/snippet.ts'
 import type { RunSummary, SpanCategory } from '../model/span.ts'
-import { orderOf, parseFilter } from './filter.ts'
+import { joined, orderOf, parseFilter } from './filter.ts'
 import { FoundRuns, type RunSlice } from './found-runs.ts'
 import type { KeptSums } from './kept-sums.ts'
 import { type RunFigures, SELECTED_COLUMNS, SELECTED_FIGURES, summaryOf } from './run-columns.ts'
@@ -208,7 +208,7 @@ export class Reader {
       where.push(`${id} IN (SELECT value FROM json_each(?))`)
       params.push(JSON.stringify(found.runs))
     }
-    const condition = where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''
+    const condition = where.length > 0 ? `WHERE ${joined(where, 'AND')}` : ''
     return { condition, params, problems, words: found ? text : '' }
   }
 
