@@ -17,7 +17,7 @@ const ALL = { limit: 10_000, offset: 0 }
 /** Gives how the runs stood. */
 export function compareAnswers(store: Store, naive: NaiveStore, nowMs: number, seed: number): string[] {
   const random = new Random(seed)
-  const all = [...naive.runs.values()].map((run) => foundRun(run, nowMs))
+  const all = [...naive.runs.values()].map((run) => foundRun(run, nowMs, naive.asked.get(run.traceId)))
   store.listRuns('', ALL, nowMs)
   store.recheckOpenRuns(nowMs)
   expect(summaries(store.listRuns('', ALL, nowMs).runs)).toEqual(summaries(all.map(({ summary }) => summary)))
@@ -27,7 +27,7 @@ export function compareAnswers(store: Store, naive: NaiveStore, nowMs: number, s
   compareSets(store, all, random, nowMs)
   compareSorted(store, random, nowMs)
   for (let asked = 0; asked < 4; asked++) compareWords(store, all, random, nowMs)
-  compareWithNew(store, all, random, nowMs)
+  compareWithNew(store, all, naive.asked, random, nowMs)
   return all.map(({ summary }) => summary.status)
 }
 

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { oneLine } from '../../../src/viewer/model/digest.ts'
 import { errorKind } from '../../../src/viewer/model/error-kind.ts'
-import type { RunStatus, RunSummary } from '../../../src/viewer/model/span.ts'
+import type { AskedInRun, RunStatus, RunSummary } from '../../../src/viewer/model/span.ts'
 import {
   type Attributes,
   DEAD_PID,
@@ -132,7 +132,7 @@ export class NaiveRun {
     }
   }
 
-  summary(nowMs: number): Partial<RunSummary> {
+  summary(nowMs: number, asked: AskedInRun | undefined): Partial<RunSummary> {
     const nodes = this.nodes(nowMs)
     const spans = this.spans
     const of = (category: string) => nodes.filter((node) => node.means.category === category)
@@ -150,6 +150,7 @@ export class NaiveRun {
       traceId: this.traceId,
       title:
         (main?.means.category === 'agent' && main.means.label) ||
+        asked?.agentName ||
         (nodes.find((node) => node.span) ?? main)?.span?.name ||
         '',
       agent: main?.means.category === 'agent' ? main.means.label : '',
@@ -158,7 +159,7 @@ export class NaiveRun {
       conversationId:
         spans.sort((a, b) => a.startUs - b.startUs).find(({ means }) => means.conversationId)?.means
           .conversationId ?? '',
-      status: this.#status(nodes, reason, errors, nowMs),
+      status: asked?.open ? 'waiting' : this.#status(nodes, reason, errors, nowMs),
       reason,
       startUs,
       endUs,
@@ -169,7 +170,7 @@ export class NaiveRun {
       toolCalls: tools.length,
       mockedCalls: tools.filter((node) => node.means.mocked).length,
       errors,
-      waiting: of('human').filter((node) => node.state === 'running').length,
+      waiting: Math.max(of('human').filter((node) => node.state === 'running').length, asked?.open ?? 0),
       inputTokens: sum('inputTokens'),
       outputTokens: sum('outputTokens'),
       cachedTokens: sum('cachedTokens'),

@@ -1,10 +1,11 @@
 /** What a store has to answer, from all that it was sent. */
-import type { RunSummary } from '../../../src/viewer/model/span.ts'
+import type { AskedInRun, RunSummary } from '../../../src/viewer/model/span.ts'
 import { NaiveRun, type NaiveUse, wordsIn } from './naive-run.ts'
 import { type Attributes, RESOURCES, type SentLog, type SentSpan } from './sent.ts'
 
 export class NaiveStore {
   readonly runs = new Map<string, NaiveRun>()
+  asked: ReadonlyMap<string, AskedInRun> = new Map()
 
   span(sent: SentSpan, nowMs: number): void {
     const run = this.#run(sent.traceId)
@@ -38,10 +39,10 @@ export interface Found {
   resources: Attributes[]
 }
 
-export function foundRun(run: NaiveRun, nowMs: number): Found {
+export function foundRun(run: NaiveRun, nowMs: number, asked: AskedInRun | undefined): Found {
   return {
     run,
-    summary: run.summary(nowMs) as RunSummary,
+    summary: run.summary(nowMs, asked) as RunSummary,
     uses: run.uses(nowMs),
     resources: run.spans.map(({ resource }) => RESOURCES[resource]!),
   }

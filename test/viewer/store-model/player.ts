@@ -2,12 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { finish } from '../../../src/viewer/model/in-turns.ts'
+import type { SpanRow } from '../../../src/viewer/model/span.ts'
 import { receiveTraces } from '../../../src/viewer/otlp/receive.ts'
 import { Store } from '../../../src/viewer/store/store.ts'
 import { compareAnswers } from './answers.ts'
 import { NaiveStore } from './naive-store.ts'
+import { Random } from './random.ts'
 import { arriving, otlpLog, requestOf } from './sent.ts'
 import { type Act, BEGIN_MS, type Which } from './world.ts'
 
@@ -18,6 +20,7 @@ export class Player {
   readonly #folder = mkdtempSync(join(tmpdir(), 'hookspan-model-'))
   readonly #stores: (Store | undefined)[] = []
   readonly #naive = new NaiveStore()
+  readonly #followed = new Map<string, { seq: number; rows: Map<string, SpanRow> }>()
   #nowMs = BEGIN_MS
   /** What happened, and how runs stood. */
   readonly seen = new Set<string>()
@@ -47,19 +50,27 @@ export class Player {
     if (act.what === 'closes') {
       this.#stores[act.which]?.close()
       this.#stores[act.which] = undefined
+      this.#naive.asked = new Map()
       return
     }
     const store = this.#store(act.which)
     const naive = this.#naive
     switch (act.what) {
-      case 'spans': {
+      case 'spans':
+      case 'goes on at once': {
         const { items, rejected, reason } = receiveTraces(requestOf(act.groups, act.format), act.format)
         if (rejected > 0) throw new Error(reason)
-        store.addSpans(items, nowMs)
+        if (act.what === 'spans') store.addSpans(items, nowMs)
+        else this.#atOnce(store, store.addingSpans(items, nowMs), act.removed, new Random(act.seed))
         for (const span of act.groups.flatMap((group) => group.spans))
           naive.span(arriving(span, act.format), nowMs)
+        if (act.what !== 'spans' && act.removed !== undefined) this.#removed(act.removed)
         break
       }
+      case 'people':
+        naive.asked = new Map(act.open.map(([traceId, open]) => [traceId, { open, agentName: 'asker' }]))
+        store.tellAsked(naive.asked)
+        break
       case 'logs':
         finish(
           store.addingLogs(
@@ -80,21 +91,21 @@ export class Player {
         for (let step = 0; step < act.steps; step++) store.work(0, nowMs)
         break
       case 'looks':
-        store.run(act.traceId, 0, nowMs)
+        this.#follow(store, act.traceId)
         store.search(act.typed, 1000)
         store.listRuns(act.typed, { limit: 10, offset: 0 }, nowMs)
         store.uses('', 'tool', nowMs)
         break
       case 'removes':
         store.removeRun(act.traceId)
-        naive.runs.delete(act.traceId)
+        this.#removed(act.traceId)
         break
       case 'sweeps': {
         const swept = new Store({ file: store.file, maxAgeMs: act.maxAgeMs })
         swept.sweep(nowMs)
         swept.close()
         for (const [traceId, run] of naive.runs)
-          if (run.receivedMs < nowMs - act.maxAgeMs) naive.runs.delete(traceId)
+          if (run.receivedMs < nowMs - act.maxAgeMs) this.#removed(traceId)
         break
       }
       case 'marks': {
@@ -109,6 +120,47 @@ export class Player {
         break
       case 'is asked':
         for (const status of compareAnswers(store, naive, nowMs, act.seed)) this.seen.add(status)
+    }
+  }
+
+  #removed(traceId: string): void {
+    this.#naive.runs.delete(traceId)
+    this.#followed.delete(traceId)
+  }
+
+  /** As an open page does: it asks for what is new, and keeps the rest. */
+  #follow(store: Store, traceId: string): void {
+    const page = this.#followed.get(traceId) ?? { seq: 0, rows: new Map<string, SpanRow>() }
+    const news = store.run(traceId, page.seq, this.#nowMs)
+    if (!news) return
+    page.seq = news.seq
+    for (const row of news.rows) page.rows.set(row.spanId, row)
+    this.#followed.set(traceId, page)
+    const all = store.run(traceId, 0, this.#nowMs)!.rows
+    // Who is silent for long has died: that is no news of a span.
+    const told = (rows: Iterable<SpanRow>) =>
+      new Map([...rows].map((row) => [row.spanId, { ...row, ...(row.endUs === 0 && { state: 'open' }) }]))
+    expect(told(page.rows.values())).toEqual(told(all))
+  }
+
+  /** Each goes on for a while, in no order. */
+  #atOnce(store: Store, adding: Generator<void>, removed: string | undefined, random: Random): void {
+    const nowMs = this.#nowMs
+    const works: Generator<void, unknown>[] = [
+      store.working(1_000, true, nowMs),
+      store.working(1_000, random.chance(0.5), nowMs),
+      store.listing('order', { limit: 100, offset: 0 }, nowMs),
+      store.searching('apple', 100),
+      store.summingUses('', 'tool', nowMs),
+      store.counting('errors>0', nowMs),
+      store.recheckingOpenRuns(nowMs),
+      ...[...this.#naive.runs.keys()].slice(0, 3).map((traceId) => store.reading(traceId, 0, nowMs)),
+    ]
+    const going = [adding, ...works.filter(() => random.chance(0.6))]
+    if (removed !== undefined) going.push(store.removingRun(removed))
+    while (going.length > 0) {
+      const at = random.between(0, going.length - 1)
+      if (going[at]!.next().done) going.splice(at, 1)
     }
   }
 }

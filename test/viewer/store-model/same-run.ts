@@ -7,6 +7,7 @@ import { finish } from '../../../src/viewer/model/in-turns.ts'
 import { linting } from '../../../src/viewer/model/lint.ts'
 import { diffing } from '../../../src/viewer/model/run-diff.ts'
 import { readingActs } from '../../../src/viewer/model/run-steps.ts'
+import type { AskedInRun } from '../../../src/viewer/model/span.ts'
 import { receiveTraces } from '../../../src/viewer/otlp/receive.ts'
 import { Store } from '../../../src/viewer/store/store.ts'
 import type { StoredRun } from '../../../src/viewer/store/stored-run.ts'
@@ -14,10 +15,17 @@ import type { Found } from './naive-store.ts'
 import type { Random } from './random.ts'
 import { otlpLog, requestOf } from './sent.ts'
 
-export function compareWithNew(store: Store, all: readonly Found[], random: Random, nowMs: number): void {
+export function compareWithNew(
+  store: Store,
+  all: readonly Found[],
+  asked: ReadonlyMap<string, AskedInRun>,
+  random: Random,
+  nowMs: number,
+): void {
   const fresh = new Store({ file: ':memory:', answerMs: 600_000 })
   const imported = new Store({ file: ':memory:', answerMs: 600_000 })
   try {
+    for (const other of [fresh, imported]) other.tellAsked(asked)
     for (const { run } of all) {
       // Those that begin at one moment stay as they came.
       const spans = run.spans.sort((a, b) => a.startUs - b.startUs)

@@ -100,6 +100,7 @@ class RunMaker {
   #atUs: number
   #left: number
   #ids = 0
+  readonly #counts: boolean
 
   constructor(random: Random, beginUs: number) {
     this.#random = random
@@ -108,6 +109,7 @@ class RunMaker {
     this.#resource = random.between(0, 3)
     this.#conversation = random.chance(0.4) ? `talk ${random.pick(WORDS)}` : ''
     this.#sendsStarts = this.#dialect === 'hookspan' && random.chance(0.6)
+    this.#counts = random.chance(0.3)
     this.#atUs = beginUs
     this.#left = random.between(1, 24)
     this.#diesUs = random.chance(0.2) ? beginUs + random.between(1, 60_000) : Number.POSITIVE_INFINITY
@@ -439,7 +441,11 @@ class RunMaker {
   ): void {
     const random = this.#random
     this.#left--
-    const spanId = `${(++this.#ids).toString(16)}${random.hex(14)}`.slice(0, 16).padEnd(16, '1')
+    this.#ids++
+    // Some count their spans: other runs have the same ids.
+    const spanId = this.#counts
+      ? this.#ids.toString(16).padStart(16, '0')
+      : `${this.#ids.toString(16)}${random.hex(14)}`.slice(0, 16).padEnd(16, '1')
     const startUs = this.#tick()
     // Another process has another clock.
     const skewUs = parent !== '' && random.chance(0.05) ? random.between(-3_000, 3_000) : 0

@@ -18,6 +18,16 @@ export type Act = { which: Which } & (
   | { what: 'sweeps'; maxAgeMs: number }
   | { what: 'marks'; traceId: string; mark: 'good' | 'bad' | ''; note: string; labels: string[] }
   | { what: 'waits'; ms: number }
+  /** A request while others are answered, each in turns. */
+  | {
+      what: 'goes on at once'
+      groups: SentGroup[]
+      format: Format
+      removed: string | undefined
+      seed: number
+    }
+  /** What people are asked, by run. */
+  | { what: 'people'; open: [traceId: string, open: number][] }
   | { what: 'is asked'; seed: number }
 )
 
@@ -47,16 +57,19 @@ export function randomWorld(seed: number): Act[] {
   const logs = traffic.flatMap((run) => run.logs)
   const acts: Act[] = [{ which: 0, what: 'opens' }]
   let isOpen = [true, false]
+  let isAsking = false
   const which = (): Which => (isOpen[1] && random.chance(0.5) ? 1 : 0)
   const asked = (): Act => ({ which: which(), what: 'is asked', seed: random.between(0, 2 ** 31) })
   while (sent.length > 0) {
     const format = random.pick(['json', 'protobuf'] as const)
-    acts.push({
-      which: which(),
-      what: 'spans',
-      groups: grouped(random, sent.splice(0, random.between(1, 30))),
-      format,
-    })
+    const groups = grouped(random, sent.splice(0, random.between(1, 30)))
+    if (random.chance(0.75)) acts.push({ which: which(), what: 'spans', groups, format })
+    else {
+      const here = new Set(groups.flatMap(({ spans }) => spans.map((span) => span.traceId)))
+      const removed = random.chance(0.2) ? traceIds.find((id) => !here.has(id)) : undefined
+      const seed = random.between(0, 2 ** 31)
+      acts.push({ which: which(), what: 'goes on at once', groups, format, removed, seed })
+    }
     if (logs.length > 0 && random.chance(0.5)) {
       const some = logs.splice(0, random.between(1, 3))
       acts.push({ which: which(), what: 'logs', logs: random.chance(0.2) ? [...some, some[0]!] : some })
@@ -65,6 +78,7 @@ export function randomWorld(seed: number): Act[] {
     const others: (() => Act[])[] = [
       () => {
         const one = which()
+        isAsking = false
         if (one === 1) isOpen = [true, false]
         return one === 1
           ? [{ which: 1, what: 'closes' }]
@@ -74,7 +88,8 @@ export function randomWorld(seed: number): Act[] {
             ]
       },
       () => {
-        if (isOpen[1]) return []
+        // Each asks the approvals that it was given, and tells the other's runs by them.
+        if (isOpen[1] || isAsking) return []
         isOpen = [true, true]
         return [{ which: 1, what: 'opens' }]
       },
@@ -104,6 +119,14 @@ export function randomWorld(seed: number): Act[] {
           labels: random.pick([[], ['regression', 'a\\b'], ['ü,v']]),
         },
       ],
+      () => {
+        if (isOpen[1] || random.chance(0.7)) return []
+        isAsking = true
+        const open = traceIds
+          .filter(() => random.chance(0.2))
+          .map((id): [string, number] => [id, random.between(0, 2)])
+        return [{ which: 0, what: 'people', open }]
+      },
       () => (random.chance(0.15) ? [{ which: 0, what: 'waits', ms: random.pick([1_000, 3_700_000]) }] : []),
       () => (random.chance(0.3) ? [asked()] : []),
     ]
