@@ -11,6 +11,7 @@ import fc from 'fast-check'
 import type { Viewer } from 'hookspan/viewer'
 import { expect, it } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
+import { finish } from '../../src/viewer/model/in-turns.ts'
 import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
 
@@ -125,7 +126,7 @@ it('opens, lists, searches and exports whatever it took of a damaged request', a
         for (const { traceId } of runs) {
           viewer.store.run(traceId)
           expect([...viewer.store.records(traceId)].length).toBeGreaterThan(0)
-          viewer.store.exportRun(traceId)
+          finish(viewer.store.exportingRun(traceId))
           viewer.store.removeRun(traceId)
         }
         while (viewer.store.work(50));

@@ -169,7 +169,7 @@ it('finds a log that is not indexed yet', () => {
   const store = openStore()
   add(store, [note(1, 'nothing')])
   const log = { traceId: trace(1), spanId: id(2), body: { stringValue: 'a walrus' } }
-  store.addLogs([{ traceId: trace(1), spanId: id(2), record: log as never }])
+  finish(store.addingLogs([{ traceId: trace(1), spanId: id(2), record: log as never }]))
   expect(names(store, 'walrus')).toEqual(['span 1'])
   expect(store.listRuns('walrus', { limit: 10, offset: 0 })).toMatchObject({ total: 1, indexing: 0 })
 })

@@ -2,17 +2,16 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
+import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import type { Viewer } from 'hookspan/viewer'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { fromColumns, type RowColumns } from '../../src/viewer/model/columns.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
 import { receiveTraces } from '../../src/viewer/otlp/receive.ts'
 import { Store } from '../../src/viewer/store/store.ts'
 import { databaseFile, start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
-
-// Some of these do hundreds of requests, on machines that do other things too.
 
 /** Text that takes this many bytes however it is compressed. */
 const noise = (bytes: number) => randomBytes(bytes).toString('base64')
@@ -232,7 +231,6 @@ describe('the file', () => {
 
   it('that another version wrote is set aside, not read wrongly', async () => {
     const db = databaseFile()
-    const { DatabaseSync } = await import('node:sqlite')
     const old = new DatabaseSync(db)
     old.exec('CREATE TABLE run (something TEXT); PRAGMA user_version = 99')
     old.close()
@@ -244,12 +242,17 @@ describe('the file', () => {
 
   it('that is full is reported, does not stop the viewer, and loses nothing that it acknowledged', async () => {
     const notices: string[] = []
+    // The viewer's own connection: each has its own limit.
+    const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
     const viewer = await start({
       db: databaseFile(),
       onNotice: (message) => notices.push(message),
     })
     await post(viewer, otlp(RUN))
-    viewer.store.limitPages(80)
+    const connection = prepare.mock.contexts.at(-1) as DatabaseSync
+    prepare.mockRestore()
+    const limitPages = (pages: number) => connection.exec(`PRAGMA max_page_count = ${pages}`)
+    limitPages(80)
     const big = { spanId: id(77), attributes: { text: noise(2_000_000) } }
     const refused = await post(viewer, otlp([big]))
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
@@ -258,7 +261,7 @@ describe('the file', () => {
     expect(await getJson(viewer, '/api/status')).toMatchObject({
       storageError: expect.stringContaining('full'),
     })
-    viewer.store.limitPages(1_000_000)
+    limitPages(1_000_000)
     expect((await post(viewer, otlp([big]))).status).toBe(200)
     expect(notices.at(-1)).toBe('Spans are stored again.')
   })

@@ -129,10 +129,6 @@ export class Store {
     return changed
   }
 
-  addLogs(logs: readonly IncomingLog[], nowMs?: number): Set<string> {
-    return finish(this.addingLogs(logs, nowMs))
-  }
-
   *addingLogs(logs: readonly IncomingLog[], nowMs: number = Date.now()): InTurns<Set<string>> {
     const changed = new Set<string>()
     for (const part of this.#writer.parts(logs, () => 4096)) {
@@ -275,10 +271,6 @@ export class Store {
     yield* finish(this.reading(traceId))?.records() ?? []
   }
 
-  exportRun(traceId: string): OtlpTraces | undefined {
-    return finish(this.exportingRun(traceId))
-  }
-
   *exportingRun(traceId: string): InTurns<OtlpTraces | undefined> {
     const run = this.#reader.findRun(traceId)
     return run && (yield* exportingRun(this.#spans, run.id))
@@ -335,11 +327,6 @@ export class Store {
       spans: this.#spanCount,
       bytes: one('PRAGMA page_count') * one('PRAGMA page_size'),
     }
-  }
-
-  /** Lets the store grow to so many pages and no further, as a full disk would. */
-  limitPages(pages: number): void {
-    this.#db.exec(`PRAGMA max_page_count = ${Math.trunc(pages)}`)
   }
 
   close(): void {
