@@ -3,7 +3,7 @@ import { idsOfOperation } from '../../src/internal/operation-ids.ts'
 import type { ViewerApprovals } from '../../src/viewer/http/approvals.ts'
 import type { RunList } from '../../src/viewer/store/reader.ts'
 import { start } from './start.ts'
-import { getJson, id, otlp, post, runSpan, type TestSpan } from './support.ts'
+import { getJson, id, otlp, post, runSpan, type TestSpan, TRACE } from './support.ts'
 
 const failedTool: TestSpan = {
   spanId: id(2),
@@ -89,6 +89,30 @@ describe('how a run stands', () => {
     // No process has such a number.
     await post(viewer, otlp([call], { 'process.pid': 2 ** 22 + 7 }))
     expect((await getJson<RunList>(viewer, '/api/runs')).runs).toMatchObject([{ status: 'interrupted' }])
+  })
+
+  it('waits for no more people than are still asked', async () => {
+    const viewer = await start()
+    const started = { 'hookspan.span.state': 'started' }
+    const parked = { ...started, 'hookspan.operation.waiting_for': 'human' }
+    const asking = {
+      spanId: id(3),
+      parentSpanId: id(1),
+      name: 'human_intervention',
+      end: 0,
+      attributes: started,
+    }
+    await post(
+      viewer,
+      otlp([runSpan('', { end: 0, attributes: parked }), asking], { 'process.pid': process.pid }),
+    )
+    const asked = (query: string) => getJson<RunList>(viewer, `/api/runs?q=${query}`)
+    expect((await asked('waiting:yes')).runs).toMatchObject([{ status: 'waiting', waiting: 1 }])
+    // Of the process that asked, nothing is heard any more; the run was parked.
+    await post(viewer, otlp([{ ...asking, spanId: id(4) }]))
+    expect((await asked('waiting:2')).total).toBe(1)
+    expect(viewer.store.recheckOpenRuns(Date.now() + 3_600_000)).toEqual([TRACE])
+    expect((await asked('')).runs).toMatchObject([{ status: 'waiting', waiting: 1 }])
   })
 
   it('is waiting while a person is asked, whatever spans came, and no longer', async () => {

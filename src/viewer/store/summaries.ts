@@ -62,7 +62,7 @@ export class Summaries {
       `SELECT id, trace_id, received_ms, dirty FROM run WHERE dirty = 1 AND id > ? ORDER BY id LIMIT ${RUNS_AT_ONCE}`,
     )
     this.#open = db.prepare(
-      `SELECT id, trace_id, received_ms, dirty, status FROM run WHERE dirty = 0 AND ${IS_OPEN}`,
+      `SELECT id, trace_id, received_ms, dirty, status, waiting FROM run WHERE dirty = 0 AND ${IS_OPEN}`,
     )
     this.#lastLog = db.prepare('SELECT coalesce(max(id), 0) AS id FROM log')
     // What came while the run was being summed has yet to be.
@@ -100,10 +100,12 @@ export class Summaries {
   /** Looks again at runs that were open when last summed; gives those whose state changed without a new span. */
   *recheckOpen(nowMs: number): InTurns<string[]> {
     const changed: string[] = []
-    for (const row of this.#open.all() as unknown as (StoredKey & { status: string })[]) {
+    for (const row of this.#open.all() as unknown as (StoredKey & Pick<RunSummary, 'status' | 'waiting'>)[]) {
       const summed = yield* this.#sumAnyhow(runKey(row), nowMs)
       yield
-      if (summed.summary.status === row.status) continue
+      const { status, waiting } = summed.summary
+      // A run may wait on for one person when nobody is left who asked another.
+      if (status === row.status && waiting === row.waiting) continue
       this.#saveAll([summed])
       changed.push(row.trace_id)
     }
