@@ -56,7 +56,8 @@ export interface Status {
 }
 
 export type LiveEvent =
-  | { type: 'changed'; runs: string[] }
+  /** Where not `areAll`, others changed, too. */
+  | { type: 'changed'; runs: string[]; areAll: boolean }
   | { type: 'storage'; error: string }
   | { type: 'approvals' }
   | { type: 'connected' | 'disconnected' }

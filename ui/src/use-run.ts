@@ -68,7 +68,7 @@ export function useRun(traceId: string) {
   useLive((event) => {
     if (
       event.type === 'connected' ||
-      (event.type === 'changed' && event.runs.some((id) => id.startsWith(traceId)))
+      (event.type === 'changed' && (!event.areAll || event.runs.some((id) => id.startsWith(traceId))))
     )
       void load()
   })

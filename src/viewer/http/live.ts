@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 
 const EVERY_MS = 250
 const MAX_PAGES = 50
+/** More runs than these are not named. */
+const MOST_NAMED = 500
 
 export class Live {
   readonly #pages = new Set<ServerResponse>()
@@ -45,8 +47,9 @@ export class Live {
 
   #tell(): void {
     this.#timer = undefined
-    const runs = [...this.#changed].slice(0, 500)
+    const areAll = this.#changed.size <= MOST_NAMED
+    const runs = [...this.#changed].slice(0, MOST_NAMED)
     this.#changed.clear()
-    this.tell({ type: 'changed', runs })
+    this.tell({ type: 'changed', runs, areAll })
   }
 }
