@@ -13,7 +13,7 @@ export interface StreamHolder {
    * throws is what the first read rejects with.
    */
   decide(): Promise<Iterable<unknown> | AsyncIterable<unknown> | undefined>
-  /** Rejects a read that is under way, for a stream that has no controller of its own. */
+  /** Rejects a read that is under way of what is held back, for a stream that has no controller of its own. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -82,7 +82,7 @@ async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
   const asked = aborters.get(target)
   const chunks: unknown[] = []
   for (;;) {
-    const step = await (abort === undefined ? nextOf(inner, holder, asked) : inner.next())
+    const step = await (abort === undefined && holder.holds ? nextOf(inner, holder, asked) : inner.next())
     if (step.done) break
     holder.onChunk(step.value)
     if (holder.holds) chunks.push(step.value)
@@ -90,7 +90,7 @@ async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
   }
   if (abort?.aborted) return
   const instead = await untilGone(holder.decide(), abort, asked?.signal)
-  if (isAborted(target, abort, asked) || !holder.holds) return
+  if (!holder.holds || isAborted(target, abort, asked)) return
   for await (const chunk of instead ?? chunks) {
     yield chunk
     if (isAborted(target, abort, asked)) return

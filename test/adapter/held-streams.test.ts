@@ -259,6 +259,30 @@ describe('a shadow gate holds nothing back', () => {
     expect(payloads).toEqual([expect.objectContaining({ content: WORDS.join('') })])
   })
 
+  it('shows what has come of an aborted run as it would be without it', async () => {
+    const body = ['one ', 'two '].map((text) => `data: ${JSON.stringify(google(text))}\n\n`).join('')
+    const headers = { 'content-type': 'text/event-stream' }
+    const fetch = async () => new Response(body, { headers })
+    const cut = async (options: Options) => {
+      const controller = new AbortController()
+      const { signal } = controller
+      const bare = new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never })
+      const client = options === undefined ? bare : observeGoogleGenAI(bare, options)
+      const config = { abortSignal: signal }
+      const ask = async () => {
+        const chunks = await client.models.generateContentStream({ model: 'm', contents: 'hi', config })
+        return read(
+          texts(chunks, ({ text }) => {
+            controller.abort()
+            return text
+          }),
+        )
+      }
+      return options === undefined ? ask() : options.dispatcher.startOperation({ signal }).run(ask)
+    }
+    expect(await cut(guarded({ shadow: true }))).toEqual(await cut(undefined))
+  })
+
   it('leaves asResponse() as it is', async () => {
     const bare = new OpenAI({ apiKey: 'k', baseURL: await provider(), maxRetries: 0 })
     const client = observeOpenAI(bare, guarded({ shadow: true, decide: () => deny('no') }))

@@ -78,6 +78,8 @@ export interface Plan {
   readonly commonJs: boolean
   readonly major: 6 | 7
   readonly place: 'none' | 'run' | 'step'
+  /** The run is aborted by the same signal as its call. */
+  readonly signalled: boolean
   readonly derived: boolean
 }
 
@@ -162,6 +164,7 @@ export const plan: fc.Arbitrary<Plan> = fc
     commonJs: fc.boolean(),
     major: fc.constantFrom(7, 7, 6),
     place: fc.constantFrom('none', 'run', 'step'),
+    signalled: fc.boolean(),
     derived: fc.nat(3).map((n) => n === 3),
   })
   .map((asked) => ({ ...asked, calls: asked.calls.map((one) => possible(one, asked.major)) }))
@@ -188,10 +191,8 @@ function possible(asked: CallPlan, major: Plan['major']): CallPlan {
   // Nothing else ends what says nothing; and nothing else is to depend on how fast the machine is.
   plan.timeout = plan.before.includes('silent') || (plan.fault === 'stalls' && endsByItself)
   // A helper that fails for reasons of its own fails sooner where it sees chunks as they come.
-  if (
-    (plan.way.endsWith('helper') || plan.way === 'tools') &&
-    (plan.fault !== 'none' || plan.abort !== 'never')
-  ) {
+  const isCut = plan.fault !== 'none' || plan.abort !== 'never' || plan.reader === 'aborts'
+  if (isCut && (plan.way.endsWith('helper') || plan.way === 'tools')) {
     plan.framing = { ...plan.framing, unknown: false }
     plan.said = { ...plan.said, finish: 'stop' }
   }

@@ -23,7 +23,8 @@ export async function happen(plan: Plan, dispatcher?: HookDispatcher): Promise<S
     (providers[Number(new Headers(init.headers).get('x-case'))] as Provider).fetch(url, init)
   const clients = observed(clientsOf(plan, fetch), plan, dispatcher)
   const all = () => Promise.all(callers.map((caller, index) => call(caller, String(index), clients)))
-  const done: Promise<unknown> = dispatcher === undefined || !inRun ? all() : within(dispatcher, plan, all)
+  const done: Promise<unknown> =
+    dispatcher === undefined || !inRun ? all() : within(dispatcher, plan, callers, all)
   await inTime('the calls', done, () => callers)
   // Whether a request was out already when it was aborted a moment after the call is a matter of turns.
   const sent = ({ plan: { abort }, provider: { wire } }: Caller) => (abort === 'later' ? [] : wire)
@@ -43,10 +44,12 @@ export async function inTime<T>(what: string, promise: Promise<T>, told: () => u
 
 async function within(
   dispatcher: HookDispatcher,
-  { place }: Plan,
+  { place, signalled }: Plan,
+  [caller, ...others]: readonly Caller[],
   all: () => Promise<unknown>,
 ): Promise<void> {
-  const operation: Operation = dispatcher.startOperation({ agentName: 'random' })
+  const signal = signalled && others.length === 0 ? caller?.signal : undefined
+  const operation: Operation = dispatcher.startOperation({ agentName: 'random', ...(signal && { signal }) })
   await operation.run(() => (place === 'step' ? operation.step(async () => void (await all())) : all()))
   await operation.complete()
 }
