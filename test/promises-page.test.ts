@@ -11,7 +11,7 @@ const SUBJECTS = {
   'The exporter': 11,
   'Guards never vanish': 14,
   'What was shown is what runs': 11,
-  'Humans, and runs that wait': 13,
+  'Humans, and runs that wait': 14,
   'Observers change nothing': 10,
   'Streams under a gate': 7,
   'The viewer under fire': 9,

@@ -208,9 +208,10 @@ class ApprovalDesk implements Approvals {
     const now = Date.now()
     const current = (await this.store.get(id)) ?? known
     if (!isOpen(current, now)) throw closedError(current, now)
-    const { approver, decision, reason, args } = answer
+    const { approver, decision, reason, args, stop, alwaysAllow } = answer
     const editedDigest = args === undefined ? undefined : digestOf(args)
-    const told = defined({ decision, argsDigest, editedDigest, approver, reason })
+    // Calls that nobody is asked about because of it are in no other entry.
+    const told = defined({ decision, argsDigest, editedDigest, approver, reason, stop, alwaysAllow })
     await append({ event: 'answered', requestId: id, ...told })
     const result = await this.store.answer(id, answer, now).catch(async (error: unknown) => {
       await append({ event: 'refused', requestId: id, code: 'STORE_FAILED', problem: errorMessage(error) })
@@ -282,9 +283,10 @@ class ApprovalDesk implements Approvals {
     signal: AbortSignal,
   ): Promise<ApprovalAnswer | ParkedApproval> {
     const { pollMs = 200 } = this.#options
-    const askedAt = Date.now()
+    const askedAt = performance.now()
     for (;;) {
       const now = Date.now()
+      const waitedMs = performance.now() - askedAt
       const record = await this.store.get(request.id)
       if (record === undefined) {
         throw new HookspanError('APPROVAL_NOT_FOUND', `the request ${request.id} is gone`)
@@ -296,11 +298,11 @@ class ApprovalDesk implements Approvals {
         await this.#closed(request.id, 'cancelled', now)
         throw signal.reason
       }
-      if (parkAfterMs !== undefined && now - askedAt >= parkAfterMs) return { decision: 'park' }
+      if (parkAfterMs !== undefined && waitedMs >= parkAfterMs) return { decision: 'park' }
       const patience = Math.min(
         pollMs,
         (request.expiresAt ?? Number.POSITIVE_INFINITY) - now + 1,
-        parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - (now - askedAt)),
+        parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - waitedMs),
       )
       await this.#waiters.change(request.id, patience, signal)
     }

@@ -8,7 +8,9 @@ export class RateLimiter {
   }
 
   /** Takes one; gives 0, or the milliseconds until there is one again. */
-  take(key: string, now: number = Date.now()): number {
+  take(key: string): number {
+    // Not the time of day: once that is set back, nobody would get in until it is as late again.
+    const now = performance.now()
     const bucket = this.#buckets.get(key) ?? { tokens: this.#perMinute, at: now }
     const perMs = this.#perMinute / 60_000
     const tokens = Math.min(this.#perMinute, bucket.tokens + (now - bucket.at) * perMs)

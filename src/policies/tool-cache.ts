@@ -32,7 +32,7 @@ interface Entry {
   readonly result: unknown
   /** What the model is told, where that is not the result itself. */
   readonly content: string | undefined
-  readonly expiresAt: number
+  readonly keptAt: number
 }
 
 type Store = Map<string, Entry>
@@ -64,10 +64,12 @@ export function toolCache(options: ToolCacheOptions): Gate {
       const key = keyOf(ctx, before ? ctx.payload : ctx.args)
       const now = Date.now()
       const found = store.get(key)
-      if (before) return found !== undefined && found.expiresAt > now ? skip(again(found)) : undefined
-      if (ctx.success === false || (found !== undefined && found.expiresAt > now)) return undefined
+      // A clock that was set back does not make a result younger.
+      const isFresh = found !== undefined && now >= found.keptAt && now < found.keptAt + ttlMs
+      if (before) return isFresh ? skip(again(found)) : undefined
+      if (ctx.success === false || isFresh) return undefined
       store.delete(key)
-      store.set(key, { result: ctx.payload, content: ctx.content, expiresAt: now + ttlMs })
+      store.set(key, { result: ctx.payload, content: ctx.content, keptAt: now })
       const oldest = store.keys().next()
       if (store.size > maxEntries && !oldest.done) store.delete(oldest.value)
       return undefined

@@ -203,3 +203,16 @@ function eventsIn(path: string): string[] {
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
   return lines.map((line) => (JSON.parse(line) as AuditEvent).event)
 }
+
+it('tells that an answer is for all further calls, or ends the run', async () => {
+  const path = `${folder()}/audit.jsonl`
+  const approvals = createApprovals({ audit: auditLog({ path }) })
+  for (const id of ['r1', 'r2']) await approvals.store.add(request(id))
+  await approvals.respond('r1', { decision: 'approve', approver: 'ann', alwaysAllow: true })
+  await approvals.respond('r2', { decision: 'reject', approver: 'ann', reason: 'enough', stop: true })
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line) as AuditEvent)).toMatchObject([
+    { event: 'answered', requestId: 'r1', decision: 'approve', approver: 'ann', alwaysAllow: true },
+    { event: 'answered', requestId: 'r2', decision: 'reject', reason: 'enough', stop: true },
+  ])
+})

@@ -274,6 +274,15 @@ describe('serveApprovals', () => {
     expect(await outcome).toMatchObject({ state: 'completed' })
   })
 
+  it('lets people answer whose clock was set back', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { ask } = await routes()
+    expect((await ask('GET', '/hitl/approvals')).status).toBe(200)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    expect((await ask('POST', RESPOND, { decision: 'approve', approver: 'ann' })).status).toBe(200)
+  })
+
   it('does not answer to a name that is not its own', async () => {
     const server = await serveApprovals({ approvals: createApprovals(), token: TOKEN })
     onTestFinished(() => server.close())

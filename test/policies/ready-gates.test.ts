@@ -386,6 +386,9 @@ describe('toolCache', () => {
     expect((await callTool(op)).outcome.state).toBe('skipped')
     vi.advanceTimersByTime(6)
     expect((await callTool(op)).outcome.state).toBe('completed')
+    // A clock that was set back does not make it younger.
+    vi.setSystemTime(Date.now() - 3_600_000)
+    expect((await callTool(op)).outcome.state).toBe('completed')
     const failing = start([toolCache({ match: '*' })]).op
     const fail = () => failing.toolCall({ apiName: 't', args: {} }, () => ({ isError: true }))
     await fail()
