@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
@@ -8,7 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { HookDispatcher } from 'hookspan'
 import { startTracing, type Tracing } from 'hookspan/tracing'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { startViewer } from 'hookspan/viewer'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CA, CLIENT, ELSEWHERE, EXPIRED, SERVER } from '../support/certificates.ts'
 import { startOtlpStub } from '../support/otlp-stub.ts'
 import { SELF_SIGNED } from '../support/self-signed.ts'
@@ -44,6 +48,15 @@ describe('a collector behind TLS', () => {
     await dispatcher.startOperation({ agentName: 'a' }).complete()
     await tracing.forceFlush()
     return tracing.stats()
+  }
+
+  async function linkOfOne(endpoint: string) {
+    tracing = startTracing({ endpoint, flushOnExit: false, queue: { onTrouble: () => {} } })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(tracing)
+    const operation = dispatcher.startOperation({ agentName: 'a' })
+    await operation.complete()
+    return tracing.linkTo(operation)
   }
 
   it.each(['OTEL_EXPORTER_OTLP_CERTIFICATE', 'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE'])(
@@ -90,6 +103,32 @@ describe('a collector behind TLS', () => {
     expect(await sendOne(stub.url)).toMatchObject({ queued: 0, exported: 1 })
     expect((stub.requests[0]?.socket as TLSSocket | undefined)?.getPeerCertificate().subject.CN).toBe(
       'client',
+    )
+  })
+
+  it('is linked to where it is a viewer, with the CA that spans are sent with', async () => {
+    setFile('OTEL_EXPORTER_OTLP_CERTIFICATE', CA)
+    const viewer = await startViewer({ port: 0, db: ':memory:' })
+    onTestFinished(() => viewer.close())
+    const server = createServer(SERVER, (asked, answer) => {
+      const { method, url: path, headers } = asked
+      const { hostname, port, host } = new URL(viewer.otlpEndpoint)
+      const passed = request({ hostname, port, path, method, headers: { ...headers, host } }, (got) => {
+        answer.writeHead(got.statusCode ?? 500, got.headers)
+        got.pipe(answer)
+      })
+      asked.pipe(passed)
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    const { text, traceId } = await linkOfOne(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    expect(text).toBe(new URL(`/run/${traceId}`, viewer.url).href)
+  })
+
+  it('is not said to be nobody where its certificate is not trusted', async () => {
+    await using stub = await startOtlpStub(OK, SELF_SIGNED)
+    expect((await linkOfOne(stub.url)).text).toMatch(
+      /^https:.* cannot be reached: .*certificate.*; to trust it, name the file of its CA in OTEL_EXPORTER_OTLP_CERTIFICATE/,
     )
   })
 

@@ -51,7 +51,8 @@ export function otlpClient({ url, tls, timeoutMs, headers: always }: OtlpTarget)
   }
 }
 
-function exchange(
+/** @throws the error of the connection, or one that says how long was waited. */
+export function exchange(
   request: ReturnType<typeof httpRequest>,
   body: Uint8Array,
   timeoutMs: number,

@@ -96,7 +96,8 @@ function timeoutByEnv(onNote: (message: string) => void): number | undefined {
   return undefined
 }
 
-function tlsByEnv(): TlsFiles {
+/** @throws HookspanError `INVALID_OPTION` for a file name that is wrong. */
+export function tlsByEnv(): TlsFiles {
   const ca = fileOf('CERTIFICATE')
   const cert = fileOf('CLIENT_CERTIFICATE')
   const key = fileOf('CLIENT_KEY')

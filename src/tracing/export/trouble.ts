@@ -30,11 +30,18 @@ function explainRefusal(status: number, message: string, isKept: boolean): strin
 
 function mendOf(answer: Answer): string {
   const code = answer.state === 'failed' ? (answer.code ?? '') : ''
+  const mend = mendOfTls(code)
+  if (mend !== '') return mend
+  if (code.startsWith('HPE_')) return '; it may be the gRPC port: OTLP over HTTP is usually at 4318'
+  return ''
+}
+
+/** What would help where TLS fails with this code: somebody listens there. Empty for all others. */
+export function mendOfTls(code: string): string {
   if (code === 'CERT_HAS_EXPIRED') return '; the collector needs a new certificate'
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return '; the endpoint must name a host of the certificate'
   if (/CERT|ISSUER|SIGNATURE/.test(code)) return `; to trust it, ${TO_TRUST}`
   if (code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER')
     return '; does it speak TLS? If not, use http://'
-  if (code.startsWith('HPE_')) return '; it may be the gRPC port: OTLP over HTTP is usually at 4318'
   return ''
 }

@@ -1,5 +1,9 @@
+import { request } from 'node:https'
 import { errorMessage } from '../../internal/errors.ts'
+import { exchange } from '../export/otlp-post.ts'
+import { tlsByEnv } from '../export/otlp-target.ts'
 import { tracesUrlOf } from '../export/traces-url.ts'
+import { mendOfTls } from '../export/trouble.ts'
 import { untraced } from '../export/untraced.ts'
 
 const PROBE_TIMEOUT_MS = 1_000
@@ -16,7 +20,13 @@ export interface Collector {
 
 export type CollectorSearch =
   | { readonly found: true; readonly collector: Collector }
-  | { readonly found: false; readonly tracesUrl: string; readonly why: string }
+  | {
+      readonly found: false
+      readonly tracesUrl: string
+      readonly why: string
+      /** What would help, where somebody listens whom TLS keeps us from. */
+      readonly mend: string
+    }
 
 /**
  * Finds out who listens at the endpoint of the option, else of the environment, else at localhost:4318.
@@ -37,7 +47,8 @@ export async function collectorAt(tracesUrl: string): Promise<CollectorSearch> {
     })
     await answer.body?.cancel()
   } catch (error) {
-    return { found: false, tracesUrl, why: reasonOf(error) }
+    const code = String((causeOf(error) as { code?: unknown } | undefined)?.code ?? '')
+    return { found: false, tracesUrl, why: reasonOf(error), mend: mendOfTls(code) }
   }
   return { found: true, collector: await describeCollector(tracesUrl) }
 }
@@ -112,15 +123,34 @@ async function askJson(url: string | URL): Promise<Record<string, unknown> | und
   }
 }
 
-function ask(url: string | URL, init: RequestInit = {}): Promise<Response> {
-  return untraced(() => fetch(url, { ...init, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) }))
+interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+function ask(url: string | URL, asked: Asked = {}): Promise<Response> {
+  return untraced(async () => {
+    const tls = String(url).startsWith('https:') ? tlsByEnv() : {}
+    if (Object.keys(tls).length === 0)
+      return fetch(url, { ...asked, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+    // `fetch` takes no certificates, and who is sent to with some is asked with them.
+    const { method = 'GET', headers = {}, body = '' } = asked
+    const sent = request(url, { method, headers, agent: false, ...tls })
+    const answer = await exchange(sent, Buffer.from(body), PROBE_TIMEOUT_MS)
+    return new Response(answer.status === 204 ? null : answer.body, { status: answer.status })
+  })
 }
 
 /** `fetch failed` says nothing; its cause does. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error)
   if (error.name === 'TimeoutError') return 'no answer in time'
-  const { cause } = error
-  const first = cause instanceof AggregateError ? cause.errors[0] : cause
-  return first === undefined ? errorMessage(error) : errorMessage(first)
+  return errorMessage(causeOf(error) ?? error)
+}
+
+/** Without the cause that `fetch` names, it is the error itself. */
+function causeOf(error: unknown): unknown {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return cause instanceof AggregateError ? cause.errors[0] : cause
 }

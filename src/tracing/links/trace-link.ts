@@ -61,7 +61,8 @@ export async function traceLink(run: LinkedRun, source: LinkSource): Promise<Tra
   }
   // Who took the spans is there, also where a certificate or a proxy kept us from asking who it is.
   if (!search.found && (exported === 0 || lastError !== undefined)) {
-    const { tracesUrl, why } = search
+    const { tracesUrl, why, mend } = search
+    if (mend !== '') return { traceId, text: `${tracesUrl} cannot be reached: ${why}${mend}.` }
     return { traceId, text: `Nothing answers at ${tracesUrl} (${why}). ${START_SOMETHING}` }
   }
   return linkAt(traceId, search.found ? search.collector : await describeCollector(source.tracesUrl))
