@@ -138,7 +138,7 @@ function ask(url: string | URL, asked: Asked = {}): Promise<Response> {
     const { method = 'GET', headers = {}, body = '' } = asked
     const sent = request(url, { method, headers, agent: false, ...tls })
     const answer = await exchange(sent, Buffer.from(body), PROBE_TIMEOUT_MS)
-    return new Response(answer.status === 204 ? null : answer.body, { status: answer.status })
+    return new Response(answer.status === 204 ? null : new Uint8Array(answer.body), { status: answer.status })
   })
 }
 
