@@ -11,6 +11,7 @@ it.each([
   ['an exception that nobody catches', 'throw', 1],
   ['a rejection that nobody handles', 'reject', 1],
   ['shutdown()', 'shutdown', 0],
+  ['SIGTERM', 'SIGTERM', 'SIGTERM'],
   ['having nothing left to do', undefined, 0],
 ] as const)('delivers what is on its way at %s, and leaves nothing on disk', async (what, then, code) => {
   const tracing = { endpoint: at.collector.url, spoolDir: at.spoolDir, queue: { delayMs: 60_000 } }

@@ -78,16 +78,21 @@ export class ExitGuard {
     }
   }
 
+  /** A process that a signal ends hears of no exit. */
+  #end(signal: NodeJS.Signals): void {
+    this.#onExit()
+    // With no other handler the signal would have ended the process: let it.
+    this.remove()
+    endBy(signal)
+  }
+
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
     const heardByOthers = process.listenerCount(signal) - 1 > politeListeners(signal)
     // Theirs to end, and who knows when: runs go on until then, and what they make is delivered at the exit.
     if (!heardByOthers) this.#interruptAll()
     void flushWithin(this.#ends.flush()).then(() => {
-      if (heardByOthers) return
-      // With no other handler the signal would have ended the process: let it.
-      this.remove()
-      endBy(signal)
+      if (!heardByOthers) this.#end(signal)
     })
   }
 }

@@ -18,7 +18,7 @@ export interface AgentOrder {
   /** Spans to make; without it, until it is killed. */
   readonly spans?: number
   /** After that many: go on doing nothing, end by itself, `process.exit()`, an exception, a rejection. */
-  readonly then?: 'stay' | 'shutdown' | 'exit' | 'throw' | 'reject'
+  readonly then?: 'stay' | 'shutdown' | 'exit' | 'throw' | 'reject' | 'SIGTERM'
   /** Keeps a run open all the time. */
   readonly leaveOpen?: boolean
 }
@@ -90,4 +90,5 @@ if (order.then === 'shutdown') {
   await tracing.shutdown()
   process.exit(0)
 }
-if (order.then === 'stay') setInterval(() => {}, 60_000)
+if (order.then === 'SIGTERM') process.kill(process.pid, 'SIGTERM')
+if (order.then === 'stay' || order.then === 'SIGTERM') setInterval(() => {}, 60_000)
