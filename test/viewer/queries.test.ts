@@ -102,3 +102,13 @@ it('begins a day without a zone where the viewer is, as an hour without one', ()
   expect(day!.params).toEqual([new Date(2026, 10, 22).getTime() * 1000])
   expect(day).toEqual(hour)
 })
+
+it.each(['limit=abc', 'limit=-1', 'offset=1.5'])('refuses %s', async (query) => {
+  const viewer = await start()
+  const response = await fetch(`${viewer.url}/api/runs?${query}`)
+  const [name, value] = query.split('=')
+  expect(response.status).toBe(400)
+  const { error } = (await response.json()) as { error: string }
+  expect(error).toBe(`\`${name}\` is a whole number, got \`"${value}"\` (string).`)
+  expect((await fetch(`${viewer.url}/api/runs?limit=&offset=0`)).status).toBe(200)
+})

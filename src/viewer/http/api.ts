@@ -1,5 +1,6 @@
 /** What the page and the command line ask for. Reading is free on loopback; changing needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { describeValue } from '../../internal/errors.ts'
 import { puttingIntoColumns } from '../model/columns.ts'
 import { conversing } from '../model/conversation.ts'
 import { cutSpan } from '../model/cut.ts'
@@ -73,8 +74,8 @@ const ROUTES: Route[] = [
   get(/^\/api\/live$/, async () => ({ stream: true })),
   get(/^\/api\/runs$/, function* ({ query }, { store, notes }) {
     const page = {
-      limit: whole(query.get('limit'), 200, 10_000),
-      offset: whole(query.get('offset'), 0, 1e9),
+      limit: whole(query, 'limit', 200, 10_000),
+      offset: whole(query, 'offset', 0, 1e9),
       sort: sortOf(query.get('sort')),
     }
     const asked = query.get('q') ?? ''
@@ -97,11 +98,11 @@ const ROUTES: Route[] = [
     return { json: { snippets: yield* store.findingSnippets(query.get('q') ?? '', ids) } }
   }),
   get(/^\/api\/search$/, function* ({ query }, { store }) {
-    const limit = whole(query.get('limit'), 100, 1000)
+    const limit = whole(query, 'limit', 100, 1000)
     return { json: yield* store.searching(query.get('q') ?? '', limit, query.get('run') ?? undefined) }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)$/, function* ({ params: [id], query }, { store }) {
-    const run = yield* store.reading(id!, whole(query.get('since'), 0, Number.MAX_SAFE_INTEGER))
+    const run = yield* store.reading(id!, whole(query, 'since', 0, Number.MAX_SAFE_INTEGER))
     return (
       run && { json: { summary: run.summary, seq: run.seq, columns: yield* puttingIntoColumns(run.rows) } }
     )
@@ -122,7 +123,7 @@ const ROUTES: Route[] = [
   get(/^\/api\/runs\/([0-9a-f]+)\/conversation$/, function* ({ params: [id], query }, { store }) {
     const run = yield* store.reading(id!)
     // Where it says none, all of it.
-    const first = whole(query.get('first'), 0, 10_000) || undefined
+    const first = whole(query, 'first', 0, 10_000) || undefined
     return run && { json: yield* conversing(run.rows, run.open, first) }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/lint$/, function* ({ params: [id] }, { store }) {
@@ -159,7 +160,7 @@ const ROUTES: Route[] = [
     return traces && { file: yield* offlinePage(files, traces), mediaType: 'text/html; charset=utf-8', name }
   }),
   get(/^\/api\/runs\/([0-9a-f]+)\/markdown$/, function* ({ params: [id], query }, { store }) {
-    const markdown = yield* writingMarkdown(store, id!, whole(query.get('chars'), 40_000, 1_000_000))
+    const markdown = yield* writingMarkdown(store, id!, whole(query, 'chars', 40_000, 1_000_000))
     return markdown === undefined ? undefined : { json: { markdown } }
   }),
   get(/^\/api\/export$/, function* ({ query }, { store }) {
@@ -329,7 +330,9 @@ function kindOf(text: string): UseKind {
   throw new HttpError(400, `Runs cannot be summed by "${text}". Sum by ${USE_KINDS.join(', ')}.`)
 }
 
-function whole(text: string | null, fallback: number, most: number): number {
-  const number = Number(text ?? fallback)
-  return Number.isInteger(number) && number >= 0 ? Math.min(number, most) : fallback
+/** As many as that at most, as the answer has them. */
+function whole(query: URLSearchParams, name: string, fallback: number, most: number): number {
+  const text = query.get(name) || String(fallback)
+  if (/^\d+$/.test(text)) return Math.min(Number(text), most)
+  throw new HttpError(400, `\`${name}\` is a whole number, got ${describeValue(text)}.`)
 }
