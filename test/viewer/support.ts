@@ -59,11 +59,12 @@ export function otlpSpan(span: TestSpan) {
   }
 }
 
-function pairs(values: Record<string, Value>): { key: string; value: object }[] {
+/** Attributes as OTLP/JSON has them. */
+export function pairs(values: Record<string, Value>): { key: string; value: object }[] {
   return Object.entries(values).map(([key, value]) => ({ key, value: anyValue(value) }))
 }
 
-function anyValue(value: Value): object {
+export function anyValue(value: Value): object {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   if (typeof value === 'number')

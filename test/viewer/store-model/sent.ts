@@ -1,6 +1,8 @@
 /** Spans and logs as they are sent, in OTLP/JSON and in protobuf. */
 
-export type Value = string | number | boolean | Value[] | { [key: string]: Value }
+import { anyValue, pairs, type Value } from '../support.ts'
+
+export type { Value }
 export type Attributes = Record<string, Value>
 
 export interface SentEvent {
@@ -131,19 +133,6 @@ function otlpSpan(span: SentSpan) {
     })),
     status: span.error === undefined ? {} : { message: span.error, code: 2 },
   }
-}
-
-function pairs(values: Attributes): object[] {
-  return Object.entries(values).map(([key, value]) => ({ key, value: anyValue(value) }))
-}
-
-function anyValue(value: Value): object {
-  if (typeof value === 'string') return { stringValue: value }
-  if (typeof value === 'boolean') return { boolValue: value }
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value }
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } }
-  return { kvlistValue: { values: pairs(value) } }
 }
 
 /** Fields in the order of the protocol, each with its number and how it is written. */
