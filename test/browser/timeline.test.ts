@@ -130,7 +130,7 @@ it('a search leaves what matches and the way to it, and says of how many', async
   await expect.poll(() => page.locator('.row:not(.dim)').count()).toBeLessThan(all / 2)
   await expect.poll(() => found(page)).toMatch(/^\d+ of 25$/)
   const bright = page.locator('.row:not(.dim)')
-  await expect.poll(async () => `${await bright.count()} of 25`).toBe(await found(page))
+  await expect.poll(async () => (await found(page)) === `${await bright.count()} of 25`).toBe(true)
   expect(await page.locator('.row.dim .what').allInnerTexts()).toContain('researcher')
   await page.getByRole('searchbox', { name: 'Search in this run' }).fill('')
   await expect.poll(() => names(page)).toHaveLength(all)

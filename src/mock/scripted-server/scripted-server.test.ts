@@ -474,6 +474,15 @@ it('answers to loopback names only and leaves the step unused for others', async
   expect(server.remaining).toBe(1)
 })
 
+it('never closes a connection that waits: its client may have been held at a breakpoint', async () => {
+  await using server = await startScriptedServer({ steps: [{}] })
+  const reply = await fetch(`${server.baseURL}/chat/completions`, { method: 'POST', body: JSON.stringify(ask) })
+  // Node tells a client here after how many seconds it closes.
+  expect(reply.headers.get('keep-alive')).toBeNull()
+  expect(reply.headers.get('connection')).toBe('keep-alive')
+  await reply.text()
+})
+
 it('frees its port when it is closed, also under a client that waits', async () => {
   const server = await startScriptedServer({ steps: [{ latencyMs: 60_000 }] })
   const client = new OpenAI({ apiKey: 'k', baseURL: server.baseURL, maxRetries: 0 })

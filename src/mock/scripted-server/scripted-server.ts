@@ -29,6 +29,9 @@ export async function startScriptedServer(options: ScriptOptions): Promise<Scrip
     // Whatever goes wrong while serving, the client must see a broken connection and not wait for ever.
     serve(script, incoming, outgoing).catch(() => outgoing.destroy())
   })
+  // After 5 s, Node would close a connection that waits. A client that shares this thread and was held that long (a
+  // breakpoint, a tool that blocks) sends its next request into that.
+  server.keepAliveTimeout = 0
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
