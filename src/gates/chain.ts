@@ -70,6 +70,10 @@ export interface View {
   show(current: unknown): Shown
   /** What there is once a gate or a human has put something in the payload's place. */
   replace(current: unknown, payload: unknown): unknown
+  /** All of it, as a human is shown it. */
+  ask(current: unknown): unknown
+  /** What there is once a human has put something in the place of what was shown. */
+  edited(current: unknown, args: unknown): unknown
 }
 
 export interface ChainOptions {
@@ -108,6 +112,8 @@ type ChainContext = Omit<GateContext, 'signal' | keyof Shown>
 const PLAIN: View = {
   show: (payload) => ({ payload }),
   replace: (_current, payload) => payload,
+  ask: (payload) => payload,
+  edited: (_current, args) => args,
 }
 
 /**
@@ -161,23 +167,18 @@ export async function runChain(
         break
       }
       case 'require_approval': {
-        const answer = await askHuman(
-          approvalOf(decision),
-          snapshot(view.show(current).payload),
-          gate,
-          options,
-        )
+        const answer = await askHuman(approvalOf(decision), snapshot(view.ask(current)), gate, options)
         if (answer.kind !== 'approve') return answer
         // From here on it is what a human has seen.
         sealed ||= answer.unseen !== true
-        if (answer.edited || !isResult(ctx.point) || !isSame(answer.args, view.show(current).payload)) {
+        if (answer.edited || !isResult(ctx.point) || !isSame(answer.args, view.ask(current))) {
           // Also without an edit: what runs is what was shown, not what became of it while the human thought.
-          current = view.replace(current, answer.args)
+          current = view.edited(current, answer.args)
           changed = true
         }
         edited ||= answer.edited
         if (answer.edited) {
-          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, view.show(current), options)
+          const stopped = await recheck(gates.slice(0, gates.indexOf(gate)), ctx, current, options)
           if (stopped !== undefined) return stopped
         }
         approvedBy = answer.requestId ?? approvedBy
@@ -221,13 +222,14 @@ function isSame(shown: unknown, now: unknown): boolean {
 async function recheck(
   gates: readonly Gate[],
   ctx: ChainContext,
-  shown: Shown,
+  current: unknown,
   options: ChainOptions,
 ): Promise<Refusal | AskedElsewhere | undefined> {
+  const { view = PLAIN } = options
   for (const gate of gates) {
     if (!concerns(gate, ctx)) continue
     const decide = async (scope?: { traceparent?: string }) =>
-      onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, shown, options))
+      onlyToRefuse(await verdictOf(gate, { ...ctx, ...scope }, view.show(current), options))
     const { record, decision } = await decided(gate, ctx.point, decide, options)
     options.onDecision?.(record)
     if (decision.decision === 'deny') return refusal(decision, gate)
@@ -236,7 +238,7 @@ async function recheck(
     const { allow = ['approve', 'edit', 'reject'], ...approval } = approvalOf(decision)
     const choices = allow.filter((choice) => choice !== 'edit')
     if (choices.length === 0) return uneditable(gate)
-    const answer = await askHuman({ ...approval, allow: choices }, snapshot(shown.payload), gate, options)
+    const answer = await askHuman({ ...approval, allow: choices }, snapshot(view.ask(current)), gate, options)
     if (answer.kind !== 'approve') return answer
   }
   return undefined

@@ -81,6 +81,24 @@ describe('an edit', () => {
     expect(await called).toBe('look twice')
   })
 
+  it.each<[string, unknown, unknown, string]>([
+    ['words', { content: 'none left', success: false, data: { left: 0 } }, { left: 0 }, 'none left'],
+    ['success', { content: 'sold out', success: true, data: 1 }, 1, 'sold out'],
+    ['form', { left: 'few' }, { left: 'few' }, '{"left":"few"}'],
+  ])(
+    'of a tool’s result may change its %s, and a failure stays one',
+    async (_name, args, result, content) => {
+      const { op, dispatcher } = asked('afterToolCall', edit(args))
+      const told: HookEvent<'afterToolCall'>[] = []
+      const handler = (event: HookEvent<'afterToolCall'>) => void told.push(event)
+      dispatcher.register('op', [{ id: 'told', type: 'afterToolCall', handler }])
+      const given = new ToolResult({ content: 'sold out', success: false, data: { left: 0 } })
+      const outcome = await op.toolCall({ apiName: 'book', args: {} }, () => given)
+      expect(outcome).toMatchObject({ state: 'completed', result })
+      expect(told).toMatchObject([{ success: false, content }])
+    },
+  )
+
   it.each(['beforeCompact', 'afterStep'] as const)(
     'is not offered at %s, where nothing can be changed',
     async (point) => {
@@ -129,6 +147,17 @@ describe('a yes', () => {
     expect(outcome).toMatchObject({ state: 'completed', result: { left: 0 } })
     expect(outcome.toToolMessage().content).toBe('sold out')
     expect(told).toMatchObject([{ success: false, content: 'sold out' }])
+  })
+
+  it('to a tool’s result is to what the model is told of it, too', async () => {
+    const { op, requests } = asked('afterToolCall', { decision: 'approve' })
+    const result = new ToolResult({ content: 'sold out', success: false, data: { left: 0 } })
+    await op.toolCall({ apiName: 'book', args: {} }, () => result)
+    await op.toolCall({ apiName: 'look', args: {} }, () => ({ left: 0 }))
+    expect(requests.map(({ args }) => args)).toEqual([
+      { content: 'sold out', success: false, data: { left: 0 } },
+      { left: 0 },
+    ])
   })
 
   it('to a result that has changed since gives what was shown', async () => {

@@ -1,5 +1,6 @@
 import type { View } from '../../gates/chain.ts'
 import { saysFailure, toContent } from '../../internal/json.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { ToolResult } from './tool-outcome.ts'
 
 /** A result as gates see it: what the tool gave, and beside it what a `ToolResult` says of that. */
@@ -14,4 +15,23 @@ export const RESULT_VIEW: View = {
     if (payload instanceof ToolResult || !(current instanceof ToolResult) || current.success) return payload
     return new ToolResult({ content: toContent(payload), success: false, data: payload })
   },
+  // What the model is told is what a human answers for.
+  ask(current) {
+    if (!(current instanceof ToolResult)) return current
+    const { content, success, data } = current
+    return defined({ content, success, data })
+  },
+  edited(current, args) {
+    if (!(current instanceof ToolResult) || !isToldResult(args)) return RESULT_VIEW.replace(current, args)
+    return new ToolResult({ ...args, success: current.success && args.success !== false })
+  },
+}
+
+/** Whether a human has left what `ask` showed its form. */
+function isToldResult(args: unknown): args is { content: string; success?: boolean; data?: unknown } {
+  return (
+    isRecord(args) &&
+    typeof args.content === 'string' &&
+    Object.keys(args).every((key) => ['content', 'success', 'data'].includes(key))
+  )
 }
