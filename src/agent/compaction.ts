@@ -104,6 +104,7 @@ export class Compactor {
   ): Promise<Shortened | undefined> {
     const call = op.openCompaction({ messageCount: state.context.length, tokenCount })
     const decided = await call.decided
+    if (isHumansNo(decided)) leave(state, tokenCount)
     if (decided.state === 'skipped') {
       const summary = summaryOf(decided.result, call)
       const given = summary === undefined ? undefined : this.#shortened(parts, summary)
@@ -204,7 +205,12 @@ function counterOf({ name, model }: Agent, { countTokens }: Compaction): (text: 
   }
 }
 
-/** Until the conversation has grown: what was paid for in vain would be so at the next turn, too. */
+/** Somebody said no, or did not come: who is asked at each turn has every reason to plug out the gate. */
+function isHumansNo(decided: { readonly state: string; readonly code?: string }): boolean {
+  return decided.state === 'rejected' || decided.code === 'approval_timeout'
+}
+
+/** Until the conversation has grown: what was paid for in vain, or refused, would be so at the next turn, too. */
 function leave(state: LoopState, tokenCount: number): void {
   state.leftUntil = tokenCount * GROWTH
 }

@@ -1,7 +1,7 @@
 import { HookDispatcher } from 'hookspan'
 import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
 import { createApprovals, memoryStore } from 'hookspan/approval'
-import { skip } from 'hookspan/gates'
+import { type ApprovalAnswer, type ApprovalOptions, requireApproval, skip } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { recorded, scripted, usage } from '../support/scripted-client.ts'
 import { compacting, look, looks } from './compacting.ts'
@@ -117,6 +117,35 @@ describe('what a compaction costs', () => {
     }
     expect(run).toMatchObject({ status: 'done', steps: 6 })
     expect(fetch.requests.filter(summarises)).toHaveLength(1)
+  })
+
+  it.each<[string, ApprovalOptions, ApprovalAnswer | undefined]>([
+    ['said no', {}, { decision: 'reject', reason: 'keep it all' }],
+    ['did not answer', { timeoutMs: 5 }, undefined],
+  ])('is not asked for at each turn of a human who %s', async (_name, asking, answer) => {
+    let turn = 0
+    const { client } = scripted(() => (turn++ < 5 ? looks(`${turn}`) : { content: 'All seen.', usage }))
+    const { dispatcher, of } = recorded()
+    const asked: string[] = []
+    dispatcher.use({
+      name: 'careful',
+      gates: [{ id: 'ask', point: 'beforeCompact', decide: () => requireApproval(asking) }],
+      approver: {
+        async requestApproval({ point }) {
+          asked.push(point)
+          return answer ?? new Promise<never>(() => {})
+        },
+      },
+    })
+    const agent: Agent = {
+      ...compacting('chat', { thresholdTokens: 2_000 }),
+      instructions: 'Look around you. '.repeat(500),
+      tools: [{ ...look, execute: () => 'a door' }],
+    }
+    const run = await execAgent({ agent, prompt: 'Look.', client, dispatcher })
+    expect(run).toMatchObject({ status: 'done', steps: 6 })
+    expect(asked).toEqual(['beforeCompact'])
+    expect(of('onCompactError')).toHaveLength(1)
   })
 
   it('begins when instructions that are no message are over the threshold, too', async () => {
