@@ -16,6 +16,7 @@ import { writeWhole } from '../internal/write-whole.ts'
 export interface AuditEvent {
   readonly event:
     | 'requested'
+    | 'allowed'
     | 'answered'
     | 'refused'
     | 'expired'

@@ -148,6 +148,7 @@ class ApprovalDesk implements Approvals {
         // What the store has lost is asked anew.
         return record === undefined || !isOpen(record, Date.now())
       },
+      allowed: (request) => this.#audit({ ...requestedEvent(request), event: 'allowed' }),
       ledger: {
         claim: (id) =>
           this.#logged(async (append) => {
@@ -210,7 +211,6 @@ class ApprovalDesk implements Approvals {
     if (!isOpen(current, now)) throw closedError(current, now)
     const { approver, decision, reason, args, stop, alwaysAllow } = answer
     const editedDigest = args === undefined ? undefined : digestOf(args)
-    // Calls that nobody is asked about because of it are in no other entry.
     const told = defined({ decision, argsDigest, editedDigest, approver, reason, stop, alwaysAllow })
     await append({ event: 'answered', requestId: id, ...told })
     const result = await this.store.answer(id, answer, now).catch(async (error: unknown) => {

@@ -121,6 +121,11 @@ export interface Approver {
    * nothing. Whoever wakes parked runs asks it.
    */
   closed?(requestId: string): Promise<boolean>
+  /**
+   * Nobody is asked, because a human said before that this is always allowed (`alwaysAllow`). Told before it runs; rejecting
+   * denies it.
+   */
+  allowed?(request: ApprovalRequest): void | Promise<void>
   /** Present: an approved tool call is claimed before it runs. */
   readonly ledger?: ExecutionLedger
 }
@@ -131,6 +136,7 @@ const APPROVER: Fields<Approver> = {
   withdraw: a.function,
   withdrawRun: a.function,
   closed: a.function,
+  allowed: a.function,
   ledger: a.object,
 }
 const LEDGER: Fields<ExecutionLedger> = {

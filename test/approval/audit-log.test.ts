@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
@@ -203,6 +204,31 @@ function eventsIn(path: string): string[] {
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
   return lines.map((line) => (JSON.parse(line) as AuditEvent).event)
 }
+
+it('has each call that nobody was asked about any more; one that cannot be written down does not run', async () => {
+  const path = `${folder()}/audit.jsonl`
+  const log = auditLog({ path })
+  let full = false
+  const audit: AuditLog = {
+    append: async (event) => (full ? Promise.reject(new Error('the disk is full')) : log.append(event)),
+  }
+  const { approvals, call, ran } = desk({ audit })
+  const first = call()
+  const { id, argsDigest } = await pending(approvals)
+  await approvals.respond(id, { decision: 'approve', alwaysAllow: true, argsDigest })
+  await first
+  expect((await call({ id: 2 }, 'delete_order', 't2')).state).toBe('completed')
+  full = true
+  expect(await call({ id: 3 }, 'delete_order', 't3')).toMatchObject({
+    state: 'denied',
+    code: 'approval_error',
+  })
+  expect(ran).toEqual([{ id: 1 }, { id: 2 }])
+  expect(eventsIn(path)).toEqual(['requested', 'answered', 'claimed', 'settled', 'allowed'])
+  const ofTwo = createHash('sha256').update('{"id":2}').digest('hex')
+  const last = JSON.parse(readFileSync(path, 'utf8').trimEnd().split('\n').at(-1) as string)
+  expect(last).toMatchObject({ operationId: 'op', apiName: 'delete_order', argsDigest: ofTwo })
+})
 
 it('tells that an answer is for all further calls, or ends the run', async () => {
   const path = `${folder()}/audit.jsonl`

@@ -38,6 +38,11 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   }
   const always = allowKey(question, request)
   if (isAlwaysAllowed(core, always)) {
+    try {
+      await approver.allowed?.(request)
+    } catch (error) {
+      return refused('approval_error', `that nobody is asked could not be told: ${errorMessage(error)}`)
+    }
     return { kind: 'approve', args: request.args, edited: false, unseen: true }
   }
   // The question that was asked before the run was parked: its hooks have fired.
