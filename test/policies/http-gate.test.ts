@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net'
 import type { Gate } from 'hookspan/gates'
 import { type HttpGateOptions, httpGate, verifySignature } from 'hookspan/policies'
 import { Webhook } from 'standardwebhooks'
@@ -27,6 +27,22 @@ async function serve(handle: Handle): Promise<{ url: string; connections: () => 
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/decide`,
     connections: () => connections,
   }
+}
+
+/** A service that writes what it likes, once for each request. */
+async function serveRaw(answer: (socket: Socket) => void): Promise<string> {
+  const open: Socket[] = []
+  const server = createRawServer((socket) => {
+    open.push(socket)
+    socket.on('error', () => {})
+    socket.on('data', (data) => data.includes('POST ') && answer(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    for (const socket of open) socket.destroy()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/decide`
 }
 
 const json =
@@ -177,6 +193,19 @@ describe('httpGate', () => {
     expect(ran).toEqual([])
     expect(outcome).toMatchObject({ state: 'denied', code, reason: expect.stringMatching(reason) })
     expect(JSON.parse(outcome.toToolMessage().content)).toMatchObject({ denied: true, code })
+  })
+
+  it.each([
+    ['another protocol', '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other'],
+    [
+      'another protocol, in error',
+      '426 Upgrade Required\r\nconnection: upgrade\r\nupgrade: other\r\ncontent-length: 0',
+    ],
+  ])('denies at once on an answer in %s', async (_name, head) => {
+    const url = await serveRaw((socket) => void socket.write(`HTTP/1.1 ${head}\r\n\r\n`))
+    const { outcome, ran } = await callTool(start([guard(url, { timeoutMs: 60_000 })]).op)
+    expect(ran).toEqual([])
+    expect(outcome).toMatchObject({ code: 'gate_error', reason: expect.stringContaining(head.slice(0, 3)) })
   })
 
   it('denies when nobody listens', async () => {

@@ -160,6 +160,11 @@ function send(options: PostOptions) {
     const stale = outgoing.reusedSocket && error.code === 'ECONNRESET'
     reject(stale ? new StaleSocket(error.message) : error)
   })
+  // Whoever answers so speaks something else from there on, and nothing more is told of the request.
+  outgoing.on('upgrade', ({ statusCode: status = 101, headers }, socket) => {
+    socket.destroy()
+    resolve({ status, headers, bytes: new Uint8Array() })
+  })
   outgoing.on('response', (response) => {
     const chunks: Buffer[] = []
     let bytes = 0
