@@ -476,7 +476,10 @@ it('answers to loopback names only and leaves the step unused for others', async
 
 it('never closes a connection that waits: its client may have been held at a breakpoint', async () => {
   await using server = await startScriptedServer({ steps: [{}] })
-  const reply = await fetch(`${server.baseURL}/chat/completions`, { method: 'POST', body: JSON.stringify(ask) })
+  const reply = await fetch(`${server.baseURL}/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify(ask),
+  })
   // Node tells a client here after how many seconds it closes.
   expect(reply.headers.get('keep-alive')).toBeNull()
   expect(reply.headers.get('connection')).toBe('keep-alive')
