@@ -3,7 +3,9 @@ import { HUMAN_ACTIONS } from '../hooks/values.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { a, assertFields, type Fields, TEXT_OR_REGEXP } from '../internal/expect.ts'
 import { assertGlob, matchesTool } from '../internal/glob.ts'
+import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
+import { fewLines, oneLine } from '../internal/short-text.ts'
 import {
   type ExpectedCall,
   type ExpectedSpan,
@@ -17,6 +19,7 @@ import {
   type TrajectoryOptions,
   type TrajectoryOutcome,
 } from '../mock/index.ts'
+import { describeExpected } from '../mock/match/matcher.ts'
 import { ARGS_MODES, OUTCOMES } from '../mock/trajectory/check-expected.ts'
 import { isNamed } from '../mock/trajectory/compare-calls.ts'
 import { callsOfEvents } from '../mock/trajectory/event-calls.ts'
@@ -95,17 +98,21 @@ export const matchers = {
     const pass = times === undefined ? fitting.length > 0 : fitting.length === times
     const wanted = times === undefined ? 'a call' : `${times} calls`
     const unwanted = times === undefined ? 'no call' : `not ${times} calls`
+    const { outcome, agent, result } = options
     return {
       pass,
       message: () =>
-        [
-          `Expected ${pass ? unwanted : wanted} of "${name}"${args === undefined ? '' : ' with these arguments'}, found ${fitting.length}.`,
-          ...(pass
-            ? fitting.map(showCall)
-            : closest.length > 0
-              ? closest
-              : ['Calls:', ...calls.map(showCall)]),
-        ].join('\n') + failureOf(received),
+        failure(
+          `Expected ${pass ? unwanted : wanted} of "${name}"${withAll({
+            'these arguments': args !== undefined && '',
+            outcome,
+            agent,
+            result: result !== undefined && describeExpected(result),
+          })}`,
+          fitting.length,
+          pass ? fitting.map(showCall) : closest.length > 0 ? closest : ['Calls:', ...calls.map(showCall)],
+          received,
+        ),
     }
   },
 
@@ -130,11 +137,12 @@ export const matchers = {
     return {
       pass,
       message: () =>
-        [
-          `Expected ${pass ? 'no' : 'a'} denied call of "${name}"${options.code ? ` with code ${options.code}` : ''}, found ${fitting.length}.`,
-          'Denied:',
-          ...refused.map(showCall),
-        ].join('\n'),
+        failure(
+          `Expected ${pass ? 'no' : 'a'} denied call of "${name}"${withAll({ ...options })}`,
+          fitting.length,
+          ['Denied:', ...refused.map(showCall)],
+          received,
+        ),
     }
   },
 
@@ -150,17 +158,17 @@ export const matchers = {
         (approver === undefined || approver === question.approver),
     )
     const pass = times === undefined ? fitting.length > 0 : fitting.length === times
+    const wanted = times === undefined ? 'a human to be asked' : `humans to be asked ${times} times`
+    const unwanted = times === undefined ? 'nobody to be asked' : `humans not to be asked ${times} times`
     return {
       pass,
       message: () =>
-        [
-          `Expected ${pass ? 'nobody' : 'a human'} to be asked about "${name}"${action ? ` and to answer ${action}` : ''}, found ${fitting.length}.`,
-          'Asked:',
-          ...questions.map(
-            (one) =>
-              `  ${one.tools.join(', ')}: ${one.action ?? 'no answer'}${one.reason ? ` (${one.reason})` : ''}`,
-          ),
-        ].join('\n'),
+        failure(
+          `Expected ${pass ? unwanted : wanted} about "${name}"${withAll({ answer: action, approver })}`,
+          fitting.length,
+          ['Asked:', ...questions.map(showQuestion)],
+          received,
+        ),
     }
   },
 }
@@ -169,10 +177,23 @@ function isAbout({ tools, identifiers = [] }: HumanQuestion, glob: string): bool
   return tools.some((apiName, index) => matchesTool(glob, { apiName, identifier: identifiers[index] }))
 }
 
+/** The message of a failed expectation: all that was expected, how much of it there was, and what there was instead. */
+function failure(expected: string, found: number, lines: readonly string[], received: object): string {
+  return [oneLine(`${expected}, found ${found}.`, 1_000), ...fewLines(lines)].join('\n') + failureOf(received)
+}
+
+/** ` with code x, reason y`: what else was expected of it. */
+function withAll(parts: Readonly<Record<string, unknown>>): string {
+  const said = Object.entries(parts).filter(([, value]) => value !== undefined && value !== false)
+  if (said.length === 0) return ''
+  return ` with ${said.map(([name, value]) => (value === '' ? name : `${name} ${value}`)).join(', ')}`
+}
+
 /** Why a run that failed did: its calls are missing because of that. */
 function failureOf(received: object): string {
   const { status, error } = received as { status?: unknown; error?: unknown }
-  return status === 'error' && error !== undefined ? `\nThe run itself failed: ${errorMessage(error)}` : ''
+  if (status !== 'error' || error === undefined) return ''
+  return `\nThe run itself failed: ${oneLine(errorMessage(error), 1_000)}`
 }
 
 function fitsText(expected: string | RegExp | undefined, actual: string): boolean {
@@ -183,5 +204,9 @@ function fitsText(expected: string | RegExp | undefined, actual: string): boolea
 
 function showCall({ name, args, outcome, code, reason }: TrajectoryCall): string {
   const why = code === undefined ? '' : `: ${code}${reason ? `, ${reason}` : ''}`
-  return `  ${name}(${JSON.stringify(args) ?? ''}) [${outcome}${why}]`
+  return `  ${oneLine(`${name}(${oneLine(safeStringify(args))})`)} [${oneLine(`${outcome}${why}`)}]`
+}
+
+function showQuestion({ tools, action, reason }: HumanQuestion): string {
+  return `  ${oneLine(`${tools.join(', ')}: ${action ?? 'no answer'}${reason ? ` (${reason})` : ''}`)}`
 }

@@ -1,10 +1,13 @@
 import { isDeepStrictEqual, types } from 'node:util'
 import { describeValue } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
-import { type Difference, describeExpected, isMatcher, type Path } from './matcher.ts'
+import { type Difference, describeExpected, isForeignMatcher, isMatcher, type Path } from './matcher.ts'
 
 /** `exact`: no property more. `partial`: further properties are allowed, at every depth. */
 export type CompareMode = 'exact' | 'partial'
+
+/** How deep matchers are looked for. */
+const MAX_DEPTH = 500
 
 /** Where `actual` is not as expected; empty when it is. Expectations may hold matchers at any depth. */
 export function differences(
@@ -26,9 +29,13 @@ export function differences(
   }
   if (isForeignMatcher(expected)) {
     if (holds(() => expected.asymmetricMatch(actual))) return []
-    return [differs(path, foreignName(expected), actual)]
+    return [differs(path, describeExpected(expected), actual)]
   }
   if (Object.is(expected, actual) || expected === actual) return []
+  // It may be in itself.
+  if (path.length > MAX_DEPTH) {
+    return isDeepStrictEqual(expected, actual) ? [] : [differs(path, describeExpected(expected), actual)]
+  }
   if (Array.isArray(expected) && Array.isArray(actual)) return compareLists(expected, actual, mode, path)
   if (isRecord(expected) && isRecord(actual)) {
     // What holds its content elsewhere than in properties would be equal to every other of its kind.
@@ -121,27 +128,5 @@ function holds(test: () => boolean): boolean {
     return test()
   } catch {
     return false
-  }
-}
-
-/** The matchers of vitest and jest: `expect.stringContaining('x')`. */
-interface ForeignMatcher {
-  asymmetricMatch(value: unknown): boolean
-}
-
-function isForeignMatcher(value: unknown): value is ForeignMatcher {
-  return isRecord(value) && typeof value.asymmetricMatch === 'function'
-}
-
-function foreignName(value: object): string {
-  const { toAsymmetricMatcher } = value as { toAsymmetricMatcher?: () => string }
-  return holdsText(() => toAsymmetricMatcher?.call(value)) ?? String(value)
-}
-
-function holdsText(read: () => string | undefined): string | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
   }
 }

@@ -1,4 +1,5 @@
 import { describeValue } from '../../internal/errors.ts'
+import { isPlain, isRecord } from '../../internal/objects.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -33,7 +34,41 @@ export const show = (value: unknown) =>
 
 /** How an expectation reads in a message. */
 export function describeExpected(expected: unknown): string {
+  return nameOf(expected) ?? show(withNames(expected))
+}
+
+/** The expectation with the name of each matcher in its place, for a message. */
+export function withNames(expected: unknown, above: readonly unknown[] = []): unknown {
+  const name = nameOf(expected)
+  if (name !== undefined) return expected instanceof RegExp ? name : `<${name}>`
+  if (typeof expected !== 'object' || expected === null) return expected
+  if (above.includes(expected)) return '[Circular]'
+  const inside = [...above, expected]
+  if (Array.isArray(expected)) return expected.map((item) => withNames(item, inside))
+  if (!isPlain(expected)) return expected
+  return Object.fromEntries(Object.entries(expected).map(([key, item]) => [key, withNames(item, inside)]))
+}
+
+function nameOf(expected: unknown): string | undefined {
   if (isMatcher(expected)) return expected.describe
   if (expected instanceof RegExp) return String(expected)
-  return show(expected)
+  return isForeignMatcher(expected) ? foreignName(expected) : undefined
+}
+
+/** The matchers of vitest and jest: `expect.stringContaining('x')`. */
+interface ForeignMatcher {
+  asymmetricMatch(value: unknown): boolean
+}
+
+export function isForeignMatcher(value: unknown): value is ForeignMatcher {
+  return isRecord(value) && typeof value.asymmetricMatch === 'function'
+}
+
+function foreignName(value: object): string {
+  const { toAsymmetricMatcher } = value as { toAsymmetricMatcher?: () => string }
+  try {
+    return toAsymmetricMatcher?.call(value) ?? String(value)
+  } catch {
+    return 'a matcher'
+  }
 }

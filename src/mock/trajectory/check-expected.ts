@@ -5,7 +5,7 @@ import type { ExpectedCall, TrajectoryOptions, TrajectoryOutcome } from './types
 const MODES = ['strict', 'subsequence', 'unordered', 'superset', 'subset']
 export const ARGS_MODES = ['exact', 'partial', 'ignore']
 export const OUTCOMES: readonly TrajectoryOutcome[] = [
-  ...(['completed', 'mocked', 'skipped', 'errored', 'denied', 'rejected', 'unknown'] as const),
+  ...(['completed', 'mocked', 'skipped', 'errored', 'denied', 'rejected', 'waiting', 'unknown'] as const),
 ]
 const OPTIONS = ['mode', 'args', 'argsByTool', 'forbidden', 'maxCalls', 'minScore']
 const EXPECTED = ['name', 'args', 'argsMode', 'result', 'outcome', 'agent', 'id', 'after']

@@ -61,6 +61,16 @@ function compareArgs(expected: Expectation, actual: TrajectoryCall, options: Tra
 }
 
 function countLeaves(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 1
-  return Object.values(value).reduce<number>((sum, item) => sum + countLeaves(item), 0)
+  const seen = new Set<object>()
+  const waiting = [value]
+  let leaves = 0
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    if (typeof next !== 'object' || next === null || seen.has(next)) leaves++
+    else {
+      seen.add(next)
+      waiting.push(...Object.values(next))
+    }
+  }
+  return leaves
 }

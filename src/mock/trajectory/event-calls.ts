@@ -1,40 +1,96 @@
-import type { HookEvent } from '../../hooks/index.ts'
+import { GATE_POINTS, type GatePoint, type HookEvent, type PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
 import type { TrajectoryCall } from './types.ts'
 
 type Ended = HookEvent<'afterToolCall'> | HookEvent<'onToolCallError'>
+type Asked = HookEvent<'beforeHumanIntervention'>
 
-interface Pair {
+interface Call {
+  /** A gate asks a human about it, before its first event. */
+  asked?: Asked
   start?: HookEvent<'beforeToolCall'>
   end?: Ended
 }
 
-/** The tool calls among events, in the order in which they were made. */
+/** The tool calls among events: those of an operation in the order in which they were made. */
 export function callsOfEvents(events: readonly HookEvent[]): TrajectoryCall[] {
-  const pairs: Pair[] = []
-  const open = new Map<string, Pair[]>()
+  const calls: Call[] = []
+  const open = new Map<string, Call[]>()
+  const begin = (key: string, call: Call) => {
+    calls.push(call)
+    open.set(key, [...(open.get(key) ?? []), call])
+  }
   for (const event of events) {
-    if (event.hookType === 'beforeToolCall') {
-      const pair: Pair = { start: event }
-      pairs.push(pair)
-      const key = keyOf(event)
-      open.set(key, [...(open.get(key) ?? []), pair])
+    if (event.hookType === 'beforeHumanIntervention' && isAboutToolCall(event)) {
+      const key = keyOf({ ...event, callKey: event.withinCallKey })
+      if (open.get(key) === undefined) begin(key, { asked: event })
+    } else if (event.hookType === 'beforeToolCall') {
+      const asked = open.get(keyOf(event))?.find(({ asked, start }) => asked && !start)
+      if (asked !== undefined) asked.start = event
+      else begin(keyOf(event), { start: event })
     } else if (event.hookType === 'afterToolCall' || event.hookType === 'onToolCallError') {
       // Real models repeat ids: without a key of its own, the first open call of an id is the one that ended.
-      const pair = open.get(keyOf(event))?.shift()
-      if (pair !== undefined) pair.end = event
-      else pairs.push({ end: event })
+      const call = open.get(keyOf(event))?.shift()
+      if (call !== undefined) call.end = event
+      else calls.push({ end: event })
     }
   }
-  return pairs.map(({ start, end }) => toCall(start, end))
+  return inOrderMade(calls).map(toCall)
 }
 
-function keyOf({ operationId, callKey, toolCallId }: HookEvent<'beforeToolCall'> | Ended): string {
+/** Gates decide on what else there is, too, and runtimes ask about calls of which nothing more is told. */
+function isAboutToolCall({ withinCallKey, pendingTools: [tool] }: Asked): boolean {
+  return (
+    withinCallKey !== undefined && tool !== undefined && !GATE_POINTS.includes(tool.identifier as GatePoint)
+  )
+}
+
+function keyOf({
+  operationId,
+  callKey,
+  toolCallId,
+}: Pick<HookEvent, 'operationId'> & { callKey?: string | undefined; toolCallId?: string }): string {
   return `${operationId}\n${callKey ?? toolCallId}`
 }
 
-function toCall(start: HookEvent<'beforeToolCall'> | undefined, end: Ended | undefined): TrajectoryCall {
-  const event = (end ?? start) as Ended | HookEvent<'beforeToolCall'>
+/** One that gates think about longer than about the next has its first event later, and one that they refuse only a last. */
+function inOrderMade(calls: readonly Call[]): Call[] {
+  const ordered = [...calls]
+  const places = Map.groupBy(calls.keys(), (index) => firstOf(calls[index] as Call).operationId)
+  for (const indices of places.values()) {
+    const own = indices.map((index) => calls[index] as Call)
+    if (own.some((call) => Number.isNaN(keyNumber(call)))) continue
+    own.sort((a, b) => keyNumber(a) - keyNumber(b))
+    for (const [at, index] of indices.entries()) ordered[index] = own[at] as Call
+  }
+  return ordered
+}
+
+/** The dispatcher counts the calls of an operation. */
+function keyNumber(call: Call): number {
+  const first = firstOf(call)
+  const key = first.hookType === 'beforeHumanIntervention' ? first.withinCallKey : first.callKey
+  return Number(/^call-(\d+)$/.exec(key ?? '')?.[1] ?? Number.NaN)
+}
+
+function firstOf({ asked, start, end }: Call): Asked | HookEvent<'beforeToolCall'> | Ended {
+  return (asked ?? start ?? end) as Asked | HookEvent<'beforeToolCall'> | Ended
+}
+
+function toCall({ asked, start, end }: Call): TrajectoryCall {
+  const event = end ?? start
+  if (event === undefined) {
+    const { pendingTools, agentName } = asked as Asked
+    const { apiName, args, identifier, toolCallId } = pendingTools[0] as PendingTool
+    return {
+      name: apiName,
+      args,
+      identifier,
+      toolCallId,
+      ...defined({ agent: agentName }),
+      outcome: 'waiting',
+    }
+  }
   const { apiName, args, identifier, toolCallId, agentName } = event
   const call = { name: apiName, args, identifier, toolCallId, ...defined({ agent: agentName }) }
   if (end === undefined) return { ...call, outcome: 'unknown' }

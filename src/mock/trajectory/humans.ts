@@ -73,15 +73,15 @@ function questionsOfEvents(events: readonly HookEvent[]): HumanQuestion[] {
   const questions: HumanQuestion[] = []
   for (const event of events) {
     if (event.hookType === 'beforeHumanIntervention') {
-      const key = `${event.operationId}\n${event.pendingTools.map(({ toolCallId }) => toolCallId).join()}`
-      open.push({ key, at: questions.length })
+      const ids = event.pendingTools.map(({ toolCallId }) => toolCallId)
+      open.push({ key: keyOf(event, ids), at: questions.length })
       questions.push({
         tools: event.pendingTools.map(({ apiName }) => apiName),
         identifiers: event.pendingTools.map(({ identifier }) => identifier),
         args: event.pendingTools.map(({ args }) => args),
       })
     } else if (event.hookType === 'afterHumanIntervention') {
-      const key = `${event.operationId}\n${event.toolCallIds.join()}`
+      const key = keyOf(event, event.toolCallIds)
       const index = open.findIndex((one) => one.key === key)
       const found = index < 0 ? undefined : open.splice(index, 1)[0]
       const question = found === undefined ? undefined : questions[found.at]
@@ -91,4 +91,11 @@ function questionsOfEvents(events: readonly HookEvent[]): HumanQuestion[] {
     }
   }
   return questions
+}
+
+type Told = HookEvent<'beforeHumanIntervention'> | HookEvent<'afterHumanIntervention'>
+
+/** Real models repeat the ids of calls: they tell questions apart only where nothing else does. */
+function keyOf({ operationId, requestId, callKey }: Told, toolCallIds: readonly string[]): string {
+  return `${operationId}\n${requestId ?? callKey ?? toolCallIds.join()}`
 }

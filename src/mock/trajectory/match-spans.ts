@@ -1,6 +1,7 @@
 import { a, assertFields, type Fields, TEXT_OR_REGEXP, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
+import { fewLines, oneLine } from '../../internal/short-text.ts'
 import { spanTitle } from '../../spans/names.ts'
 import { differences, formatDifference } from '../match/difference.ts'
 import { bestAssignment } from './assignment.ts'
@@ -50,7 +51,7 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
   const assigned = bestAssignment(problems.map((row) => row.map(({ length }) => (length === 0 ? 1 : 0))))
   const lines = wanted.map((one, row) => {
     const at = assigned[row] ?? -1
-    if (at >= 0) return `= ${titleOf(spans[at])}`
+    if (at >= 0) return [`= ${shownTitle(spans[at])}`]
     const rows = problems[row] ?? []
     const meant = typeof one.name === 'string' ? nearestName(one.name, spans.map(titleOf)) : undefined
     const far = (index: number) => {
@@ -58,14 +59,21 @@ export function matchSpans(source: object, expected: readonly ExpectedSpan[]): S
       return (rows[index]?.length ?? 0) + (isNamedOther ? 100 : 0)
     }
     const nearest = rows.reduce((best, _, index) => (far(index) < far(best) ? index : best), 0)
-    const hint = rows[nearest]?.map((problem) => `\n    ${problem}`).join('') ?? ''
-    return `- ${describeSpan(one)}    no span of its own${spans[nearest] ? `; nearest: ${titleOf(spans[nearest])}${hint}` : ''}`
+    const hint = rows[nearest]?.map((problem) => `    ${oneLine(problem)}`) ?? []
+    const near = spans[nearest] ? `; nearest: ${shownTitle(spans[nearest])}` : ''
+    return [`- ${oneLine(describeSpan(one))}    no span of its own${near}`, ...hint]
   })
   const pass = assigned.every((column) => column >= 0)
-  const tree = pass
-    ? []
-    : ['Spans:', ...spans.map((span) => `  ${'  '.repeat(depth(span, byId))}${titleOf(span)}`)]
-  return { pass, report: [`Spans ${pass ? 'are' : 'are not'} as expected`, ...lines, ...tree].join('\n') }
+  const tree = pass ? [] : spans.map((span) => `  ${'  '.repeat(depth(span, byId))}${shownTitle(span)}`)
+  const news = lines.filter((_, row) => (assigned[row] ?? -1) < 0)
+  return {
+    pass,
+    report: [
+      `Spans ${pass ? 'are' : 'are not'} as expected`,
+      ...fewLines(lines.flat(), news.flat()),
+      ...(pass ? [] : ['Spans:', ...fewLines(tree)]),
+    ].join('\n'),
+  }
 }
 
 function spansOf(source: object): PlainSpan[] | undefined {
@@ -141,20 +149,24 @@ function titleOf(span: PlainSpan | undefined): string {
   return span === undefined ? '' : spanTitle(span.name, span.attributes)
 }
 
-function ancestors(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): PlainSpan[] {
-  const found: PlainSpan[] = []
-  for (
-    let at = byId.get(span.parentId ?? '');
-    at !== undefined && !found.includes(at);
-    at = byId.get(at.parentId ?? '')
-  ) {
-    found.push(at)
-  }
-  return found
+function shownTitle(span: PlainSpan | undefined): string {
+  return oneLine(titleOf(span))
 }
 
+function ancestors(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): PlainSpan[] {
+  const found = new Set<PlainSpan>()
+  for (let at = byId.get(span.parentId ?? ''); at !== undefined && !found.has(at); ) {
+    found.add(at)
+    at = byId.get(at.parentId ?? '')
+  }
+  return [...found]
+}
+
+/** As far as a line has place for. */
+const MAX_DEPTH = 40
+
 function depth(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): number {
-  return ancestors(span, byId).length
+  return Math.min(ancestors(span, byId).length, MAX_DEPTH)
 }
 
 function describeSpan({ name, attributes, parent, under }: Exclude<ExpectedSpan, string>): string {

@@ -1,5 +1,6 @@
 import { safeStringify } from '../../internal/json.ts'
-import { isMatcher } from '../match/matcher.ts'
+import { fewLines, oneLine } from '../../internal/short-text.ts'
+import { withNames } from '../match/matcher.ts'
 import type { Expectation } from './compare-calls.ts'
 import type { AlignedCall, TrajectoryCall, TrajectoryMode, TrajectoryResult } from './types.ts'
 
@@ -12,52 +13,46 @@ export function formatReport(
 ): string {
   const wanted = minScore < 1 ? `, at least ${minScore} wanted` : ''
   const head = `Trajectory ${pass ? 'matches' : 'does not match'}: mode ${mode}, score ${round(score)}${wanted}, ${expected.length} calls expected, ${actual.length} made`
-  const lines = alignment.map((line) => formatLine(line, expected, actual))
-  return [head, ...lines, ...problems.map((problem) => `! ${problem}`)].join('\n')
+  const linesOf = (some: readonly AlignedCall[]) => some.flatMap((line) => formatLine(line, expected, actual))
+  const lines = fewLines(linesOf(alignment), linesOf(alignment.filter(isNews)))
+  return [head, ...lines, ...fewLines(problems).map((problem) => `! ${oneLine(problem)}`)].join('\n')
+}
+
+function isNews(line: AlignedCall): boolean {
+  return line.kind !== 'match' && !(line.kind === 'extra' && line.allowed)
 }
 
 function formatLine(
   line: AlignedCall,
   expected: readonly Expectation[],
   actual: readonly TrajectoryCall[],
-): string {
+): string[] {
   const want = () => showExpected(expected[(line as { expected: number }).expected] as Expectation)
   const got = () => showCall(actual[(line as { actual: number }).actual] as TrajectoryCall)
   switch (line.kind) {
     case 'match':
-      return `= ${got()}`
+      return [`= ${got()}`]
     case 'differs':
-      return [`~ ${got()}`, ...line.differences.map((difference) => `    ${difference}`)].join('\n')
+      return [`~ ${got()}`, ...line.differences.map((difference) => `    ${oneLine(difference)}`)]
     case 'moved':
-      return `> ${got()}\n    expected as call ${line.expected + 1}, made as call ${line.actual + 1}`
+      return [`> ${got()}`, `    expected as call ${line.expected + 1}, made as call ${line.actual + 1}`]
     case 'missing':
-      return `- ${want()}    expected as call ${line.expected + 1}, not made`
+      return [`- ${want()}    expected as call ${line.expected + 1}, not made`]
     case 'extra':
-      return line.allowed ? `  ${got()}` : `+ ${got()}    not expected`
+      return [line.allowed ? `  ${got()}` : `+ ${got()}    not expected`]
   }
 }
 
 function showCall({ name, args, outcome }: TrajectoryCall): string {
   const ended =
     outcome === 'completed' || outcome === 'mocked' || outcome === 'unknown' ? '' : ` [${outcome}]`
-  return `${name}(${cut(safeStringify(args))})${ended}`
+  return `${oneLine(name)}(${oneLine(safeStringify(args), MAX_ARGS)})${oneLine(ended)}`
 }
 
 function showExpected(expected: Expectation): string {
-  return `${expected.name}(${'args' in expected ? cut(showArgs(expected.args)) : '…'})`
+  const args = 'args' in expected ? oneLine(safeStringify(withNames(expected.args)), MAX_ARGS) : '…'
+  return `${oneLine(expected.name)}(${args})`
 }
 
-function showArgs(args: unknown): string {
-  return safeStringify(replaceMatchers(args))
-}
-
-function replaceMatchers(value: unknown): unknown {
-  if (isMatcher(value)) return `<${value.describe}>`
-  if (value instanceof RegExp) return String(value)
-  if (Array.isArray(value)) return value.map(replaceMatchers)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceMatchers(item)]))
-}
-
-const cut = (text: string) => (text.length > 120 ? `${text.slice(0, 119)}…` : text)
+const MAX_ARGS = 120
 const round = (score: number) => String(Math.round(score * 100) / 100)

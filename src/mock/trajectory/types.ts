@@ -1,4 +1,4 @@
-/** How a call ended; `unknown` where the source does not tell. */
+/** How a call ended; `waiting` for a human while it is parked, `unknown` where the source does not tell. */
 export type TrajectoryOutcome =
   | 'completed'
   | 'mocked'
@@ -6,6 +6,7 @@ export type TrajectoryOutcome =
   | 'errored'
   | 'denied'
   | 'rejected'
+  | 'waiting'
   | 'unknown'
 
 /** One tool call, wherever it was read from. */

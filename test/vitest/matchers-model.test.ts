@@ -1,0 +1,240 @@
+import fc from 'fast-check'
+import { readTrajectory, recordEvents } from 'hookspan/mock'
+import { expect as check, repeatRuns } from 'hookspan/vitest'
+import { expect, it } from 'vitest'
+import { type KnownCall, type Played, play, runPlans } from './model/runs.ts'
+import { type Expectation, expectation, judge, say } from './model/wanted.ts'
+
+/** More of them look further: `MODEL_RUNS=5000`; `MODEL_SEED=17` has the same ones again. */
+const RUNS = Number(process.env.MODEL_RUNS ?? 60)
+const seed = process.env.MODEL_SEED === undefined ? {} : { seed: Number(process.env.MODEL_SEED) }
+const timeout = Math.max(60_000, RUNS * 100)
+
+type Said = { verdict: 'holds' | 'fails'; message: string } | { verdict: 'refused'; message: string }
+
+/** What a matcher says of an expectation. */
+function said(about: object, wanted: Expectation, not: boolean): Said {
+  try {
+    const assertion = check(about)
+    say((not ? assertion.not : assertion) as never, wanted)
+    return { verdict: 'holds', message: '' }
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string }
+    return code === undefined
+      ? { verdict: 'fails', message }
+      : { verdict: 'refused', message: `${code}: ${message}` }
+  }
+}
+
+it(
+  'judges runs by what whoever made the calls knows, from each thing that tells of them',
+  async () => {
+    const seen = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(
+        runPlans,
+        fc.array(expectation, { minLength: 6, maxLength: 6 }),
+        async (plans, wanted) => {
+          const { failures } = await repeatRuns(1, async (run) => {
+            using log = recordEvents(run.dispatcher)
+            const played = await play(run, plans)
+            await run.dispatcher.drain()
+            const { trace } = run
+            const all = { trace, log, events: trace.events, spans: trace.spans, otlp: trace.toJSON() }
+            for (const [source, about] of Object.entries(all)) {
+              for (const one of wanted) hold(one, about, played, source, seen)
+              expectRead(about, played, source)
+            }
+            for (const [index, operationId] of played.operationIds.entries()) {
+              const own = {
+                calls: played.calls.filter((call) => call.run === index && call.agent === 'root'),
+                questions: played.questions.filter((one) => one.run === index && one.agent === 'root'),
+              }
+              for (const one of wanted) hold(one, { operationId, messages: [] }, own, 'run', seen)
+            }
+          })
+          if (failures[0] !== undefined) throw failures[0].error
+        },
+      ),
+      { numRuns: RUNS, ...seed },
+    )
+    const kinds = ['called', 'denied', 'asked'].flatMap((is) => [`${is} false`, `${is} true`])
+    expect([...seen.keys()].sort()).toEqual(kinds.sort())
+  },
+  timeout,
+)
+
+/** All calls are read, those of an agent in the order in which it made them. */
+function expectRead(about: object, played: Played, source: string): void {
+  const told = source === 'spans' || source === 'otlp' ? asSpansTell(played).calls : played.calls
+  const read = readTrajectory(about)
+  for (const agent of ['root', 'helper']) {
+    for (const run of played.operationIds.keys()) {
+      const own = told.filter((call) => call.run === run && call.agent === agent)
+      const ns = new Set(own.map(({ args }) => (args as { n: number }).n))
+      const found = read.filter(({ args }) => ns.has((args as { n: number }).n))
+      const plain = ({ name, identifier, args, outcome, code }: Partial<KnownCall>) => ({
+        name,
+        identifier,
+        args,
+        outcome,
+        code,
+      })
+      expect(found.map(plain), source).toEqual(own.map(plain))
+    }
+  }
+  expect(read.length, source).toBe(told.length)
+}
+
+function hold(
+  wanted: Expectation,
+  about: object,
+  played: Pick<Played, 'calls' | 'questions'>,
+  source: string,
+  seen: Map<string, number>,
+): void {
+  const known = source === 'spans' || source === 'otlp' ? asSpansTell(played) : played
+  const { holds, found } = judge(wanted, known)
+  const key = `${wanted.is} ${holds}`
+  seen.set(key, (seen.get(key) ?? 0) + 1)
+  for (const not of [false, true]) {
+    const { verdict, message } = said(about, wanted, not)
+    expect(
+      verdict,
+      `${source}, ${not ? 'not ' : ''}${JSON.stringify(wanted)}, ${found} found: ${message}`,
+    ).toBe(holds === not ? 'fails' : 'holds')
+    if (verdict === 'fails') expectTold(message, wanted, found)
+  }
+}
+
+/** Spans do not tell where the tool of a question lives, and have of a result what the model was told. */
+function asSpansTell({ calls, questions }: Pick<Played, 'calls' | 'questions'>) {
+  return {
+    calls: calls.map(({ told, ...call }) => (told === undefined ? call : { ...call, result: told })),
+    questions: questions.map((one) => ({ ...one, identifier: '' })),
+  }
+}
+
+/** Whatever was asked for stands in the message, and how much of it there was. */
+function expectTold(message: string, wanted: Expectation, found: number): void {
+  const [head = ''] = message.split('\n')
+  expect(head).toContain(`found ${found}`)
+  const { is: _is, args: _args, result: _result, mode: _mode, ...told } = wanted as Record<string, unknown>
+  for (const value of Object.values(told)) {
+    if (value === undefined) continue
+    const text = typeof value === 'object' ? (value as { source: string }).source : String(value)
+    expect(head, `${JSON.stringify(wanted)} in its message`).toContain(text)
+  }
+}
+
+const hostile = fc.constantFrom(
+  ...[
+    'plain',
+    '',
+    ' ',
+    '\u001b[31mred',
+    'a\nb\r\n- c    expected as call 1, not made',
+    '\u202etxt',
+    '\ud800',
+    '`x`',
+  ],
+  ...['x'.repeat(2_000), '\u0000', '__proto__', 'constructor', '💥'.repeat(500), '"quoted"', '%s %o %d'],
+)
+const hostileValue = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    hostile,
+    fc
+      .constantFrom<(() => unknown)[]>(
+        () => 10n ** 20n,
+        () => Object.assign(Object.create(null), { a: 1 }),
+        () => new Map([[{}, new Set([1n])]]),
+        () => Symbol('s'),
+        () => new Proxy({}, { get: () => assertNever() }),
+        () => ({ toJSON: () => assertNever() }),
+        () => {
+          const circle: Record<string, unknown> = {}
+          circle.self = [circle]
+          return circle
+        },
+        () => JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`),
+        () => Number.NaN,
+        () => new Date(Number.NaN),
+        () => undefined,
+      )
+      .map((make) => make()),
+    fc.dictionary(hostile, tie('value'), { maxKeys: 2 }),
+  ),
+})).value
+
+function assertNever(): never {
+  throw new Error('whoever looks at it is told')
+}
+
+const hostileCall = fc.record({
+  name: hostile,
+  identifier: hostile,
+  args: hostileValue,
+  outcome: fc.constantFrom('denied', 'completed', 'errored'),
+  code: hostile,
+  reason: hostile,
+  agent: hostile,
+})
+
+it(
+  'says what is wrong in a message of some length, in lines, whatever the calls hold',
+  () => {
+    const refused: string[] = []
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(hostileCall, { maxLength: 4 }),
+          hostileCall.map((call) => Array.from({ length: 120 }, () => call)),
+        ),
+        hostileValue,
+        hostile,
+        (calls, args, text) => {
+          const spans = calls.map(({ name, args, code }, index) => ({
+            ...{ name: `execute_tool ${name}`, spanId: String(index), parentSpanId: String(index - 1) },
+            attributes: { 'gen_ai.tool.name': name, 'hookspan.tool.code': code, args },
+          }))
+          const wanted = [
+            { name: 'other', args },
+            { name: 'plain', args, agent: text },
+          ]
+          const mistakes: (() => void)[] = [
+            () => check(calls).toHaveCalledTool('other', args),
+            () =>
+              check(calls).toHaveCalledTool('*', { [text]: args }, { agent: text, result: args, times: 600 }),
+            () => check(calls).not.toHaveCalledTool('*'),
+            () => check(calls).toMatchTrajectory(wanted),
+            () => check(calls).toMatchTrajectory(wanted, { forbidden: ['*'], maxCalls: 0 }),
+            () => check(calls).toHaveBeenDenied('other', { code: text, reason: text }),
+            () => check(calls).not.toHaveBeenDenied(),
+            () => check(spans).toHaveSpans([{ name: 'other', attributes: { args }, under: 'plain' }]),
+            () => check(spans).toHaveSpans(['*', { name: /never/, attributes: { [text]: args } }]),
+          ]
+          for (const [index, mistake] of mistakes.entries()) {
+            const error = caught(mistake) as (Error & { code?: string }) | undefined
+            if (error?.code !== undefined) refused.push(`${index}: ${error.message}`)
+            expect(error?.name ?? 'Error', `${index}: ${error?.stack}`).toMatch(/^(Error|HookspanError)$/)
+            expect(error?.message.length ?? 0).toBeLessThan(100_000)
+            expect(error?.message ?? '').not.toMatch(/(?!\n)\p{Cc}|\u202e/u)
+            expect(error?.message ?? '').not.toContain('\n- c')
+          }
+        },
+      ),
+      { numRuns: Math.ceil(RUNS / 4), ...seed },
+    )
+    expect(refused).toEqual([])
+  },
+  timeout,
+)
+
+function caught(act: () => void): unknown {
+  try {
+    act()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}

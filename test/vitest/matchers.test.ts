@@ -1,0 +1,135 @@
+import { HookDispatcher } from 'hookspan'
+import { deny, requireApproval } from 'hookspan/gates'
+import { readTrajectory, recordEvents } from 'hookspan/mock'
+import { expect as check, repeatRuns } from 'hookspan/vitest'
+import { describe, expect, it } from 'vitest'
+
+const messageOf = (act: () => void): string => {
+  try {
+    act()
+  } catch (error) {
+    return (error as Error).message
+  }
+  return 'nothing was wrong'
+}
+
+const denied = { name: 'book', args: {}, outcome: 'denied', code: 'too_dear', reason: 'above 50' } as const
+
+describe('the message of a matcher', () => {
+  it('names all that was expected', () => {
+    const said = [
+      messageOf(() => check([denied]).toHaveBeenDenied('find', { code: 'other', reason: /cheap/ })),
+      messageOf(() =>
+        check([denied]).toHaveCalledTool('find', { a: 1 }, { outcome: 'errored', agent: 'helper', times: 2 }),
+      ),
+      messageOf(() => check([denied]).toHaveCalledTool('book', undefined, { result: expect.any(Number) })),
+    ]
+    expect(said.map((message) => message.split('\n')[0])).toEqual([
+      'Expected a denied call of "find" with code other, reason /cheap/, found 0.',
+      'Expected 2 calls of "find" with these arguments, outcome errored, agent helper, found 0.',
+      'Expected a call of "book" with result Any<Number>, found 0.',
+    ])
+    expect(said[2]).toContain('result: expected Any<Number>, got undefined')
+  })
+
+  it('tells how often a human was to be asked, and by whom to be answered', async () => {
+    const dispatcher = new HookDispatcher()
+    using log = recordEvents(dispatcher)
+    dispatcher.use({
+      name: 'ask',
+      gates: [{ id: 'ask', point: 'beforeToolCall', decide: () => requireApproval({}) }],
+      approver: { requestApproval: async () => ({ decision: 'approve', approver: 'anna' }) },
+    })
+    await dispatcher.startOperation().toolCall({ apiName: 'book', args: {} }, () => 1)
+    const asked = messageOf(() =>
+      check(log).toHaveAskedHuman('book', { action: 'edit', approver: 'ben', times: 2 }),
+    )
+    expect(asked).toBe(
+      'Expected humans to be asked 2 times about "book" with answer edit, approver ben, found 0.\nAsked:\n  book: approve',
+    )
+    expect(messageOf(() => check(log).not.toHaveAskedHuman('book', { times: 1 }))).toContain(
+      'Expected humans not to be asked 1 times about "book", found 1.',
+    )
+  })
+
+  it('is made of arguments that JSON has no place for, and of text that would act on the terminal', () => {
+    const circle: Record<string, unknown> = { big: 1n }
+    circle.self = circle
+    const call = { name: '\u001b[31mbook\n', args: circle, outcome: 'completed' } as const
+    expect(messageOf(() => check([call]).toHaveCalledTool('find'))).toBe(
+      'Expected a call of "find", found 0.\nCalls:\n  \\u001b[31mbook\\n({"big":"1","self":"[Circular]"}) [completed]',
+    )
+  })
+
+  it('has a length, and what is wrong in it', () => {
+    const calls = Array.from({ length: 5_000 }, (_, n) => ({
+      name: 'find',
+      args: { n, text: 'x'.repeat(999) },
+    }))
+    const other = calls.with(4_000, { name: 'book', args: { n: 1, text: '' } })
+    const told = messageOf(() => check(other).toMatchTrajectory(calls.slice(0, 50)))
+    expect(told.length).toBeLessThan(50_000)
+    const moved = messageOf(() =>
+      check(other.slice(3_900, 4_100)).toMatchTrajectory(calls.slice(3_900, 4_100)),
+    )
+    expect(moved).toContain('+ book(')
+    expect(messageOf(() => check(calls).not.toHaveCalledTool('find'))).toMatch(/\n… and 4900 more$/)
+  })
+})
+
+describe('a run that is parked', () => {
+  it('has called what waits for a human, from each thing that tells of it', async () => {
+    const { failures } = await repeatRuns(1, async ({ dispatcher, trace }) => {
+      dispatcher.use({
+        name: 'ask',
+        gates: [{ id: 'ask', point: 'beforeToolCall', decide: () => requireApproval({}) }],
+        approver: { requestApproval: async () => ({ decision: 'park' }) },
+      })
+      const op = dispatcher.startOperation({ agentName: 'shop' })
+      await op.toolCall({ apiName: 'book', args: { n: 1 } }, () => 1)
+      for (const source of [trace.events, trace.spans, trace.toJSON()]) {
+        expect(readTrajectory(source)).toMatchObject([
+          { name: 'book', args: { n: 1 }, agent: 'shop', outcome: 'waiting' },
+        ])
+        check(source).toMatchTrajectory(readTrajectory(trace.spans))
+      }
+      op.park({ waitingFor: 'human' })
+    })
+    expect(failures).toEqual([])
+  })
+})
+
+it('tells questions apart whose calls have the same id', async () => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  dispatcher.use({
+    name: 'ask',
+    gates: [{ id: 'ask', point: 'beforeToolCall', decide: () => requireApproval({}) }],
+    approver: {
+      requestApproval: async ({ apiName }) =>
+        apiName === 'book' ? { decision: 'park' } : { decision: 'approve', approver: 'anna' },
+    },
+  })
+  const op = dispatcher.startOperation()
+  await op.toolCall({ apiName: 'book', args: {}, toolCallId: 'same' }, () => 1)
+  await op.toolCall({ apiName: 'find', args: {}, toolCallId: 'same' }, () => 1)
+  check(log).toHaveAskedHuman('find', { action: 'approve', approver: 'anna' })
+  check(log).not.toHaveAskedHuman('book', { action: 'approve' })
+  op.park({ waitingFor: 'human' })
+})
+
+it('reads calls that were made at once in the order in which they were made, however long gates think', async () => {
+  const dispatcher = new HookDispatcher()
+  using log = recordEvents(dispatcher)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const decide = ({ apiName }: { apiName?: string }) =>
+    apiName === 'book' ? promise.then(() => deny('no')) : undefined
+  dispatcher.use({ name: 'slow', gates: [{ id: 'slow', point: 'beforeToolCall', decide }] })
+  const op = dispatcher.startOperation()
+  const book = op.toolCall({ apiName: 'book', args: {} }, () => 1)
+  await op.toolCall({ apiName: 'find', args: {} }, () => 1)
+  resolve()
+  await book
+  check(log).toMatchTrajectory([{ name: 'book', outcome: 'denied' }, 'find'])
+  await op.complete()
+})
