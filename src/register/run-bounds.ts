@@ -54,7 +54,8 @@ export class RunBounds {
 
   #ofScript(request: LlmRequest): Operation {
     const said = saidBy(request)
-    const ids = [conversationOf(request), asName(request.previous_response_id)].filter(
+    const { previous_response_id, previous_interaction_id } = request
+    const ids = [conversationOf(request), asName(previous_response_id ?? previous_interaction_id)].filter(
       (id) => id !== undefined,
     )
     this.#endIdle()

@@ -4,7 +4,7 @@ import type { LlmReading, Loose } from './reading.ts'
 
 /** One way in which models are spoken to. All that is known of it stands in the file of its object. */
 export interface WireFormat {
-  readonly name: 'chat' | 'responses' | 'messages' | 'generateContent' | 'languageModel'
+  readonly name: 'chat' | 'responses' | 'messages' | 'generateContent' | 'interactions' | 'languageModel'
   /** The path of its endpoint; absent where it is spoken within a process alone. */
   readonly route?: RegExp
   /** What ids of its replies begin with. */

@@ -674,6 +674,7 @@ describe('what is written', () => {
     responses: ['stop', 'tool_calls'],
     messages: ['end_turn', 'tool_use'],
     generateContent: ['STOP', 'STOP'],
+    interactions: ['stop', 'tool_calls'],
     languageModel: ['stop', 'tool_calls'],
   }
 
@@ -685,7 +686,7 @@ describe('what is written', () => {
           const { cacheCreationInputTokens: _written, ...google } = counts
           const expected = plain({
             response: { ...said, finishReasons: [REASONS[formatName][said.toolCalls ? 1 : 0]] },
-            usage: formatName === 'generateContent' ? google : counts,
+            usage: /generateContent|interactions/.test(formatName) ? google : counts,
           })
           const reading = { response: said, usage: counts }
           const reply = format.write(reading, {})
@@ -755,6 +756,16 @@ describe('what is not understood', () => {
         'providerExecuted',
         'image_url',
       ],
+      ...[
+        'steps',
+        'step',
+        'event_type',
+        'interaction',
+        'call_id',
+        'is_error',
+        'generation_config',
+        'server_name',
+      ],
     ]
     const TYPES = [
       ...[
@@ -775,6 +786,21 @@ describe('what is not understood', () => {
         'finish',
         '__proto__',
         'constructor',
+      ],
+      ...[
+        'thought',
+        'model_output',
+        'google_search_call',
+        'google_search_result',
+        'function_result',
+        'image',
+      ],
+      ...[
+        'step.start',
+        'step.delta',
+        'interaction.completed',
+        'interaction.status_update',
+        'arguments_delta',
       ],
     ]
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({

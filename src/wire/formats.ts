@@ -3,6 +3,7 @@ import { messages } from './anthropic-messages.ts'
 import { chat } from './chat-completions.ts'
 import type { Collector, WireFormat } from './format.ts'
 import { generateContent } from './generate-content.ts'
+import { interactions } from './interactions.ts'
 import { languageModel } from './language-model.ts'
 import type { PartReader } from './parts.ts'
 import {
@@ -18,7 +19,14 @@ import {
 import { responses } from './responses.ts'
 
 /** Every format there is. The first that knows a value has it, so what is told apart by more comes first. */
-export const FORMATS: readonly WireFormat[] = [responses, generateContent, languageModel, messages, chat]
+export const FORMATS: readonly WireFormat[] = [
+  interactions,
+  responses,
+  generateContent,
+  languageModel,
+  messages,
+  chat,
+]
 
 export type FormatName = WireFormat['name']
 
@@ -30,8 +38,8 @@ export function serverSentEvents(
   interleaved?: boolean,
 ): string[] {
   const events = format.events(reply, request, interleaved).map((event) => {
-    const named = typeof event.type === 'string' ? `event: ${event.type}\n` : ''
-    return `${named}data: ${JSON.stringify(event)}\n\n`
+    const named = asText(event.type ?? event.event_type)
+    return `${named === undefined ? '' : `event: ${named}\n`}data: ${JSON.stringify(event)}\n\n`
   })
   return format.endMarker === undefined ? events : [...events, `data: ${format.endMarker}\n\n`]
 }

@@ -1,7 +1,8 @@
-import type { LlmMessage, LlmRequest, LlmResponse, ProviderToolCall, TokenUsage } from '../hooks/values.ts'
+import type { LlmMessage, LlmRequest, LlmResponse, ProviderToolCall } from '../hooks/values.ts'
 import { defined } from '../internal/objects.ts'
 import { pieces } from './events.ts'
 import type { Collector, HostedTool, WireFormat } from './format.ts'
+import { countedUsage, countsOf, OWNER, writeError } from './google.ts'
 import {
   isMedia,
   mediaPart,
@@ -28,9 +29,7 @@ import {
   type Loose,
   parseArguments,
   present,
-  readUsage,
   type UsageNames,
-  writeUsage,
 } from './reading.ts'
 
 const USAGE: UsageNames = [
@@ -39,7 +38,6 @@ const USAGE: UsageNames = [
   ['cachedInputTokens', 'cachedContentTokenCount'],
   ['reasoningTokens', 'thoughtsTokenCount'],
 ]
-const OWNER = 'google'
 
 /** Parts have no type: the field that is there says what they are. */
 const part: PartReader = (value) => {
@@ -94,9 +92,7 @@ export const generateContent: WireFormat = {
   collector: () => new ContentCollector(),
   textOf: (chunk) => readCandidate(asObjects(chunk.candidates)[0] ?? {}).content,
   write,
-  writeError: ({ status, message }) => ({
-    error: { code: status, message, status: STATUSES[status] ?? 'INTERNAL' },
-  }),
+  writeError,
   events,
 }
 
@@ -162,7 +158,7 @@ function read(reply: Loose): LlmReading {
   const [first = {}, ...others] = candidates
   const reasons = candidates.map((candidate) => asName(candidate.finishReason))
   const blocked = asName(asObject(reply.promptFeedback)?.blockReason)
-  const usage = countedUsage(reply.usageMetadata)
+  const usage = countedUsage(reply.usageMetadata, USAGE, 'toolUsePromptTokenCount')
   return {
     response: present<LlmResponse>({
       id: asName(reply.responseId),
@@ -216,18 +212,6 @@ function readCandidate({ content, groundingMetadata }: Loose): LlmMessage {
   })
 }
 
-/** Google counts thoughts, and what tools gave the model to read, apart; the conventions count them in. */
-function countedUsage(value: unknown): TokenUsage | undefined {
-  const usage = readUsage(value, USAGE)
-  if (usage === undefined) return undefined
-  const fromTools = asCount(asObject(value)?.toolUsePromptTokenCount) ?? 0
-  return {
-    ...usage,
-    inputTokens: usage.inputTokens + fromTools,
-    outputTokens: usage.outputTokens + (usage.reasoningTokens ?? 0),
-  }
-}
-
 /** Each chunk is a reply with a few more parts. */
 class ContentCollector implements Collector {
   #top: Loose = {}
@@ -266,14 +250,6 @@ function append(parts: Loose[], item: Loose): void {
   } else Object.assign(last, item, { text: last.text + item.text })
 }
 
-const STATUSES: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  429: 'RESOURCE_EXHAUSTED',
-}
-
 /** The words of chat completions; any other is taken as Google's own. */
 const FINISHES: Readonly<Record<string, string>> = {
   stop: 'STOP',
@@ -293,15 +269,9 @@ function write({ response, usage }: LlmReading, request: LlmRequest): Loose {
         index,
       }
     }),
-    ...defined({ usageMetadata: usage && countsOf(usage), modelVersion: model }),
+    ...defined({ usageMetadata: usage && countsOf(usage, USAGE, 'totalTokenCount'), modelVersion: model }),
     responseId: id,
   }
-}
-
-function countsOf(usage: TokenUsage): Loose {
-  const { inputTokens, outputTokens, reasoningTokens = 0 } = usage
-  const counts = writeUsage({ ...usage, outputTokens: outputTokens - reasoningTokens }, USAGE)
-  return { ...counts, totalTokenCount: inputTokens + outputTokens }
 }
 
 function writeParts(message: LlmMessage): Loose[] {

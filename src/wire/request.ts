@@ -4,6 +4,7 @@ import { chat } from './chat-completions.ts'
 import type { WireFormat } from './format.ts'
 import { formatOfRequest, partReader } from './formats.ts'
 import { generateContent } from './generate-content.ts'
+import { interactions } from './interactions.ts'
 import { type ChatMessage, type PartReader, partsOf, textMessage } from './parts.ts'
 import { asCount, asList, asName, asObject, asObjects, asText, type Loose, present } from './reading.ts'
 import { responses } from './responses.ts'
@@ -115,7 +116,7 @@ function convertedOf(value: unknown, format: WireFormat, read: PartReader): Conv
 
 /** Conversations are handed from one API to another: a message that is plainly of another is read as such. */
 function ownerOf({ role, type, tool_calls, tool_call_id, parts }: Loose, format: WireFormat): WireFormat {
-  if (typeof role !== 'string' && type !== undefined) return responses
+  if (typeof role !== 'string' && type !== undefined) return format === interactions ? format : responses
   if (tool_calls !== undefined || tool_call_id !== undefined) return chat
   return Array.isArray(parts) ? generateContent : format
 }
@@ -140,8 +141,9 @@ export interface Sampling {
 
 /** Sampling parameters under the names of all formats. */
 export function samplingOf(request: LlmRequest): Sampling {
-  // Google's API has them in an object of their own, its client in `config`.
-  const r: Loose = asObject(request.generationConfig) ?? asObject(request.config) ?? request
+  // Google's APIs have them in an object of their own, its client in `config`.
+  const r: Loose =
+    asObject(request.generationConfig ?? request.generation_config) ?? asObject(request.config) ?? request
   const stop = r.stop ?? r.stop_sequences ?? r.stopSequences
   const choices = asCount(r.n ?? r.candidateCount)
   // Field by field: most requests name one or two, and this is on the way of every model call.
@@ -166,18 +168,20 @@ export function samplingOf(request: LlmRequest): Sampling {
   if (request.stream === true) told.stream = true
   if (typeof stop === 'string') told.stopSequences = [stop]
   else if (Array.isArray(stop) && stop.length > 0) told.stopSequences = stop.map(String)
-  const reasoningLevel = asName(r.reasoning_effort ?? asObject(r.reasoning)?.effort)
+  const reasoningLevel = asName(r.reasoning_effort ?? asObject(r.reasoning)?.effort ?? r.thinking_level)
   if (reasoningLevel !== undefined) told.reasoningLevel = reasoningLevel
-  const previousResponseId = asName(request.previous_response_id)
+  const previousResponseId = asName(request.previous_response_id ?? request.previous_interaction_id)
   if (previousResponseId !== undefined) told.previousResponseId = previousResponseId
-  const type = outputType(r)
+  const type = outputType(r) ?? (r === request ? undefined : outputType(request))
   if (type !== undefined) told.outputType = type
   return told
 }
 
 function outputType(request: Loose): Sampling['outputType'] {
   const format = asObject(request.response_format ?? asObject(request.text)?.format ?? request.responseFormat)
-  const type = asName(format?.type) ?? asName(request.responseMimeType)
+  const type =
+    asName(format?.mime_type ?? format?.type) ??
+    asName(request.responseMimeType ?? request.response_mime_type)
   if (type === undefined) return undefined
   return type.includes('json') ? 'json' : 'text'
 }

@@ -93,7 +93,7 @@ function answering(models: Models, reply: Loose): Models {
   return Object.create(models, { apiClient: { value: apiClient } })
 }
 
-function serverOf(apiClient: ApiClient, provider: string | undefined) {
+export function serverOf(apiClient: ApiClient, provider: string | undefined) {
   const { provider: byUrl, ...address } = modelServer(apiClient.getBaseUrl?.())
   const own = apiClient.isVertexAI?.() === true ? 'gcp.vertex_ai' : 'gcp.gemini'
   return { ...address, provider: provider ?? (byUrl === 'openai' ? own : byUrl) }

@@ -1,20 +1,21 @@
 import { isWithin } from '../../internal/version-range.ts'
 import { FIELDS, type ObserveOptions } from '../generated-client/options.ts'
 import { testedRange } from '../peer-range.ts'
-import { replace } from '../replace.ts'
+import { allOrNone, replace } from '../replace.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { warnOnce } from '../warn-once.ts'
 import { generate, generateStream } from './generate.ts'
+import { interact } from './interactions.ts'
 import { askModel } from './model-call.ts'
-import type { Models } from './types.ts'
+import type { Interactions, Models } from './types.ts'
 
 const attached = new AttachedObjects('observeGoogleGenAI', 'a GoogleGenAI of @google/genai')
 
 /**
- * Makes each request of `models.generateContent()`, `generateContentStream()` and of chats a model call of the operation that
- * is running, and automatic function calling an agent: its turns are steps, its tools (`CallableTool`, `mcpToTool()`) are
+ * Makes each request of `models.generateContent()`, `generateContentStream()`, of chats and of `interactions.create()` a model call
+ * of the operation that is running, and automatic function calling an agent: its turns are steps, its tools (`CallableTool`, `mcpToTool()`) are
  * tool calls that gates decide on and mocks stand in for. Everything else the client does is left alone and not seen:
- * embeddings, images, video, live sessions, interactions, caches, files, batches.
+ * embeddings, images, video, live sessions, decisions, caches, files, batches.
  *
  * @returns the same client.
  * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.
@@ -36,7 +37,7 @@ const METHODS = [
 ] as const
 
 function patch(client: object, options: ObserveOptions): () => void {
-  const { models } = client as { models?: Models }
+  const { models, interactions } = client as { models?: Models; interactions?: Interactions }
   const range = testedRange('@google/genai')
   const missing = METHODS.filter((name) => typeof models?.[name] !== 'function')
   if (models === undefined || missing.length > 0) {
@@ -57,24 +58,34 @@ function patch(client: object, options: ObserveOptions): () => void {
   const { generateContent, generateContentStream } = models
   const { generateContentInternal: ask, generateContentStreamInternal: askStream } = models
   const { provider } = options
-  const undo = [
-    replace(models, 'generateContent', (params) => generate(generateContent.bind(models), params, options)),
-    replace(models, 'generateContentStream', (params) =>
-      generateStream(generateContentStream.bind(models), params, options),
-    ),
-    replace(models, 'generateContentInternal', (params) =>
-      askModel(models, params, ask, { streams: false, provider }),
-    ),
-    replace(
-      models,
-      'generateContentStreamInternal',
-      (params) =>
-        askModel(models, params, askStream, { streams: true, provider }) as Promise<AsyncGenerator<unknown>>,
-    ),
-  ]
-  return () => {
-    for (const one of undo) one()
-  }
+  const create = interactions?.create?.bind(interactions)
+  return allOrNone(
+    () =>
+      replace(models, 'generateContent', (params) => generate(generateContent.bind(models), params, options)),
+    () =>
+      replace(models, 'generateContentStream', (params) =>
+        generateStream(generateContentStream.bind(models), params, options),
+      ),
+    () =>
+      replace(models, 'generateContentInternal', (params) =>
+        askModel(models, params, ask, { streams: false, provider }),
+      ),
+    () =>
+      replace(
+        models,
+        'generateContentStreamInternal',
+        (params) =>
+          askModel(models, params, askStream, { streams: true, provider }) as Promise<
+            AsyncGenerator<unknown>
+          >,
+      ),
+    () =>
+      interactions === undefined || create === undefined
+        ? () => {}
+        : replace(interactions, 'create', (params, given) =>
+            interact(create, models.apiClient, params, given, options),
+          ),
+  )
 }
 
 /** The client's own word for its version. */

@@ -31,6 +31,22 @@ export interface Models {
   generateContentStreamInternal(params: Params): Promise<AsyncGenerator<unknown>>
 }
 
+/** A request of the Interactions API: of a model, or of an agent of Google's. */
+export interface InteractionParams extends Loose {
+  readonly model?: unknown
+  readonly agent?: unknown
+  readonly input?: unknown
+}
+
+export interface RequestOptions extends Loose {
+  readonly signal?: AbortSignal | null
+}
+
+/** What is used of `client.interactions`. */
+export interface Interactions {
+  create(params: InteractionParams, options?: RequestOptions): Promise<unknown>
+}
+
 /** A tool that the SDK runs. */
 export interface CallableTool {
   tool(): Promise<{ readonly functionDeclarations?: readonly FunctionDeclaration[] }>

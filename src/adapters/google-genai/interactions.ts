@@ -1,0 +1,182 @@
+import type { LlmCallInit } from '../../dispatcher/index.ts'
+import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
+import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
+import { joinSignals } from '../../internal/join-signals.ts'
+import { defined } from '../../internal/objects.ts'
+import { AnyCollector } from '../../wire/formats.ts'
+import { interactions } from '../../wire/interactions.ts'
+import { asList, asName, asObject, asText, joined, type Loose } from '../../wire/reading.ts'
+import { isStream } from '../../wire/watch-stream.ts'
+import { hostedTools } from '../generated-client/hosted-tools.ts'
+import type { ObserveOptions } from '../generated-client/options.ts'
+import { currentCalls } from '../safe/calls.ts'
+import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { serverOf } from './model-call.ts'
+import type { ApiClient, InteractionParams, Interactions, RequestOptions } from './types.ts'
+
+/** Makes an interaction a model call: of the operation that is running, or of one of its own. */
+export async function interact(
+  create: Interactions['create'],
+  apiClient: ApiClient,
+  params: InteractionParams,
+  given: RequestOptions | undefined,
+  options: ObserveOptions,
+): Promise<unknown> {
+  const model = asName(params?.model) ?? asName(params?.agent)
+  // Whoever makes a model call by hand has announced it already. What is no request is the SDK's to refuse.
+  if (model === undefined || currentModelCall() !== undefined) return create(params, given)
+  const call = new Interaction(create, params, given, { ...serverOf(apiClient, options.provider), model })
+  const loop = await begin(params, options)
+  try {
+    const reply = await loop.run(async () => call.ask(await loop.turn()))
+    if (!isStream(reply)) {
+      await loop.complete(defined({ content: interactions.read(asObject(reply) ?? {}).response.content }))
+      return reply
+    }
+    return call.streamOf(loop.ownsRun ? endingWith(reply, loop) : reply)
+  } catch (error) {
+    await loop.fail(error)
+    throw error
+  }
+}
+
+type Server = Pick<LlmCallInit, 'model' | 'provider' | 'serverAddress' | 'serverPort'>
+
+class Interaction {
+  readonly #create: Interactions['create']
+  readonly #params: InteractionParams
+  readonly #options: RequestOptions | undefined
+  readonly #server: Server
+  /** The class of the SDK's streams, once there is one. */
+  #streams: object = ReadableStream.prototype
+
+  constructor(
+    create: Interactions['create'],
+    params: InteractionParams,
+    options: RequestOptions | undefined,
+    server: Server,
+  ) {
+    this.#create = create
+    this.#params = params
+    this.#options = options
+    this.#server = server
+  }
+
+  ask(calls: Awaited<ReturnType<SdkLoop['turn']>>): Promise<unknown> {
+    calls.assertInReach(hostedTools(interactions, this.#params))
+    const { model: _model, api_version: _version, ...request } = this.#params
+    const streams = request.stream === true
+    const written = (response: LlmResponse) =>
+      interactions.write({ response }, { ...request, model: this.#server.model })
+    const init: LlmCallInit<unknown> = {
+      ...this.#server,
+      operationName: 'generate_content',
+      request,
+      standIn: (message) => (streams ? { response: message } : withOutput(written(message), message)),
+      ...(streams && { standInChunks: (message: LlmResponse) => interactions.events(written(message), {}) }),
+    }
+    return calls.llmCall(init, async (asked, { signal }) => {
+      const sent = asked === request ? this.#params : this.#changed(asked)
+      const reply = await this.#create(sent, this.#within(signal))
+      return isStream(reply) ? this.#chunksOf(reply) : reply
+    })
+  }
+
+  #changed(asked: LlmRequest): InteractionParams {
+    const { model, agent, api_version } = this.#params
+    return { ...asked, ...defined({ model, agent, api_version }) }
+  }
+
+  /** The run's own end ends the request. */
+  #within(signal: AbortSignal | undefined): RequestOptions | undefined {
+    if (signal === undefined) return this.#options
+    return {
+      ...this.#options,
+      signal: joinSignals(this.#options?.signal ?? undefined, signal).signal ?? null,
+    }
+  }
+
+  #chunksOf(stream: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {
+    this.#streams = Object.getPrototypeOf(stream)
+    const iterator = stream[Symbol.asyncIterator]()
+    return {
+      next: () => iterator.next(),
+      return: async (value) => (await iterator.return?.(value)) ?? { done: true, value },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+  }
+
+  /** What the SDK gives: a `ReadableStream` of a class of its own, in which nothing is read before it is wanted. */
+  streamOf(chunks: AsyncIterable<unknown>): ReadableStream<unknown> {
+    const iterator = chunks[Symbol.asyncIterator]()
+    const stream = new ReadableStream<unknown>(
+      {
+        async pull(controller) {
+          const { done, value } = await iterator.next()
+          if (done) controller.close()
+          else controller.enqueue(value)
+        },
+        cancel() {
+          // Whoever leaves a stream does not wait for what is still on its way.
+          iterator.return?.().catch(() => {})
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    return Object.setPrototypeOf(stream, this.#streams)
+  }
+}
+
+function begin(params: InteractionParams, options: ObserveOptions): Promise<SdkLoop> {
+  const { dispatcher, operation, operationOf, agentName } = options
+  const { input, system_instruction: instructions } = params
+  const place = operation ?? (currentCalls() === undefined ? operationOf?.(params) : undefined)
+  return SdkLoop.begin({
+    dispatcher,
+    operation: place,
+    instruction: saidIn(input),
+    ...defined({ input, agentName, instructions: asName(instructions) }),
+  })
+}
+
+/** The text of an input: of contents, or of the last of its steps. */
+function saidIn(input: unknown): string {
+  const last = asObject(asList(input).at(-1) ?? input)
+  const contents =
+    last?.content === undefined ? (Array.isArray(input) ? input : [input]) : asList(last.content)
+  return joined(contents.map((item) => asText(item) ?? asText(asObject(item)?.text))) ?? ''
+}
+
+/** As the SDK tells of a reply what it said, beside its steps. */
+function withOutput(reply: Loose, { content }: LlmResponse): Loose {
+  return { ...reply, ...(content !== undefined && content !== '' && { output_text: content }) }
+}
+
+/** The run of the call ends with its stream. */
+function endingWith(chunks: AsyncIterable<unknown>, loop: SdkLoop): AsyncIterableIterator<unknown> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  const collector = new AnyCollector()
+  return {
+    async next() {
+      try {
+        const step = await loop.run(() => iterator.next())
+        if (step.done) await loop.complete(defined({ content: collector.read().response.content }))
+        else collector.push(step.value)
+        return step
+      } catch (error) {
+        await loop.fail(error)
+        throw error
+      }
+    },
+    async return(value) {
+      await iterator.return?.(value)
+      await loop.complete({})
+      return { done: true, value }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
