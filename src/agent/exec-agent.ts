@@ -1,3 +1,4 @@
+import { coreOf } from '../dispatcher/calls/call-maker.ts'
 import { HookDispatcher, type Operation, type ParkedOperation, type PriceOf } from '../dispatcher/index.ts'
 import { assertOperationId, newOperationId } from '../dispatcher/run/operation-init.ts'
 import type { Approver } from '../gates/index.ts'
@@ -6,6 +7,7 @@ import { errorMessage } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { requirePeer } from '../internal/require-peer.ts'
+import { sha256 } from '../internal/sha256.ts'
 import { modelServer } from '../wire/model-server.ts'
 import { type ModelAccess, modelApi } from './call-model.ts'
 import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
@@ -105,7 +107,9 @@ export async function runAgent(
       const before = saved?.children[key] ?? saved?.children[`${child.name}/${toolCallId}`]
       if (before !== undefined) left.delete(before)
       const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
-      const run = await runAgent(shared, { agent: child, prompt: instruction, parent }, context)
+      // Where its beginning is not kept, it is begun anew: as the run that its hooks know.
+      const id = checkpoint && before === undefined && { operationId: childIdOf(op, key) }
+      const run = await runAgent(shared, { agent: child, prompt: instruction, parent, ...id }, context)
       if (run.state !== undefined) {
         children[key] = run.state
         const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
@@ -166,6 +170,11 @@ export async function runAgent(
     ...defined({ costUsd }),
     steps: state.steps,
   }
+}
+
+/** Of the run of a sub-agent, by the key of its call: the same in each process that begins it. */
+function childIdOf(op: Operation, key: string): string {
+  return `op_${sha256(JSON.stringify([coreOf(op).runKey, key])).slice(0, 32)}`
 }
 
 function placeOf(saved: SavedRun | undefined): LoopParts['goesOn'] {

@@ -83,7 +83,9 @@ async function goOnFromStore(
     // Nobody else has it: the store sees to that.
     StateClaim.cover(saved.operation)
     const run = await runAgent(shared, asked, { saved, checkpoint })
-    if (run.reason !== 'waiting') await withdrawRun(approverOf(asked) ?? shared.dispatcher.approver, id)
+    // Where another process has it, that waits for the answers.
+    if (run.reason !== 'waiting' && !log.isLost)
+      await withdrawRun(approverOf(asked) ?? shared.dispatcher.approver, id)
     return run
   })
 }

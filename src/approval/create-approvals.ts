@@ -6,6 +6,7 @@ import type {
   ExecutionLedger,
   ParkedApproval,
 } from '../gates/index.ts'
+import { isLeftRun } from '../gates/left-run.ts'
 import { within } from '../internal/async.ts'
 import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
@@ -295,7 +296,8 @@ class ApprovalDesk implements Approvals {
       if (record.status !== 'pending') throw closedError(record, now)
       if (!isOpen(record, now)) return this.#expire(request, now)
       if (signal.aborted) {
-        await this.#closed(request.id, 'cancelled', now)
+        // Another process waits for the answer.
+        if (!isLeftRun(signal.reason)) await this.#closed(request.id, 'cancelled', now)
         throw signal.reason
       }
       if (parkAfterMs !== undefined && waitedMs >= parkAfterMs) return { decision: 'park' }

@@ -354,8 +354,8 @@ export class Operation extends CallMaker {
   leave(): void {
     const core = this.#core
     if (core.ended || core.phase.ending) return
-    core.questions.park()
-    core.phase.park()
+    core.phase.leave()
+    core.questions.park(true)
     core.closeAll('interrupted')
     const waitingFor = 'another process'
     core.traced.end({ kind: 'operation', waitingFor, left: true, totals: core.totals() }, core.timestamp)

@@ -1,6 +1,7 @@
 import { invalidCheckpoint } from '../agent/checkpoint/record.ts'
 import type { AgentRun, CheckpointStore, ExecAgentOptions } from '../agent/index.ts'
 import { execAgent, resumeAgent } from '../agent/index.ts'
+import { leftRun } from '../gates/left-run.ts'
 import { MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage, errorType, HookspanError } from '../internal/errors.ts'
 import { defined } from '../internal/objects.ts'
@@ -107,7 +108,7 @@ export class LiveRun implements Live<string, DurableRun> {
   /** Another attempt of the engine goes on with it: nothing more of it is done or told here. */
   leave(): void {
     clearTimeout(this.#deadline)
-    this.#lost.abort(new DOMException('Another process goes on with the run.', 'AbortError'))
+    this.#lost.abort(leftRun())
     this.#unkept?.kept.reject(lost())
     this.#given?.kept.reject(lost())
   }

@@ -20,6 +20,8 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
   readonly #begin: (input: SegmentInput<R>) => Live<R, O>
   readonly #approver: Approver | undefined
   #live: Live<R, O> | undefined
+  /** The part that was begun last, and how many records there were before it. */
+  #last: { readonly from: number; readonly segment: Promise<Segment<R, O>> } | undefined
   #left = false
 
   constructor(approver: Approver | undefined, begin: (input: SegmentInput<R>) => Live<R, O>) {
@@ -27,12 +29,35 @@ export class Segments<R, O> implements SegmentRunner<R, O> {
     this.#begin = begin
   }
 
-  async run(input: SegmentInput<R>): Promise<Segment<R, O>> {
+  run(input: SegmentInput<R>): Promise<Segment<R, O>> {
+    if (input.cancelled) return this.#end(input)
+    const segment = this.#part(input, (live) => live.next())
+    segment.catch(() => {})
+    this.#last = { from: input.kept.length, segment }
+    return segment
+  }
+
+  /** A part that was at work when the run was cancelled is not kept, and may have left the run to the next one. */
+  async #end(input: SegmentInput<R>): Promise<Segment<R, O>> {
+    this.#live?.stop('cancel')
+    const last = this.#last?.from === input.kept.length ? await this.#last.segment.catch(() => {}) : undefined
+    if (last?.outcome !== undefined) return last
+    const before = last?.kept ?? []
+    const rest = await this.#part({ ...input, kept: [...input.kept, ...before] }, (live) => {
+      live.stop('cancel')
+      return live.rest()
+    })
+    return { ...rest, kept: [...before, ...rest.kept] }
+  }
+
+  async #part(
+    input: SegmentInput<R>,
+    work: (live: Live<R, O>) => Promise<Segment<R, O>>,
+  ): Promise<Segment<R, O>> {
     this.#assertHere()
     const live = this.#liveAt(input)
     try {
-      if (input.cancelled) live.stop('cancel')
-      const segment = await (input.cancelled ? live.rest() : live.next())
+      const segment = await work(live)
       // What was left has been aborted, which is no end of the run.
       this.#assertHere()
       // What comes of an answer is found by going on from what is kept.

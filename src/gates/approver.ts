@@ -95,7 +95,8 @@ export interface Approver {
   /**
    * Resolves with the answer. Rejecting, or an answer outside of `request.allow`, denies the call.
    * `{ decision: 'park' }` ends the tool call as `waiting`; asked again with the same `request.id`, it gives the
-   * answer. The signal is aborted at the request's expiry and when the run is aborted, stopped or ended.
+   * answer. The signal is aborted at the request's expiry and when the run is aborted, stopped or ended; with a reason whose
+   * `cause` is a HookspanError `STATE_CLAIMED` when another process goes on with the run, and waits for the answer.
    */
   requestApproval(
     request: ApprovalRequest,

@@ -52,10 +52,10 @@ export class RunLog implements RunKeeper {
     const records = readRecords(claim.records)
     this.#documents = documentsOf(records)
     this.#records = records.length
-    claim.lost?.addEventListener('abort', () => this.#leave(), { once: true })
+    if (claim.lost?.aborted) this.#leave()
+    else claim.lost?.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
-  /** Another process has the run. */
   #leave(): void {
     this.#failure ??= this.#failed(notHeld(this.operationId))
     for (const run of this.#live.values()) run.leave()
@@ -108,11 +108,16 @@ export class RunLog implements RunKeeper {
     if (records.length === 0) throw notKept(operationId)
   }
 
+  /** Another process has the run. */
+  get isLost(): boolean {
+    const cause = this.#failure?.cause
+    return cause instanceof HookspanError && cause.code === 'STATE_CLAIMED'
+  }
+
   join(way: string, run: RunCheckpoint): void {
     this.#live.set(way, run)
     // Lost before it began.
-    if (this.#failure?.cause instanceof HookspanError && this.#failure.cause.code === 'STATE_CLAIMED')
-      run.leave()
+    if (this.isLost) run.leave()
   }
 
   /** With the runs below it, which it may have left open. */
@@ -210,6 +215,7 @@ export class RunLog implements RunKeeper {
       }
       await this.#store.release(this.operationId, this.#token, { finished: state === undefined })
     } catch (error) {
+      if (this.isLost) return
       const what = state === undefined ? 'has ended and could not be forgotten' : 'could not be let go of'
       console.warn(`hookspan: run "${this.operationId}" ${what} in the checkpoints: ${errorMessage(error)}`)
     }
@@ -219,6 +225,8 @@ export class RunLog implements RunKeeper {
   async hold(work: (root: RunCheckpoint) => Promise<AgentRun>): Promise<AgentRun> {
     let run: AgentRun
     try {
+      // Lost before it began.
+      this.assertSaved()
       run = await work(new RunCheckpoint(this, []))
     } catch (error) {
       await this.#store.release(this.operationId, this.#token, { finished: false }).catch(() => {})

@@ -120,7 +120,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       // Since the decision was made, what was decided of another call may have stopped the run.
       this.core.assertRunning()
       if (!this.isOpen) throw new HookspanError('CALL_SETTLED', `${this.what} was run after it had ended.`)
-      this.core.signal?.throwIfAborted()
+      if (this.asked) this.core.signal?.throwIfAborted()
       const running = this.within(() => body(decided as Effective))
       return this.settle(await untilAborted(Promise.resolve(running), this.core.signal))
     })

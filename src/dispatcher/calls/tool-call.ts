@@ -1,5 +1,6 @@
 import { isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
+import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
@@ -157,7 +158,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (claim.state === 'run') {
       const ended = this.cutShort()
       if (ended === undefined) return this.#real(fn, claim.settle)
-      await claim.settle?.({ ok: false, error: contentOf(ended.outcome) })
+      // Who goes on with the run would take it for what came of the tool.
+      if (!this.core.phase.left) await claim.settle?.({ ok: false, error: contentOf(ended.outcome) })
       return ended
     }
     const { ok, error } = claim.result
@@ -210,7 +212,9 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
       value = (isThenable(running) ? await untilAborted(running, this.cutBy) : running) as R
     } catch (error) {
       const ending = this.#threw(error)
-      if (!('waiting' in ending)) await settled?.({ ok: false, error: errorMessage(error) })
+      // Where it was left to another process, nobody knows what it does.
+      if (!('waiting' in ending) && !isLeftRun(this.cutBy?.reason))
+        await settled?.({ ok: false, error: errorMessage(error) })
       return ending
     }
     await settled?.(kept(value))

@@ -1,5 +1,6 @@
 import type { AskResult } from '../../gates/chain.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
+import { isLeftRun, leftRun } from '../../gates/left-run.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
 import type { Place } from '../run/bracket.ts'
@@ -52,7 +53,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   const human = new AskedHuman(core, question, request, resumed)
   if (call !== undefined) call.deciding = human
   const { signal, release } = joinSignals(core.signal, human.withdrawn)
-  questions.add({ id: asked.id, parked: false, withdraw: () => human.withdraw() })
+  questions.add({ id: asked.id, parked: false, withdraw: (left) => human.withdraw(left) })
   const verdict = await human.traced.run(() => answerTo(approver, request, asked, question, signal))
   release()
   questions.remove(asked.id)
@@ -63,7 +64,7 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     return { kind: 'wait', request: asked }
   }
   // Parked before, or asked about other arguments: it may be open still, and nobody will ask again.
-  if (verdict.error !== undefined) withdrawParked(core, asked.id)
+  if (verdict.error !== undefined && !isLeftRun(verdict.error)) withdrawParked(core, asked.id)
   const final = verdict.error instanceof Withdrawn ? withdrawn(core.stop) : verdict
   if (!human.answered(answerOf(final))) return final.result
   question.settled?.push(request.id)
@@ -104,9 +105,9 @@ class AskedHuman extends HumanIntervention {
     return this.#withdrawal.signal
   }
 
-  /** Nobody waits for the answer any more. */
-  withdraw(): void {
-    this.#withdrawal.abort(new Withdrawn())
+  /** Nobody waits for the answer any more, or nobody here. */
+  withdraw(left = false): void {
+    this.#withdrawal.abort(left ? leftRun() : new Withdrawn())
   }
 
   /** What it is about has ended first. */
@@ -134,7 +135,7 @@ class AskedHuman extends HumanIntervention {
 
   protected override withdrawal(): HumanAnswer {
     const answer = answerOf(withdrawn(this.core.stop))
-    this.#publish(answer)
+    if (!this.core.phase.left) this.#publish(answer)
     return answer
   }
 

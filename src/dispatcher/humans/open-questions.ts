@@ -3,8 +3,8 @@ export interface OpenQuestion {
   readonly id: string
   /** Nobody waits for the answer in this process: it is found when the run is resumed. */
   readonly parked: boolean
-  /** Nobody needs the answer any more. Never throws. */
-  withdraw(): void
+  /** Nobody needs the answer any more, or, where the run was left to another process, nobody here. Never throws. */
+  withdraw(left?: boolean): void
 }
 
 /** The open questions of an operation and of its sub-agents. Each is known to all the operations above it. */
@@ -52,16 +52,16 @@ export class OpenQuestions {
     this.#withdraw(() => true)
   }
 
-  /** The run goes on elsewhere, with the questions that are parked. */
-  park(): void {
+  /** The run goes on elsewhere, with the questions that are parked; with all of them where it was left to another process. */
+  park(left = false): void {
     this.#closed = true
-    this.#withdraw(({ parked }) => !parked)
+    this.#withdraw(({ parked }) => !parked, left)
   }
 
-  #withdraw(which: (question: OpenQuestion) => boolean): void {
+  #withdraw(which: (question: OpenQuestion) => boolean, left = false): void {
     for (const question of [...(this.#open?.values() ?? [])].filter(which)) {
       this.remove(question.id)
-      question.withdraw()
+      question.withdraw(left)
     }
   }
 }

@@ -25,6 +25,7 @@ export class Phase {
   #stop: Stop | undefined
   #admitted: Promise<unknown> | undefined
   #suspended: SavedStep | undefined
+  #left = false
 
   constructor(resumed: ParkedOperation | undefined) {
     this.#name = resumed === undefined || resumed.unadmitted !== undefined ? 'new' : 'running'
@@ -107,5 +108,15 @@ export class Phase {
 
   park(): void {
     this.#name = 'parked'
+  }
+
+  /** The same, but that another process has gone on with it already. */
+  leave(): void {
+    this.#left = true
+    this.park()
+  }
+
+  get left(): boolean {
+    return this.#left
   }
 }

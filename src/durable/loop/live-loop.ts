@@ -11,6 +11,7 @@ import { inDurableRun } from '../../dispatcher/run/durable-run.ts'
 import type { OperationCore } from '../../dispatcher/run/operation-core.ts'
 import { withdrawRun } from '../../gates/approver.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
+import { leftRun } from '../../gates/left-run.ts'
 import { MAX_TIMER_MS } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { Segment, SegmentInput } from '../drive.ts'
@@ -130,7 +131,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#left = true
     clearTimeout(this.#deadline)
     if (this.#parked === undefined) this.#op.leave()
-    this.#stop.abort(new DOMException('Another process goes on with the run.', 'AbortError'))
+    this.#stop.abort(leftRun())
     this.#notify()
   }
 
@@ -212,10 +213,18 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
 
   waits(request: ApprovalRequest): Promise<never> {
     this.#journal.asks(request)
+    // It is not at work any more: its end comes only where the run is stopped before it is parked.
     this.#atWork--
     this.#notify()
-    // It is not at work any more, and its `finally` never comes.
-    return NEVER
+    return new Promise((_resolve, reject) => {
+      const stopped = () => {
+        if (this.#gone) return
+        this.#atWork++
+        reject(this.signal.reason)
+      }
+      if (this.signal.aborted) stopped()
+      else this.signal.addEventListener('abort', stopped, { once: true })
+    })
   }
 
   /** An SDK begins a run of its own: its turns are those of this run. */
@@ -298,6 +307,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     }
     if (this.#gone) return NEVER
     const outcome = await endOf(this.#op, this.#stoppedBy, value, thrown)
+    if (this.#gone) return NEVER
     // A process that died may have asked what is not kept.
     await withdrawRun(this.#options.approver ?? this.#options.dispatcher.approver, this.operationId)
     return outcome

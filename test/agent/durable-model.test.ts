@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { expectHeld } from './durable-model/held.ts'
+import {
+  type CallPlan,
+  type LifePlan,
+  livesPlan,
+  type RunPlan,
+  runPlan,
+  type ToolKind,
+} from './durable-model/plan.ts'
+import { World } from './durable-model/world.ts'
+
+/** More of them look further: `DURABLE_RUNS=5000`; `DURABLE_SEED` has the same ones again. */
+const RUNS = Number(process.env.DURABLE_RUNS ?? 25)
+const SEED = process.env.DURABLE_SEED
+
+const tool = (kind: ToolKind, turns = 0, afterMs = 0): CallPlan => ({ kind, turns, afterMs })
+const agent = (...steps: CallPlan[][]): CallPlan => ({ kind: 'agent', agent: { steps } })
+
+const run = (what: RunPlan['what'], steps: CallPlan[][], more: Partial<RunPlan> = {}): RunPlan => ({
+  what,
+  agent: { steps },
+  limit: undefined,
+  compacts: false,
+  suspends: false,
+  forgets: false,
+  ...more,
+})
+
+/** An end at each of so many moments, so that none is left to chance. */
+const each = (end: LifePlan['end'], moments: number, plan: RunPlan): [RunPlan, LifePlan[]][] =>
+  Array.from({ length: moments }, (_, moment) => [plan, [{ end, moment }]])
+
+/** What was wrong once. */
+const FOUND: [RunPlan, LifePlan[]][] = [
+  // It was lost before it began, and was begun all the same.
+  [run('agent', [[tool('plain')]]), [{ end: 'is followed', moment: 0 }]],
+  // Who had lost the run cancelled what it had asked, for which the next attempt waited; or told of an approved call that it failed.
+  ...each('is followed', 24, run('agent', [[tool('asks'), tool('unanswered'), tool('plain')]])),
+  // It was cancelled as it was about to wait, and waited for ever.
+  ...each('is cancelled', 26, run('loop', [[tool('unanswered'), tool('plain')]])),
+  // Cancelled as it went on, it did not end what a sub-agent had begun.
+  [
+    run(
+      'agent',
+      [[agent([agent()]), agent([tool('refused', 0, 5_000), tool('refused', 0, 100_000)])], [tool('plain')]],
+      {
+        forgets: true,
+      },
+    ),
+    [
+      { end: 'dies', moment: 22 },
+      { end: 'dies', moment: 59 },
+      { end: 'is cancelled', moment: 41 },
+    ],
+  ],
+]
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] }))
+afterEach(() => void vi.useRealTimers())
+
+it(
+  'is one run on an engine, whichever attempts it went through and however they ended',
+  async () => {
+    const tallies = new Map<string, number>()
+    const tally = (what: string) => void tallies.set(what, (tallies.get(what) ?? 0) + 1)
+    await fc.assert(
+      fc.asyncProperty(runPlan, livesPlan, async (plan, lives) => {
+        const world = new World(plan, tally)
+        const left: (LifePlan | undefined)[] = [...lives]
+        for (let life = 0; life < 200; life++) {
+          const ended = await world.live(left.shift())
+          if (typeof ended === 'string' && ended !== 'ended') continue
+          tally(ended === 'ended' ? ended : `${plan.what} ${ended.reason}`)
+          return expectHeld(world, ended)
+        }
+        throw new Error('The run does not end.')
+      }),
+      { numRuns: RUNS + FOUND.length, examples: FOUND, ...(SEED !== undefined && { seed: Number(SEED) }) },
+    )
+    if (process.env.DURABLE_TALLY)
+      console.log(
+        [...tallies]
+          .sort()
+          .map((one) => one.join(': '))
+          .join('\n'),
+      )
+    expect(tallies.size).toBeGreaterThan(10)
+  },
+  Math.max(120_000, RUNS * 300),
+)

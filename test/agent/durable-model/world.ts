@@ -1,0 +1,357 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { HookDispatcher, type HookEvent } from 'hookspan'
+import { currentCalls } from 'hookspan/adapter'
+import { type Agent, type AgentTool, execAgent } from 'hookspan/agent'
+import { type ApprovalRecord, type ApprovalStore, createApprovals, memoryStore } from 'hookspan/approval'
+import { type ApprovalRequest, type Gate, requireApproval } from 'hookspan/gates'
+import { traceHooks } from 'hookspan/tracing'
+import { vi } from 'vitest'
+import type { DurableLoop } from '../../../src/durable/loop-run.ts'
+import { DURABLE_FIELDS, type DurableAgentOptions } from '../../../src/durable/options.ts'
+import { type DurableOutcome, DurableRuns } from '../../../src/durable/runs.ts'
+import type { SpanLine } from '../../kill/trace.ts'
+import { ALL_TYPES } from '../../support/told-events.ts'
+import { tracerTelling } from '../../support/told-spans.ts'
+import { Journal, MemoryEngine } from './engine.ts'
+import { modelOf, stepsOf, type Told } from './model.ts'
+import { type AgentPlan, type CallPlan, type LifePlan, type RunPlan, TOOLS, type ToolKind } from './plan.ts'
+
+export const ID = 'run-1'
+export const HOUR_MS = 3_600_000
+
+const never = () => new Promise<never>(() => {})
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** One attempt at the run. What it does after its process died is not seen by anybody. */
+export interface Life {
+  readonly number: number
+  readonly plan: LifePlan | undefined
+  /** Attempts may follow each other in one process. */
+  readonly runs: DurableRuns
+  readonly engine: MemoryEngine
+  moments: number
+  dead: boolean
+  /** How many events it had told when it lost the run. */
+  lostAt: number | undefined
+  readonly over: PromiseWithResolvers<'died' | 'lost' | 'suspended'>
+  readonly events: HookEvent[]
+  readonly spans: SpanLine[]
+}
+
+/** A tool that was begun. */
+export interface Body {
+  readonly call: string
+  readonly key: string
+  readonly life: number
+}
+
+/** Nothing of a run takes long but what the clock is turned for. */
+async function standsStill(life: Life, { signal }: AbortController): Promise<never> {
+  for (let moments = -1, turns = 0; turns < 5_000; turns++) {
+    if (signal.aborted) return never()
+    if (moments !== life.moments) turns = 0
+    moments = life.moments
+    await turn()
+  }
+  throw new Error(`Attempt ${life.number} stands still.`)
+}
+
+/** In a tool nobody can wait for a human in another process. */
+const withoutHumans = ({ steps }: AgentPlan): AgentPlan => ({
+  steps: steps.map((calls) =>
+    calls.map(
+      (call) => (/asks|refused|unanswered/.test(call.kind) ? { ...call, kind: 'plain' } : call) as CallPlan,
+    ),
+  ),
+})
+
+/** The effects of a run, over all its processes. */
+export class World {
+  readonly plan: RunPlan
+  readonly callPlans = new Map<string, CallPlan>()
+  readonly agentPlans = new Map<string, AgentPlan>()
+  readonly lives: Life[] = []
+  readonly journal = new Journal()
+  /** Tools that were begun. */
+  readonly begun: Body[] = []
+  /** Requests that were asked, by their call. */
+  readonly asked = new Map<string, Set<string>>()
+  readonly #store: ApprovalStore = memoryStore()
+  readonly #desk = createApprovals({ store: this.#store })
+  readonly #due: { id: string; at: number; kind: ToolKind; answered: boolean }[] = []
+  readonly #tally: (what: string) => void
+  readonly #here = new AsyncLocalStorage<Life>()
+  #clock: Promise<unknown> = Promise.resolve()
+
+  constructor(plan: RunPlan, tally: (what: string) => void) {
+    this.plan = plan
+    this.#tally = tally
+    this.#name('0', plan.agent, plan.what === 'loop')
+  }
+
+  #name(id: string, plan: AgentPlan, isLoop: boolean): void {
+    this.agentPlans.set(id, plan)
+    for (const { name, call } of stepsOf(id, plan).flat()) {
+      this.callPlans.set(name, call)
+      if (call.kind === 'agent') this.#name(name, isLoop ? withoutHumans(call.agent) : call.agent, isLoop)
+    }
+  }
+
+  /** Who goes on with the run, until it ends or is over for this attempt. */
+  async live(plan: LifePlan | undefined): Promise<DurableOutcome | 'died' | 'lost' | 'suspended' | 'ended'> {
+    const before = this.lives.at(-1)
+    const engine = new MemoryEngine(this.journal, {
+      ...this.plan,
+      moment: (what) => this.#moment(life, what),
+      wait: (ids, timeoutMs) => this.#wait(ids, timeoutMs),
+      suspend: () => life.over.resolve('suspended'),
+      hasLost: () => life.dead || life.lostAt !== undefined,
+    })
+    const life: Life = {
+      number: this.lives.length,
+      plan,
+      runs: before === undefined || before.dead ? this.#runs() : before.runs,
+      engine,
+      moments: 0,
+      dead: false,
+      lostAt: undefined,
+      over: Promise.withResolvers(),
+      events: [],
+      spans: [],
+    }
+    this.lives.push(life)
+    const run = this.#here.run(life, () =>
+      this.plan.forgets && this.journal.cancelled
+        ? this.#end(life.runs)
+        : life.runs.run(engine, ID, { prompt: 'go' }),
+    )
+    if (before !== undefined) before.lostAt ??= before.events.length
+    run.catch(() => {})
+    const over = new AbortController()
+    const ended = await Promise.race([run, life.over.promise, standsStill(life, over)])
+    over.abort()
+    if (ended !== 'suspended') return ended
+    engine.lose()
+    life.lostAt = life.events.length
+    return ended
+  }
+
+  /** DBOS begins no cancelled run again: its end is told from what was kept. */
+  async #end(runs: DurableRuns): Promise<'ended'> {
+    const kept = this.journal.entries.map((entry) => ({
+      name: entry.name,
+      output: entry.kind === 'kept' ? JSON.parse(entry.output) : null,
+      error: null,
+    }))
+    await runs.end(ID, { prompt: 'go' }, kept)
+    return 'ended'
+  }
+
+  /** Something outside of the process happens, or has. */
+  async #moment(life: Life, what: string): Promise<void> {
+    if (life.dead) return never()
+    const { plan } = life
+    if (plan?.moment !== life.moments++ || life.lostAt !== undefined) return
+    this.#tally(`${plan.end} ${what}`)
+    if (plan.end === 'is cancelled') return this.journal.cancel()
+    if (plan.end === 'dies') {
+      for (const one of this.lives) if (one.runs === life.runs) one.dead = true
+      life.over.resolve('died')
+      return never()
+    }
+    if (plan.end === 'loses') {
+      life.engine.lose()
+      life.lostAt = life.events.length
+    }
+    life.over.resolve('lost')
+  }
+
+  /** The attempt that the running code is part of. */
+  get #life(): Life {
+    return this.#here.getStore() as Life
+  }
+
+  #now(what: string): Promise<void> {
+    return this.#moment(this.#life, what)
+  }
+
+  #runs(): DurableRuns {
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(createApprovals({ store: this.#told(), mode: 'park' }))
+    dispatcher.use(traceHooks({ tracer: tracerTelling((line) => this.#see(this.#life, line)) }))
+    const handler = (event: HookEvent) => {
+      const life = this.#life
+      if (!life.dead) life.events.push(event)
+    }
+    const hooks = ALL_TYPES.map((type) => ({
+      id: type,
+      type,
+      handler,
+      ...(type === 'beforeToolCall' && { mocks: false }),
+    }))
+    dispatcher.use({ name: 'see', hooks: hooks as never, gates: [this.#gate()] })
+    const { what, limit, agent: plan } = this.plan
+    const agent = what === 'agent' ? this.#agent('0', plan, limit) : this.#loop(plan, dispatcher)
+    const options: DurableAgentOptions = {
+      name: 'model',
+      agent: agent as Agent,
+      dispatcher,
+      priceOf: () => 1,
+      ...(what === 'agent' && { client: this.#client() as never }),
+      ...(limit === 'maxDurationMs' && { maxDurationMs: HOUR_MS / 2 }),
+    }
+    return DurableRuns.of(options, DURABLE_FIELDS, () => undefined)
+  }
+
+  #see(life: Life, line: SpanLine): void {
+    if (!life.dead) life.spans.push({ ...line, pid: life.number })
+  }
+
+  #client() {
+    return modelOf(this.agentPlans, (what) => this.#now(what))
+  }
+
+  #agent(id: string, plan: AgentPlan, limit?: RunPlan['limit']): Agent {
+    const subAgents = stepsOf(id, plan)
+      .flat()
+      .flatMap(({ name, call }) => (call.kind === 'agent' ? [this.#agent(name, call.agent)] : []))
+    const compaction = { thresholdTokens: 40, keepMessages: 2, countTokens: () => 1 }
+    return {
+      name: `agent_${id}`,
+      instructions: id,
+      model: 'stateless',
+      tools: TOOLS.map((kind) => this.#tool(kind)),
+      ...(subAgents.length > 0 && { subAgents }),
+      ...(this.plan.compacts && { compaction }),
+      ...(limit === 'maxSteps' && { maxSteps: 2 }),
+      ...(limit === 'maxCostUsd' && { maxCostUsd: 2 }),
+    }
+  }
+
+  #tool(kind: ToolKind): AgentTool<{ call: string }> {
+    return {
+      name: kind,
+      parameters: { type: 'object', properties: { call: { type: 'string' } } },
+      idempotent: kind === 'keyed',
+      execute: ({ call }, { idempotencyKey: key }) => this.#body(kind, call, key),
+    }
+  }
+
+  async #body(kind: ToolKind, call: string, key: string): Promise<string> {
+    await this.#now('before a tool')
+    this.begun.push({ call, key, life: this.#life.number })
+    const plan = this.callPlans.get(call) as { turns: number }
+    for (let i = 0; i < plan.turns; i++) await turn()
+    if (kind === 'slow') await this.#pass(HOUR_MS)
+    await this.#now('after a tool')
+    if (kind === 'fails') throw new Error(`${call} failed`)
+    return `${call} done`
+  }
+
+  /** The same run as a function; an agent in it is run in a tool. */
+  #loop(plan: AgentPlan, dispatcher: HookDispatcher): DurableLoop<{ prompt: string }> {
+    return async (run) => {
+      const steps = stepsOf('0', plan)
+      const told: [string, string][] = []
+      for (const [at] of [...steps, []].entries()) {
+        await run.step(async (step) => {
+          const said = await step.llmCall({ model: 'stateless', request: { messages: [] } }, async () => {
+            await this.#now('before a reply')
+            await this.#now('after a reply')
+            return { usage: { prompt_tokens: 10, completion_tokens: 5 }, model: 'stateless' }
+          })
+          if (said.model !== 'stateless') throw new Error('not what was kept')
+          const outcomes = await step.toolCalls(
+            (steps[at] ?? []).map(({ name, call: { kind } }) => ({
+              toolCallId: name,
+              apiName: kind,
+              args: { call: name },
+              idempotent: kind === 'keyed',
+              run: (_args, { idempotencyKey }) =>
+                kind === 'agent' ? this.#aside(name, dispatcher) : this.#body(kind, name, idempotencyKey),
+            })),
+          )
+          for (const [index, { content }] of outcomes.entries())
+            told.push([steps[at]?.[index]?.name ?? '', content])
+        })
+      }
+      return JSON.stringify(told satisfies Told)
+    }
+  }
+
+  /** Nobody keeps what comes of it until it ends. */
+  async #aside(name: string, dispatcher: HookDispatcher): Promise<string> {
+    const agent = this.#agent(name, this.agentPlans.get(name) as AgentPlan)
+    const client = this.#client() as never
+    const run = await currentCalls()?.callAgent({ agentName: agent.name, instruction: name }, (parent) =>
+      execAgent({ agent, prompt: name, parent, client, dispatcher, priceOf: () => 1 }),
+    )
+    return run?.content ?? ''
+  }
+
+  #gate(): Gate {
+    return {
+      id: 'house-rules',
+      point: 'beforeToolCall',
+      decide: async ({ apiName = '' }) => {
+        await this.#now('at a gate')
+        if (apiName === 'denied') return { decision: 'deny', reason: 'not here' }
+        if (apiName === 'skipped') return { decision: 'skip', result: 'left out' }
+        if (['asks', 'refused'].includes(apiName)) return requireApproval()
+        if (apiName === 'unanswered') return requireApproval({ timeoutMs: 20_000 })
+        return { decision: 'proceed' }
+      },
+    }
+  }
+
+  /** The store, as one process reaches it. */
+  #told(): ApprovalStore {
+    const changing = ['add', 'answer', 'close', 'claim', 'settle'] as const
+    const watched = changing.map((name) => [
+      name,
+      async (...args: never[]) => {
+        await this.#now(`before ${name} of a question`)
+        const given = await (this.#store[name] as (...args: never[]) => Promise<unknown>)(...args)
+        if (name === 'add') await this.#isAsked((given as ApprovalRecord).request)
+        await this.#now(`after ${name} of a question`)
+        return given
+      },
+    ])
+    return { ...this.#store, ...Object.fromEntries(watched) }
+  }
+
+  async #isAsked({ id, toolCallId, requestedAt }: ApprovalRequest): Promise<void> {
+    const before = this.asked.get(toolCallId) ?? new Set()
+    this.asked.set(toolCallId, before.add(id))
+    const { kind, afterMs = 0 } = this.callPlans.get(toolCallId) as { kind: ToolKind; afterMs?: number }
+    if (kind === 'unanswered' || this.#due.some((one) => one.id === id)) return
+    this.#due.push({ id, kind, at: requestedAt + afterMs, answered: false })
+    await this.#answer()
+  }
+
+  async #answer(): Promise<void> {
+    for (const one of this.#due) {
+      if (one.answered || one.at > Date.now()) continue
+      one.answered = true
+      if ((await this.#store.get(one.id))?.status !== 'pending') continue
+      await this.#desk.respond(one.id, { decision: one.kind === 'refused' ? 'reject' : 'approve' })
+    }
+  }
+
+  requests(): Promise<ApprovalRecord[]> {
+    return this.#store.list({ limit: 1_000 })
+  }
+
+  async #wait(ids: readonly string[], timeoutMs: number): Promise<void> {
+    const mine = this.#due.filter(({ id, at }) => ids.includes(id) && at > Date.now())
+    const until = Math.min(...mine.map(({ at }) => at - Date.now()), timeoutMs)
+    await this.#pass(until)
+    await this.#answer()
+  }
+
+  /** Time goes on for everybody. */
+  #pass(ms: number): Promise<unknown> {
+    this.#clock = this.#clock.then(() => vi.advanceTimersByTimeAsync(ms))
+    return this.#clock
+  }
+}
