@@ -20,7 +20,7 @@ export interface StreamHolder {
 /** What the reader of a stream can abort it with. */
 interface Aborter {
   readonly signal: AbortSignal
-  /** What a stream without a controller throws then. */
+  /** What a stream without a controller throws then, or a promise of it. */
   readonly failure: () => unknown
 }
 
@@ -30,7 +30,7 @@ const aborters = new WeakMap<object, Aborter>()
 /**
  * Says that whoever asked for this stream can abort it by a signal. Gives the stream.
  *
- * @param failure what the SDK throws of an abort, where that is not the signal's reason.
+ * @param failure what the SDK throws of an abort, or a promise of it, where that is not the signal's reason.
  */
 export function abortedBy<T>(stream: T, signal: unknown, failure?: () => unknown): T {
   if (signal instanceof AbortSignal && typeof stream === 'object' && stream !== null)
@@ -90,10 +90,11 @@ async function* show(inner: AnyIterator, target: Target, holder: StreamHolder) {
   }
   if (abort?.aborted) return
   const instead = await untilGone(holder.decide(), abort, asked?.signal)
-  if (!holder.holds || isAborted(target, abort, asked)) return
+  if (!holder.holds) return
+  if (isAborted(target, abort, asked)) return aborted(abort, asked)
   for await (const chunk of instead ?? chunks) {
     yield chunk
-    if (isAborted(target, abort, asked)) return
+    if (isAborted(target, abort, asked)) return aborted(abort, asked)
   }
 }
 
@@ -103,11 +104,11 @@ async function nextOf(inner: AnyIterator, { signal }: StreamHolder, asked: Abort
     return await untilAborted(inner.next(), signal)
   } catch (error) {
     // The signal may be the run's, too.
-    throw asked?.signal.aborted && error === signal?.reason ? asked.failure() : error
+    throw asked?.signal.aborted && error === signal?.reason ? await asked.failure() : error
   }
 }
 
-/** Whether nobody wants more of it. A stream without a controller says so by what it throws. */
+/** Whether nobody wants more of it. */
 function isAborted(
   { controller }: Target,
   abort: AbortSignal | undefined,
@@ -115,9 +116,13 @@ function isAborted(
 ): boolean {
   if (abort?.aborted) return true
   if (!asked?.signal.aborted) return false
-  if (abort === undefined) throw asked.failure()
-  controller?.abort?.(asked.signal.reason)
+  if (abort !== undefined) controller?.abort?.(asked.signal.reason)
   return true
+}
+
+/** A stream with a controller ends then; one without says so by what it throws. */
+async function aborted(abort: AbortSignal | undefined, asked: Aborter | undefined): Promise<void> {
+  if (abort === undefined) throw await asked?.failure()
 }
 
 /** The decision, or nothing once nobody waits for it any more. */

@@ -4,6 +4,7 @@ import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { joinSignals } from '../../internal/join-signals.ts'
 import { defined } from '../../internal/objects.ts'
 import { AnyCollector } from '../../wire/formats.ts'
+import { abortedBy } from '../../wire/hold-stream.ts'
 import { interactions } from '../../wire/interactions.ts'
 import { asList, asName, asObject, asText, joined, type Loose } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
@@ -11,7 +12,7 @@ import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
-import { serverOf } from './model-call.ts'
+import { abortError, serverOf } from './model-call.ts'
 import type { ApiClient, InteractionParams, Interactions, RequestOptions } from './types.ts'
 
 /** Makes an interaction a model call: of the operation that is running, or of one of its own. */
@@ -62,24 +63,39 @@ class Interaction {
     this.#server = server
   }
 
-  ask(calls: Awaited<ReturnType<SdkLoop['turn']>>): Promise<unknown> {
+  async ask(calls: Awaited<ReturnType<SdkLoop['turn']>>): Promise<unknown> {
     calls.assertInReach(hostedTools(interactions, this.#params))
     const { model: _model, api_version: _version, ...request } = this.#params
     const streams = request.stream === true
     const written = (response: LlmResponse) =>
       interactions.write({ response }, { ...request, model: this.#server.model })
+    let standIn: Loose | undefined
     const init: LlmCallInit<unknown> = {
       ...this.#server,
       operationName: 'generate_content',
       request,
-      standIn: (message) => (streams ? { response: message } : withOutput(written(message), message)),
+      standIn: (message) => {
+        standIn = withOutput(written(message), message)
+        return streams ? { response: message } : standIn
+      },
       ...(streams && { standInChunks: (message: LlmResponse) => interactions.events(written(message), {}) }),
     }
-    return calls.llmCall(init, async (asked, { signal }) => {
-      const sent = asked === request ? this.#params : this.#changed(asked)
-      const reply = await this.#create(sent, this.#within(signal))
-      return isStream(reply) ? this.#chunksOf(reply) : reply
+    let sent: Promise<unknown> | undefined
+    const asking = calls.llmCall(init, async (asked, { signal }) => {
+      sent = this.#create(asked === request ? this.#params : this.#changed(asked), this.#within(signal))
+      const given = await sent
+      return isStream(given) ? this.#chunksOf(given) : given
     })
+    const reply = await asking.catch((error: unknown) => this.#inTheSdksWords(error, sent))
+    return standIn === undefined || !streams || isStream(reply) ? reply : eventsOf(standIn)
+  }
+
+  /** What the SDK makes of the caller's abort, whose reason we have. It sends nothing that is aborted. */
+  async #inTheSdksWords(error: unknown, sent: Promise<unknown> | undefined): Promise<unknown> {
+    const { signal } = this.#options ?? {}
+    if (!signal?.aborted || error !== signal.reason) throw error
+    await (sent ?? this.#create(this.#params, this.#options))
+    throw error
   }
 
   #changed(asked: LlmRequest): InteractionParams {
@@ -99,13 +115,21 @@ class Interaction {
   #chunksOf(stream: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {
     this.#streams = Object.getPrototypeOf(stream)
     const iterator = stream[Symbol.asyncIterator]()
-    return {
-      next: () => iterator.next(),
+    let reading: Promise<unknown> | undefined
+    const chunks: AsyncIterableIterator<unknown> = {
+      next() {
+        const step = iterator.next()
+        reading = step
+        return step
+      },
       return: async (value) => (await iterator.return?.(value)) ?? { done: true, value },
       [Symbol.asyncIterator]() {
         return this
       },
     }
+    // The class of what the SDK throws is known by what it throws.
+    const failure = () => Promise.resolve(reading).then(abortError, (error: unknown) => error)
+    return abortedBy(chunks, this.#options?.signal, failure)
   }
 
   /** What the SDK gives: a `ReadableStream` of a class of its own, in which nothing is read before it is wanted. */
@@ -147,6 +171,10 @@ function saidIn(input: unknown): string {
   const contents =
     last?.content === undefined ? (Array.isArray(input) ? input : [input]) : asList(last.content)
   return joined(contents.map((item) => asText(item) ?? asText(asObject(item)?.text))) ?? ''
+}
+
+async function* eventsOf(reply: Loose): AsyncGenerator<unknown> {
+  yield* interactions.events(reply, {})
 }
 
 /** As the SDK tells of a reply what it said, beside its steps. */

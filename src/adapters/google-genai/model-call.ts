@@ -31,7 +31,7 @@ export async function askModel(models: Models, params: Params, ask: Ask, how: Ho
 }
 
 /** What the SDK throws: it sends with a signal of its own, which it aborts without a reason. */
-const abortError = () => new DOMException('This operation was aborted', 'AbortError')
+export const abortError = () => new DOMException('This operation was aborted', 'AbortError')
 
 async function told(models: Models, params: Params, ask: Ask, how: How): Promise<unknown> {
   const calls: SafeCalls | undefined = (await SdkLoop.current?.turn()) ?? currentCalls()

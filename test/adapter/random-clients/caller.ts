@@ -2,6 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { CallPlan } from './plan.ts'
 import type { Provider } from './provider.ts'
 
+/** Its streams have no controller. */
+const isGoogle = ({ api }: CallPlan) => api === 'google' || api === 'interactions'
+
 /** One call of the random caller: what it sees, line by line. What is the model's begins with `shown`. */
 export class Caller {
   readonly lines: string[] = []
@@ -25,7 +28,7 @@ export class Caller {
   }
 
   get signal(): AbortSignal | undefined {
-    return this.plan.abort === 'never' && !(this.plan.api === 'google' && this.plan.reader === 'aborts')
+    return this.plan.abort === 'never' && !(isGoogle(this.plan) && this.plan.reader === 'aborts')
       ? undefined
       : this.#controller.signal
   }
@@ -125,6 +128,7 @@ export async function read(caller: Caller, stream: Streamed): Promise<void> {
       if (!caller.inRun) {
         await turn()
         if (stream.controller) stream.controller.abort()
+        else if (stream instanceof ReadableStream) await stream.cancel()
         else await (stream as AsyncGenerator).return(undefined)
       }
       return
@@ -133,6 +137,7 @@ export async function read(caller: Caller, stream: Streamed): Promise<void> {
       return both(caller, ...stream.tee())
     case 'readable':
     case 'cancels':
+      if (stream instanceof ReadableStream) return readable(caller, stream)
       if (stream.toReadableStream === undefined) break
       return readable(caller, stream.toReadableStream())
   }
@@ -174,7 +179,7 @@ async function both(caller: Caller, left: Streamed, right: Streamed): Promise<vo
   while (open) open = await step('left', one)
 }
 
-async function readable(caller: Caller, bytes: ReadableStream<Uint8Array>): Promise<void> {
+async function readable(caller: Caller, bytes: ReadableStream<unknown>): Promise<void> {
   const decoder = new TextDecoder()
   const reader = bytes.getReader()
   let left = caller.plan.reader === 'cancels' ? caller.plan.count : Number.POSITIVE_INFINITY
@@ -182,7 +187,7 @@ async function readable(caller: Caller, bytes: ReadableStream<Uint8Array>): Prom
     while (left-- > 0) {
       const { done, value } = await reader.read()
       if (done) return caller.say('end')
-      caller.say(`shown ${decoder.decode(value)}`)
+      caller.say(`shown ${value instanceof Uint8Array ? decoder.decode(value) : JSON.stringify(value)}`)
     }
     await reader.cancel()
     caller.say('cancelled')

@@ -75,6 +75,7 @@ export async function call(
   }
   try {
     if (api === 'google') return await callGoogle(caller, id, google)
+    if (api === 'interactions') return await callInteractions(caller, google, options)
     if (api === 'messages' || api === 'beta') return await callAnthropic(caller, anthropic, options)
     return await callOpenAI(caller, openai, options)
   } catch (error) {
@@ -298,4 +299,23 @@ async function callGoogle(caller: Caller, id: string, client: GoogleModule.Googl
   const chunks = await asked
   caller.say('created')
   await read(caller, chunks)
+}
+
+async function callInteractions(
+  caller: Caller,
+  client: GoogleModule.GoogleGenAI,
+  { maxRetries, timeout, ...options }: Options,
+): Promise<void> {
+  const { stream } = caller.plan
+  const backoff = { initialInterval: 1, maxInterval: 2, exponent: 1, maxElapsedTime: 1000 }
+  const asked = client.interactions.create({ model: 'm', input: 'What is it?', stream } as never, {
+    ...options,
+    ...(timeout && { timeout_ms: timeout }),
+    retries: { strategy: 'attempt-count-backoff', maxRetries, backoff, retryConnectionErrors: true },
+  })
+  caller.called()
+  if (!stream) return caller.settled('asking', asked, (reply) => caller.show(reply))
+  const events = (await asked) as unknown as Streamed
+  caller.say(`created ${events.constructor.name} ${events instanceof ReadableStream}`)
+  await read(caller, events)
 }

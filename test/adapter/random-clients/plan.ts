@@ -24,7 +24,15 @@ export interface Framing {
 export type Fault = 'none' | 'cut' | 'error' | 'nonsense' | 'stalls' | 'empty' | 'unfinished'
 export type Before = 429 | 500 | 503 | 400 | 401 | 'reset' | 'silent'
 
-export const APIS = ['chat', 'completions', 'responses', 'messages', 'beta', 'google'] as const
+export const APIS = [
+  'chat',
+  'completions',
+  'responses',
+  'messages',
+  'beta',
+  'google',
+  'interactions',
+] as const
 export type Api = (typeof APIS)[number]
 
 export const WAYS = [
@@ -172,7 +180,7 @@ export const plan: fc.Arbitrary<Plan> = fc
 /** What the client can do, and what ends. */
 function possible(asked: CallPlan, major: Plan['major']): CallPlan {
   const plan = { ...asked } as { -readonly [K in keyof CallPlan]: CallPlan[K] }
-  if (plan.api === 'google' && plan.way !== 'tools') plan.way = 'create'
+  if (plan.api === 'interactions' || (plan.api === 'google' && plan.way !== 'tools')) plan.way = 'create'
   if (plan.api === 'completions' && !['withResponse', 'asResponse'].includes(plan.way)) plan.way = 'create'
   if (plan.api === 'messages' && plan.way === 'tools') plan.way = 'helper'
   if (plan.api === 'responses' && plan.way === 'tools') plan.way = 'helper'

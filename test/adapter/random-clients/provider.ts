@@ -36,10 +36,11 @@ export class Provider {
     this.#before = [...plan.before]
   }
 
-  readonly fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+  readonly fetch = async (asked: string | URL | Request, given: RequestInit = {}): Promise<Response> => {
+    const { url, init } = await sentIn(asked, given)
     const signal = init.signal ?? undefined
     signal?.throwIfAborted()
-    const { pathname, search } = new URL(String(url))
+    const { pathname, search } = new URL(url)
     const text = String(init.body)
     this.wire.push({ path: pathname + search, headers: headersOf(init), body: JSON.parse(text) })
     this.onRequest()
@@ -122,6 +123,16 @@ export class Provider {
   }
 }
 
+/** The one client gives an address and options, the other a whole request. */
+async function sentIn(
+  asked: string | URL | Request,
+  init: RequestInit,
+): Promise<{ url: string; init: RequestInit }> {
+  if (!(asked instanceof Request)) return { url: String(asked), init }
+  const { url, headers, signal } = asked
+  return { url, init: { headers, signal, body: await asked.text() } }
+}
+
 function isStreamed(path: string, body: string): boolean {
   return path.includes(':streamGenerateContent') || JSON.parse(body).stream === true
 }
@@ -156,6 +167,7 @@ function unknownOf(api: Api): Sent {
   if (api === 'responses')
     return { event: 'response.novelty', data: { type: 'response.novelty', sequence_number: 99 } }
   if (api === 'google') return { data: { modelVersion: 'm-real' } }
+  if (api === 'interactions') return { event: 'step.novelty', data: { event_type: 'step.novelty', index: 0 } }
   return { data: { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm-real', choices: [] } }
 }
 
@@ -165,6 +177,7 @@ function errorOf(api: Api): Sent {
   if (api === 'responses') return { event: 'error', data: { type: 'error', error } }
   if (api === 'google')
     return { data: { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } } }
+  if (api === 'interactions') return { event: 'error', data: { event_type: 'error', error } }
   return { data: { error } }
 }
 

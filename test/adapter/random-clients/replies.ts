@@ -303,6 +303,43 @@ function google({ texts, calls, reasoning, logprobs, usage, choices, finish }: S
   return { whole, events }
 }
 
+function interactions({ texts, calls, reasoning, usage, finish }: Said): Reply {
+  const status = calls.length > 0 ? 'requires_action' : finish === 'stop' ? 'completed' : 'incomplete'
+  const head = { id: 'v1_1', object: 'interaction', model: 'm-real', created: '2026-11-25T00:00:00Z' }
+  const counts = { total_input_tokens: 7, total_output_tokens: 5, total_tokens: 12 }
+  const text = (words: string) => ({ type: 'text', text: words })
+  const steps: object[] = []
+  const events: Sent[] = []
+  const send = (data: { event_type: string; [more: string]: unknown }) =>
+    void events.push({ event: data.event_type, data })
+  const step = (begun: object, deltas: readonly object[], whole: object) => {
+    const index = steps.length
+    steps.push(whole)
+    send({ event_type: 'step.start', index, step: begun })
+    for (const delta of deltas) send({ event_type: 'step.delta', index, delta })
+    send({ event_type: 'step.stop', index })
+  }
+  send({ event_type: 'interaction.created', interaction: { ...head, status: 'in_progress' } })
+  send({ event_type: 'interaction.status_update', interaction_id: head.id, status: 'in_progress' })
+  if (reasoning.length > 0) {
+    const deltas = [
+      ...reasoning.map((words) => ({ type: 'thought_summary', content: text(words) })),
+      { type: 'thought_signature', signature: 'sig' },
+    ]
+    step({ type: 'thought' }, deltas, { type: 'thought', summary: reasoning.map(text), signature: 'sig' })
+  }
+  const content = [text(texts.join(''))]
+  step({ type: 'model_output' }, texts.map(text), { type: 'model_output', content })
+  calls.forEach(({ name, pieces }, at) => {
+    const call = { type: 'function_call', id: `call_${at}`, name }
+    const deltas = pieces.map((piece) => ({ type: 'arguments_delta', arguments: piece }))
+    step({ ...call, arguments: {} }, deltas, { ...call, arguments: JSON.parse(pieces.join('')) })
+  })
+  const end = { ...head, status, ...(usage && { usage: counts }) }
+  send({ event_type: 'interaction.completed', interaction: end })
+  return { whole: { ...end, steps }, events }
+}
+
 const WRITERS: Record<Api, (said: Said) => Reply> = {
   chat,
   completions,
@@ -310,4 +347,5 @@ const WRITERS: Record<Api, (said: Said) => Reply> = {
   messages,
   beta: messages,
   google,
+  interactions,
 }

@@ -20,7 +20,7 @@ export async function happen(plan: Plan, dispatcher?: HookDispatcher): Promise<S
   const providers = plan.calls.map((one) => new Provider(one))
   const callers = plan.calls.map((one, index) => new Caller(one, providers[index] as Provider, inRun))
   const fetch = async (url: string | URL | Request, init: RequestInit = {}) =>
-    (providers[Number(new Headers(init.headers).get('x-case'))] as Provider).fetch(url, init)
+    (providers[caseOf(url instanceof Request ? url : init)] as Provider).fetch(url, init)
   const clients = observed(clientsOf(plan, fetch), plan, dispatcher)
   const all = () => Promise.all(callers.map((caller, index) => call(caller, String(index), clients)))
   const done: Promise<unknown> =
@@ -30,6 +30,8 @@ export async function happen(plan: Plan, dispatcher?: HookDispatcher): Promise<S
   const sent = ({ plan: { abort }, provider: { wire } }: Caller) => (abort === 'later' ? [] : wire)
   return { calls: callers.map((caller) => ({ lines: caller.lines, wire: sent(caller) })) }
 }
+
+const caseOf = ({ headers }: RequestInit | Request) => Number(new Headers(headers).get('x-case'))
 
 /** A promise that does not hang. */
 export async function inTime<T>(what: string, promise: Promise<T>, told: () => unknown): Promise<T> {
