@@ -3,8 +3,10 @@ import type {
   ApprovalAnswer,
   ApprovalRequest,
   Approver,
+  ExecutionClaim,
   ExecutionLedger,
   ParkedApproval,
+  SettledExecution,
 } from '../gates/index.ts'
 import { isLeftRun } from '../gates/left-run.ts'
 import { within } from '../internal/async.ts'
@@ -70,7 +72,7 @@ export interface Approvals extends Plugin {
   noteRefused(details: Omit<AuditEvent, 'event'>): Promise<void>
   /** Resolves once the channels take answers. */
   ready(): Promise<void>
-  /** Writes down what was cancelled last, stops the channels and lets go of the store. */
+  /** Takes the answers that have come in, writes down what was cancelled last, stops the channels and lets go of the store. */
   close(): Promise<void>
 }
 
@@ -151,16 +153,8 @@ class ApprovalDesk implements Approvals {
       },
       allowed: (request) => this.#audit({ ...requestedEvent(request), event: 'allowed' }),
       ledger: {
-        claim: (id) =>
-          this.#logged(async (append) => {
-            const claim = await this.store.claim(id)
-            await append({ event: 'claimed', requestId: id, state: claim.state })
-            return claim
-          }),
-        settle: async (id, result) => {
-          await this.store.settle(id, result)
-          await this.#audit({ event: 'settled', requestId: id, ok: result.ok })
-        },
+        claim: (id) => this.#sideWork.track(this.#claim(id)),
+        settle: (id, result) => this.#sideWork.track(this.#settle(id, result)),
         ...runLedgerOf(this.store),
       },
     }
@@ -175,7 +169,11 @@ class ApprovalDesk implements Approvals {
     return this.store.get(id)
   }
 
-  async respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+  respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
+    return this.#sideWork.track(this.#told(id, answer))
+  }
+
+  async #told(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
     try {
       return await this.#respond(id, answer)
     } catch (error) {
@@ -232,7 +230,7 @@ class ApprovalDesk implements Approvals {
   }
 
   async close(): Promise<void> {
-    // What is being told or cancelled is so to the end, before the connections go.
+    // What is being answered, told or cancelled is so to the end, before the connections go.
     await within(CLOSE_PATIENCE_MS, this.#sideWork.finish())
     const stops = this.#stops
     this.#stops = []
@@ -344,6 +342,19 @@ class ApprovalDesk implements Approvals {
         if (record?.status === 'cancelled') closed++
       }
     }
+  }
+
+  #claim(id: string): Promise<ExecutionClaim> {
+    return this.#logged(async (append) => {
+      const claim = await this.store.claim(id)
+      await append({ event: 'claimed', requestId: id, state: claim.state })
+      return claim
+    })
+  }
+
+  async #settle(id: string, result: SettledExecution): Promise<void> {
+    await this.store.settle(id, result)
+    await this.#audit({ event: 'settled', requestId: id, ok: result.ok })
   }
 
   #logged<T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> {

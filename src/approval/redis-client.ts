@@ -1,3 +1,4 @@
+import { HookspanError } from '../internal/errors.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
@@ -31,12 +32,15 @@ export class RedisPool {
   readonly #subscribers = new Set<RedisClient>()
   #own: RedisClient | undefined
   #connecting: Promise<RedisClient> | undefined
+  #disposed = false
 
   constructor(place: RedisPlace) {
     this.#place = place
   }
 
-  client(): Promise<RedisClient> {
+  /** @throws HookspanError `INVALID_STATE` once it is disposed: another connection would be nobody's to close. */
+  async client(): Promise<RedisClient> {
+    if (this.#disposed) throw disposed()
     this.#connecting ??= this.#connect()
     return this.#connecting
   }
@@ -69,19 +73,33 @@ export class RedisPool {
   async subscribe(channel: string, listener: (message: string) => void): Promise<() => void> {
     const subscriber = (await this.client()).duplicate()
     subscriber.on('error', () => {})
-    await subscriber.connect()
-    await subscriber.subscribe(channel, listener)
+    const stop = () => {
+      if (this.#subscribers.delete(subscriber) && subscriber.isOpen) subscriber.destroy()
+    }
     this.#subscribers.add(subscriber)
-    return () => {
-      if (this.#subscribers.delete(subscriber)) subscriber.destroy()
+    try {
+      await subscriber.connect()
+      await subscriber.subscribe(channel, listener)
+      return stop
+    } catch (error) {
+      stop()
+      throw error
     }
   }
 
   async dispose(): Promise<void> {
-    for (const subscriber of this.#subscribers) subscriber.destroy()
+    this.#disposed = true
+    for (const subscriber of this.#subscribers) if (subscriber.isOpen) subscriber.destroy()
     this.#subscribers.clear()
     this.#own?.destroy()
     this.#own = undefined
     this.#connecting = undefined
   }
+}
+
+function disposed(): HookspanError {
+  return new HookspanError(
+    'INVALID_STATE',
+    'The connection to Redis was closed: the approvals that had it are.',
+  )
 }

@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs'
 import type { HookDispatcher, HookEvent, ParkedOperation } from 'hookspan'
-import { type AuditEntry, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import {
+  type AuditEntry,
+  type AuditLog,
+  auditLog,
+  createApprovals,
+  sqliteStore,
+  verifyAudit,
+} from 'hookspan/approval'
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
-import { describe, expect, it } from 'vitest'
-import { answer, desk, folder, pending } from './support.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { answer, desk, folder, pending, request } from './support.ts'
 
 describe('waiting for a human', () => {
   it('runs the tool once it is approved, and says who did', async () => {
@@ -332,6 +339,29 @@ it('leaves no timer that holds up the process once it is closed', async () => {
   const before = timers()
   await createApprovals().close()
   expect(timers()).toBe(before)
+})
+
+it('takes an answer that has come in when it closes, and writes down how the tool ended', async () => {
+  const path = `${folder()}/approvals.db`
+  const written = Promise.withResolvers<void>()
+  const audit: AuditLog = {
+    append: ({ event }) => (event === 'requested' ? Promise.resolve() : written.promise),
+  }
+  const { approvals } = desk({ store: sqliteStore({ path }), audit })
+  await approvals.store.add(request('r1'))
+  await approvals.store.add(request('r2'))
+  await approvals.store.answer('r2', { decision: 'approve' }, Date.now())
+  const answered = approvals.respond('r1', { decision: 'approve' })
+  const claimed = approvals.approver.ledger?.claim('r2')
+  const closed = approvals.close()
+  await new Promise((resolve) => setImmediate(resolve))
+  written.resolve()
+  expect(await answered).toMatchObject({ status: 'answered' })
+  expect(await claimed).toEqual({ state: 'run' })
+  await closed
+  const store = sqliteStore({ path })
+  onTestFinished(() => store.dispose?.())
+  expect(await store.get('r1')).toMatchObject({ status: 'answered' })
 })
 
 it('never lets the same approval run a tool twice', async () => {

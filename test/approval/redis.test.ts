@@ -68,3 +68,26 @@ it.skipIf(url === undefined)(
     await expect.poll(() => heard).toHaveLength(2)
   },
 )
+
+it.skipIf(url === undefined)(
+  'a desk that is closed lets go of Redis for good, also where a run waits',
+  async () => {
+    const client = createClient({ url: url as string })
+    await client.connect()
+    onTestFinished(() => client.destroy())
+    const connections = async () =>
+      String(await client.sendCommand(['CLIENT', 'LIST']))
+        .trim()
+        .split('\n').length
+    const before = await connections()
+    const prefix = `${crypto.randomUUID()}:`
+    const { approvals, call, op } = desk({ store: redisStore({ url: url as string, prefix }), pollMs: 5 })
+    const outcome = call()
+    await pending(approvals)
+    await approvals.close()
+    expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_error' })
+    await op.complete()
+    await expect(approvals.list()).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    await expect.poll(connections, { timeout: 5_000 }).toBe(before)
+  },
+)
