@@ -342,12 +342,36 @@ describe('replayTools', () => {
     expect(readRecording(file).calls).toHaveLength(2)
   })
 
+  it('gives equal calls their results in the order in which they were made, within steps and outside of them', async () => {
+    const first = new HookDispatcher()
+    using recorder = recordTools(first)
+    let n = 0
+    const run = async (dispatcher: HookDispatcher) => {
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      const results: unknown[] = []
+      const find = async (place: Pick<typeof op, 'toolCall'>) => {
+        const outcome = await place.toolCall({ apiName: 'find', args: {} }, () => n++)
+        results.push('result' in outcome && outcome.result)
+      }
+      await op.step((step) => step.toolCall({ apiName: 'look', args: {} }, () => 1))
+      await op.step((step) => find(step))
+      await find(op)
+      await op.complete()
+      return results
+    }
+    expect(await run(first)).toEqual([0, 1])
+    const second = new HookDispatcher()
+    using _replay = replayTools(second, { recording: recorder.recording() })
+    expect(await run(second)).toEqual([0, 1])
+  })
+
   it('takes no file for granted', () => {
     const write = (text: string) => {
       const file = newFile()
       writeFileSync(file, text)
       return file
     }
+    const empty = { format: 'hookspan-recording', version: 1, redacted: false, tools: {} }
     const open = (options: ReplayToolsOptions) => () => replayTools(new HookDispatcher(), options)
     expect(existsSync(join(folder, 'none.json'))).toBe(false)
     expect(open({ file: join(folder, 'none.json') })).toThrow('Record it first, with mode "record" or "auto"')
@@ -356,7 +380,20 @@ describe('replayTools', () => {
     expect(open({ file: write('{"format":"hookspan-recording","version":9}') })).toThrow('has version `9`')
     expect(
       open({ file: write('{"format":"hookspan-recording","version":1,"tools":{},"calls":[{}]}') }),
-    ).toThrow('calls[0] needs `agent` and `tool`')
+    ).toThrow('`redacted` of "')
+    const held = (call: object) =>
+      open({
+        recording: { ...empty, calls: [{ agent: 'a', step: 0, tool: 't', args: {}, ...call }] } as never,
+      })
+    expect(held({ eror: { name: 'Error', message: 'no' } })).toThrow(
+      'Unknown option `eror` of calls[0] of the recording. Did you mean `error`?',
+    )
+    expect(held({ error: 'no' })).toThrow('Expected `error` of calls[0] of the recording to be an object')
+    expect(held({ error: { name: 'Error' } })).toThrow('Expected `message` of the error of calls[0]')
+    expect(held({ error: { name: 'Error', message: 'no' }, result: 1 })).toThrow(
+      'calls[0] of the recording has an `error` and a `result`',
+    )
+    expect(held({ agent: undefined })).toThrow('Expected `agent` of calls[0]')
     expect(open({})).toThrow('to get a `file`')
     expect(open({ file: 'x', mode: 'loose' as never })).toThrow('Expected `mode` to be "strict"')
   })

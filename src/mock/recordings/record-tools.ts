@@ -19,7 +19,7 @@ import {
   type ToolRecording,
 } from './recording.ts'
 import type { RedactRecording } from './redact.ts'
-import { comparePositions, type Position, RunOrder } from './run-order.ts'
+import { comparePositions, type Position, positionOf, RunOrder } from './run-order.ts'
 
 export interface RecordToolsOptions {
   /** Where it is written: JSON, one file per test. */
@@ -146,8 +146,10 @@ export class ToolRecorder implements Disposable {
     if (event.mocked) this.#leftOut++
     if (event.mocked || refused || notRun) return
     const { ordinal, path, run } = this.#order.note(event)
-    const position = { operation: ordinal, step: event.stepIndex ?? 0, index: event.callIndex }
-    this.#calls.push({ position, call: toRecorded(event, path, run, this.#options.redact) })
+    this.#calls.push({
+      position: positionOf(ordinal, event),
+      call: toRecorded(event, path, run, this.#options.redact),
+    })
   }
 }
 

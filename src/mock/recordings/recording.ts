@@ -1,5 +1,5 @@
 import { describeValue, errorMessage } from '../../internal/errors.ts'
-import { refusing } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, refusing, required, shape } from '../../internal/expect.ts'
 import { canonicalJson, digestOf } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
@@ -97,7 +97,7 @@ export function readRecording(path: string): ToolRecording {
   } catch (error) {
     throw invalid(`"${path}" is not JSON (${errorMessage(error)}). Record it again`, error)
   }
-  return checkRecording(value, path)
+  return checkRecording(value, `"${path}"`)
 }
 
 /** @throws HookspanError `INVALID_RECORDING`. */
@@ -112,9 +112,46 @@ export function checkRecording(value: unknown, name = 'the recording'): ToolReco
   }
   if (!Array.isArray(calls) || typeof tools !== 'object' || tools === null)
     throw invalid(`${name} lacks \`calls\` or \`tools\``)
-  for (const [index, call] of calls.entries()) {
-    if (typeof call?.tool === 'string' && typeof call.agent === 'string') continue
-    throw invalid(`${name}: calls[${index}] needs \`agent\` and \`tool\`, got ${describeValue(call)}`)
+  assertFields<ToolRecording>(value, RECORDING, name, 'INVALID_RECORDING')
+  for (const [tool, told] of Object.entries(tools)) {
+    assertFields<RecordedTool>(told, TOOL, `tools[${JSON.stringify(tool)}] of ${name}`, 'INVALID_RECORDING')
   }
+  for (const [index, call] of calls.entries()) assertCall(call, `calls[${index}] of ${name}`)
   return value as ToolRecording
+}
+
+/** What was edited, or merged, by hand: a misspelt `error` would be a tool that gave nothing. */
+const RECORDING: Fields<ToolRecording> = {
+  format: a.value,
+  version: a.value,
+  redacted: required(a.boolean),
+  tools: a.object,
+  calls: a.list,
+}
+const TOOL: Fields<RecordedTool> = { inputSchema: a.string }
+const CALL: Fields<RecordedToolCall> = {
+  agent: required(a.string),
+  run: a.integer(0),
+  step: required(a.integer(0)),
+  tool: required(a.name),
+  identifier: a.string,
+  args: a.value,
+  result: a.value,
+  content: a.string,
+  success: shape('false, where it is there', (value) => value === false),
+  error: a.object,
+}
+const ERROR: Fields<NonNullable<RecordedToolCall['error']>> = {
+  name: required(a.string),
+  message: required(a.string),
+  code: a.string,
+}
+
+function assertCall(call: unknown, whose: string): void {
+  assertFields<RecordedToolCall>(call, CALL, whose, 'INVALID_RECORDING')
+  if (call.error === undefined) return
+  assertFields(call.error, ERROR, `the error of ${whose}`, 'INVALID_RECORDING')
+  const other = (['result', 'content', 'success'] as const).find((key) => key in call)
+  if (other !== undefined)
+    throw invalid(`${whose} has an \`error\` and a \`${other}\`; a tool gives one of the two`)
 }

@@ -19,7 +19,7 @@ import {
   type ToolRecording,
 } from './recording.ts'
 import type { RedactRecording } from './redact.ts'
-import { comparePositions, type Position, RunOrder } from './run-order.ts'
+import { comparePositions, type Position, positionOf, RunOrder } from './run-order.ts'
 
 export type ReplayMode = 'strict' | 'record' | 'auto'
 
@@ -198,10 +198,7 @@ export class ToolReplay implements Disposable {
     }
     this.#served++
     const { ordinal } = this.#order.note(call.operation)
-    this.#made.push({
-      position: { operation: ordinal, step: call.stepIndex, index: call.callIndex },
-      call: made,
-    })
+    this.#made.push({ position: positionOf(ordinal, call), call: made })
     // It makes its own recorded calls. What it said then is not said for it.
     if (isSubAgent(call)) return undefined
     return {

@@ -1,11 +1,28 @@
 import type { HookEvent } from '../../hooks/index.ts'
+import { defined } from '../../internal/objects.ts'
+import { callNumber } from '../call-number.ts'
 
 /** Where a call stands in its run. */
 export interface Position {
   /** Operations in the order in which they started. */
   readonly operation: number
+  /** Of the call in its operation; absent where the runtime has keys of its own. */
+  readonly call?: number
   readonly step: number
   readonly index: number
+}
+
+interface Placed {
+  readonly callKey?: string
+  readonly stepIndex?: number
+  readonly callIndex: number
+}
+
+export function positionOf(
+  operation: number,
+  { callKey, stepIndex = 0, callIndex: index }: Placed,
+): Position {
+  return { operation, ...defined({ call: callNumber(callKey) }), step: stepIndex, index }
 }
 
 /** Knows the operations of a dispatcher by the order in which they started, which parallel calls do not disturb. */
@@ -33,5 +50,8 @@ export class RunOrder {
 }
 
 export function comparePositions(a: Position, b: Position): number {
-  return a.operation - b.operation || a.step - b.step || a.index - b.index
+  if (a.operation !== b.operation) return a.operation - b.operation
+  // A call that is made outside of steps has no place among them.
+  if (a.call !== undefined && b.call !== undefined) return a.call - b.call
+  return a.step - b.step || a.index - b.index
 }

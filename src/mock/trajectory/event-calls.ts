@@ -1,5 +1,6 @@
 import { GATE_POINTS, type GatePoint, type HookEvent, type PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { callNumber } from '../call-number.ts'
 import type { TrajectoryCall } from './types.ts'
 
 type Ended = HookEvent<'afterToolCall'> | HookEvent<'onToolCallError'>
@@ -66,11 +67,10 @@ function inOrderMade(calls: readonly Call[]): Call[] {
   return ordered
 }
 
-/** The dispatcher counts the calls of an operation. */
 function keyNumber(call: Call): number {
   const first = firstOf(call)
   const key = first.hookType === 'beforeHumanIntervention' ? first.withinCallKey : first.callKey
-  return Number(/^call-(\d+)$/.exec(key ?? '')?.[1] ?? Number.NaN)
+  return callNumber(key) ?? Number.NaN
 }
 
 function firstOf({ asked, start, end }: Call): Asked | HookEvent<'beforeToolCall'> | Ended {
