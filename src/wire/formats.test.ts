@@ -638,6 +638,146 @@ describe('what the models of the AI SDK give', () => {
   })
 })
 
+describe('an interaction', () => {
+  const interactions = FORMATS.find(({ name }) => name === 'interactions')!
+  const steps = [
+    { type: 'user_input', content: [{ type: 'text', text: 'Draw it.' }] },
+    { type: 'thought', signature: 's', summary: [{ type: 'text', text: 'Hm.' }] },
+    { type: 'google_search_call', id: 'g', arguments: { queries: ['bags'] } },
+    { type: 'google_search_result', call_id: 'g', result: [{ search_suggestions: 'x' }] },
+    { type: 'mcp_server_tool_call', id: 'm', name: 'find', server_name: 'crm', arguments: { id: 7 } },
+    {
+      type: 'mcp_server_tool_result',
+      call_id: 'm',
+      name: 'find',
+      server_name: 'crm',
+      result: 'none',
+      is_error: true,
+    },
+    { type: 'code_execution_call', id: 'x', arguments: { code: '1' } },
+    {
+      type: 'model_output',
+      content: [
+        { type: 'text', text: 'Here ' },
+        { type: 'text', text: 'it is.' },
+        { type: 'image', data: 'aGk=', mime_type: 'image/png' },
+      ],
+    },
+    { type: 'function_call', id: 'c', name: 'save', arguments: { to: 'disk' } },
+  ]
+  const counts = {
+    total_input_tokens: 7,
+    total_cached_tokens: 2,
+    total_output_tokens: 20,
+    total_thought_tokens: 22,
+    total_tool_use_tokens: 5,
+    total_tokens: 54,
+  }
+  const reply = {
+    id: 'v1_a',
+    object: 'interaction',
+    model: 'm',
+    status: 'requires_action',
+    steps,
+    usage: counts,
+  }
+  const read = {
+    response: {
+      id: 'v1_a',
+      model: 'm',
+      finishReasons: ['tool_calls'],
+      content: 'Here it is.',
+      reasoning: 'Hm.',
+      toolCalls: [{ toolCallId: 'c', apiName: 'save', args: { to: 'disk' } }],
+      providerToolCalls: [
+        {
+          toolCallId: 'g',
+          apiName: 'google_search',
+          identifier: 'google',
+          args: { queries: ['bags'] },
+          result: [{ search_suggestions: 'x' }],
+          success: true,
+        },
+        {
+          toolCallId: 'm',
+          apiName: 'find',
+          identifier: 'crm',
+          args: { id: 7 },
+          error: 'none',
+          success: false,
+        },
+        { toolCallId: 'x', apiName: 'code_execution', identifier: 'google', args: { code: '1' } },
+      ],
+      parts: [{ type: 'blob', modality: 'image', mime_type: 'image/png', content: 'aGk=' }],
+    },
+    usage: { inputTokens: 12, outputTokens: 42, cachedInputTokens: 2, reasoningTokens: 22 },
+  }
+
+  it('is read with what Google ran, what it drew and what it counts apart, whole, streamed and written anew', () => {
+    expect(readReply(reply)).toEqual(read)
+    const written = interactions.write(read, {})
+    expect(readReply(written)).toEqual(read)
+    expect(readStream(interactions.events(written, {}))).toEqual(read)
+  })
+
+  it('is put together of what the API streams, as far as it came', () => {
+    const text = (words: string) => ({ type: 'text', text: words })
+    const events = [
+      { event_type: 'interaction.created', interaction: { id: 'v1_a', model: 'm', status: 'in_progress' } },
+      { event_type: 'step.start', index: 0, step: { type: 'thought' } },
+      { event_type: 'step.delta', index: 0, delta: { type: 'thought_summary', content: text('H') } },
+      { event_type: 'step.delta', index: 0, delta: { type: 'thought_summary', content: text('m.') } },
+      { event_type: 'step.delta', index: 0, delta: { type: 'thought_signature', signature: 's' } },
+      { event_type: 'step.start', index: 1, step: { type: 'google_search_call', id: 'g' } },
+      {
+        event_type: 'step.delta',
+        index: 1,
+        delta: { type: 'google_search_call', arguments: { queries: ['b'] } },
+      },
+      {
+        event_type: 'step.start',
+        index: 2,
+        step: { type: 'function_call', id: 'c', name: 'save', arguments: {} },
+      },
+      { event_type: 'step.delta', index: 2, delta: { type: 'arguments_delta', arguments: '{"to":' } },
+      { event_type: 'step.delta', index: 2, delta: { type: 'arguments_delta', arguments: '"disk"}' } },
+    ]
+    const response = {
+      id: 'v1_a',
+      model: 'm',
+      reasoning: 'Hm.',
+      toolCalls: [{ toolCallId: 'c', apiName: 'save', args: { to: 'disk' } }],
+      providerToolCalls: [
+        { toolCallId: 'g', apiName: 'google_search', identifier: 'google', args: { queries: ['b'] } },
+      ],
+    }
+    const end = {
+      event_type: 'interaction.completed',
+      interaction: { status: 'requires_action', usage: counts },
+    }
+    expect(readStream([...events, end])).toEqual({
+      response: { ...response, finishReasons: ['tool_calls'] },
+      usage: read.usage,
+    })
+    const cut = readStream(events.slice(0, -1)).response
+    expect(cut).toMatchObject({ finishReasons: ['error'], toolCalls: [{ args: '{"to":' }] })
+    const failed = { event_type: 'error', error: { code: 'busy', message: 'overloaded' } }
+    expect(readStream([...events, failed]).response.finishReasons).toEqual(['error'])
+  })
+
+  it.each([
+    ['completed', 'stop'],
+    ['incomplete', 'length'],
+    ['failed', 'error'],
+    ['cancelled', 'error'],
+    ['budget_exceeded', 'budget_exceeded'],
+    ['in_progress', undefined],
+    ['queued', undefined],
+  ])('says why it ended: %s', (status, reason) => {
+    expect(readReply({ id: 'v1_a', status, steps: [] }).response.finishReasons?.[0]).toBe(reason)
+  })
+})
+
 describe('what is written', () => {
   const name = fc.stringMatching(/^[a-z_]{1,12}$/)
   const text = fc.oneof(fc.string(), fc.string({ unit: 'binary', maxLength: 400 }))

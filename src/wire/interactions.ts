@@ -60,10 +60,9 @@ const part = byType({
   ...Object.fromEntries(MEDIA.map((modality) => [modality, medium(modality)])),
 })
 
-/** Steps and contents that no other API has. */
-const OWN_ITEM = /^(user_input|model_output|thought|text|image|audio|video|document|.*_result|.*_call)$/
-const OTHERS_ITEM =
-  /^(web_search|file_search|code_interpreter|image_generation|computer|tool_search|mcp|local_shell|shell)_call/
+/** Steps and contents that OpenAI's responses API has not. */
+const OWN_ITEM =
+  /^(user_input|model_output|thought|function_(call|result)|text|image|audio|video|document|(code_execution|url_context|google_search|google_maps|mcp_server_tool|retrieval|processing)_(call|result)|file_search_result)$/
 
 /** Google's Interactions API, of Gemini's models and agents: the steps of a turn, whoever takes them. */
 export const interactions: WireFormat = {
@@ -99,12 +98,13 @@ function isOwn(request: Loose): boolean {
   const { input, agent, generation_config, system_instruction, previous_interaction_id } = request
   if ((agent ?? generation_config ?? system_instruction ?? previous_interaction_id) !== undefined) return true
   const items = asObject(input) === undefined ? asObjects(input) : [asObject(input) as Loose]
-  return items.some((item) => isOwnItem(item))
+  return items.some(isStep)
 }
 
-function isOwnItem({ type, call_id, arguments: args, role }: Loose): boolean {
+/** Whether it is a step, or a content, and nothing of OpenAI's. */
+export function isStep({ type, call_id, arguments: args, role }: Loose): boolean {
   const name = asText(type) ?? ''
-  if (role !== undefined || !OWN_ITEM.test(name) || OTHERS_ITEM.test(name)) return false
+  if (role !== undefined || !OWN_ITEM.test(name)) return false
   return name !== 'function_call' || (call_id === undefined && asObject(args) !== undefined)
 }
 

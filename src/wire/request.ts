@@ -4,7 +4,7 @@ import { chat } from './chat-completions.ts'
 import type { WireFormat } from './format.ts'
 import { formatOfRequest, partReader } from './formats.ts'
 import { generateContent } from './generate-content.ts'
-import { interactions } from './interactions.ts'
+import { interactions, isStep } from './interactions.ts'
 import { type ChatMessage, type PartReader, partsOf, textMessage } from './parts.ts'
 import { asCount, asList, asName, asObject, asObjects, asText, type Loose, present } from './reading.ts'
 import { responses } from './responses.ts'
@@ -115,8 +115,9 @@ function convertedOf(value: unknown, format: WireFormat, read: PartReader): Conv
 }
 
 /** Conversations are handed from one API to another: a message that is plainly of another is read as such. */
-function ownerOf({ role, type, tool_calls, tool_call_id, parts }: Loose, format: WireFormat): WireFormat {
-  if (typeof role !== 'string' && type !== undefined) return format === interactions ? format : responses
+function ownerOf(item: Loose, format: WireFormat): WireFormat {
+  const { role, type, tool_calls, tool_call_id, parts } = item
+  if (typeof role !== 'string' && type !== undefined) return isStep(item) ? interactions : responses
   if (tool_calls !== undefined || tool_call_id !== undefined) return chat
   return Array.isArray(parts) ? generateContent : format
 }

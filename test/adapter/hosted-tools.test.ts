@@ -42,6 +42,13 @@ const google =
       dispatcher,
     }).models.generateContent({ model: 'm', contents: 'hi', config: { tools } })
 
+const interaction =
+  (...tools: object[]): Ask =>
+  (dispatcher, fetch) =>
+    observeGoogleGenAI(new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), {
+      dispatcher,
+    }).interactions.create({ model: 'm', input: 'hi', tools } as never)
+
 const webSearch = { type: 'web_search_20250305', name: 'web_search' }
 const mcp = { type: 'mcp', server_label: 'crm', server_url: 'https://example.com' }
 
@@ -78,6 +85,13 @@ describe('a tool that the provider runs', () => {
     ],
     ['generateContent: a search', google({ googleSearch: {} }), 'google_search'],
     ['generateContent: code', google({ codeExecution: {} }), 'google/code_execution'],
+    ['interactions: a search', interaction({ type: 'google_search' }), 'google_search'],
+    ['interactions: a tool of an MCP server', interaction({ type: 'mcp_server', name: 'crm' }), 'crm/wipe'],
+    [
+      'interactions: one that is allowed by its name',
+      interaction({ type: 'mcp_server', name: 'crm', allowed_tools: [{ tools: ['wipe'] }] }),
+      'wipe',
+    ],
   ])('is refused before anything is sent when a gate decides on it: %s', async (_name, ask, pattern) => {
     const { ended, requests, ends } = await asked(ask, denying(pattern))
 
@@ -110,6 +124,10 @@ describe('a tool that the provider runs', () => {
     ['the caller is given its calls', responses({ type: 'local_shell' }, { type: 'custom', name: 'wipe' })],
     ['the caller has it, messages', anthropic({ tools: [{ type: 'bash_20250124', name: 'bash' }] })],
     ['it is a function, generateContent', google({ functionDeclarations: [{ name: 'wipe' }] })],
+    [
+      'it is a function, interactions',
+      interaction({ type: 'function', name: 'wipe' }, { type: 'computer_use' }),
+    ],
   ])('is sent along where nobody decides on it: %s', async (_name, ask) => {
     const { ended, requests, ends } = await asked(ask, denying('wipe', 'local_shell', 'bash'))
 
