@@ -107,7 +107,7 @@ describe('each example does what its page says', () => {
     await collector.until(() => collector.names().includes('execute_tool delete_order'))
   })
 
-  it.each(['anthropic/agent.ts', 'google-genai/agent.ts', 'mcp/tools.ts'])(
+  it.each(['anthropic/agent.ts', 'google-genai/agent.ts', 'google-genai/interactions.ts', 'mcp/tools.ts'])(
     '%s, and its spans',
     async (name) => {
       const output = await runExample(name, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })

@@ -57,6 +57,14 @@ it('attaches to chats of @google/genai: what goes on is one run', async () => {
   expect(spansOf()).toEqual(['invoke_agent google.mjs', call, call])
 })
 
+it('attaches to interactions of @google/genai: one that goes on with another is of its run', async () => {
+  const { code, stdout, stderr } = await program('google-interactions.mjs')
+
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'It is on its way.\nIt is on its way.' })
+  const call = '  generate_content gemini-2.5-flash'
+  expect(spansOf()).toEqual(['invoke_agent google-interactions.mjs', call, call])
+})
+
 it('attaches to automatic function calling of @google/genai, whose runs have the name of the script', async () => {
   const { code, stdout, stderr } = await program('google-tools.mjs')
 

@@ -36,8 +36,8 @@ function toList(messages: unknown): readonly unknown[] {
 export function problemWith(request: ScriptedRequest): string | undefined {
   if (!request.api || request.method !== 'POST') {
     return (
-      'only `POST /v1/chat/completions` and `POST /v1/responses` are served, `POST /v1/messages` and ' +
-      '`POST /v1beta/models/<model>:generateContent`'
+      'only `POST /v1/chat/completions` and `POST /v1/responses` are served, `POST /v1/messages`, ' +
+      '`POST /v1beta/interactions` and `POST /v1beta/models/<model>:generateContent`'
     )
   }
   if (!isRecord(jsonIn(request.bodyText))) return 'its body is not a JSON object'
