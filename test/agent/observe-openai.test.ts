@@ -462,10 +462,11 @@ describe.each([
       const { client, tree, events } = answering(compacted)
       await client.responses.compact({ model: 'm', input: 'hi' })
       await client.responses.compact({ model: 'm', input: 'hi' }).asResponse()
-      await expect.poll(() => events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(2)
-      expect(tree.lines()).toEqual(times(2, 'invoke_agent -', '  compact', '    chat m'))
+      await client.beta.responses.compact({ model: 'm', input: 'hi' })
+      await expect.poll(() => events.filter(({ hookType }) => hookType === 'onComplete')).toHaveLength(3)
+      expect(tree.lines()).toEqual(times(3, 'invoke_agent -', '  compact', '    chat m'))
       expect(events.filter(({ hookType }) => hookType === 'afterCompact')).toMatchObject(
-        times(2, { messagesBefore: 1, messagesAfter: 2 }),
+        times(3, { messagesBefore: 1, messagesAfter: 2 }),
       )
     })
 

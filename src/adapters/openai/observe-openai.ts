@@ -13,6 +13,7 @@ const OPENAI: ClientKind = {
     '/responses': { format: responses },
     '/responses?beta=true': { format: responses },
     '/responses/compact': { format: responses, compacts: true },
+    '/responses/compact?beta=true': { format: responses, compacts: true },
     '/completions': { format: chat, operationName: 'text_completion' },
     '/embeddings': { format: chat, operationName: 'embeddings' },
   },
@@ -24,7 +25,8 @@ const OPENAI: ClientKind = {
  * sub-agent around it. `responses.compact()` is a compaction, with a model call in it. A call outside of any operation
  * belongs to `options.operation`, else to an operation of its own. Calls that `step.llmCall()` makes itself are not
  * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
- * translations, moderations, batches, fine-tuning, the realtime API, assistants.
+ * translations, moderations, decisions, batches, fine-tuning, the realtime API, responses over a WebSocket, assistants,
+ * hosted agents.
  *
  * @returns the same client, with its whole surface: `parse`, `stream`, `withResponse`, `asResponse`, `tee`, ...
  * Clients that its `withOptions()` makes are observed, too.
