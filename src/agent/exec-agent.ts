@@ -98,9 +98,11 @@ export async function runAgent(
   const limits = { agentName: agent.name, prices, maxCostUsd: agent.maxCostUsd, parent: callerSpending }
   const spending = new Spending(limits, saved?.spending)
   const children: Record<string, SavedRun> = {}
-  const left = new Set(Object.values(saved?.children ?? {}))
+  const left = new Map(Object.entries(saved?.children ?? {}).map(([key, child]) => [child, key]))
   /** Those that were parked in this process. */
   const waiting: (() => Promise<unknown>)[] = []
+  /** An abort ends their call at once, and them a moment later. */
+  const running = new Set<Promise<unknown>>()
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
     subAgentTool(subAgent, async (child, instruction, parent, { toolCallId, idempotencyKey: key }) => {
       // Those that were parked by an older hookspan have the other name.
@@ -109,11 +111,13 @@ export async function runAgent(
       const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
       // Where its beginning is not kept, it is begun anew: as the run that its hooks know.
       const id = checkpoint && before === undefined && { operationId: childIdOf(op, key) }
-      const run = await runAgent(shared, { agent: child, prompt: instruction, parent, ...id }, context)
+      const runs = runAgent(shared, { agent: child, prompt: instruction, parent, ...id }, context)
+      running.add(runs)
+      const run = await runs.finally(() => running.delete(runs))
       if (run.state !== undefined) {
         children[key] = run.state
         const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
-        waiting.push(() => runAgent(shared, ended, { callerSpending: spending, saved: run.state }))
+        waiting.push(() => runAgent(shared, ended, { ...context, saved: run.state }))
       }
       return run
     }),
@@ -143,12 +147,14 @@ export async function runAgent(
   }
   checkpoint?.follow(op, save, saved)
   const endChildren = async () => {
+    await Promise.allSettled(running)
     for (const end of waiting) await end()
-    await endLeft(op, saved?.operation.waiting ?? [], left, async (child, parent) => {
+    await endLeft(op, saved?.operation.waiting ?? [], left, async (child, key, parent) => {
       const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
       if (subAgent === undefined) return
       const ended = { agent: subAgent, prompt: '', parent, signal: AbortSignal.abort() }
-      await runAgent(shared, ended, { callerSpending: spending, saved: child })
+      const context = { callerSpending: spending, saved: child, checkpoint: checkpoint?.child(key) }
+      await runAgent(shared, ended, context)
     })
   }
   const loop = async () => {
@@ -178,8 +184,10 @@ function childIdOf(op: Operation, key: string): string {
 }
 
 function placeOf(saved: SavedRun | undefined): LoopParts['goesOn'] {
-  if (saved?.operation.openStep !== undefined) return 'in step'
-  return saved?.operation.kept ? 'between steps' : undefined
+  const { openStep, kept } = saved?.operation ?? {}
+  if (openStep === undefined) return kept ? 'between steps' : undefined
+  // That of a run which was parked has ended.
+  return openStep.startedAt === undefined ? undefined : 'in step'
 }
 
 function begin(conversation: LoopState['messages']): LoopState {

@@ -29,9 +29,12 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
   state.over = undefined
   // What was exported of it lies below its span, which ends with the run.
   if (parts.goesOn === 'between steps' && op.signal?.aborted && !op.stopRequested) await op.openStep()
+  // A turn that was begun in another process ends first: of its calls there may be spans below which something was exported.
+  let begun = parts.goesOn === 'in step' && state.pending.length > 0
   for (;;) {
-    const over = endOf(parts)
+    const over = begun && !op.stopRequested ? undefined : endOf(parts)
     if (over !== undefined) return over
+    begun = false
     if (compactor !== undefined && state.pending.length === 0) {
       await compactor.compactWhenDue(op, state)
       // A summary is paid for, too.

@@ -68,17 +68,17 @@ export function subAgentTool(agent: Agent, runChild: RunChild): AgentTool {
 export async function endLeft(
   op: Operation,
   calls: readonly WaitingCall[],
-  left: Iterable<SavedRun>,
-  run: (child: SavedRun, parent: ParentOperation) => Promise<void>,
+  left: Iterable<readonly [child: SavedRun, key: string]>,
+  run: (child: SavedRun, key: string, parent: ParentOperation) => Promise<void>,
 ): Promise<void> {
   const open = calls.filter(({ kind }) => kind === 'agent').map(({ apiName }) => apiName)
-  for (const child of left) {
+  for (const [child, key] of left) {
     const index = open.indexOf(child.agentName)
     if (index === -1) continue
     open.splice(index, 1)
     const call = op.openAgentCall({ agentName: child.agentName, instruction: '' })
     const decided = await call.decided.catch(() => undefined)
-    if (decided?.state === 'run') await run(child, decided.parent)
+    if (decided?.state === 'run') await run(child, key, decided.parent)
   }
 }
 

@@ -11,9 +11,9 @@ import {
 } from './durable-model/plan.ts'
 import { World } from './durable-model/world.ts'
 
-/** More of them look further: `DURABLE_RUNS=5000`; `DURABLE_SEED` has the same ones again. */
+/** More of them look further: `DURABLE_RUNS=5000`; `DURABLE_SEED` has the same ones again, with `DURABLE_PATH` the one that failed. */
 const RUNS = Number(process.env.DURABLE_RUNS ?? 25)
-const SEED = process.env.DURABLE_SEED
+const { DURABLE_SEED: seed, DURABLE_PATH: path } = process.env
 
 const tool = (kind: ToolKind, turns = 0, afterMs = 0): CallPlan => ({ kind, turns, afterMs })
 const agent = (...steps: CallPlan[][]): CallPlan => ({ kind: 'agent', agent: { steps } })
@@ -28,18 +28,38 @@ const run = (what: RunPlan['what'], steps: CallPlan[][], more: Partial<RunPlan> 
   ...more,
 })
 
-/** An end at each of so many moments, so that none is left to chance. */
-const each = (end: LifePlan['end'], moments: number, plan: RunPlan): [RunPlan, LifePlan[]][] =>
-  Array.from({ length: moments }, (_, moment) => [plan, [{ end, moment }]])
+/** An end at each moment between two, so that none is left to chance. */
+const each = (
+  end: LifePlan['end'],
+  from: number,
+  to: number,
+  plan: RunPlan,
+  ...then: LifePlan[]
+): [RunPlan, LifePlan[]][] =>
+  Array.from({ length: to - from }, (_, at) => [plan, [{ end, moment: from + at }, ...then]])
 
 /** What was wrong once. */
 const FOUND: [RunPlan, LifePlan[]][] = [
   // It was lost before it began, and was begun all the same.
   [run('agent', [[tool('plain')]]), [{ end: 'is followed', moment: 0 }]],
   // Who had lost the run cancelled what it had asked, for which the next attempt waited; or told of an approved call that it failed.
-  ...each('is followed', 24, run('agent', [[tool('asks'), tool('unanswered'), tool('plain')]])),
+  ...each('is followed', 18, 48, run('agent', [[tool('asks'), tool('unanswered'), tool('plain')]])),
   // It was cancelled as it was about to wait, and waited for ever.
-  ...each('is cancelled', 26, run('loop', [[tool('unanswered'), tool('plain')]])),
+  ...each('is cancelled', 20, 48, run('loop', [[tool('unanswered'), tool('plain')]])),
+  // It was cancelled after its process had died between the end of a question and that of its call, which nobody ended.
+  ...(['agent', 'loop'] as const).flatMap((what) => {
+    const cancelled: LifePlan = { end: 'is cancelled', moment: -1 }
+    return [false, true].flatMap((forgets) =>
+      each(
+        'dies',
+        18,
+        36,
+        run(what, [[tool('asks', 0, 500), tool('asks')]], { forgets }),
+        cancelled,
+        cancelled,
+      ),
+    )
+  }),
   // Cancelled as it went on, it did not end what a sub-agent had begun.
   [
     run(
@@ -73,11 +93,17 @@ it(
           const ended = await world.live(left.shift())
           if (typeof ended === 'string' && ended !== 'ended') continue
           tally(ended === 'ended' ? ended : `${plan.what} ${ended.reason}`)
+          world.over = true
           return expectHeld(world, ended)
         }
         throw new Error('The run does not end.')
       }),
-      { numRuns: RUNS + FOUND.length, examples: FOUND, ...(SEED !== undefined && { seed: Number(SEED) }) },
+      {
+        numRuns: RUNS + FOUND.length,
+        examples: FOUND,
+        ...(seed && { seed: Number(seed) }),
+        ...(path && { path }),
+      },
     )
     if (process.env.DURABLE_TALLY)
       console.log(

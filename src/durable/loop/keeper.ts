@@ -20,6 +20,8 @@ export interface LoopKeeper {
   keptOf(key: string, name: string): KeptEntry | undefined
   /** Makes a call that nothing is kept of. Never comes back where the run goes on without this process. */
   atWork<T>(work: () => Promise<T>): Promise<T>
+  /** The same for one that a process which died may have begun: where the run is stopped, it is begun once more, to end. */
+  atWorkAgain<T>(work: () => Promise<T>): Promise<T>
   /** Until the engine has it. */
   keep(key: string, entry: KeptEntry): Promise<void>
   /** A call is decided, and its tool not begun: where the run is parked, `suspend` leaves it to the next part. */

@@ -58,7 +58,7 @@ export class KeyedToolCall<A, R> {
       this.#outcome.resolve(outcome)
       return outcome
     }
-    return this.#loop.atWork(async () => {
+    return this.#loop.atWorkAgain(async () => {
       const step = await this.#loop.steps.of(this.#turn)
       this.#real = step.openToolCall<A, R>(this.#init)
       const decided = await this.#real.decided

@@ -50,6 +50,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   readonly #journal: LoopJournal
   readonly #counts = new Map<string, number>()
   readonly #main: Promise<LoopOutcome>
+  /** From what another process, or this one before, has kept. */
+  readonly #goesOn: boolean
   #atWork = 0
   #turns = 0
   #ended: Ended | undefined
@@ -75,6 +77,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#options = options
     this.#stop = new AbortController()
     const last = kept.at(-1)
+    this.#goesOn = last !== undefined
     this.#op = this.#start(last?.saved, input)
     this.steps = new LoopSteps(this.#op, last?.turn)
     if (endsAt !== undefined) this.#endAt(endsAt)
@@ -170,6 +173,12 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
       this.#atWork--
       this.#notify()
     }
+  }
+
+  async atWorkAgain<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#goesOn || this.#gone || !this.signal.aborted) return this.atWork(work)
+    await work()
+    throw this.signal.reason
   }
 
   async #unlessLost<T>(work: () => Promise<T>): Promise<T> {

@@ -62,7 +62,7 @@ export class MemoryEngine implements DurableEngine {
     if (known?.kind === 'kept') return JSON.parse(known.output) as T
     if (this.#told && this.#attempt.forgets) return closure()
     await this.#attempt.moment('before a part')
-    const given = await this.#unlessCancelled(name, closure())
+    const given = await this.#unlessCancelled(name, closure)
     await this.#attempt.moment('after a part')
     // As it was kept: undefined fields are gone.
     const output = JSON.stringify(given)
@@ -76,7 +76,7 @@ export class MemoryEngine implements DurableEngine {
     const name = requestIds.join()
     if (this.#replayed(name) !== undefined) return
     await this.#attempt.moment('before a wait')
-    await this.#unlessCancelled(name, this.#attempt.wait(requestIds, timeoutMs))
+    await this.#unlessCancelled(name, () => this.#attempt.wait(requestIds, timeoutMs))
     this.#keep({ name, kind: 'waited' })
     if (!this.#attempt.suspends) return
     this.#attempt.suspend()
@@ -103,19 +103,20 @@ export class MemoryEngine implements DurableEngine {
     this.#next = this.#journal.entries.length
   }
 
-  async #unlessCancelled<T>(name: string, work: Promise<T>): Promise<T> {
-    if (this.#told) return work
+  async #unlessCancelled<T>(name: string, work: () => Promise<T>): Promise<T> {
+    if (this.#told) return work()
     const journal = this.#journal
     const cancelled = new Promise<void>((resolve) => {
       journal.onCancel = resolve
     })
+    const working = journal.cancelled ? never() : work()
     if (journal.cancelled) journal.onCancel()
     const ended = await Promise.race([
       cancelled.then(() => 'cancelled' as const),
-      work.then((value) => [value]),
+      working.then((value) => [value]),
     ])
     if (ended !== 'cancelled') return ended[0] as T
-    work.catch(() => {})
+    working.catch(() => {})
     // Once: then both work again.
     if (!this.#attempt.forgets) this.#keep({ name, kind: 'cancelled' })
     this.#told = true

@@ -81,6 +81,7 @@ export class World {
   readonly #due: { id: string; at: number; kind: ToolKind; answered: boolean }[] = []
   readonly #tally: (what: string) => void
   readonly #here = new AsyncLocalStorage<Life>()
+  over = false
   #clock: Promise<unknown> = Promise.resolve()
 
   constructor(plan: RunPlan, tally: (what: string) => void) {
@@ -120,6 +121,7 @@ export class World {
       spans: [],
     }
     this.lives.push(life)
+    if (plan?.end === 'is cancelled' && plan.moment < 0) this.journal.cancel()
     const run = this.#here.run(life, () =>
       this.plan.forgets && this.journal.cancelled
         ? this.#end(life.runs)
@@ -147,23 +149,30 @@ export class World {
     return 'ended'
   }
 
-  /** Something outside of the process happens, or has. */
+  /** Something outside of the process happens, or has: what is done next of a process that died is not done. */
   async #moment(life: Life, what: string): Promise<void> {
+    if (!life.dead) this.#passes(life, what)
     if (life.dead) return never()
+  }
+
+  /** Between any two things that are told the attempt may be over. */
+  #passes(life: Life, what: string): void {
     const { plan } = life
     if (plan?.moment !== life.moments++ || life.lostAt !== undefined) return
     this.#tally(`${plan.end} ${what}`)
     if (plan.end === 'is cancelled') return this.journal.cancel()
     if (plan.end === 'dies') {
       for (const one of this.lives) if (one.runs === life.runs) one.dead = true
-      life.over.resolve('died')
-      return never()
+      return life.over.resolve('died')
     }
-    if (plan.end === 'loses') {
-      life.engine.lose()
-      life.lostAt = life.events.length
-    }
-    life.over.resolve('lost')
+    // Nothing comes from an engine while something is told.
+    queueMicrotask(() => {
+      if (plan.end === 'loses') {
+        life.engine.lose()
+        life.lostAt = life.events.length
+      }
+      life.over.resolve('lost')
+    })
   }
 
   /** The attempt that the running code is part of. */
@@ -181,7 +190,9 @@ export class World {
     dispatcher.use(traceHooks({ tracer: tracerTelling((line) => this.#see(this.#life, line)) }))
     const handler = (event: HookEvent) => {
       const life = this.#life
-      if (!life.dead) life.events.push(event)
+      if (life.dead) return
+      life.events.push(event)
+      this.#passes(life, `after ${event.hookType}`)
     }
     const hooks = ALL_TYPES.map((type) => ({
       id: type,
@@ -204,7 +215,9 @@ export class World {
   }
 
   #see(life: Life, line: SpanLine): void {
-    if (!life.dead) life.spans.push({ ...line, pid: life.number })
+    if (life.dead) return
+    life.spans.push({ ...line, pid: life.number })
+    this.#passes(life, `after the ${line.at} of a span`)
   }
 
   #client() {
@@ -349,8 +362,9 @@ export class World {
     await this.#answer()
   }
 
-  /** Time goes on for everybody. */
+  /** Time goes on for everybody, until the run has ended. */
   #pass(ms: number): Promise<unknown> {
+    if (this.over) return never()
     this.#clock = this.#clock.then(() => vi.advanceTimersByTimeAsync(ms))
     return this.#clock
   }
