@@ -155,7 +155,7 @@ class ApprovalDesk implements Approvals {
       ledger: {
         claim: (id) => this.#sideWork.track(this.#claim(id)),
         settle: (id, result) => this.#sideWork.track(this.#settle(id, result)),
-        ...runLedgerOf(this.store),
+        ...this.#runLedger(),
       },
     }
   }
@@ -344,6 +344,17 @@ class ApprovalDesk implements Approvals {
     }
   }
 
+  /** Tracked, too: a run that is parked says so on its way, and its process may end with it. */
+  #runLedger(): Pick<ExecutionLedger, 'claimRun' | 'settleRun'> {
+    const { store } = this
+    const { claimRun, settleRun } = store
+    if (claimRun === undefined || settleRun === undefined) return {}
+    return {
+      claimRun: (key) => this.#sideWork.track(claimRun.call(store, key)),
+      settleRun: (key, result) => this.#sideWork.track(settleRun.call(store, key, result)),
+    }
+  }
+
   #claim(id: string): Promise<ExecutionClaim> {
     return this.#logged(async (append) => {
       const claim = await this.store.claim(id)
@@ -370,9 +381,4 @@ class ApprovalDesk implements Approvals {
 
 function requestedEvent({ id, operationId, apiName, argsDigest }: ApprovalRequest): AuditEvent {
   return { event: 'requested', requestId: id, operationId, apiName, argsDigest }
-}
-
-function runLedgerOf(store: ApprovalStore): Pick<ExecutionLedger, 'claimRun' | 'settleRun'> {
-  if (store.claimRun === undefined || store.settleRun === undefined) return {}
-  return { claimRun: store.claimRun.bind(store), settleRun: store.settleRun.bind(store) }
 }

@@ -1,4 +1,6 @@
-import { readMessage, redisChannel, redisStore, signedMessage } from 'hookspan/approval'
+import { HookDispatcher, type ParkedOperation } from 'hookspan'
+import { createApprovals, readMessage, redisChannel, redisStore, signedMessage } from 'hookspan/approval'
+import { requireHuman } from 'hookspan/policies'
 import { createClient } from 'redis'
 import { expect, it, onTestFinished } from 'vitest'
 import { desk, pending, redisUrl } from './support.ts'
@@ -89,5 +91,24 @@ it.skipIf(url === undefined)(
     await op.complete()
     await expect(approvals.list()).rejects.toMatchObject({ code: 'INVALID_STATE' })
     await expect.poll(connections, { timeout: 5_000 }).toBe(before)
+  },
+)
+
+it.skipIf(url === undefined)(
+  'a run that is parked once more may be resumed as soon as its desk is closed',
+  async () => {
+    const prefix = `${crypto.randomUUID()}:`
+    let saved: ParkedOperation | undefined
+    for (let times = 0; times < 4; times++) {
+      const approvals = createApprovals({ store: redisStore({ url: url as string, prefix }), mode: 'park' })
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(approvals)
+      dispatcher.use({ name: 'human', gates: [requireHuman()] })
+      const op = dispatcher.startOperation(saved === undefined ? { operationId: 'op' } : { resume: saved })
+      const outcome = await op.toolCall({ apiName: 'delete_order', args: {}, toolCallId: 't1' }, () => 1)
+      expect(outcome.state).toBe('waiting')
+      saved = op.park({ waitingFor: 'human' })
+      await approvals.close()
+    }
   },
 )
