@@ -296,6 +296,30 @@ describe('spoolDir', () => {
     await collector.until(() => roots().length === 2)
   })
 
+  it.each<[string, (lock: string) => void]>([
+    ['is a folder', (lock) => mkdirSync(lock)],
+    ['holds something else', (lock) => writeFileSync(lock, 'no lock of ours '.repeat(100))],
+    ['is gone', () => {}],
+  ])(
+    'says once that nobody can deliver what is behind a lock that %s, and delivers the rest',
+    async (_how, make) => {
+      const left = await leaveBehind('behind')
+      rmSync(join(left, 'lock'))
+      make(join(left, 'lock'))
+      const { tracing, dispatcher } = start()
+      for (const name of ['a', 'b']) {
+        await runAgent(dispatcher, name)
+        await tracing.forceFlush({ timeoutMs: 20_000 })
+      }
+      expect(roots()).toEqual(['invoke_agent a', 'invoke_agent b'])
+      await tracing.shutdown()
+      expect(troubles).toEqual([
+        expect.stringContaining(`Cannot deliver what a process left in ${left}: its lock`),
+      ])
+      expect(readdirSync(left)).toContain('1.spans')
+    },
+  )
+
   it('sends through the exporter that the user gave', async () => {
     await leaveBehind('left')
     const sent: ReadableSpan[] = []

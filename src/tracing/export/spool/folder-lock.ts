@@ -1,6 +1,8 @@
 import { existsSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { errorMessage } from '../../../internal/errors.ts'
 import { FileLock } from '../../../internal/file-lock.ts'
+import { segmentsIn } from './segment-log.ts'
 
 const LOCK = 'lock'
 
@@ -25,18 +27,22 @@ export class FolderLock {
     return FolderLock.#take(folder, { make: true })
   }
 
-  /** Of a folder whose owner has died. Undefined while that lives, or when somebody else has it. Never throws. */
+  /**
+   * Of a folder whose owner has died. Undefined while that lives, or when somebody else has it.
+   *
+   * @throws what keeps everybody from it: nothing in it would be delivered.
+   */
   static adopt(folder: string): FolderLock | undefined {
+    const path = join(folder, LOCK)
     try {
-      if (!existsSync(join(folder, LOCK))) {
-        // Made this moment, or left by one that died then. Only an empty folder goes.
-        rmdirSync(folder)
-        return undefined
-      }
-      return FolderLock.#take(folder, { make: false })
-    } catch {
-      return undefined
+      if (existsSync(path)) return FolderLock.#take(folder, { make: false })
+      // Made this moment, or left by one that died then. Only an empty folder goes.
+      rmdirSync(folder)
+    } catch (error) {
+      if (existsSync(path)) throw new Error(`its lock cannot be taken: ${errorMessage(error)}`)
+      if (hasSegments(folder)) throw new Error('its lock file is gone')
     }
+    return undefined
   }
 
   static #take(folder: string, options: { make: boolean }): FolderLock | undefined {
@@ -65,5 +71,13 @@ export class FolderLock {
       unlinkSync(path)
     }
     rmdirSync(this.folder)
+  }
+}
+
+function hasSegments(folder: string): boolean {
+  try {
+    return segmentsIn(folder).length > 0
+  } catch {
+    return false
   }
 }

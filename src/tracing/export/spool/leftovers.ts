@@ -31,14 +31,14 @@ export class Leftovers {
     const ours = own === undefined ? undefined : basename(own)
     for (const name of this.#names()) {
       if (name === ours || this.#leftAlone.has(name)) continue
-      const lock = FolderLock.adopt(join(this.#options.folder, name))
-      if (lock === undefined) continue
       this.#currentName = name
-      const adopted = this.#try(() => {
-        this.#current = new Leftover(lock, this.#options.setAside)
+      let lock: FolderLock | undefined
+      const looked = this.#try(() => {
+        lock = FolderLock.adopt(join(this.#options.folder, name))
+        if (lock !== undefined) this.#current = new Leftover(lock, this.#options.setAside)
       })
-      if (adopted) return true
-      lock.release()
+      if (this.#current !== undefined) return true
+      if (!looked) lock?.release()
     }
     return false
   }
