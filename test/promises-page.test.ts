@@ -9,7 +9,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 const SUBJECTS = {
   'Spans and the spool': 20,
   'The exporter': 11,
-  'Guards never vanish': 14,
+  'Guards never vanish': 15,
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 14,
   'Observers change nothing': 10,
