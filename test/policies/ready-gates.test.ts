@@ -213,6 +213,28 @@ describe('redact', () => {
     expect(messages[0]?.content).toContain('ann@')
   })
 
+  it.each([
+    [{ system_instruction: 'Ask ann@example.com' }, { system_instruction: 'Ask [email]' }],
+    [
+      { systemInstruction: { parts: [{ text: 'ann@example.com' }] } },
+      { systemInstruction: { parts: [{ text: '[email]' }] } },
+    ],
+    [
+      { config: { systemInstruction: 'Ask ann@example.com', labels: { by: 'ann@example.com' } } },
+      { config: { systemInstruction: 'Ask [email]', labels: { by: 'ann@example.com' } } },
+    ],
+    [{ instructions: 'Ask ann@example.com' }, { instructions: 'Ask [email]' }],
+    [
+      { system: [{ type: 'text', text: 'ann@example.com' }] },
+      { system: [{ type: 'text', text: '[email]' }] },
+    ],
+  ])('cleans the instructions of each API: %j', async (request, cleaned) => {
+    const { op } = start([redact({ in: ['modelInput'] })])
+    const sent = vi.fn(() => reply('ok'))
+    await op.llmCall({ model: 'm', request: { contents: 'hi', ...request } }, sent)
+    expect(sent).toHaveBeenCalledWith({ contents: 'hi', ...cleaned }, expect.anything())
+  })
+
   it('cleans replies and tool results, with patterns of its own', async () => {
     const { op } = start([redact({ patterns: { order: 'ORD-\\d+' }, replacement: '<{name}>' })])
     const got = await op.llmCall(
