@@ -2,7 +2,7 @@ import { ToolResult } from '../dispatcher/index.ts'
 import { type Decision, type Gate, type GateContext, type GatePoint, mutate } from '../gates/index.ts'
 import { a, type Fields } from '../internal/expect.ts'
 import { toContent } from '../internal/json.ts'
-import { defined } from '../internal/objects.ts'
+import { defined, isRecord } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
 
@@ -73,6 +73,7 @@ const INPUT_FIELDS = [
   'prompt',
   'contents',
   'systemInstruction',
+  'system_instruction',
 ]
 /** Fields of a reply; the calls it asks for keep their arguments, or the tools would not work. */
 const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal', 'parts', 'providerToolCalls', 'alternatives']
@@ -139,6 +140,12 @@ function redacted({ point, payload, content, success }: GateContext, clean: Clea
       if (whole[field] === undefined) continue
       const value = cleanDeep(whole[field], clean)
       if (value !== whole[field]) changed[field] = value
+    }
+    // Google's client has them with the settings, of which the rest is nobody's words.
+    const { config } = whole
+    if (point === 'beforeLlmCall' && isRecord(config) && config.systemInstruction !== undefined) {
+      const systemInstruction = cleanDeep(config.systemInstruction, clean)
+      if (systemInstruction !== config.systemInstruction) changed.config = { ...config, systemInstruction }
     }
     if (Object.keys(changed).length === 0) return undefined
     return mutate(point === 'beforeLlmCall' ? changed : { ...whole, ...changed })

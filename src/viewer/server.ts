@@ -5,7 +5,6 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
-import { Unanswered } from '../internal/http/unanswered.ts'
 import { defined } from '../internal/objects.ts'
 import { packageVersion } from '../internal/package-version.ts'
 import { installedTable } from '../wire/prices.ts'
@@ -236,11 +235,7 @@ async function serve(
     onAnswered: () => void watch.look(),
     lookAtApprovals: () => watch.refresh(),
   }
-  const unanswered = new Unanswered()
-  const server = createServer((request, response) => {
-    unanswered.add(response)
-    void handleRequest(request, response, context)
-  })
+  const server = createServer((request, response) => void handleRequest(request, response, context))
   server.requestTimeout = 60_000
   await listens(server)
   const address = server.address() as AddressInfo
@@ -259,8 +254,8 @@ async function serve(
     fetched?.stop()
     await housekeeping.stop()
     live.close()
-    // A human whose answer is being taken is told that it was.
-    await unanswered.close(server)
+    server.closeAllConnections()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
     store.close()
   }
   return {
