@@ -136,6 +136,18 @@ it('a search leaves what matches and the way to it, and says of how many', async
   await expect.poll(() => names(page)).toHaveLength(all)
 })
 
+it('a search that the viewer does not answer says so, and is made again', async () => {
+  const { page } = await open(run)
+  await page.route('**/api/search*', (route) => route.abort())
+  const all = (await names(page)).length
+  await page.keyboard.press('/')
+  await page.keyboard.type('fetch_page')
+  await expect.poll(() => found(page)).toMatch(/^\d+ of 25, the words of spans could not be searched$/)
+  await page.unroute('**/api/search*')
+  await expect.poll(() => found(page)).toMatch(/^\d+ of 25$/)
+  expect(all).toBeGreaterThan(2)
+})
+
 it('the critical path leaves its rows', async () => {
   const { page } = await open(run)
   await page.keyboard.press('p')

@@ -55,7 +55,7 @@ export function Timeline({
   const [gates, setGates] = useState(() => readKept('hookspan-passed-gates', false))
   const name = useSplit('hookspan-name-px', 140)
   const input = useRef<HTMLInputElement>(null)
-  const { found, indexing } = useFound(find, tree, summary.traceId, nowUs)
+  const { found, indexing, failed } = useFound(find, tree, summary.traceId, nowUs)
   const all = useMemo(() => flatten(tree), [tree])
   const path = useMemo(() => (critical ? criticalPath(tree, nowUs) : undefined), [critical, tree, nowUs])
   const whole = useMemo(() => (totalRows ? rangeOfRun(summary) : rangeOf(all, nowUs)), [all, nowUs])
@@ -203,7 +203,7 @@ export function Timeline({
         find={find}
         onFind={onFind}
         onNext={next}
-        told={`${isFiltered || zoom.brush ? `${formatWhole(matches)} of ${formatWhole(all.length)}` : ''}${indexing > 0 ? `, ${formatWhole(indexing)} spans not searched yet` : ''}`}
+        told={`${isFiltered || zoom.brush ? `${formatWhole(matches)} of ${formatWhole(all.length)}` : ''}${indexing > 0 ? `, ${formatWhole(indexing)} spans not searched yet` : ''}${failed ? ', the words of spans could not be searched' : ''}`}
         switches={[
           {
             name: 'Critical path',

@@ -22,31 +22,37 @@ const CRITICAL = 'is:critical'
 
 /** An answer that says what was not searched yet is asked for again so soon. */
 const NOT_ALL_MS = 100
+/** One that failed, so soon. */
+const FAILED_MS = 2000
 const NOTHING: Found = { spanIds: [], indexing: 0 }
 
 /**
  * Ids of what matches: rows by what they show, or by `is:` and a kind, and spans by any word in them; and how many spans were not searched
- * yet. Those are searched for again until there are none.
+ * yet. Those are searched for again until there are none. `failed`: no words of spans were searched; that is tried again.
  */
 export function useFound(
   query: string,
   tree: TreeNode,
   traceId: string,
   nowUs: number,
-): { found: ReadonlySet<string> | undefined; indexing: number } {
+): { found: ReadonlySet<string> | undefined; indexing: number; failed: boolean } {
   const source = useSource()
   const [inContent, setInContent] = useState(NOTHING)
+  const [failed, setFailed] = useState(false)
   const text = query.trim().toLowerCase()
   useEffect(() => {
     setInContent(NOTHING)
+    setFailed(false)
     if (text.length < 2 || isKind(text)) return
     let timer: ReturnType<typeof setTimeout>
     let wanted = true
     const ask = async () => {
-      const reply = await source.search(text, traceId).catch(() => NOTHING)
+      const reply = await source.search(text, traceId).catch(() => undefined)
       if (!wanted) return
-      setInContent(reply)
-      if (reply.indexing > 0) timer = setTimeout(ask, NOT_ALL_MS)
+      setFailed(reply === undefined)
+      if (reply !== undefined) setInContent(reply)
+      if (reply === undefined) timer = setTimeout(ask, FAILED_MS)
+      else if (reply.indexing > 0) timer = setTimeout(ask, NOT_ALL_MS)
     }
     timer = setTimeout(ask, 150)
     return () => {
@@ -64,7 +70,7 @@ export function useFound(
     )
     return new Set([...shown.map((node) => node.row.spanId), ...inContent.spanIds])
   }, [text, tree, inContent])
-  return { found, indexing: inContent.indexing }
+  return { found, indexing: inContent.indexing, failed }
 }
 
 const isKind = (text: string): boolean => text === CRITICAL || Object.hasOwn(KINDS, text)
