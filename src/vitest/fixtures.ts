@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { expect as baseExpect, test as baseTest } from 'vitest'
 import type { HookDispatcher } from '../dispatcher/index.ts'
+import { errorMessage } from '../internal/errors.ts'
 import type { MockTools, ScriptedApprovals, ToolReplay } from '../mock/index.ts'
 import { matchers } from './matchers.ts'
-import { type ReplayFixtureOptions, recordingPath } from './recording-path.ts'
 import { type RepeatedRun, type RepeatReport, repeatWith } from './repeat.ts'
+import { fullName, type ReplayFixtureOptions, recordingPath, type TestTask, tracePath } from './test-files.ts'
 import { joinFailures, type ModelFixture, TestKit, type TestTrace } from './test-kit.ts'
 
 baseExpect.extend(matchers)
@@ -20,7 +22,10 @@ export interface HookspanFixtures {
   humans: ScriptedApprovals
   /** What happened: events, spans, and a tree to print. */
   trace: TestTrace
-  /** Replays this test's own recording, or makes it: `__recordings__/<file>/<test>.json`. */
+  /**
+   * Replays this test's own recording, or makes it: `__recordings__/<file>/<test>.json`. With the mode `auto` a test
+   * that fails leaves none.
+   */
   replay: (options?: ReplayFixtureOptions) => ToolReplay
   /** Runs the same several times and counts how often it passes. */
   repeat: (
@@ -36,7 +41,7 @@ const META_KEY = 'hookspan'
 type Use<T> = (value: T) => Promise<void>
 type Context = {
   kit: TestKit
-  task: { name: string; meta: object; file?: { filepath: string }; result?: { state?: string } }
+  task: TestTask & { meta: object; result?: { state?: string } }
 }
 
 /**
@@ -56,7 +61,7 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   kit: async ({ task }: Pick<Context, 'task'>, use: Use<TestKit>) => {
     const kit = new TestKit()
     await use(kit)
-    const failures = await kit.finish()
+    const failures = await kit.finish(task.result?.state === 'fail')
     const { coverage } = kit
     if (coverage !== undefined) Object.assign(task.meta, { [META_KEY]: coverage })
     if (failures.length > 0 || task.result?.state === 'fail') showTrace(kit, task)
@@ -68,7 +73,7 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   humans: async ({ kit }: Context, use: Use<ScriptedApprovals>) => use(kit.humans),
   trace: async ({ kit }: Context, use: Use<TestTrace>) => use(kit.trace),
   replay: async ({ kit, task }: Context, use: Use<HookspanFixtures['replay']>) =>
-    use((options) => kit.replay(recordingPath(task.file?.filepath ?? '', fullName(task), options), options)),
+    use((options) => kit.replay(recordingPath(task, options), options)),
   repeat: async ({ kit }: Context, use: Use<HookspanFixtures['repeat']>) =>
     use((runs, fn, options) => repeatWith(runs, fn, options, ({ coverage }) => kit.countWith(coverage))),
 })
@@ -76,17 +81,15 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
 export const it = test
 export const expect = baseExpect
 
-function fullName(task: Context['task']): string {
-  const names: string[] = []
-  for (let at: { name?: string; suite?: object } | undefined = task; at !== undefined; at = at.suite) {
-    if (at.name) names.unshift(at.name)
-  }
-  return names.join(' > ')
-}
-
-function showTrace(kit: TestKit, task: Context['task']): void {
+/** What went wrong stands whatever becomes of the trace. */
+function showTrace(kit: TestKit, task: TestTask): void {
   if (kit.trace.spans.length === 0) return
-  const name = fullName(task)
-  const path = kit.save(task.file?.filepath ?? '', name)
-  console.error(`Trace of the failed test "${name}" (saved as ${path}):\n${kit.trace.tree()}`)
+  const path = tracePath(task, process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests'))
+  let saved = `saved as ${path}`
+  try {
+    kit.save(path)
+  } catch (error) {
+    saved = `not saved: ${errorMessage(error)}`
+  }
+  console.error(`Trace of the failed test "${fullName(task)}" (${saved}):\n${kit.trace.tree()}`)
 }

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { basename, isAbsolute, join, relative } from 'node:path'
+import { dirname } from 'node:path'
 import { HookDispatcher } from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
 import { makeFolder } from '../internal/make-folder.ts'
@@ -21,7 +21,7 @@ import {
 } from '../mock/index.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
-import type { ReplayFixtureOptions } from './recording-path.ts'
+import type { ReplayFixtureOptions } from './test-files.ts'
 import { TraceTree } from './trace-tree.ts'
 
 /** What happened in the test's dispatcher. */
@@ -36,13 +36,17 @@ export interface TestTrace {
 
 export type ModelFixture = (steps: readonly ModelStep[], options?: ScriptedModelOptions) => ScriptedModel
 
+const SHUTDOWN_MS = 1_000
+/** Not those of `vi.useFakeTimers()`, which takes their place later. */
+const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis
+
 /** Everything one test, or one of several runs in a test, needs; nothing is shared with another one. */
 export class TestKit {
   readonly dispatcher = new HookDispatcher()
   readonly trace: TestTrace
   readonly #log: EventLog
   readonly #models: ScriptedModel[] = []
-  readonly #replays: ToolReplay[] = []
+  readonly #replays: { replay: ToolReplay; mode: ReplayMode }[] = []
   readonly #counted: (MockCoverage | undefined)[] = []
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
@@ -85,7 +89,7 @@ export class TestKit {
     const chosen = mode ?? (process.env.HOOKSPAN_REPLAY_MODE as ReplayMode | undefined) ?? fallback
     const { folder: _folder, ...more } = options
     const replay = replayTools(this.dispatcher, { ...more, file, mode: chosen })
-    this.#replays.push(replay)
+    this.#replays.push({ replay, mode: chosen })
     return replay
   }
 
@@ -100,8 +104,13 @@ export class TestKit {
   }
 
   /** Cleans up, and gives everything that was not as the test says. */
-  async finish(): Promise<Error[]> {
-    const failures = [this.#mocks, this.#humans, ...this.#models, ...this.#replays].flatMap((part) => {
+  async finish(hasFailed = false): Promise<Error[]> {
+    for (const { replay, mode } of this.#replays) {
+      // It may end where the test broke, and would be what the next try is held to.
+      if (hasFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
+    }
+    const replays = this.#replays.map(({ replay }) => replay)
+    const failures = [this.#mocks, this.#humans, ...this.#models, ...replays].flatMap((part) => {
       try {
         part?.[Symbol.dispose]()
         return []
@@ -109,23 +118,25 @@ export class TestKit {
         return [error as Error]
       }
     })
-    await this.dispatcher.shutdown({ timeoutMs: 1_000 })
+    await this.#shutDown()
     this.#log[Symbol.dispose]()
     // What is not installed is why nothing else was as the test says.
     const missing = failures.find((error) => 'code' in error && error.code === 'MISSING_DEPENDENCY')
     return missing === undefined ? failures : [missing]
   }
 
-  /** Writes the trace beside those of other failed tests, in a folder per test file. @returns the file's path. */
-  save(testFile: string, testName: string): string {
-    const root = process.env.HOOKSPAN_TRACE_DIR ?? join('.hookspan', 'failed-tests')
-    const place = relative(process.cwd(), testFile)
-    const folder = join(root, place.startsWith('..') || isAbsolute(place) ? basename(place) : place)
-    makeFolder(folder)
-    const slug = testName.replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 120)
-    const path = join(folder, `${slug}.json`)
+  /** In time by the real clock: a test may have stopped its own. */
+  async #shutDown(): Promise<void> {
+    const late = Promise.withResolvers<void>()
+    const timer = startTimer(late.resolve, SHUTDOWN_MS * 2)
+    await Promise.race([this.dispatcher.shutdown({ timeoutMs: SHUTDOWN_MS }), late.promise])
+    stopTimer(timer)
+  }
+
+  /** Writes the trace beside those of other failed tests. */
+  save(path: string): void {
+    makeFolder(dirname(path))
     writeFileSync(path, `${JSON.stringify(this.trace.toJSON(), null, 2)}\n`)
-    return path
   }
 }
 

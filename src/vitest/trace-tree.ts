@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@opentelemetry/api'
 import type { HookEvent } from '../hooks/index.ts'
+import { oneLine } from '../internal/short-text.ts'
 import { EventActivities } from '../spans/event-activities.ts'
 import { GEN_AI, HOOKSPAN, spanTitle } from '../spans/names.ts'
 import { type RecordedSpan, SpanTree } from '../spans/span-tree.ts'
@@ -79,7 +80,7 @@ function told(result: AttributeValue): string {
 
 function cut(text: string): string {
   const [line = ''] = text.split('\n')
-  return line.length > 100 ? `${line.slice(0, 99)}…` : line
+  return oneLine(line, 100)
 }
 
 function nanoseconds(ms: number): string {
