@@ -57,6 +57,16 @@ it('stands in for the tools and arguments that it names, and for no other', asyn
   ])
 })
 
+it('is not meant for a call that lacks an argument, also where that is to be null', async () => {
+  const { call } = calling(
+    'hooks: [{ id: nowhere, type: mock, match: book, when: { to: null }, returns: no }]',
+  )
+  expect([await call('book', { to: null }), await call('book', {})]).toMatchObject([
+    { state: 'mocked' },
+    { state: 'completed' },
+  ])
+})
+
 it('gives each call a result of its own', async () => {
   const { call } = calling(FLIGHTS)
   const first = (await call('book_flight', { to: 'Rome' })) as unknown as { result: { ok: unknown } }

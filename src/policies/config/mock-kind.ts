@@ -44,7 +44,10 @@ export function standInOf(entry: unknown): StandIn {
   return ({ apiName, identifier, args }) => {
     const isMeant =
       matchesTool(match, { apiName, identifier }) &&
-      wanted.every(([name, value]) => isRecord(args) && canonicalJson(args[name]) === value)
+      wanted.every(
+        // In JSON what is not there would be null.
+        ([name, value]) => isRecord(args) && args[name] !== undefined && canonicalJson(args[name]) === value,
+      )
     return isMeant ? { mock: mockOf(answer), source: 'mock', rule: id } : undefined
   }
 }
