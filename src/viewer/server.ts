@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { Unanswered } from '../internal/http/unanswered.ts'
 import { defined } from '../internal/objects.ts'
 import { packageVersion } from '../internal/package-version.ts'
 import { installedTable } from '../wire/prices.ts'
@@ -235,7 +236,11 @@ async function serve(
     onAnswered: () => void watch.look(),
     lookAtApprovals: () => watch.refresh(),
   }
-  const server = createServer((request, response) => void handleRequest(request, response, context))
+  const unanswered = new Unanswered()
+  const server = createServer((request, response) => {
+    unanswered.add(response)
+    void handleRequest(request, response, context)
+  })
   server.requestTimeout = 60_000
   await listens(server)
   const address = server.address() as AddressInfo
@@ -254,8 +259,8 @@ async function serve(
     fetched?.stop()
     await housekeeping.stop()
     live.close()
-    server.closeAllConnections()
-    await new Promise<void>((resolve) => server.close(() => resolve()))
+    // A human whose answer is being taken is told that it was.
+    await unanswered.close(server)
     store.close()
   }
   return {

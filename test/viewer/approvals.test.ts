@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { type AuditEntry, verifyAudit } from 'hookspan/approval'
+import { type AuditEntry, createApprovals, verifyAudit } from 'hookspan/approval'
 import { startViewer } from 'hookspan/viewer'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { request } from '../approval/support.ts'
 import { type Asking, startAsking } from './asking.ts'
 import { getJson } from './support.ts'
 
@@ -136,4 +137,33 @@ it('a viewer without approvals has none waiting and takes no answer', async () =
   expect(answer.status).toBe(404)
   expect(await error(answer)).toContain('--approvals FILE')
   await viewer.close()
+})
+
+it('a viewer that closes tells the human whose answer is being taken that it was', async () => {
+  const [asked, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const approvals = createApprovals()
+  const viewer = await startViewer({
+    ...{ db: ':memory:', port: 0, approver: 'ines' },
+    approvals: {
+      list: (filter) => approvals.list(filter),
+      get: (id) => approvals.get(id),
+      respond: async (id, answer) => {
+        asked.resolve()
+        await taken.promise
+        return approvals.respond(id, answer)
+      },
+    },
+  })
+  await approvals.store.add(request('r1'))
+  const answered = fetch(`${viewer.url}/api/approvals/r1/respond`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${viewer.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ decision: 'approve', argsDigest: request('r1').argsDigest }),
+  })
+  answered.catch(() => {})
+  await asked.promise
+  const closed = viewer.close()
+  taken.resolve()
+  expect((await answered).status).toBe(200)
+  await closed
 })

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { a, type Fields } from '../expect.ts'
+import { Unanswered } from './unanswered.ts'
 
 /** Answers a request, or undefined for a path that is not its own. */
 export type Routes = (request: Request) => Promise<Response | undefined>
@@ -23,8 +24,6 @@ export interface RoutesServer {
   close(): Promise<void>
 }
 
-const CLOSE_PATIENCE_MS = 2_000
-
 /**
  * Serves routes by themselves. `Host` is checked, so that a page of another site cannot reach them by a name of its own.
  *
@@ -35,12 +34,9 @@ export async function serveRoutes(
   { port = 0, host = '127.0.0.1', allowedHosts = [] }: ServeOptions,
 ): Promise<RoutesServer> {
   const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
-  const unanswered = new Set<ServerResponse>()
-  let closing = false
+  const unanswered = new Unanswered()
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
-    if (closing) response.setHeader('connection', 'close')
     unanswered.add(response)
-    response.once('close', () => unanswered.delete(response))
     serve(routes, hosts, request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve, reject) => {
@@ -50,19 +46,7 @@ export async function serveRoutes(
   const { port: taken } = server.address() as AddressInfo
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
-    close: () =>
-      new Promise((resolve) => {
-        closing = true
-        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_PATIENCE_MS)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        // Who keeps the connection would send the next request into nothing.
-        for (const response of unanswered)
-          if (!response.headersSent) response.setHeader('connection', 'close')
-        server.closeIdleConnections()
-      }),
+    close: () => unanswered.close(server),
   }
 }
 
