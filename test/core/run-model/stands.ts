@@ -146,7 +146,8 @@ class Human implements Approver {
     world.shown.set(id, first ?? argsDigest)
     const stepIndex = point === 'afterStep' ? { stepIndex: Number(callKey.split('-')[1]) } : {}
     const model = point.endsWith('LlmCall') ? { model: apiName } : {}
-    const { human } = chainAt(world, { point, operationId, payload: args, apiName, ...stepIndex, ...model })
+    const payload = isTold(point, args) ? args.data : args
+    const { human } = chainAt(world, { point, operationId, payload, apiName, ...stepIndex, ...model })
     const { kind, pace, later } = human
     world.tally(`human ${kind}`)
     const again = first !== undefined && point === 'beforeToolCall'
@@ -169,7 +170,13 @@ class Human implements Approver {
       case 'approves':
         return { decision: 'approve', argsDigest }
       case 'edits':
-        return { decision: 'edit', argsDigest, args: mark(point, args, 'human') }
+        return {
+          decision: 'edit',
+          argsDigest,
+          args: isTold(point, args)
+            ? { ...args, data: mark(point, args.data, 'human') }
+            : mark(point, args, 'human'),
+        }
       case 'rejects':
         return { decision: 'reject' }
       case 'stops':
@@ -180,6 +187,11 @@ class Human implements Approver {
         throw new Error(BOOM)
     }
   }
+}
+
+/** A human is shown all of a `ToolResult`: what the model is told, and the data in it. */
+function isTold(point: GatePoint, args: unknown): args is { content: string; data: unknown } {
+  return point === 'afterToolCall' && typeof (args as { content?: unknown } | null)?.content === 'string'
 }
 
 /** What a `beforeToolCall` hook that may mock does to a call. */
