@@ -102,7 +102,7 @@ export async function runAgent(
   /** Those that were parked in this process. */
   const waiting: (() => Promise<unknown>)[] = []
   /** An abort ends their call at once, and them a moment later. */
-  const running = new Set<Promise<unknown>>()
+  const running = new Map<string, Promise<unknown>>()
   const subAgents = (agent.subAgents ?? []).map((subAgent) =>
     subAgentTool(subAgent, async (child, instruction, parent, { toolCallId, idempotencyKey: key }) => {
       // Those that were parked by an older hookspan have the other name.
@@ -111,9 +111,11 @@ export async function runAgent(
       const context = { callerSpending: spending, saved: before, checkpoint: checkpoint?.child(key) }
       // Where its beginning is not kept, it is begun anew: as the run that its hooks know.
       const id = checkpoint && before === undefined && { operationId: childIdOf(op, key) }
-      const runs = runAgent(shared, { agent: child, prompt: instruction, parent, ...id }, context)
-      running.add(runs)
-      const run = await runs.finally(() => running.delete(runs))
+      // One that waited while the run was stopped is to end, too.
+      const over = before !== undefined && op.stopRequested && { signal: AbortSignal.abort() }
+      const runs = runAgent(shared, { agent: child, prompt: instruction, parent, ...id, ...over }, context)
+      running.set(key, runs)
+      const run = await runs.finally(() => running.delete(key))
       if (run.state !== undefined) {
         children[key] = run.state
         const ended = { agent: child, prompt: '', parent, signal: AbortSignal.abort() }
@@ -146,10 +148,8 @@ export async function runAgent(
     return saveRun(operation, options, saved, parts)
   }
   checkpoint?.follow(op, save, saved)
-  const endChildren = async () => {
-    await Promise.allSettled(running)
-    for (const end of waiting) await end()
-    await endLeft(op, saved?.operation.waiting ?? [], left, async (child, key, parent) => {
+  const endSaved = async (which: Iterable<readonly [SavedRun, string]>) => {
+    await endLeft(op, saved?.operation.waiting ?? [], which, async (child, key, parent) => {
       const subAgent = agent.subAgents?.find(({ name }) => name === child.agentName)
       if (subAgent === undefined) return
       const ended = { agent: subAgent, prompt: '', parent, signal: AbortSignal.abort() }
@@ -157,10 +157,21 @@ export async function runAgent(
       await runAgent(shared, ended, context)
     })
   }
+  const endChild = async (key: string) => {
+    await Promise.allSettled([running.get(key)])
+    const which = [...left].filter(([, its]) => its === key)
+    for (const [child] of which) left.delete(child)
+    await endSaved(which)
+  }
+  const endChildren = async () => {
+    await Promise.allSettled(running.values())
+    for (const end of waiting) await end()
+    await endSaved(left)
+  }
   const loop = async () => {
     if (saved === undefined) await admitInput(op, api, state, options)
     if (saved === undefined) await checkpoint?.save()
-    return runLoop({ op, access, toolbox, compactor, state, checkpoint, goesOn: placeOf(saved) })
+    return runLoop({ op, access, toolbox, compactor, state, checkpoint, endChild, goesOn: placeOf(saved) })
   }
   const end = await finish(op, api, state, loop, endChildren)
   const { costUsd } = spending
@@ -185,9 +196,8 @@ function childIdOf(op: Operation, key: string): string {
 
 function placeOf(saved: SavedRun | undefined): LoopParts['goesOn'] {
   const { openStep, kept } = saved?.operation ?? {}
-  if (openStep === undefined) return kept ? 'between steps' : undefined
-  // That of a run which was parked has ended.
-  return openStep.startedAt === undefined ? undefined : 'in step'
+  if (!kept) return undefined
+  return openStep === undefined ? 'between steps' : 'in step'
 }
 
 function begin(conversation: LoopState['messages']): LoopState {

@@ -16,6 +16,8 @@ export interface LoopParts {
   readonly state: LoopState
   /** Where each turn is written down, when it is. */
   readonly checkpoint: RunCheckpoint | undefined
+  /** Until the run of a sub-agent has ended whose call an abort has ended before. */
+  readonly endChild: (key: string) => Promise<unknown>
   /** Where a run goes on that was begun in another process: in a step, or where that may have begun one that is not kept. */
   readonly goesOn: 'in step' | 'between steps' | undefined
 }
@@ -99,14 +101,20 @@ async function takeTurn(parts: LoopParts, step: Step): Promise<'next' | 'end' | 
   return state.over
 }
 
-async function callTool({ toolbox, state, checkpoint }: LoopParts, step: Step, index: number): Promise<void> {
+async function callTool(
+  { toolbox, state, checkpoint, endChild }: LoopParts,
+  step: Step,
+  index: number,
+): Promise<void> {
   const call = state.pending[index]
   if (call === undefined || state.told[index] !== null) return
-  const { told, idempotencyKey } = await toolbox.call(step, call, checkpoint)
+  const { told, idempotencyKey = checkpoint?.keyOf(call) } = await toolbox.call(step, call, checkpoint)
   if (told === null) return
+  // From then on nothing is saved of its run.
+  if (idempotencyKey !== undefined) await endChild(idempotencyKey)
   // At once: what is saved has the call either as open or with what it gave.
   state.told = state.told.with(index, told)
-  checkpoint?.told(call, idempotencyKey)
+  checkpoint?.told(idempotencyKey)
   // Its step will be saved as a whole, unless others take longer.
   if (state.told.includes(null)) await checkpoint?.save().catch(() => {})
 }

@@ -1,3 +1,5 @@
+import { AgentCall } from '../dispatcher/calls/call-agent.ts'
+import { coreOf } from '../dispatcher/calls/call-maker.ts'
 import { CallRefused, RunSuspended } from '../dispatcher/calls/suspended.ts'
 import type { Operation, ParentOperation, WaitingCall } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
@@ -71,12 +73,15 @@ export async function endLeft(
   left: Iterable<readonly [child: SavedRun, key: string]>,
   run: (child: SavedRun, key: string, parent: ParentOperation) => Promise<void>,
 ): Promise<void> {
+  const core = coreOf(op)
   const open = calls.filter(({ kind }) => kind === 'agent').map(({ apiName }) => apiName)
   for (const [child, key] of left) {
     const index = open.indexOf(child.agentName)
     if (index === -1) continue
     open.splice(index, 1)
-    const call = op.openAgentCall({ agentName: child.agentName, instruction: '' })
+    // Also where nothing else is to begin in it.
+    const site = { traced: core.traced, stepIndex: undefined, nextCallIndex: () => 0 }
+    const call = new AgentCall(core, site, { agentName: child.agentName, instruction: '' })
     const decided = await call.decided.catch(() => undefined)
     if (decided?.state === 'run') await run(child, key, decided.parent)
   }

@@ -48,7 +48,7 @@ const FOUND: [RunPlan, LifePlan[]][] = [
   ...each('is cancelled', 20, 48, run('loop', [[tool('unanswered'), tool('plain')]])),
   // It was cancelled after its process had died between the end of a question and that of its call, which nobody ended.
   ...(['agent', 'loop'] as const).flatMap((what) => {
-    const cancelled: LifePlan = { end: 'is cancelled', moment: -1 }
+    const cancelled: LifePlan = { end: 'dies', moment: 1_000, cancelled: true }
     return [false, true].flatMap((forgets) =>
       each(
         'dies',
@@ -60,6 +60,23 @@ const FOUND: [RunPlan, LifePlan[]][] = [
       ),
     )
   }),
+  // A human had stopped it when its process died with a sub-agent at work: who went on threw, each time.
+  ...each('dies', 20, 44, run('agent', [[agent(), tool('stops')]])),
+  // A human stopped it while a sub-agent waited, too, of which nobody told the end.
+  [
+    run('agent', [[agent([tool('stops', 0, 100_000), agent([tool('asks', 0, 100_000)])])], [tool('plain')]]),
+    [],
+  ],
+  // Its process died as it ended, cancelled, between what came of a sub-agent's call and the end of that one's run.
+  ...each('dies', 4, 24, run('agent', [[agent([tool('plain', 2), tool('unanswered')])]])).map(
+    ([plan, [dies]]): [RunPlan, LifePlan[]] => [
+      plan,
+      [
+        { end: 'dies', moment: 40 },
+        { ...(dies as LifePlan), cancelled: true },
+      ],
+    ],
+  ),
   // Cancelled as it went on, it did not end what a sub-agent had begun.
   [
     run(

@@ -82,16 +82,16 @@ export class RunCheckpoint {
   }
 
   /**
-   * The loop has the result of the call: from now on that is saved. `idempotencyKey` is absent where its tool was not run in
-   * this process.
+   * The loop has the result of the call: from now on that is saved. `idempotencyKey` is absent where its tool was never begun.
    */
-  told(call: ModelToolCall, idempotencyKey = this.#keyOf(call)): void {
+  told(idempotencyKey: string | undefined): void {
     if (idempotencyKey === undefined) return
     this.#untold.delete(idempotencyKey)
     if (this.#children.delete(idempotencyKey)) this.#keeper.leave([...this.#keys, idempotencyKey])
   }
 
-  #keyOf({ id, name }: ModelToolCall): string | undefined {
+  /** Of a call that another process had begun. */
+  keyOf({ id, name }: ModelToolCall): string | undefined {
     const calls = [...this.#untold].filter(([, call]) => call.toolCallId === id && call.apiName === name)
     // Of two that share an id, the one whose tool is not at work.
     return (calls.find(([, { unknown }]) => !unknown) ?? calls[0])?.[0]

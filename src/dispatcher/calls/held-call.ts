@@ -73,7 +73,8 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
     const { core } = this
     const waits = admission(core)
     if (waits !== undefined) await waits
-    core.assertRunning()
+    // What runs already is to end by itself, where its own run is told.
+    if (this.asked) core.assertRunning()
     const decided = this.asked ? await decide(core, this.point, this.payload(), this.place()) : undefined
     core.assertOpen(this)
     const effective = this.effective(decided)
@@ -84,9 +85,10 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       this.fail(this.refused())
       return { state: kind === 'deny' ? 'denied' : 'rejected', code, reason }
     }
-    core.assertRunning()
-    // What runs already is to end by itself, where its own run is told.
-    if (this.asked) core.signal?.throwIfAborted()
+    if (this.asked) {
+      core.assertRunning()
+      core.signal?.throwIfAborted()
+    }
     if (decided?.kind === 'skip') return { state: 'skipped', result: decided.result }
     return { state: 'run', ...effective }
   }
@@ -118,7 +120,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
       if (decided.state === 'skipped') return this.settle(decided.result as R)
       if (decided.state !== 'run') throw this.refused()
       // Since the decision was made, what was decided of another call may have stopped the run.
-      this.core.assertRunning()
+      if (this.asked) this.core.assertRunning()
       if (!this.isOpen) throw new HookspanError('CALL_SETTLED', `${this.what} was run after it had ended.`)
       if (this.asked) this.core.signal?.throwIfAborted()
       const running = this.within(() => body(decided as Effective))

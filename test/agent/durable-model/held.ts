@@ -19,11 +19,14 @@ function contentOf(outcome: DurableOutcome): string {
   return String('content' in outcome ? outcome.content : (outcome as { value?: unknown }).value)
 }
 
-function expectReason({ plan, journal }: World, outcome: DurableOutcome | 'ended'): void {
+function expectReason({ plan, journal, asked, callPlans }: World, outcome: DurableOutcome | 'ended'): void {
   if (outcome === 'ended') return
   const { reason, endedBy } = outcome
   const may = [
     ['done', undefined],
+    ...([...asked.keys()].some((call) => callPlans.get(call)?.kind === 'stops')
+      ? [['denied', undefined]]
+      : []),
     ...(journal.cancelled ? [['interrupted', 'cancel']] : []),
     ...(plan.limit === 'maxDurationMs' ? [['interrupted', 'maxDurationMs']] : []),
     ...(plan.limit === 'maxSteps' ? [['max_steps', undefined]] : []),
@@ -36,7 +39,7 @@ function expectReason({ plan, journal }: World, outcome: DurableOutcome | 'ended
 function expectBodies({ begun, callPlans, asked }: World): void {
   for (const [call, { kind }] of callPlans) {
     const bodies = begun.filter((body) => body.call === call)
-    if (['denied', 'skipped', 'refused', 'unanswered', 'agent'].includes(kind))
+    if (['denied', 'skipped', 'refused', 'stops', 'unanswered', 'agent'].includes(kind))
       expect([call, kind, bodies]).toEqual([call, kind, []])
     if (kind !== 'keyed') expect([call, kind, bodies.length > 1 ? bodies : []]).toEqual([call, kind, []])
     expect([call, new Set(bodies.map(({ key }) => key)).size <= 1]).toEqual([call, true])
@@ -61,7 +64,9 @@ function expectTold({ begun, plan, lives, agentPlans }: World, said: string): vo
       if (unknown) {
         expect([name, kind, undisturbed]).not.toEqual([name, 'keyed', undisturbed])
         expect([name, undisturbed]).toEqual([name, false])
-      } else if (kind === 'agent') check(name, agentPlans.get(name) as AgentPlan, says)
+      } else if (kind === 'agent' && says.includes('did not finish (denied)'))
+        expect(JSON.stringify(call)).toContain('stops')
+      else if (kind === 'agent') check(name, agentPlans.get(name) as AgentPlan, says)
       else if (kind === 'denied') expect(says).toContain('not here')
       else if (kind === 'skipped') expect(says).toContain('left out')
       else if (kind === 'refused') expect(says).toContain('rejected')
@@ -122,8 +127,11 @@ function expectSpans({ lives, plan: { what }, callPlans }: World): void {
   const exported = lines.filter(({ at }) => at === 'end')
   const ids = new Set(exported.map(({ spanId }) => spanId))
   expect(ids.has(root.spanId), 'the run has its span').toBe(true)
+  // A question that was parked here, of a run that is denied, ends once more, a moment before its call does.
+  const isDenied = [...callPlans.values()].some(({ kind }) => kind === 'stops')
   const orphans = exported.filter(
-    ({ parentId, spanId }) => spanId !== root.spanId && !ids.has(parentId ?? ''),
+    ({ parentId, spanId, name }) =>
+      spanId !== root.spanId && !ids.has(parentId ?? '') && !(isDenied && name === 'human_intervention'),
   )
   if (!hasAside || !lives.some(({ dead }) => dead))
     expect(

@@ -9,16 +9,22 @@ export function stepsOf(id: string, { steps }: AgentPlan): { name: string; call:
   return steps.map((calls, step) => calls.map((call, index) => ({ name: `${id}_${step}_${index}`, call })))
 }
 
+/** The agent that a call is of: its name is that of its tool. */
+export function agentName(name: string, { shared }: { readonly shared?: boolean }): string {
+  return shared ? 'shared' : `agent_${name}`
+}
+
 const SUMMARY = 'told so far: '
 
 /** Says what the plan of its agent says, out of the conversation alone; the last word is what it was told. */
 export function modelOf(plans: ReadonlyMap<string, AgentPlan>, moment: (what: string) => Promise<void>) {
   const answer = statelessModel((messages) => {
-    const [first] = messages
-    const plan = plans.get(String(first?.content))
+    const [first, second] = messages
+    // The instructions of an agent, or what one is asked that has none of its own.
+    const id = String((first?.content === 'shared' ? second : first)?.content)
+    const plan = plans.get(id)
     // Who summarises is asked about a conversation that is written as one text.
     if (plan === undefined) return { content: SUMMARY + JSON.stringify(toldIn(String(messages[1]?.content))) }
-    const id = String(first?.content)
     const told = messages.flatMap(({ role, content, ...rest }) => {
       if (role === 'tool')
         return [[(rest as { tool_call_id: string }).tool_call_id, String(content)] as const]
@@ -29,10 +35,10 @@ export function modelOf(plans: ReadonlyMap<string, AgentPlan>, moment: (what: st
     )
     if (calls === undefined) return { content: JSON.stringify(told) }
     return {
-      calls: calls.map(({ name, call: { kind } }) =>
-        kind === 'agent'
-          ? { id: name, name: `agent_${name}`, args: { instruction: name } }
-          : { id: name, name: kind, args: { call: name } },
+      calls: calls.map(({ name, call }) =>
+        call.kind === 'agent'
+          ? { id: name, name: agentName(name, call), args: { instruction: name } }
+          : { id: name, name: call.kind, args: { call: name } },
       ),
     }
   })

@@ -8,6 +8,7 @@ export const TOOLS = [
   'slow',
   'asks',
   'refused',
+  'stops',
   'unanswered',
   'denied',
   'skipped',
@@ -17,7 +18,8 @@ export type ToolKind = (typeof TOOLS)[number]
 /** A call of a tool, or of another agent; `turns` of the event loop long. A human answers `afterMs` after he is asked. */
 export type CallPlan =
   | { readonly kind: ToolKind; readonly turns: number; readonly afterMs: number }
-  | { readonly kind: 'agent'; readonly agent: AgentPlan }
+  /** `shared`: the same agent as others of its turn that are, asked for something else. */
+  | { readonly kind: 'agent'; readonly agent: AgentPlan; readonly shared?: boolean }
 
 /** What the model says, step by step; then it says what it was told. */
 export interface AgentPlan {
@@ -37,11 +39,13 @@ export interface RunPlan {
   readonly forgets: boolean
 }
 
-/** How an attempt at the run ends: at its so many-th moment, or never. Before the first one it is cancelled while nobody runs it. */
+/** How an attempt at the run ends: at its so many-th moment, or never. */
 export interface LifePlan {
   /** `loses`: the engine begins another one in the same process, and says so; `is followed`: it does not say so. */
   readonly end: 'dies' | 'loses' | 'is followed' | 'is cancelled'
   readonly moment: number
+  /** Before it, while nobody runs it. */
+  readonly cancelled?: boolean
 }
 
 const turns = fc.nat({ max: 3 })
@@ -56,7 +60,12 @@ const agentOf = (depth: number): fc.Arbitrary<AgentPlan> => {
           { weight: 4, arbitrary: tool },
           {
             weight: 1,
-            arbitrary: fc.record({ kind: fc.constant('agent' as const), agent: agentOf(depth - 1) }),
+            arbitrary: fc.record({
+              kind: fc.constant('agent' as const),
+              agent: agentOf(depth - 1),
+              // One that has agents itself is another one each time.
+              ...(depth === 1 && { shared: fc.boolean() }),
+            }),
           },
         )
   const calls = fc.array(call, { minLength: 1, maxLength: depth === 2 ? 4 : 3 })
@@ -75,7 +84,8 @@ export const runPlan: fc.Arbitrary<RunPlan> = fc.record({
 export const livesPlan: fc.Arbitrary<LifePlan[]> = fc.array(
   fc.record({
     end: fc.constantFrom('dies', 'dies', 'dies', 'loses', 'is followed', 'is cancelled'),
-    moment: fc.integer({ min: -5, max: 150 }),
+    moment: fc.nat({ max: 150 }),
+    cancelled: fc.constantFrom(false, false, false, false, false, true),
   }),
   { maxLength: 6, size: 'max' },
 )

@@ -3,7 +3,7 @@ import { HookDispatcher, type HookEvent } from 'hookspan'
 import { currentCalls } from 'hookspan/adapter'
 import { type Agent, type AgentTool, execAgent } from 'hookspan/agent'
 import { type ApprovalRecord, type ApprovalStore, createApprovals, memoryStore } from 'hookspan/approval'
-import { type ApprovalRequest, type Gate, requireApproval } from 'hookspan/gates'
+import { type ApprovalAnswer, type ApprovalRequest, type Gate, requireApproval } from 'hookspan/gates'
 import { traceHooks } from 'hookspan/tracing'
 import { vi } from 'vitest'
 import type { DurableLoop } from '../../../src/durable/loop-run.ts'
@@ -56,11 +56,17 @@ async function standsStill(life: Life, { signal }: AbortController): Promise<nev
   throw new Error(`Attempt ${life.number} stands still.`)
 }
 
+function answer(kind: ToolKind): ApprovalAnswer {
+  if (kind === 'stops') return { decision: 'reject', stop: true }
+  return { decision: kind === 'refused' ? 'reject' : 'approve' }
+}
+
 /** In a tool nobody can wait for a human in another process. */
 const withoutHumans = ({ steps }: AgentPlan): AgentPlan => ({
   steps: steps.map((calls) =>
     calls.map(
-      (call) => (/asks|refused|unanswered/.test(call.kind) ? { ...call, kind: 'plain' } : call) as CallPlan,
+      (call) =>
+        (/asks|refused|stops|unanswered/.test(call.kind) ? { ...call, kind: 'plain' } : call) as CallPlan,
     ),
   ),
 })
@@ -121,7 +127,7 @@ export class World {
       spans: [],
     }
     this.lives.push(life)
-    if (plan?.end === 'is cancelled' && plan.moment < 0) this.journal.cancel()
+    if (plan?.cancelled) this.journal.cancel()
     const run = this.#here.run(life, () =>
       this.plan.forgets && this.journal.cancelled
         ? this.#end(life.runs)
@@ -225,9 +231,13 @@ export class World {
   }
 
   #agent(id: string, plan: AgentPlan, limit?: RunPlan['limit']): Agent {
-    const subAgents = stepsOf(id, plan)
+    const called = stepsOf(id, plan)
       .flat()
-      .flatMap(({ name, call }) => (call.kind === 'agent' ? [this.#agent(name, call.agent)] : []))
+      .flatMap(({ name, call }) => {
+        if (call.kind !== 'agent') return []
+        return [call.shared ? this.#shared : this.#agent(name, call.agent)]
+      })
+    const subAgents = [...new Map(called.map((one) => [one.name, one])).values()]
     const compaction = { thresholdTokens: 40, keepMessages: 2, countTokens: () => 1 }
     return {
       name: `agent_${id}`,
@@ -239,6 +249,11 @@ export class World {
       ...(limit === 'maxSteps' && { maxSteps: 2 }),
       ...(limit === 'maxCostUsd' && { maxCostUsd: 2 }),
     }
+  }
+
+  get #shared(): Agent {
+    const tools = TOOLS.map((kind) => this.#tool(kind))
+    return { name: 'shared', instructions: 'shared', model: 'stateless', tools }
   }
 
   #tool(kind: ToolKind): AgentTool<{ call: string }> {
@@ -310,7 +325,7 @@ export class World {
         await this.#now('at a gate')
         if (apiName === 'denied') return { decision: 'deny', reason: 'not here' }
         if (apiName === 'skipped') return { decision: 'skip', result: 'left out' }
-        if (['asks', 'refused'].includes(apiName)) return requireApproval()
+        if (['asks', 'refused', 'stops'].includes(apiName)) return requireApproval()
         if (apiName === 'unanswered') return requireApproval({ timeoutMs: 20_000 })
         return { decision: 'proceed' }
       },
@@ -347,7 +362,7 @@ export class World {
       if (one.answered || one.at > Date.now()) continue
       one.answered = true
       if ((await this.#store.get(one.id))?.status !== 'pending') continue
-      await this.#desk.respond(one.id, { decision: one.kind === 'refused' ? 'reject' : 'approve' })
+      await this.#desk.respond(one.id, answer(one.kind))
     }
   }
 
