@@ -18,12 +18,6 @@ export interface TemporalAgentOptions extends DurableAgentOptions {
    */
   heartbeatTimeoutMs?: number
   /**
-   * A task queue that a second Temporal worker of this process serves, and no other.
-   *
-   * @deprecated Without effect: a run stays with the worker that has it until it ends or waits for a human.
-   */
-  workerQueue?: string
-  /**
    * Bytes that a model call or a tool may have to keep, as your Temporal's `limit.blobSize.error` says. What has more fails the attempt,
    * `CHECKPOINT_FAILED`, and the run is kept. Minimum 1.
    *
@@ -39,7 +33,6 @@ const FIELDS: Fields<TemporalAgentOptions> = {
   ...DURABLE_FIELDS,
   segmentTimeoutMs: a.milliseconds,
   heartbeatTimeoutMs: a.milliseconds,
-  workerQueue: a.name,
   maxSegmentBytes: a.integer(1),
 }
 
