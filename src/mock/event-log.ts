@@ -1,6 +1,7 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import { type AnyHookType, EXTENDED_HOOK_TYPES, HOOK_TYPES, type HookEvent } from '../hooks/index.ts'
+import { HookspanError } from '../internal/errors.ts'
 import { a, assertFields } from '../internal/expect.ts'
 
 /** How many events a log keeps; past it the oldest go. */
@@ -63,31 +64,42 @@ export function recordEvents(dispatcher: HookDispatcher, options: { maxEvents?: 
 
 /** The events of a run, where any log has them: an `AgentRun` itself does not tell who was asked. */
 export function loggedEvents(operationId: string): readonly HookEvent[] | undefined {
-  for (const log of logs) {
-    const events = log.of(operationId)
-    if (events.length > 0) return events
-  }
-  return undefined
+  return logOf(operationId)?.of(operationId)
 }
 
 /** The same, with the events of its sub-agents. */
 export function loggedTree(operationId: string): readonly HookEvent[] | undefined {
-  for (const log of logs) {
-    const tree = new Set([operationId])
-    const events = log.events.filter(({ operationId: id, parentOperationId }) => {
-      if (tree.has(parentOperationId ?? '')) tree.add(id)
-      return tree.has(id)
-    })
-    if (events.length > 0) return events
-  }
-  return undefined
+  const tree = new Set([operationId])
+  return logOf(operationId)?.events.filter(({ operationId: id, parentOperationId }) => {
+    if (tree.has(parentOperationId ?? '')) tree.add(id)
+    return tree.has(id)
+  })
 }
 
 /** The events of a run from its beginning: undefined where a log has missed a part of it. */
 export function wholeRun(operationId: string): readonly HookEvent[] | undefined {
-  for (const log of logs) {
-    const events = log.of(operationId)
-    if (events[0]?.sequence === 0) return events
-  }
-  return undefined
+  return eventsIn(operationId).find(isBeginning)
+}
+
+/** The one that has seen the run begin; else one that came later, or has what went on here, but has lost nothing. */
+function logOf(operationId: string): EventLog | undefined {
+  const all = [...logs]
+  const found = eventsIn(operationId)
+  const whole = found.findIndex(isBeginning)
+  return all[
+    whole >= 0 ? whole : found.findIndex((events, at) => events.length > 0 && all[at]?.dropped === 0)
+  ]
+}
+
+const eventsIn = (operationId: string) => [...logs].map((log) => log.of(operationId))
+const isBeginning = ([first]: readonly HookEvent[]) => first?.sequence === 0
+
+/** @throws HookspanError `TRAJECTORY_UNREADABLE` for a log that was full: what it has lost would be what did not happen. */
+export function assertWhole(log: object): void {
+  const { dropped } = log as { dropped?: unknown }
+  if (typeof dropped !== 'number' || dropped === 0) return
+  throw new HookspanError(
+    'TRAJECTORY_UNREADABLE',
+    `The log was full, and has dropped the first ${dropped} events. Keep more: recordEvents(dispatcher, { maxEvents }).`,
+  )
 }

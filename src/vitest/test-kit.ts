@@ -27,6 +27,8 @@ import { TraceTree } from './trace-tree.ts'
 /** What happened in the test's dispatcher. */
 export interface TestTrace {
   readonly events: readonly HookEvent[]
+  /** Events that were dropped, the oldest first, because there were more than 10,000. */
+  readonly dropped: number
   readonly spans: readonly RecordedSpan[]
   /** One line a span. */
   tree(): string
@@ -54,10 +56,13 @@ export class TestKit {
   constructor() {
     const tree = new TraceTree()
     this.dispatcher.use({ name: 'hookspan/vitest', instrument: tree })
-    this.#log = recordEvents(this.dispatcher)
-    const { events } = this.#log
+    const log = recordEvents(this.dispatcher)
+    this.#log = log
     this.trace = {
-      events,
+      events: log.events,
+      get dropped() {
+        return log.dropped
+      },
       get spans() {
         return tree.spans
       },

@@ -111,6 +111,14 @@ describe('matchTrajectory', () => {
       }),
     ).toBe(true)
     expect(pass({ argsByTool: { a: () => false } })).toBe(false)
+    expect(pass({ argsByTool: { 'a*': 'ignore', b: 'exact' } }, { z: 9 })).toBe(true)
+    expect(pass({ argsByTool: { '*': 'ignore', a: 'exact' } }, { z: 9 })).toBe(false)
+    expect(matchTrajectory([call('constructor', { x: 1 })], [{ name: 'constructor', args: {} }]).pass).toBe(
+      false,
+    )
+    expect(
+      matchTrajectory([call('toString', {})], [{ name: 'toString', args: {} }], { argsByTool: {} }).pass,
+    ).toBe(true)
   })
 
   it('compares results, outcomes and agents where they are expected', () => {

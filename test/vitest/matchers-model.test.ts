@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { readTrajectory, recordEvents } from 'hookspan/mock'
-import { expect as check, repeatRuns } from 'hookspan/vitest'
+import { expect as check, type HookspanMatchers, repeatRuns } from 'hookspan/vitest'
 import { expect, it } from 'vitest'
 import { type KnownCall, type Played, play, runPlans } from './model/runs.ts'
 import { type Expectation, expectation, judge, say } from './model/wanted.ts'
@@ -126,6 +126,72 @@ function expectTold(message: string, wanted: Expectation, found: number): void {
     expect(head, `${JSON.stringify(wanted)} in its message`).toContain(text)
   }
 }
+
+/** Each says something that no run can meet, or that nobody can have meant. */
+const WRONG: Readonly<Record<string, (assertion: HookspanMatchers<void>) => void>> = {
+  'a tool without a name': (one) => one.toHaveCalledTool(''),
+  'a tool that is none': (one) => one.toHaveCalledTool(5 as never),
+  'a glob of another kind': (one) => one.toHaveCalledTool('find|book'),
+  'options that are none': (one) => one.toHaveCalledTool('find', {}, null as never),
+  'a misspelt option': (one) => one.toHaveCalledTool('find', {}, { time: 1 } as never),
+  'a half call': (one) => one.toHaveCalledTool('find', {}, { times: 0.5 }),
+  'less than no call': (one) => one.toHaveCalledTool('find', {}, { times: -1 }),
+  'no number of calls': (one) => one.toHaveCalledTool('find', {}, { times: Number.NaN }),
+  'an outcome that there is not': (one) => one.toHaveCalledTool('find', {}, { outcome: 'done' as never }),
+  'a way to compare that there is not': (one) => one.toHaveCalledTool('find', {}, { args: 'loose' as never }),
+  'an agent that is none': (one) => one.toHaveCalledTool('find', {}, { agent: /root/ as never }),
+  'a refusal with a misspelt code': (one) => one.toHaveBeenDenied('find', { cod: 'x' } as never),
+  'a refusal for no reason': (one) => one.toHaveBeenDenied('find', { reason: 5 as never }),
+  'a refusal of no tool': (one) => one.toHaveBeenDenied('', {}),
+  'an answer that there is not': (one) => one.toHaveAskedHuman('find', { action: 'approved' as never }),
+  'a misspelt approver': (one) => one.toHaveAskedHuman('find', { approvers: 'anna' } as never),
+  'a question about no tool': (one) => one.toHaveAskedHuman('[find]'),
+  'spans that are no list': (one) => one.toHaveSpans('step' as never),
+  'a span that is none': (one) => one.toHaveSpans([undefined as never]),
+  'a span without a name': (one) => one.toHaveSpans(['']),
+  'a span of no name': (one) => one.toHaveSpans([{ name: '' }]),
+  'a span below one without a name': (one) => one.toHaveSpans([{ parent: '' }]),
+  'a span under one without a name': (one) => one.toHaveSpans([{ name: '*', under: '' }]),
+  'a misspelt part of a span': (one) => one.toHaveSpans(['*', { name: '*', atributes: {} } as never]),
+  'a kind that there is not': (one) => one.toHaveSpans([{ kind: 'CLIENT' as never }]),
+  'a failure that is none': (one) => one.toHaveSpans([{ failed: 'yes' as never }]),
+  'attributes that are none': (one) => one.toHaveSpans([{ attributes: [] as never }]),
+  'calls that are no list': (one) => one.toMatchTrajectory('find' as never),
+  'a call without a name': (one) => one.toMatchTrajectory(['find', '']),
+  'a call of no tool': (one) => one.toMatchTrajectory([{ args: {} } as never]),
+  'a misspelt part of a call': (one) => one.toMatchTrajectory([{ name: 'find', arg: {} } as never]),
+  'a call after none': (one) => one.toMatchTrajectory([{ name: 'find', after: 'book' }]),
+  'a call after itself': (one) => one.toMatchTrajectory([{ name: 'find', id: 'a', after: ['a'] }]),
+  'a mode that there is not': (one) => one.toMatchTrajectory([], { mode: 'loose' as never }),
+  'a misspelt limit': (one) => one.toMatchTrajectory([], { maxCall: 1 } as never),
+  'a limit that is none': (one) => one.toMatchTrajectory([], { maxCalls: Number.NaN }),
+  'a limit for no tool': (one) => one.toMatchTrajectory([], { maxCalls: { 'a|b': 1 } }),
+  'no tool that is forbidden': (one) => one.toMatchTrajectory([], { forbidden: ['{a,b}'] }),
+  'a score of more than all': (one) => one.toMatchTrajectory([], { minScore: 90 }),
+  'no tool to compare in a way of its own': (one) =>
+    one.toMatchTrajectory([], { argsByTool: { '': 'exact' } }),
+}
+
+it('refuses what no run can meet, whatever the run, also where it is not to be met', async () => {
+  await fc.assert(
+    fc.asyncProperty(runPlans, async (plans) => {
+      const { failures } = await repeatRuns(1, async (run) => {
+        await play(run, plans)
+        const { trace } = run
+        for (const [what, wrong] of Object.entries(WRONG)) {
+          for (const assertion of [check(trace), check(trace).not, check(trace.toJSON()).not]) {
+            expect(
+              caught(() => wrong(assertion)),
+              what,
+            ).toMatchObject({ code: 'INVALID_OPTION' })
+          }
+        }
+      })
+      if (failures[0] !== undefined) throw failures[0].error
+    }),
+    { numRuns: Math.ceil(RUNS / 4), ...seed },
+  )
+})
 
 const hostile = fc.constantFrom(
   ...[

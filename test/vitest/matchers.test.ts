@@ -133,3 +133,39 @@ it('reads calls that were made at once in the order in which they were made, how
   check(log).toMatchTrajectory([{ name: 'book', outcome: 'denied' }, 'find'])
   await op.complete()
 })
+
+it('takes no span without a name: none has it, and before `.not` every trace would do', () => {
+  const spans = [{ name: 'step', attributes: {} }]
+  for (const wrong of ['', { name: '' }, { parent: '' }, { under: '' }]) {
+    expect(() => check(spans).not.toHaveSpans([wrong])).toThrow(/to be a non-empty string|to be an object/)
+  }
+})
+
+it('does not judge by a log that was full: what it has lost would be what did not happen', async () => {
+  const dispatcher = new HookDispatcher()
+  using full = recordEvents(dispatcher, { maxEvents: 3 })
+  const op = dispatcher.startOperation()
+  const run = { operationId: op.operationId, messages: [] }
+  for (const apiName of ['a', 'b', 'c']) await op.toolCall({ apiName, args: {} }, () => 1)
+  await op.complete()
+  expect(() => check(full).not.toHaveCalledTool('a')).toThrow('has dropped the first 5 events. Keep more')
+  expect(() => check(full).not.toHaveBeenDenied('a')).toThrow('has dropped the first 5 events')
+  expect(() => check(run).not.toHaveAskedHuman()).toThrow('Only events and spans tell')
+  expect(() => check(run).not.toHaveSpans(['execute_tool a'])).toThrow('Expected spans')
+})
+
+it('judges a run by the log that has seen it begin, also where a full one was there before', async () => {
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({
+    name: 'no',
+    gates: [{ id: 'no', point: 'beforeToolCall', match: 'a', decide: () => deny('no') }],
+  })
+  using _full = recordEvents(dispatcher, { maxEvents: 3 })
+  using _whole = recordEvents(dispatcher)
+  const op = dispatcher.startOperation()
+  const run = { operationId: op.operationId, messages: [] }
+  for (const apiName of ['a', 'b', 'c']) await op.toolCall({ apiName, args: {} }, () => 1)
+  check(run).toHaveBeenDenied('a')
+  check(run).toHaveSpans(['execute_tool a'])
+  await op.complete()
+})

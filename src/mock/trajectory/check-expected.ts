@@ -50,7 +50,10 @@ export function assertTrajectoryOptions(options: TrajectoryOptions): void {
   if (argsByTool !== undefined && !a.object.fits(argsByTool)) {
     throw wrong('`argsByTool` to be an object of ways to compare, by tool', argsByTool)
   }
-  for (const [tool, each] of Object.entries(argsByTool ?? {})) assertArgsMode(each, `argsByTool.${tool}`)
+  for (const [tool, each] of Object.entries(argsByTool ?? {})) {
+    if (!GLOB.fits(tool)) throw wrong(`each name in \`argsByTool\` to be ${GLOB.words}`, tool)
+    assertArgsMode(each, `argsByTool.${tool}`)
+  }
   if (forbidden !== undefined && !GLOB_LIST.fits(forbidden)) {
     throw wrong(`\`forbidden\` to be ${GLOB_LIST.words}`, forbidden)
   }

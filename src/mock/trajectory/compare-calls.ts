@@ -51,13 +51,22 @@ const NOTHING: Comparison = { similarity: 0, differences: [] }
 
 function compareArgs(expected: Expectation, actual: TrajectoryCall, options: TrajectoryOptions): string[] {
   const mode: ArgsMode | ArgsPredicate =
-    expected.argsMode ?? options.argsByTool?.[actual.name] ?? options.args ?? 'exact'
+    expected.argsMode ?? modeOf(actual, options.argsByTool) ?? options.args ?? 'exact'
   if (typeof mode === 'function') {
     if (mode(actual.args as never, expected.args) === true) return []
     return [`args: expected to pass ${mode.name || 'the predicate'}, got ${describeValue(actual.args)}`]
   }
   if (mode === 'ignore' || !('args' in expected)) return []
   return differences(expected.args, actual.args, mode).map((difference) => formatDifference(difference))
+}
+
+/** By the tool's own name before any glob. */
+function modeOf(
+  actual: TrajectoryCall,
+  argsByTool: TrajectoryOptions['argsByTool'] = {},
+): ArgsMode | ArgsPredicate | undefined {
+  const named = Object.entries(argsByTool).filter(([glob]) => isNamed(actual, glob))
+  return (named.find(([glob]) => glob === actual.name) ?? named[0])?.[1]
 }
 
 function countLeaves(value: unknown): number {

@@ -1,7 +1,7 @@
 import type { HookEvent, HumanAction } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { loggedEvents, loggedTree } from '../event-log.ts'
+import { assertWhole, loggedEvents, loggedTree } from '../event-log.ts'
 import { isEvents, type ReadableTrajectory } from './read-trajectory.ts'
 import { parse } from './span-calls.ts'
 import { readSpans } from './spans.ts'
@@ -57,7 +57,10 @@ export function eventsOf(source: unknown): readonly HookEvent[] | undefined {
   if (isEvents(source)) return source
   if (typeof source !== 'object' || source === null) return undefined
   const { events, operationId } = source as { events?: unknown; operationId?: unknown }
-  if (Array.isArray(events) && (events.length === 0 || isEvents(events))) return events
+  if (Array.isArray(events) && (events.length === 0 || isEvents(events))) {
+    assertWhole(source)
+    return events
+  }
   return typeof operationId === 'string' ? loggedEvents(operationId) : undefined
 }
 

@@ -1,4 +1,4 @@
-import { a, assertFields, type Fields, TEXT_OR_REGEXP, expected as wrong } from '../../internal/expect.ts'
+import { a, assertFields, type Fields, shape, expected as wrong } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import { nearestName } from '../../internal/nearest-name.ts'
 import { fewLines, oneLine } from '../../internal/short-text.ts'
@@ -90,18 +90,18 @@ function assertExpectedSpans(expected: unknown): void {
     throw wrong('a list of expected spans', expected)
   }
   for (const [index, one] of expected.entries()) {
-    if (typeof one === 'string') continue
+    if (a.name.fits(one)) continue
     assertFields<Exclude<ExpectedSpan, string>>(one, FIELDS, `expected[${index}]`)
   }
 }
 
 const FIELDS: Fields<Exclude<ExpectedSpan, string>> = {
-  name: TEXT_OR_REGEXP,
+  name: shape('a non-empty string or a RegExp', (name) => a.name.fits(name) || name instanceof RegExp),
   attributes: a.object,
   kind: a.oneOf('client', 'internal', 'server', 'producer', 'consumer'),
   failed: a.boolean,
-  parent: a.string,
-  under: a.string,
+  parent: a.name,
+  under: a.name,
 }
 
 function unwrap(source: object): unknown {

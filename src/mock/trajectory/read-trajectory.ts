@@ -2,7 +2,7 @@ import type { HookEvent } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
-import { wholeRun } from '../event-log.ts'
+import { assertWhole, wholeRun } from '../event-log.ts'
 import { callsOfEvents } from './event-calls.ts'
 import { callsOfMessages } from './message-calls.ts'
 import { callsOfSpans } from './span-calls.ts'
@@ -31,7 +31,10 @@ function tryRead(source: unknown): TrajectoryCall[] | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   if (Array.isArray(source)) return readList(source)
   const { messages, events, operationId } = source as Record<string, unknown>
-  if (Array.isArray(events)) return tryRead(events)
+  if (Array.isArray(events)) {
+    assertWhole(source)
+    return tryRead(events)
+  }
   // Messages hold what was said before the run, too, and not which arguments a gate or a human has changed.
   const recorded = typeof operationId === 'string' ? wholeRun(operationId) : undefined
   if (recorded !== undefined) return callsOfEvents(recorded)

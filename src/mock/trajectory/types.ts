@@ -64,7 +64,7 @@ export interface TrajectoryOptions {
   mode?: TrajectoryMode
   /** How arguments are compared where a call expects any. Matchers work in both. @default 'exact' */
   args?: ArgsMode
-  /** The same for single tools. */
+  /** The same for single tools, named as everywhere; of several globs the first counts, and a name before any. */
   argsByTool?: Readonly<Record<string, ArgsMode | ArgsPredicate>>
   /** Tools that must not be called: globs. */
   forbidden?: readonly string[]
