@@ -2,6 +2,8 @@ import { errorContent } from '../dispatcher/calls/tool-outcome.ts'
 import type { Activity, ActivityEnd, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import {
   type AnyHookType,
+  GATE_POINTS,
+  type GatePoint,
   HOOK_GROUPS,
   type HookEvent,
   type HookGroup,
@@ -183,4 +185,14 @@ export function errorOf({ error, errorMessage, errorType }: ToldError): { error:
   const stack = error instanceof Error ? error.stack : undefined
   const told = { stack, ...(errorType !== undefined && { code: errorType }) }
   return { error: Object.assign(new Error(errorMessage), told) }
+}
+
+/** The tool call that a gate asks about: gates decide on what else there is, too, and runtimes ask about calls that they do not tell of. */
+export function toolAskedAbout({
+  withinCallKey,
+  pendingTools,
+}: HookEvent<'beforeHumanIntervention'>): PendingTool | undefined {
+  const [tool] = pendingTools
+  const isTool = withinCallKey !== undefined && !GATE_POINTS.includes(tool?.identifier as GatePoint)
+  return isTool ? tool : undefined
 }

@@ -1,5 +1,5 @@
 import { type GateRecord, HOOK_GROUPS, type HookEvent } from '../hooks/index.ts'
-import { type CallEvent, isCall } from './event-reading.ts'
+import { type CallEvent, isCall, toolAskedAbout } from './event-reading.ts'
 
 /** What recorded events tell of the future: what a live listener learns too late. */
 export class EventsAhead {
@@ -25,9 +25,8 @@ export class EventsAhead {
 
   /** The call that a human is asked about: it has begun, but hooks hear of it only once that is decided. */
   callOf(event: HookEvent, callKey: string): CallEvent | undefined {
-    return this.#after(event)
-      .filter(isCall)
-      .find((later) => (later as { callKey?: string }).callKey === callKey)
+    const isIts = (later: CallEvent) => (later as { callKey?: string }).callKey === callKey
+    return this.#after(event).filter(isCall).find(isIts) ?? waitingCall(event, callKey)
   }
 
   /** What gates decided about a run when it began: it is told with its end, which may come when its span is over. */
@@ -41,6 +40,16 @@ export class EventsAhead {
     const later = this.#events.slice(this.#events.indexOf(event) + 1)
     return later.filter(({ operationId }) => operationId === event.operationId)
   }
+}
+
+/** One that waits still: of it there is the question alone. */
+function waitingCall(event: HookEvent, callKey: string): CallEvent | undefined {
+  if (event.hookType !== 'beforeHumanIntervention') return undefined
+  const tool = toolAskedAbout(event)
+  if (tool === undefined) return undefined
+  const call = { hookType: 'beforeToolCall' as const, callKey, callIndex: 0, source: 'local' as const }
+  const { withinCallKey: _within, ...place } = event
+  return { ...place, ...tool, ...call } as unknown as HookEvent<'beforeToolCall'>
 }
 
 function stepKey(operationId: string, stepIndex: number): string {

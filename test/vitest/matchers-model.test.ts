@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { readTrajectory, recordEvents } from 'hookspan/mock'
 import { expect as check, type HookspanMatchers, repeatRuns } from 'hookspan/vitest'
 import { expect, it } from 'vitest'
-import { type KnownCall, type Played, play, runPlans } from './model/runs.ts'
+import { type KnownCall, type Played, play, type RunPlan, runPlans } from './model/runs.ts'
 import { type Expectation, expectation, judge, say } from './model/wanted.ts'
+import { hasAll, sayAll, spansOf, wantedSpans } from './model/wanted-spans.ts'
 
 /** More of them look further: `MODEL_RUNS=5000`; `MODEL_SEED=17` has the same ones again. */
 const RUNS = Number(process.env.MODEL_RUNS ?? 60)
@@ -126,6 +127,46 @@ function expectTold(message: string, wanted: Expectation, found: number): void {
     expect(head, `${JSON.stringify(wanted)} in its message`).toContain(text)
   }
 }
+
+it(
+  'finds a span of its own for each that is expected, from each thing that tells of them',
+  async () => {
+    const seen = new Set<boolean>()
+    await fc.assert(
+      fc.asyncProperty(
+        runPlans,
+        fc.array(wantedSpans, { minLength: 6, maxLength: 6 }),
+        async (plans, lists) => {
+          const { failures } = await repeatRuns(1, async (run) => {
+            const { operationIds } = await play(run, plans)
+            await run.dispatcher.drain()
+            const { trace } = run
+            const hold = (about: object, some: readonly RunPlan[], source: string) => {
+              for (const wanted of lists) {
+                const holds = hasAll(wanted, spansOf(some))
+                seen.add(holds)
+                for (const not of [false, true]) {
+                  const assertion = not ? check(about).not : check(about)
+                  const error = caught(() => assertion.toHaveSpans(sayAll(wanted)))
+                  const what = `${source}, ${not ? 'not ' : ''}${JSON.stringify(wanted)}: ${error}`
+                  expect(error === undefined, what).toBe(holds !== not)
+                }
+              }
+            }
+            for (const about of [trace, trace.spans, trace.toJSON()]) hold(about, plans, 'trace')
+            hold(trace.events, plans, 'events')
+            for (const [at, operationId] of operationIds.entries())
+              hold({ operationId }, [plans[at] as RunPlan], 'run')
+          })
+          if (failures[0] !== undefined) throw failures[0].error
+        },
+      ),
+      { numRuns: RUNS, ...seed },
+    )
+    expect(seen.size).toBe(2)
+  },
+  timeout,
+)
 
 /** Each says something that no run can meet, or that nobody can have meant. */
 const WRONG: Readonly<Record<string, (assertion: HookspanMatchers<void>) => void>> = {

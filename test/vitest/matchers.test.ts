@@ -92,6 +92,7 @@ describe('a run that is parked', () => {
           { name: 'book', args: { n: 1 }, agent: 'shop', outcome: 'waiting' },
         ])
         check(source).toMatchTrajectory(readTrajectory(trace.spans))
+        check(source).toHaveSpans([{ name: 'execute_tool book', parent: 'invoke_agent shop' }])
       }
       op.park({ waitingFor: 'human' })
     })

@@ -1,5 +1,6 @@
-import { GATE_POINTS, type GatePoint, type HookEvent, type PendingTool } from '../../hooks/index.ts'
+import type { HookEvent, PendingTool } from '../../hooks/index.ts'
 import { defined } from '../../internal/objects.ts'
+import { toolAskedAbout } from '../../spans/event-reading.ts'
 import { callNumber } from '../call-number.ts'
 import type { TrajectoryCall } from './types.ts'
 
@@ -22,7 +23,7 @@ export function callsOfEvents(events: readonly HookEvent[]): TrajectoryCall[] {
     open.set(key, [...(open.get(key) ?? []), call])
   }
   for (const event of events) {
-    if (event.hookType === 'beforeHumanIntervention' && isAboutToolCall(event)) {
+    if (event.hookType === 'beforeHumanIntervention' && toolAskedAbout(event)) {
       const key = keyOf({ ...event, callKey: event.withinCallKey })
       if (open.get(key) === undefined) begin(key, { asked: event })
     } else if (event.hookType === 'beforeToolCall') {
@@ -37,13 +38,6 @@ export function callsOfEvents(events: readonly HookEvent[]): TrajectoryCall[] {
     }
   }
   return inOrderMade(calls).map(toCall)
-}
-
-/** Gates decide on what else there is, too, and runtimes ask about calls of which nothing more is told. */
-function isAboutToolCall({ withinCallKey, pendingTools: [tool] }: Asked): boolean {
-  return (
-    withinCallKey !== undefined && tool !== undefined && !GATE_POINTS.includes(tool.identifier as GatePoint)
-  )
 }
 
 function keyOf({
