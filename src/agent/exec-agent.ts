@@ -257,6 +257,8 @@ async function finish(
   try {
     const end = await loop()
     if (end === 'waiting') return { reason: end }
+    // Another process ends it, or goes on with it.
+    if (op.ended) return { reason: 'interrupted' }
     await endChildren()
     reason = end
   } catch (error) {

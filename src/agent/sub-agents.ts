@@ -77,7 +77,11 @@ export async function endLeft(
   const open = calls.filter(({ kind }) => kind === 'agent').map(({ apiName }) => apiName)
   for (const [child, key] of left) {
     const index = open.indexOf(child.agentName)
-    if (index === -1) continue
+    // An abort had ended its call before.
+    if (index === -1) {
+      await run(child, key, op.asParent())
+      continue
+    }
     open.splice(index, 1)
     // Also where nothing else is to begin in it.
     const site = { traced: core.traced, stepIndex: undefined, nextCallIndex: () => 0 }

@@ -48,7 +48,7 @@ export function settlerOf(core: OperationCore, requestId: string): Settle | unde
 
 /** Nobody needs the answer to a parked question any more. The approver is told, and what it throws is reported. */
 export function withdrawParked(core: OperationCore, requestId: string): void {
-  if (core.phase.left) return
+  if (core.questions.left) return
   const report = (error: unknown) => core.reportFailure('approval.withdraw', error)
   try {
     Promise.resolve(core.approver?.withdraw?.(requestId)).catch(report)

@@ -12,6 +12,7 @@ export class OpenQuestions {
   readonly #parent: OpenQuestions | undefined
   #open: Map<string, OpenQuestion> | undefined
   #closed = false
+  #left = false
 
   constructor(parent: OpenQuestions | undefined) {
     this.#parent = parent
@@ -20,6 +21,11 @@ export class OpenQuestions {
   /** True once the run has ended, or one above it: then nobody is to be asked. */
   get closed(): boolean {
     return this.#closed || this.#parent?.closed === true
+  }
+
+  /** True once the run was left to another process, or one above it: there the questions are open still. */
+  get left(): boolean {
+    return this.#left || this.#parent?.left === true
   }
 
   /** Whether somebody waits for an answer in this process. */
@@ -55,6 +61,7 @@ export class OpenQuestions {
   /** The run goes on elsewhere, with the questions that are parked; with all of them where it was left to another process. */
   park(left = false): void {
     this.#closed = true
+    this.#left = left
     this.#withdraw(({ parked }) => !parked, left)
   }
 

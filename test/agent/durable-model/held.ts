@@ -19,7 +19,10 @@ function contentOf(outcome: DurableOutcome): string {
   return String('content' in outcome ? outcome.content : (outcome as { value?: unknown }).value)
 }
 
-function expectReason({ plan, journal, asked, callPlans }: World, outcome: DurableOutcome | 'ended'): void {
+function expectReason(
+  { plan, journal, humans: { asked }, callPlans }: World,
+  outcome: DurableOutcome | 'ended',
+): void {
   if (outcome === 'ended') return
   const { reason, endedBy } = outcome
   const may = [
@@ -36,7 +39,7 @@ function expectReason({ plan, journal, asked, callPlans }: World, outcome: Durab
 }
 
 /** No tool runs twice that may not, none that was not to be run, one key for a call, one question for a call. */
-function expectBodies({ begun, callPlans, asked }: World): void {
+function expectBodies({ begun, callPlans, humans: { asked } }: World): void {
   for (const [call, { kind }] of callPlans) {
     const bodies = begun.filter((body) => body.call === call)
     if (['denied', 'skipped', 'refused', 'stops', 'unanswered', 'agent'].includes(kind))
@@ -130,8 +133,9 @@ function expectSpans({ lives, plan: { what }, callPlans }: World): void {
   // A question that was parked here, of a run that is denied, ends once more, a moment before its call does.
   const isDenied = [...callPlans.values()].some(({ kind }) => kind === 'stops')
   const orphans = exported.filter(
-    ({ parentId, spanId, name }) =>
-      spanId !== root.spanId && !ids.has(parentId ?? '') && !(isDenied && name === 'human_intervention'),
+    ({ parentId, name }) =>
+      // A process in which it ended before a thing of it was kept begins it anew, with a root of its own.
+      parentId !== undefined && !ids.has(parentId) && !(isDenied && name === 'human_intervention'),
   )
   if (!hasAside || !lives.some(({ dead }) => dead))
     expect(
@@ -147,7 +151,7 @@ function expectSpans({ lives, plan: { what }, callPlans }: World): void {
 
 /** Nothing is asked once the run has ended; whatever was answered has been heard. */
 async function expectRequests(world: World): Promise<void> {
-  const open = (await world.requests()).filter(({ status }) => status === 'pending')
+  const open = (await world.humans.requests()).filter(({ status }) => status === 'pending')
   expect(
     open.map(({ request }) => request.toolCallId),
     'open requests',

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { currentCalls } from 'hookspan/adapter'
 import { type Agent, type AgentTool, execAgent } from 'hookspan/agent'
-import { type ApprovalRecord, type ApprovalStore, createApprovals, memoryStore } from 'hookspan/approval'
-import { type ApprovalAnswer, type ApprovalRequest, type Gate, requireApproval } from 'hookspan/gates'
+import { createApprovals } from 'hookspan/approval'
+import { type Gate, requireApproval } from 'hookspan/gates'
 import { traceHooks } from 'hookspan/tracing'
 import { vi } from 'vitest'
 import type { DurableLoop } from '../../../src/durable/loop-run.ts'
@@ -13,6 +13,7 @@ import type { SpanLine } from '../../kill/trace.ts'
 import { ALL_TYPES } from '../../support/told-events.ts'
 import { tracerTelling } from '../../support/told-spans.ts'
 import { Journal, MemoryEngine } from './engine.ts'
+import { Humans } from './humans.ts'
 import { modelOf, stepsOf, type Told } from './model.ts'
 import { type AgentPlan, type CallPlan, type LifePlan, type RunPlan, TOOLS, type ToolKind } from './plan.ts'
 
@@ -56,11 +57,6 @@ async function standsStill(life: Life, { signal }: AbortController): Promise<nev
   throw new Error(`Attempt ${life.number} stands still.`)
 }
 
-function answer(kind: ToolKind): ApprovalAnswer {
-  if (kind === 'stops') return { decision: 'reject', stop: true }
-  return { decision: kind === 'refused' ? 'reject' : 'approve' }
-}
-
 /** In a tool nobody can wait for a human in another process. */
 const withoutHumans = ({ steps }: AgentPlan): AgentPlan => ({
   steps: steps.map((calls) =>
@@ -80,11 +76,7 @@ export class World {
   readonly journal = new Journal()
   /** Tools that were begun. */
   readonly begun: Body[] = []
-  /** Requests that were asked, by their call. */
-  readonly asked = new Map<string, Set<string>>()
-  readonly #store: ApprovalStore = memoryStore()
-  readonly #desk = createApprovals({ store: this.#store })
-  readonly #due: { id: string; at: number; kind: ToolKind; answered: boolean }[] = []
+  readonly humans = new Humans(this.callPlans)
   readonly #tally: (what: string) => void
   readonly #here = new AsyncLocalStorage<Life>()
   over = false
@@ -192,7 +184,7 @@ export class World {
 
   #runs(): DurableRuns {
     const dispatcher = new HookDispatcher()
-    dispatcher.use(createApprovals({ store: this.#told(), mode: 'park' }))
+    dispatcher.use(createApprovals({ store: this.humans.told((what) => this.#now(what)), mode: 'park' }))
     dispatcher.use(traceHooks({ tracer: tracerTelling((line) => this.#see(this.#life, line)) }))
     const handler = (event: HookEvent) => {
       const life = this.#life
@@ -332,49 +324,9 @@ export class World {
     }
   }
 
-  /** The store, as one process reaches it. */
-  #told(): ApprovalStore {
-    const changing = ['add', 'answer', 'close', 'claim', 'settle'] as const
-    const watched = changing.map((name) => [
-      name,
-      async (...args: never[]) => {
-        await this.#now(`before ${name} of a question`)
-        const given = await (this.#store[name] as (...args: never[]) => Promise<unknown>)(...args)
-        if (name === 'add') await this.#isAsked((given as ApprovalRecord).request)
-        await this.#now(`after ${name} of a question`)
-        return given
-      },
-    ])
-    return { ...this.#store, ...Object.fromEntries(watched) }
-  }
-
-  async #isAsked({ id, toolCallId, requestedAt }: ApprovalRequest): Promise<void> {
-    const before = this.asked.get(toolCallId) ?? new Set()
-    this.asked.set(toolCallId, before.add(id))
-    const { kind, afterMs = 0 } = this.callPlans.get(toolCallId) as { kind: ToolKind; afterMs?: number }
-    if (kind === 'unanswered' || this.#due.some((one) => one.id === id)) return
-    this.#due.push({ id, kind, at: requestedAt + afterMs, answered: false })
-    await this.#answer()
-  }
-
-  async #answer(): Promise<void> {
-    for (const one of this.#due) {
-      if (one.answered || one.at > Date.now()) continue
-      one.answered = true
-      if ((await this.#store.get(one.id))?.status !== 'pending') continue
-      await this.#desk.respond(one.id, answer(one.kind))
-    }
-  }
-
-  requests(): Promise<ApprovalRecord[]> {
-    return this.#store.list({ limit: 1_000 })
-  }
-
   async #wait(ids: readonly string[], timeoutMs: number): Promise<void> {
-    const mine = this.#due.filter(({ id, at }) => ids.includes(id) && at > Date.now())
-    const until = Math.min(...mine.map(({ at }) => at - Date.now()), timeoutMs)
-    await this.#pass(until)
-    await this.#answer()
+    await this.#pass(Math.min(this.humans.msUntil(ids), timeoutMs))
+    await this.humans.answer()
   }
 
   /** Time goes on for everybody, until the run has ended. */
