@@ -60,6 +60,14 @@ const FOUND: [RunPlan, LifePlan[]][] = [
       ),
     )
   }),
+  // The same of a loop's next turn, whose model call was not kept.
+  [
+    run('loop', [[tool('plain')]]),
+    [
+      { end: 'dies', moment: 39 },
+      { end: 'dies', moment: 0, cancelled: true },
+    ],
+  ],
   // A human had stopped it when its process died with a sub-agent at work: who went on threw, each time.
   ...each('dies', 20, 44, run('agent', [[agent(), tool('stops')]])),
   // A human stopped it while a sub-agent waited, too, of which nobody told the end.

@@ -22,6 +22,8 @@ export interface LoopKeeper {
   atWork<T>(work: () => Promise<T>): Promise<T>
   /** The same for one that a process which died may have begun: where the run is stopped, it is begun once more, to end. */
   atWorkAgain<T>(work: () => Promise<T>): Promise<T>
+  /** There, the step of this turn is begun once more: it may have made a model call that is not kept. */
+  stepAgain(turn: number): Promise<void>
   /** Until the engine has it. */
   keep(key: string, entry: KeptEntry): Promise<void>
   /** A call is decided, and its tool not begun: where the run is parked, `suspend` leaves it to the next part. */

@@ -36,6 +36,7 @@ export class KeyedLlmCall<R> {
   async make(fn: LlmFunction<R>): Promise<R> {
     const kept = this.#kept()
     if (kept !== undefined) return kept.value
+    await this.#loop.stepAgain(this.#turn)
     return this.#loop.atWork(async () => {
       try {
         const step = await this.#loop.steps.of(this.#turn)
@@ -55,6 +56,7 @@ export class KeyedLlmCall<R> {
   async #decide(): Promise<LlmCallDecision<R>> {
     const kept = this.#kept()
     if (kept !== undefined) return { state: 'answered', reply: kept.value, response: {} }
+    await this.#loop.stepAgain(this.#turn)
     return this.#loop.atWork(async () => {
       try {
         this.#real = (await this.#loop.steps.of(this.#turn)).openLlmCall(this.#init)

@@ -176,9 +176,18 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   }
 
   async atWorkAgain<T>(work: () => Promise<T>): Promise<T> {
-    if (!this.#goesOn || this.#gone || !this.signal.aborted) return this.atWork(work)
+    if (!this.#endsAgain) return this.atWork(work)
     await work()
     throw this.signal.reason
+  }
+
+  async stepAgain(turn: number): Promise<void> {
+    if (this.#endsAgain) await this.steps.of(turn)
+  }
+
+  /** It was stopped when it went on from what is kept. */
+  get #endsAgain(): boolean {
+    return this.#goesOn && !this.#gone && this.signal.aborted
   }
 
   async #unlessLost<T>(work: () => Promise<T>): Promise<T> {
