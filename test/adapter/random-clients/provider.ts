@@ -28,6 +28,8 @@ export class Provider {
   onPull = (_count: number) => {}
   readonly #plan: CallPlan
   readonly #before: Before[]
+  /** Kept, as `fetch` does: what aborts a request does not reach the signal of one that is garbage. */
+  readonly #asked: unknown[] = []
   #answered = 0
   #pulls = 0
 
@@ -37,6 +39,7 @@ export class Provider {
   }
 
   readonly fetch = async (asked: string | URL | Request, given: RequestInit = {}): Promise<Response> => {
+    this.#asked.push(asked)
     const { url, init } = await sentIn(asked, given)
     const signal = init.signal ?? undefined
     signal?.throwIfAborted()
