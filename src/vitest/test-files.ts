@@ -65,7 +65,7 @@ function slugOf(name: string): string {
   const slug = name.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '')
   if (Buffer.byteLength(slug) <= MAX_BYTES) return slug
   const digest = sha256(name).slice(0, 8)
-  let short = slug
+  let short = [...slug].slice(0, MAX_BYTES).join('')
   // Not in the middle of a sign.
   while (Buffer.byteLength(short) > MAX_BYTES - 9) short = [...short].slice(0, -1).join('')
   return `${short}-${digest}`
