@@ -148,6 +148,16 @@ describe('matchTrajectory', () => {
     expect(matchTrajectory([], ['a']).score).toBe(0)
   })
 
+  it('compares lists of any length', () => {
+    const long = Array.from({ length: 300_000 }, (_, index) => index)
+    const { pass, score } = matchTrajectory(
+      [call('a', { long })],
+      [{ name: 'a', args: { long: [...long, 0] } }],
+    )
+    expect(pass).toBe(false)
+    expect(score).toBeGreaterThan(0.9)
+  })
+
   it('explains the difference as an alignment', () => {
     const expected = ['search', { name: 'book', args: { id: 7 } }, 'pay', 'mail']
     const made = [

@@ -78,7 +78,8 @@ function countLeaves(value: unknown): number {
     if (typeof next !== 'object' || next === null || seen.has(next)) leaves++
     else {
       seen.add(next)
-      waiting.push(...Object.values(next))
+      // One by one: a long list is too many arguments.
+      for (const item of Object.values(next)) waiting.push(item)
     }
   }
   return leaves
