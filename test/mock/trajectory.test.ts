@@ -156,6 +156,8 @@ describe('matchTrajectory', () => {
     )
     expect(pass).toBe(false)
     expect(score).toBeGreaterThan(0.9)
+    const other = long.map((value) => value + 1)
+    expect(matchTrajectory([call('a', { long })], [{ name: 'a', args: { long: other } }]).pass).toBe(false)
   })
 
   it('explains the difference as an alignment', () => {

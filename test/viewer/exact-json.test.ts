@@ -86,9 +86,10 @@ describe('JSON as a person can judge it', () => {
     expect(JSON.parse(editableJson(value))).toEqual(value)
   })
 
-  it('is made however deep a value is', () => {
+  it('is made however deep a value is, and however long', () => {
     let deep: unknown = 1
     for (let level = 0; level < 50_000; level++) deep = [deep]
     expect(exactLines(deep)).toHaveLength(100_001)
+    expect(exactLines('line\n'.repeat(200_000)).length).toBeGreaterThanOrEqual(200_000)
   })
 })

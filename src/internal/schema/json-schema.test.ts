@@ -174,4 +174,10 @@ describe('checkJsonSchema', () => {
       { path: ['city'], message: 'expected string', value: 7 },
     ])
   })
+
+  it('tells of as many problems as there are', () => {
+    const list = Array.from({ length: 200_000 }, () => 1)
+    const schema = { properties: { list: { items: { type: 'string' } } } }
+    expect(checkJsonSchema(schema, { list })).toHaveLength(200_000)
+  })
 })

@@ -1,3 +1,4 @@
+import { append } from '../append.ts'
 import { describeValue } from '../errors.ts'
 import { canonicalJson } from '../json.ts'
 import { isRecord } from '../objects.ts'
@@ -93,7 +94,7 @@ function hasType(value: unknown, type: unknown): boolean {
 function checkCombined(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
   const found: SchemaProblem[] = []
   const { allOf, anyOf, oneOf } = schema
-  for (const each of asSchemas(allOf)) found.push(...check(each, value, place))
+  for (const each of asSchemas(allOf)) append(found, check(each, value, place))
   if (Array.isArray(anyOf)) {
     const tries = asSchemas(anyOf).map((each) => check(each, value, place))
     if (!tries.some((problems) => problems.length === 0)) found.push(closest(tries, place, value, 'anyOf'))
@@ -110,7 +111,7 @@ function checkCombined(schema: Record<string, unknown>, value: unknown, place: P
   }
   if (isSchema(schema.if)) {
     const branch = check(schema.if, value, place).length === 0 ? schema.then : schema.else
-    if (isSchema(branch)) found.push(...check(branch, value, place))
+    if (isSchema(branch)) append(found, check(branch, value, place))
   }
   return found
 }
@@ -169,7 +170,7 @@ function checkList(schema: Record<string, unknown>, value: unknown[], place: Pla
   const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items
   for (const [index, item] of value.entries()) {
     const each = prefix[index] ?? rest
-    if (isSchema(each)) found.push(...check(each, item, deeper(place, index)))
+    if (isSchema(each)) append(found, check(each, item, deeper(place, index)))
   }
   if (uniqueItems === true && new Set(value.map(canonicalJson)).size < value.length) {
     found.push(problem(place, 'expected a list without repeated items', value))
@@ -208,7 +209,7 @@ function checkObject(
     place,
   )
   const needed = asList(required).map(String)
-  for (const [, more] of dependent) needed.push(...asList(more).map(String))
+  for (const [, more] of dependent) append(needed, asList(more).map(String))
   for (const key of new Set(needed)) {
     if (!has(key)) found.push(problem(deeper(place, key), 'is required', undefined))
   }
@@ -217,16 +218,16 @@ function checkObject(
     const at = deeper(place, key)
     const own = isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
     const fitting = patterns.filter(([pattern]) => pattern.test(key)).map(([, each]) => each)
-    if (isSchema(own)) found.push(...check(own, value[key], at))
-    for (const each of fitting) if (isSchema(each)) found.push(...check(each, value[key], at))
+    if (isSchema(own)) append(found, check(own, value[key], at))
+    for (const each of fitting) if (isSchema(each)) append(found, check(each, value[key], at))
     if (own === undefined && fitting.length === 0) {
       if (additionalProperties === false)
         found.push(problem(at, 'is not a property of the schema', value[key]))
-      else if (isSchema(additionalProperties)) found.push(...check(additionalProperties, value[key], at))
+      else if (isSchema(additionalProperties)) append(found, check(additionalProperties, value[key], at))
     }
-    if (isSchema(propertyNames)) found.push(...check(propertyNames, key, at))
+    if (isSchema(propertyNames)) append(found, check(propertyNames, key, at))
   }
-  for (const [, each] of dependent) if (isSchema(each)) found.push(...check(each, value, place))
+  for (const [, each] of dependent) if (isSchema(each)) append(found, check(each, value, place))
   return found
 }
 

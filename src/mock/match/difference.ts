@@ -1,4 +1,5 @@
 import { isDeepStrictEqual, types } from 'node:util'
+import { append } from '../../internal/append.ts'
 import { describeValue } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { type Difference, describeExpected, isForeignMatcher, isMatcher, type Path } from './matcher.ts'
@@ -58,7 +59,7 @@ function compareLists(
     const at = [...path, i]
     if (i >= actual.length) found.push({ kind: 'missing', path: at, expected: describeExpected(expected[i]) })
     else if (i >= expected.length) found.push({ kind: 'unexpected', path: at, actual: actual[i] })
-    else found.push(...differences(expected[i], actual[i], mode, at))
+    else append(found, differences(expected[i], actual[i], mode, at))
   }
   return found
 }
@@ -77,7 +78,7 @@ function compareObjects(
     if (actual[key] === undefined && !Object.hasOwn(actual, key)) {
       if (want === undefined || (isMatcher(want) && want.matchesAbsent)) continue
       found.push({ kind: 'missing', path: at, expected: describeExpected(want) })
-    } else found.push(...differences(want, actual[key], mode, at))
+    } else append(found, differences(want, actual[key], mode, at))
   }
   if (mode === 'partial') return found
   for (const key of Object.keys(actual)) {

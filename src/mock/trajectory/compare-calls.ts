@@ -1,3 +1,4 @@
+import { append } from '../../internal/append.ts'
 import { describeValue } from '../../internal/errors.ts'
 import { matchesTool } from '../../internal/glob.ts'
 import { differences, formatDifference } from '../match/difference.ts'
@@ -26,7 +27,10 @@ export function compareCalls(
   const found = [...compareArgs(expected, actual, options)]
   if ('result' in expected) {
     const result = differences(expected.result, actual.result, 'partial')
-    found.push(...result.map((difference) => formatDifference(difference, 'result')))
+    append(
+      found,
+      result.map((difference) => formatDifference(difference, 'result')),
+    )
   }
   const { outcome } = expected
   if (
@@ -78,8 +82,7 @@ function countLeaves(value: unknown): number {
     if (typeof next !== 'object' || next === null || seen.has(next)) leaves++
     else {
       seen.add(next)
-      // One by one: a long list is too many arguments.
-      for (const item of Object.values(next)) waiting.push(item)
+      append(waiting, Object.values(next))
     }
   }
   return leaves

@@ -1,4 +1,5 @@
 /** What led to a question: who asks, and what the user wanted. */
+import { append } from '../../internal/append.ts'
 import { NAMES, read } from './attributes.ts'
 import { conversing } from './conversation.ts'
 import type { AgentItem, ConversationItem } from './conversation-items.ts'
@@ -72,7 +73,7 @@ function agentItem(items: readonly ConversationItem[], spanId: string): AgentIte
   for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
     if (item.kind !== 'agent') continue
     if (item.spanId === spanId) return item
-    waiting.push(...item.items)
+    append(waiting, item.items)
   }
   return undefined
 }

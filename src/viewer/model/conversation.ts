@@ -2,6 +2,7 @@
  * A run as the chat it was. Model calls repeat the whole history; each message is shown once, where it first appeared,
  * and each tool call is one card that gathers what the model asked for, what the tool did and what came back.
  */
+import { append } from '../../internal/append.ts'
 import { NAMES, readNumber, readText } from './attributes.ts'
 import {
   type ModelCall,
@@ -129,7 +130,10 @@ class Scope {
     if (row.category !== 'agent') return
     const span = this.#shared.open(row.spanId)
     for (const { timeUs, messages } of span ? userMessages(span) : [])
-      this.#unseen.push(...messages.map((message) => ({ timeUs, message, row })))
+      append(
+        this.#unseen,
+        messages.map((message) => ({ timeUs, message, row })),
+      )
     this.#unseen.sort((a, b) => a.timeUs - b.timeUs)
   }
 

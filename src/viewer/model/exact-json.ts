@@ -2,6 +2,7 @@
  * JSON as a person can judge it: all of it, each value told by its type, and nothing in a text that could hide, act or look
  * like what is around it. Without the breaks and bars it is the JSON itself.
  */
+import { append } from '../../internal/append.ts'
 
 export interface ExactPart {
   kind: 'key' | 'string' | 'number' | 'word' | 'sign'
@@ -29,7 +30,7 @@ export function exactLines(value: unknown): ExactLine[] {
   for (let task = tasks.pop(); task !== undefined; task = tasks.pop()) {
     if ('closing' in task) lines.push(task.closing)
     else if (typeof task.value === 'object' && task.value !== null) open(task.value, task, lines, tasks)
-    else lines.push(...leafLines(task.value, task))
+    else append(lines, leafLines(task.value, task))
   }
   return lines
 }

@@ -1,5 +1,6 @@
 /** What each tool, model, agent, gate and person did in each run: kept as runs are summed, and summed over many of them. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { append } from '../../internal/append.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import {
   COUNTS_OF,
@@ -98,7 +99,7 @@ export function mergeInto(sums: SummingUses, others: SummingUses): void {
     const sum = summingOf(sums, name)
     sum.runs += other.runs
     for (const count of USE_COUNTS) sum[count] += other[count]
-    sum.durations.push(...other.durations)
+    append(sum.durations, other.durations)
     for (const [text, { count, runs }] of other.errors) addError(sum.errors, text, count, runs)
   }
 }

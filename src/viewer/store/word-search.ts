@@ -1,5 +1,6 @@
 /** What the words of a query find: runs, and spans. The index tells where to look, the spans themselves whether it is so. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { append } from '../../internal/append.ts'
 import type { OtlpLogRecord } from '../../internal/otlp/types.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { documentOf, unless } from './chunk.ts'
@@ -116,7 +117,7 @@ export class WordSearch {
     const documents = yield* this.#index.find(query)
     const runs = new Set<number>()
     const rest: WordDocument[] = []
-    if (query.bytes.length > 1) rest.push(...documents)
+    if (query.bytes.length > 1) append(rest, documents)
     else {
       // One word: where it is in the chunk, it is in a span of it.
       const gone = this.#among('gone', documents)

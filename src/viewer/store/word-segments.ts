@@ -1,5 +1,6 @@
 /** The kept part of the text index: segments of documents that came one after the other, with their words in blocks. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { append } from '../../internal/append.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { findInBlock, packDocuments, unpackDocuments, type WordBlock } from './word-blocks.ts'
 import type { WordDocument } from './word-builder.ts'
@@ -120,7 +121,7 @@ export class WordSegments {
       | undefined
     while (block) {
       const found = findInBlock(block.body, word, isBeginning)
-      places.push(...found.places)
+      append(places, found.places)
       if (!found.goesOn || !isBeginning) break
       block = this.#nextBlock.get(segment, block.first) as StoredBlock | undefined
     }
