@@ -176,8 +176,8 @@ describe('checkJsonSchema', () => {
   })
 
   it('tells of as many problems as there are', () => {
-    const list = Array.from({ length: 200_000 }, () => 1)
+    const list = Array.from({ length: 130_000 }, () => 1)
     const schema = { properties: { list: { items: { type: 'string' } } } }
-    expect(checkJsonSchema(schema, { list })).toHaveLength(200_000)
+    expect(checkJsonSchema(schema, { list })).toHaveLength(130_000)
   })
 })
