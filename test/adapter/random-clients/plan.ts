@@ -196,6 +196,8 @@ function possible(asked: CallPlan, major: Plan['major']): CallPlan {
     plan.reader = 'all'
     if (!endsByItself) plan.abort = 'pull'
   }
+  // Bare, too, this client never ends where a signal and a timeout are joined: Node's collector takes what joins them.
+  if (plan.api === 'interactions') plan.before = plan.before.filter((before) => before !== 'silent')
   // Nothing else ends what says nothing; and nothing else is to depend on how fast the machine is.
   plan.timeout = plan.before.includes('silent') || (plan.fault === 'stalls' && endsByItself)
   // A helper that fails for reasons of its own fails sooner where it sees chunks as they come.
