@@ -300,6 +300,45 @@ describe('an interaction', () => {
     expect(JSON.stringify(shown)).not.toContain('bags')
   })
 
+  it.each<[string, object, object]>([
+    ['of the call', {}, { timeout_ms: 50, retries: { strategy: 'none' } }],
+    ['of the client', { timeout: 50 }, { retries: { strategy: 'none' } }],
+  ])('keeps its timeout in a run that can be aborted: %s', async (_name, httpOptions, options) => {
+    const fetch = (request: Request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason)),
+      )
+    const ai = new GoogleGenAI({ apiKey: 'k', httpOptions: { ...httpOptions, fetch } as never })
+    const bare = await seen((client) => client.interactions.create(ask, options), ai)
+    const dispatcher = new HookDispatcher()
+    observeGoogleGenAI(ai, { dispatcher })
+    const op = dispatcher.startOperation({ signal: new AbortController().signal })
+    const told = await op.run(() => seen((client) => client.interactions.create(ask, options), ai))
+    await op.complete()
+    expect(told).toEqual(bare)
+  })
+
+  it('ends with its run, when that is aborted', async () => {
+    const sent = Promise.withResolvers<AbortSignal>()
+    const fetch = (request: Request) => {
+      sent.resolve(request.signal)
+      return new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason)),
+      )
+    }
+    const ai = new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never })
+    const dispatcher = new HookDispatcher()
+    observeGoogleGenAI(ai, { dispatcher })
+    const controller = new AbortController()
+    const op = dispatcher.startOperation({ signal: controller.signal })
+    const asked = op.run(() => ai.interactions.create(ask))
+    const signal = await sent.promise
+    controller.abort(new Error('enough'))
+    await expect(asked).rejects.toThrow('enough')
+    expect(signal.aborted).toBe(true)
+    await op.complete()
+  })
+
   it('is left as it was', () => {
     const { ai } = observed()
     const { ai: bare } = clientOf()

@@ -26,7 +26,8 @@ export async function interact(
   const model = asName(params?.model) ?? asName(params?.agent)
   // Whoever makes a model call by hand has announced it already. What is no request is the SDK's to refuse.
   if (model === undefined || currentModelCall() !== undefined) return create(params, given)
-  const call = new Interaction(create, params, given, { ...serverOf(apiClient, options.provider), model })
+  const server = { ...serverOf(apiClient, options.provider), model }
+  const call = new Interaction(create, apiClient, params, given, server)
   const loop = await begin(params, options)
   try {
     const reply = await loop.run(async () => call.ask(await loop.turn()))
@@ -45,6 +46,7 @@ type Server = Pick<LlmCallInit, 'model' | 'provider' | 'serverAddress' | 'server
 
 class Interaction {
   readonly #create: Interactions['create']
+  readonly #apiClient: ApiClient
   readonly #params: InteractionParams
   readonly #options: RequestOptions | undefined
   readonly #server: Server
@@ -53,11 +55,13 @@ class Interaction {
 
   constructor(
     create: Interactions['create'],
+    apiClient: ApiClient,
     params: InteractionParams,
     options: RequestOptions | undefined,
     server: Server,
   ) {
     this.#create = create
+    this.#apiClient = apiClient
     this.#params = params
     this.#options = options
     this.#server = server
@@ -103,13 +107,12 @@ class Interaction {
     return { ...asked, ...defined({ model, agent, api_version }) }
   }
 
-  /** The run's own end ends the request. */
+  /** The run's own end ends the request, unless that has a timeout: with a signal the SDK leaves it out. */
   #within(signal: AbortSignal | undefined): RequestOptions | undefined {
-    if (signal === undefined) return this.#options
-    return {
-      ...this.#options,
-      signal: joinSignals(this.#options?.signal ?? undefined, signal).signal ?? null,
-    }
+    const { signal: own, timeout_ms, timeout } = this.#options ?? {}
+    const timed = timeout_ms ?? timeout ?? this.#apiClient.getTimeout?.()
+    if (signal === undefined || (!own && timed !== undefined)) return this.#options
+    return { ...this.#options, signal: joinSignals(own ?? undefined, signal).signal ?? null }
   }
 
   #chunksOf(stream: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {

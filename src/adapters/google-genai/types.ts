@@ -13,6 +13,7 @@ export interface ApiClient {
   requestStream(request: unknown): Promise<AsyncGenerator<HttpResponse>>
   isVertexAI?(): boolean
   getBaseUrl?(): string
+  getTimeout?(): number | undefined
   getDefaultHeaders?(): Readonly<Record<string, string>>
 }
 

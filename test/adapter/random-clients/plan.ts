@@ -196,7 +196,7 @@ function possible(asked: CallPlan, major: Plan['major']): CallPlan {
     plan.reader = 'all'
     if (!endsByItself) plan.abort = 'pull'
   }
-  // Bare, too, this client never ends where a signal and a timeout are joined: Node's collector takes what joins them.
+  // This client has no timeout where it is given a signal.
   if (plan.api === 'interactions') plan.before = plan.before.filter((before) => before !== 'silent')
   // Nothing else ends what says nothing; and nothing else is to depend on how fast the machine is.
   plan.timeout = plan.before.includes('silent') || (plan.fault === 'stalls' && endsByItself)
