@@ -160,7 +160,9 @@ describe('node --import hookspan/register', () => {
     const observed = await interrupted(`--import=${at('../../dist/register/index.js')}`)
 
     expect(observed).toEqual(await interrupted())
-    expect(spansOf()).toEqual([
+    // What is on its way as the signal comes is sent again where the answer is late, as on a busy machine.
+    const each = new Map(collector.spans.map((span) => [span.spanId, span]))
+    expect(receivedTree([...each.values()])).toEqual([
       'invoke_agent worker',
       ...turnsOf('work').slice(0, args.length === 0 ? 3 : undefined),
     ])
