@@ -34,11 +34,12 @@ it('what the page shares with the server needs no Node', () => {
   const shared = [
     ...importsOf('viewer/model'),
     ...importsOf('viewer/otlp').filter(({ file }) => /plain|log-event/.test(file)),
-    ...importsOf('internal/otlp').filter(({ file }) => file.endsWith('types.ts')),
+    ...importsOf('internal').filter(({ file }) => /(otlp\/types|internal\/append)\.ts$/.test(file)),
   ]
   expect(
     shared.filter(
-      ({ target }) => !/^(viewer\/(model|otlp\/(plain|log-event))|internal\/otlp\/types\.ts$)/.test(target),
+      ({ target }) =>
+        !/^(viewer\/(model|otlp\/(plain|log-event))|internal\/(otlp\/types|append)\.ts$)/.test(target),
     ),
   ).toEqual([])
 })
