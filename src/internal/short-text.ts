@@ -3,7 +3,7 @@ const MAX_LINES = 100
 const MAX_CHARS = 300
 
 /** What would break the line, act on a terminal, or turn the reading direction. */
-const ACTING = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+const ACTING = /[\p{Cc}\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 /** Any text as one line of a message, no longer than so many characters. */
 export function oneLine(text: string, maxChars: number = MAX_CHARS): string {

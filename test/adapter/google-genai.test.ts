@@ -11,9 +11,10 @@ import { human, mock, mockTools, type ScriptedStep, scriptedApprovals, scriptedF
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { activityTree } from '../support/activity-tree.ts'
+import type { activityTree } from '../support/activity-tree.ts'
 import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
+import { clientOf, observed } from './google-client.ts'
 import { callable } from './subjects/google-genai.ts'
 
 afterEach(() => void vi.restoreAllMocks())
@@ -22,19 +23,6 @@ const model = 'gemini-3.8-flash'
 const usage = { inputTokens: 12, outputTokens: 3 }
 const SEARCH: ScriptedStep = { toolCalls: [{ id: 'c1', name: 'search', arguments: { q: 'bags' } }], usage }
 const DONE: ScriptedStep = { content: 'Three bags, all of them blue.', usage }
-
-function clientOf(...steps: ScriptedStep[]) {
-  const fetch = scriptedFetch({ steps })
-  return { ai: new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), fetch }
-}
-
-function observed(...steps: ScriptedStep[]) {
-  const { ai, fetch } = clientOf(...steps)
-  const tree = activityTree()
-  const dispatcher = new HookDispatcher()
-  dispatcher.use(tree.plugin)
-  return { ai: observeGoogleGenAI(ai, { dispatcher, agentName: 'shop' }), fetch, tree, dispatcher }
-}
 
 const search = (run: (args: { q: string }) => unknown = () => 'found 3', name = 'search') =>
   callable(name, name, { type: 'object' }, async (args) => run(args as { q: string }) as string)

@@ -3,11 +3,11 @@ import { GoogleGenAI, type Interactions } from '@google/genai'
 import { HookDispatcher } from 'hookspan'
 import { deny, mutate, skip } from 'hookspan/gates'
 import { observeGoogleGenAI, unobserveGoogleGenAI } from 'hookspan/google-genai'
-import { type ScriptedStep, scriptedFetch } from 'hookspan/mock'
+import type { ScriptedStep } from 'hookspan/mock'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { activityTree } from '../support/activity-tree.ts'
 import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
+import { clientOf, observed } from './google-client.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
@@ -16,19 +16,6 @@ const usage = { inputTokens: 12, outputTokens: 3 }
 const DONE: ScriptedStep = { content: 'Three bags, all of them blue.', reasoning: 'Let me see.', usage }
 const SEARCH: ScriptedStep = { toolCalls: [{ id: 'c1', name: 'search', arguments: { q: 'bags' } }], usage }
 const CALL = `generate_content ${model}`
-
-function clientOf(...steps: ScriptedStep[]) {
-  const fetch = scriptedFetch({ steps })
-  return { ai: new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch } as never }), fetch }
-}
-
-function observed(...steps: ScriptedStep[]) {
-  const { ai, fetch } = clientOf(...steps)
-  const tree = activityTree()
-  const dispatcher = new HookDispatcher()
-  dispatcher.use(tree.plugin)
-  return { ai: observeGoogleGenAI(ai, { dispatcher, agentName: 'shop' }), fetch, tree, dispatcher }
-}
 
 const ask = { model, input: 'bags?' }
 const stream = (ai: GoogleGenAI, more: object = {}) =>

@@ -10,7 +10,7 @@ import { asList, asName, asObject, asText, joined, type Loose } from '../../wire
 import { isStream } from '../../wire/watch-stream.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
-import { currentCalls } from '../safe/calls.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { abortError, serverOf } from './model-call.ts'
 import type { ApiClient, InteractionParams, Interactions, RequestOptions } from './types.ts'
@@ -67,7 +67,7 @@ class Interaction {
     this.#server = server
   }
 
-  async ask(calls: Awaited<ReturnType<SdkLoop['turn']>>): Promise<unknown> {
+  async ask(calls: SafeCalls): Promise<unknown> {
     calls.assertInReach(hostedTools(interactions, this.#params))
     const { model: _model, api_version: _version, ...request } = this.#params
     const streams = request.stream === true
