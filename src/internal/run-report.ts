@@ -4,5 +4,8 @@ export const RUN_REPORT = 'HOOKSPAN_RUN_REPORT'
 /** Written by each process that preloads us, before all else. */
 export const LOADED = 'loaded'
 
+/** Written by a process that its config keeps from starting, which says why itself. */
+export const REFUSED = 'refused'
+
 /** Written in place of a package: no span of a process can be sent. */
 export const UNTRACED = 'untraced'

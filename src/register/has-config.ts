@@ -1,7 +1,6 @@
 import { lstatSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { CONFIG_NAMES } from '../policies/config/names.ts'
+import { CONFIG_NAMES, userConfigFolder } from '../policies/config/names.ts'
 
 /** Whether there is a `hookspan.config.*` of the user or the project: what reads it costs more than to look. */
 export function projectHasConfig(): boolean {
@@ -14,9 +13,8 @@ function isThere(path: string): boolean {
 }
 
 function folders(): string[] {
-  const { HOOKSPAN_CONFIG_HOME, XDG_CONFIG_HOME } = process.env
-  const user = HOOKSPAN_CONFIG_HOME ?? join(XDG_CONFIG_HOME || join(homedir(), '.config'), 'hookspan')
-  const all = [user]
+  const user = userConfigFolder(process.env)
+  const all = user === undefined ? [] : [user]
   for (let at = process.cwd(); ; at = dirname(at)) {
     all.push(at)
     if (dirname(at) === at) return all

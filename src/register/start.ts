@@ -1,5 +1,5 @@
 import Module from 'node:module'
-import { LOADED } from '../internal/run-report.ts'
+import { LOADED, REFUSED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
@@ -22,7 +22,12 @@ const why = `this is Node ${process.versions.node}, and hookspan needs 22.15, 23
 // A guard that cannot start must not be missing: then the program does not start either.
 if (projectHasConfig()) {
   if (!canAttach) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
-  await runtime().useProjectConfig()
+  await runtime()
+    .useProjectConfig()
+    .catch((error: unknown) => {
+      report(REFUSED)
+      throw error
+    })
 }
 report(LOADED)
 if (canAttach) {

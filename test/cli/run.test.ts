@@ -495,6 +495,17 @@ describe('hookspan run', () => {
     expect(stderr).toContain('hookspan: attached @')
   })
 
+  it('leaves the last word to a process that its config keeps from starting', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(join(cwd, 'hookspan.config.json'), '{"gates":[{"id":"a","type":"toolPolcy"}]}')
+
+    const { code, stderr } = await runCli(['run', '--', process.execPath, program('chat.cjs')], { env, cwd })
+
+    expect(code).toBe(1)
+    expect(stderr).toContain('Did you mean "toolPolicy"?')
+    expect(stderr).not.toContain('no process of it said what was attached')
+  })
+
   it('says that there is no such command', async () => {
     expect(await run('--', 'no-such-command')).toMatchObject({
       code: 127,

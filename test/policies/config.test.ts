@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
 import { deny, type Gate } from 'hookspan/gates'
 import { type GateType, type LoadConfigOptions, loadConfig, useConfig } from 'hookspan/policies'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callTool } from '../gates/support.ts'
 
 function folder(files: Record<string, string>): string {
@@ -35,6 +35,7 @@ describe('loadConfig', () => {
     ['hookspan.config.json', '{"gates":[{"id":"a","type":"toolPolicy","deny":["shell"]}]}'],
     ['hookspan.config.toml', '[[gates]]\nid = "a"\ntype = "toolPolicy"\ndeny = ["shell"]\n'],
     ['hookspan.config.mjs', "export default { gates: [{ id: 'a', type: 'toolPolicy', deny: ['shell'] }] }"],
+    ['hookspan.config.cjs', "module.exports = { gates: [{ id: 'a', type: 'toolPolicy', deny: ['shell'] }] }"],
   ]
   it.each(same)('reads %s', async (name, text) => {
     const { plugin, entries, files } = await load({ [name]: text })
@@ -53,6 +54,18 @@ describe('loadConfig', () => {
   it('is empty where there is no file, and fails where the one that is named is missing', async () => {
     expect((await load({})).entries).toEqual([])
     await expect(load({}, { file: 'none.yaml' })).rejects.toThrow('There is no config file')
+  })
+
+  it('gives up a module that waits for what never comes', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const waiting = load({ 'hookspan.config.mjs': 'await new Promise(() => {})' })
+    const refused = expect(waiting).rejects.toMatchObject({
+      code: 'INVALID_CONFIG',
+      message: expect.stringContaining('hookspan.config.mjs: the module cannot be loaded: it waits'),
+    })
+    await vi.advanceTimersByTimeAsync(30_000)
+    await refused
   })
 
   it('lays the run over the project over the user, by id', async () => {
@@ -278,6 +291,19 @@ describe('useConfig', () => {
     expect((await callTool(op, {}, 'two')).outcome.state).toBe('denied')
     inUse[Symbol.dispose]()
     expect((await callTool(op, {}, 'two')).outcome.state).toBe('completed')
+  })
+
+  it.each(['mjs', 'cjs'])('loads a module again that has changed: %s', async (kind) => {
+    const tool = (name: string) => `{ gates: [{ id: 'a', type: 'toolPolicy', deny: ['${name}'] }] }`
+    const text = (name: string) => `${kind === 'cjs' ? 'module.exports =' : 'export default'} ${tool(name)}`
+    const file = `hookspan.config.${kind}`
+    const cwd = folder({ [file]: text('one') })
+    const dispatcher = new HookDispatcher()
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    writeFileSync(`${cwd}/${file}`, text('two'))
+    await inUse.reload()
+    const op = dispatcher.startOperation()
+    expect((await callTool(op, {}, 'two')).outcome.state).toBe('denied')
   })
 
   it('keeps the guards of a file that is gone or empty, and says so', async () => {

@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
+import { userName } from '../../internal/user.ts'
 import type { AnswerFlags, ApprovalFlags } from '../approvals/actions.ts'
 
 const actions = () => import('../approvals/actions.ts')
@@ -50,5 +50,5 @@ function secret(flags: string, description: string, variable: string): Option {
 function withAnswer(command: Command): Command {
   return withPlace(command)
     .option('-r, --reason <text>', 'why; a refused model is told')
-    .option('--as <name>', 'who answers', userInfo().username)
+    .option('--as <name>', 'who answers', userName())
 }

@@ -1,6 +1,6 @@
-import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { defined } from '../../internal/objects.ts'
+import { userName } from '../../internal/user.ts'
 import { UsageError } from '../failure.ts'
 import { manyTimes, type SourceFlags, withSource } from '../run-source.ts'
 
@@ -31,7 +31,7 @@ export function registerMcp(program: Command): void {
     .option('--approvals <file>', 'show the requests of this SQLite file', process.env.HOOKSPAN_APPROVALS_DB)
     .option('--allow-approvals', 'let them be answered, too')
     .option('--audit <file>', 'write answers to this audit log', process.env.HOOKSPAN_AUDIT_LOG)
-    .option('--as <name>', 'in whose name they are answered', `mcp:${userInfo().username}`)
+    .option('--as <name>', 'in whose name they are answered', `mcp:${userName()}`)
     .action(async (flags: McpFlags) => {
       const { approvals, audit, allowApprovals: mayAnswer = false, as: approver } = flags
       if (mayAnswer && approvals === undefined)

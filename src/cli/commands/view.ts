@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
+import { userName } from '../../internal/user.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 import { FROM_FLAG, FROM_SAYS, MOST_FLAG, MOST_SAYS, mostOf } from '../run-source.ts'
@@ -54,7 +54,7 @@ export function registerView(program: Command): void {
       process.env.HOOKSPAN_APPROVALS_DB,
     )
     .option('--audit <file>', 'write answers to this audit log', process.env.HOOKSPAN_AUDIT_LOG)
-    .option('--as <name>', 'in whose name the page answers', userInfo().username)
+    .option('--as <name>', 'in whose name the page answers', userName())
     .action(async (flags: ViewFlags, command: Command) => {
       if (flags.memory && flags.db) command.error('error: --memory and --db exclude each other')
       const given = (name: string) => command.getOptionValueSource(name) === 'cli'

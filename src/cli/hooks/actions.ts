@@ -51,7 +51,7 @@ export async function listHooks(flags: ConfigFlags): Promise<void> {
   if (entries.length === 0) {
     console.log(
       files.length === 0
-        ? 'There is no config file.'
+        ? 'There is no config file: no hookspan.config.{yaml,toml,json,ts,js} here or in a folder above.'
         : `Nothing is configured in ${shown(files.join(', '))}.`,
     )
     return

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
 import { errorMessage } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { homeFolder } from '../../internal/user.ts'
 import { findInstalled } from '../../internal/version-range.ts'
 import { CONFIG_NAMES } from '../../policies/config/names.ts'
 import { UsageError } from '../failure.ts'
@@ -140,7 +140,7 @@ function configAbove(root: string): string | undefined {
 
 function nearestAbove(from: string, fits: (folder: string) => boolean): string | undefined {
   // As far up as config files are looked for.
-  for (let at = from; dirname(at) !== at && at !== homedir(); ) {
+  for (let at = from; dirname(at) !== at && at !== homeFolder(); ) {
     at = dirname(at)
     if (fits(at)) return at
   }

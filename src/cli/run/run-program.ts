@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { LOADED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
+import { LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -106,6 +106,8 @@ function ended(child: ChildProcess, command: string): Promise<Ended> {
 function tellEnd(where: string, report: string): void {
   const reported = new Set(existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : [])
   const isUntraced = reported.delete(UNTRACED)
+  // The last word is that of the process, which says why.
+  if (reported.delete(REFUSED) && reported.size === 0) return
   if (!reported.delete(LOADED)) {
     tell(
       'no process of it said what was attached: it is no Node program, sets NODE_OPTIONS or the environment anew, or runs ' +

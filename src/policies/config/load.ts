@@ -1,13 +1,13 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, extname, join, relative, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Plugin, StandIn } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
+import { homeFolder } from '../../internal/user.ts'
 import { buildLayer } from './build.ts'
-import { CONFIG_NAMES } from './names.ts'
+import { loadModule } from './load-module.ts'
+import { CONFIG_NAMES, MODULES, userConfigFolder } from './names.ts'
 import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
@@ -52,11 +52,10 @@ export interface LoadedConfig {
 }
 
 const MAX_FILE_BYTES = 1_048_576
-const MODULES = ['.ts', '.mts', '.js', '.mjs']
 
 /**
- * Loads gates and hooks from `hookspan.config.{ts,js,json,yaml,toml}`: the user's file, the project's, and what the realm
- * and the run say, each adding entries, replacing those of the same id, or disabling them.
+ * Loads gates and hooks from `hookspan.config.{yaml,toml,json}`, or a module (`ts`, `js`, `mts`, `mjs`, `cts`, `cjs`): the user's
+ * file, the project's, and what the realm and the run say, each adding entries, replacing those of the same id, or disabling them.
  *
  * @throws HookspanError `INVALID_CONFIG` naming file, line and the nearest valid name. A guard is never left out silently.
  * @example
@@ -173,9 +172,8 @@ function userFile(
   env: NonNullable<LoadConfigOptions['env']>,
 ): string | undefined {
   if (typeof given === 'string') return existing(given)
-  const folder =
-    env.HOOKSPAN_CONFIG_HOME ?? join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'hookspan')
-  return find(folder, folder)
+  const folder = userConfigFolder(env)
+  return folder && find(folder, folder)
 }
 
 function projectFile({ file, cwd = process.cwd() }: LoadConfigOptions): string | undefined {
@@ -194,7 +192,7 @@ function isThere(path: string): boolean {
 }
 
 /** The file of the folder, or of the nearest one above it that has one; up to the user's home. */
-function find(from: string, stopDir = homedir()): string | undefined {
+function find(from: string, stopDir = homeFolder() ?? '/'): string | undefined {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const name = CONFIG_NAMES.find((one) => isThere(join(folder, one)))
     if (name !== undefined) {
@@ -221,11 +219,7 @@ async function read(file: string | undefined): Promise<ConfigSource | undefined>
   if (file === undefined || !isModule(file)) return readNow(file)
   const text = readTrusted(file)
   try {
-    // A new address each time, or a changed file would not be seen again.
-    const module = (await import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}`)) as {
-      default?: unknown
-    }
-    return moduleSource(file, text, module.default)
+    return moduleSource(file, text, await loadModule(file))
   } catch (error) {
     throw configError(file, undefined, `the module cannot be loaded: ${errorMessage(error)}.`)
   }
