@@ -25,6 +25,8 @@ export interface WireFormat {
   readonly part: PartReader
 
   read(reply: Loose): LlmReading
+  /** The id of a reply that is not made yet: the provider goes on in the background, and is asked for it later. */
+  unmade?(reply: Loose): string | undefined
   collector(): Collector
   /** What a chunk adds to the text of the answer. */
   textOf(chunk: Loose): string | undefined

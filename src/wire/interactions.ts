@@ -83,6 +83,7 @@ export const interactions: WireFormat = {
   message: convert,
   part,
   read,
+  unmade: ({ status, id }) => (status === 'queued' || status === 'in_progress' ? asName(id) : undefined),
   collector: () => new StepCollector(),
   textOf: ({ delta }) => {
     const { type, text } = asObject(delta) ?? {}

@@ -1,13 +1,24 @@
 import { asObject } from '../../wire/reading.ts'
 import { warnOnce } from '../warn-once.ts'
 import type { ApiPromise, ResponseProps } from './client.ts'
-import type { ObservedCall } from './observed-call.ts'
+
+/** What is told of one request whose promise is watched. */
+export interface WatchedCall {
+  /** The caller wants the reply read, not just the response. */
+  parsing(): void
+  /** The client has read the reply. Gives what the caller gets. */
+  settle(value: unknown): unknown
+  /** The client could not make the request, or not read the body. */
+  fail(error: unknown): void
+  /** The caller takes the response as it is. Gives what it gets. */
+  raw(response: Response): Promise<Response>
+}
 
 /**
  * Lets a call see what its caller does with the client's promise: the same object, which can do all that it could.
  * What the client's helpers derive from it is watched, too.
  */
-export function watchPromise(promise: ApiPromise, call: ObservedCall, client: object): ApiPromise {
+export function watchPromise(promise: ApiPromise, call: WatchedCall, client: object): ApiPromise {
   const { parseResponse } = promise
   if (typeof parseResponse !== 'function') {
     warnOnce('hookspan: this client reads its replies in a way that hookspan does not know. Update hookspan.')
@@ -59,7 +70,7 @@ function sentAgain(events: AsyncIterable<unknown>): ReadableStream<Uint8Array> {
 }
 
 /** Assigned, as the client itself does: hiding the two would cost as much as a span. */
-function watchSurface(promise: ApiPromise, call: ObservedCall): void {
+function watchSurface(promise: ApiPromise, call: WatchedCall): void {
   const { asResponse, _thenUnwrap } = Object.getPrototypeOf(promise) as ApiPromise
   promise.asResponse = async () => {
     const response = await asResponse.call(promise)

@@ -30,6 +30,7 @@ export interface ApiPromise extends Promise<unknown> {
 export interface ClientInternals {
   readonly baseURL?: unknown
   post(path: string, options?: unknown): ApiPromise
+  get?(path: string, options?: unknown): ApiPromise
   makeRequest(
     options: RequestOptions | Promise<RequestOptions>,
     retriesRemaining: number | null,
@@ -50,6 +51,8 @@ export interface ClientKind {
   readonly majors: readonly number[]
   /** Which requests are model calls, by their path, and what they are. */
   readonly apis: Readonly<Record<string, ObservedApi>>
+  /** Which requests ask for a reply that may be made in the background, or end it, by their path, with its id in it. */
+  readonly looks?: RegExp
   /** An OpenTelemetry GenAI provider name, where the base URL tells none. */
   readonly provider?: string
   /** Options of this client alone. */

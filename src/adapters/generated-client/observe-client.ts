@@ -4,6 +4,7 @@ import type { LlmRequest } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
 import { defined } from '../../internal/objects.ts'
 import { modelServer } from '../../wire/model-server.ts'
+import { BackgroundReply } from '../background-replies.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { SafeOperation, startOperation } from '../safe/operation.ts'
@@ -19,6 +20,7 @@ import {
   type RequestOptions,
 } from './client.ts'
 import { endsUnread, ObservedCall } from './observed-call.ts'
+import { ObservedLook } from './observed-look.ts'
 import { FIELDS, type ObserveOptions } from './options.ts'
 
 const CALL = Symbol('hookspan.call')
@@ -54,16 +56,25 @@ export function unobserveClient<C extends object>(client: C): C {
 }
 
 function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKind): () => void {
-  const { post, makeRequest, withOptions } = client
+  const { post, get, makeRequest, withOptions } = client
   const known = modelServer(client.baseURL)
   const provider = options.provider ?? (known.provider === 'openai' ? kind.provider : undefined)
   const server = { ...known, provider: provider ?? known.provider }
 
+  const look = (on: ClientInternals, own: ClientInternals['post'], path: string, request: unknown) => {
+    const id = kind.looks?.exec(path)?.[1]
+    const reply = id === undefined ? undefined : BackgroundReply.of(id)
+    const promise = own.call(on, path, request)
+    if (reply === undefined) return promise
+    return watchPromise(promise, new ObservedLook(reply, makerFrom(options, {}), request), on)
+  }
+
   // On the object that each is called on: a proxy is observed in its target, whose private fields it has not.
   const observedPost: ClientInternals['post'] = function (this: ClientInternals, path, request) {
     const api = kind.apis[path]
+    if (api === undefined) return look(this, post, path, request)
     // Whoever makes a model call by hand has announced it already.
-    if (api === undefined || currentModelCall() !== undefined) return post.call(this, path, request)
+    if (currentModelCall() !== undefined) return post.call(this, path, request)
     const call = new ObservedCall(kind, api, server, kind.maker?.() ?? makerFrom(options, api))
     return watchPromise(post.call(this, path, tagged(request, call)), call, this)
   }
@@ -88,6 +99,12 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
 
   return allOrNone(
     () => replace(client, 'post', observedPost),
+    () =>
+      get === undefined || kind.looks === undefined
+        ? () => {}
+        : replace(client, 'get', function (this: ClientInternals, path, request) {
+            return look(this, get, path, request)
+          }),
     () => replace(client, 'makeRequest', observedRequest),
     () => replace(client, 'withOptions', observedOptions),
     () => kind.also?.(client, options) ?? (() => {}),
@@ -95,7 +112,10 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
 }
 
 /** Where the call belongs is told by the code that makes it, not by whatever runs when the request is sent. */
-function makerFrom(options: ObserveOptions, { compacts = false }: ObservedApi): ObservedMaker {
+function makerFrom(
+  options: ObserveOptions,
+  { compacts = false }: Pick<ObservedApi, 'compacts'>,
+): ObservedMaker {
   const calls = currentCalls()
   if (calls !== undefined) return () => calls
   const { operation, operationOf } = options

@@ -5,10 +5,12 @@ import { defined } from '../../internal/objects.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import type { ModelServer } from '../../wire/model-server.ts'
 import { asList, asObject } from '../../wire/reading.ts'
+import { type BackgroundCall, BackgroundReply } from '../background-replies.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
 import type { SafeOperation } from '../safe/operation.ts'
 import { warnOnce } from '../warn-once.ts'
+import type { WatchedCall } from './api-promise.ts'
 import {
   type ClientKind,
   mendOf,
@@ -21,10 +23,10 @@ import { GateReply } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
-const ofOneCall = new WeakMap<SafeCalls, () => void>()
+const ofOneCall = new WeakMap<SafeCalls, SafeOperation>()
 
 export function endsUnread(operation: SafeOperation): SafeOperation {
-  ofOneCall.set(operation, () => operation.abandon())
+  ofOneCall.set(operation, operation)
   return operation
 }
 
@@ -37,7 +39,7 @@ type Send = (options: RequestOptions) => Promise<ResponseProps>
  * One call of the client, which comes in two halves: `send` asks for the response, `settle` is given what the
  * client reads from it. Between the two halves it is one model call of an operation.
  */
-export class ObservedCall {
+export class ObservedCall implements WatchedCall {
   readonly #kind: ClientKind
   readonly #api: ObservedApi
   readonly #server: ModelServer
@@ -46,6 +48,8 @@ export class ObservedCall {
   #compaction: PromiseWithResolvers<CompactResult> | undefined
   #options: RequestOptions = {}
   #abandon: (() => void) | undefined
+  /** Of a request whose reply may be made in the background. */
+  #made: Omit<BackgroundCall, 'gated'> | undefined
   #gated = false
   #gateReply: GateReply | undefined
   #stream = false
@@ -80,12 +84,15 @@ export class ObservedCall {
       ...(operationName === 'embeddings'
         ? { read: (reply) => format.read(asObject(reply) ?? {}) }
         : { standIn: (message) => this.#replace(message, body) }),
-      ...(this.#stream && { standInChunks: (message) => new GateReply(format, body, message).chunks() }),
+      ...((this.#stream || body.background === true) && {
+        standInChunks: (message) => new GateReply(format, body, message).chunks(),
+      }),
       ...(operationName !== undefined && { operationName }),
     }
     const send = async (calls: SafeCalls) => {
       this.#assertInReach(calls, body)
-      this.#abandon = ofOneCall.get(calls)
+      const own = ofOneCall.get(calls)
+      this.#abandon = own && (() => own.abandon())
       return compacts
         ? this.#compact(calls, init, options, request)
         : this.#ask(calls, init, options, request)
@@ -100,7 +107,7 @@ export class ObservedCall {
     try {
       calls.assertInReach(hostedTools(this.#api.format, body))
     } catch (error) {
-      if (ofOneCall.has(calls)) void (calls as SafeOperation).fail(error)
+      void ofOneCall.get(calls)?.fail(error)
       throw error
     }
   }
@@ -113,6 +120,11 @@ export class ObservedCall {
   #ask(calls: SafeCalls, init: LlmCallInit, options: RequestOptions, request: Send): Promise<ResponseProps> {
     const call = calls.openLlmCall<unknown>(init)
     this.#call = call
+    const { format } = this.#api
+    const own = ofOneCall.get(calls)
+    if (!this.#stream && format.unmade !== undefined) {
+      this.#made = { format, init, call, end: own && (() => void own.complete()) }
+    }
     return this.#sent(call, options, request)
   }
 
@@ -184,7 +196,6 @@ export class ObservedCall {
     }
   }
 
-  /** The caller wants the reply read, not just the response. */
   parsing(): void {
     this.#parsing = true
   }
@@ -204,12 +215,19 @@ export class ObservedCall {
     this.#read = true
     if (this.#stream && this.#abandon !== undefined) unread.register(value as object, this.#abandon)
     if (this.#gated && this.#stream) abortedBy(value, this.#options.signal)
+    const made = this.#made
     this.#letGo()
+    if (this.#goesOn(made, value)) return value
     const reply = call.settle(value)
     if (this.#compaction !== undefined) {
       Promise.resolve(reply).then((given) => this.#compacted(given), this.#compaction.reject)
     }
     return reply
+  }
+
+  /** Whether the reply is not there yet, and its call is not over. */
+  #goesOn(made: Omit<BackgroundCall, 'gated'> | undefined, answer: unknown): boolean {
+    return made !== undefined && BackgroundReply.begins(answer, { ...made, gated: this.#gated })
   }
 
   /** The client could not make the request, or not read the body. */
@@ -221,6 +239,7 @@ export class ObservedCall {
 
   #letGo(): void {
     this.#call = undefined
+    this.#made = undefined
     this.#abandon = undefined
     this.#options = {}
   }
@@ -237,11 +256,12 @@ export class ObservedCall {
     this.#read = true
     if (this.#gated && this.#stream) throw this.#unreadable(response)
     const options = this.#options
+    const made = this.#made
     this.#letGo()
     if (!this.#stream) call.noteAnswered()
     const read: Promise<unknown> = this.#stream ? Promise.resolve({}) : response.clone().json()
     const told = read.then(
-      (reply) => call.settle(reply),
+      (reply) => (this.#goesOn(made, reply) ? reply : call.settle(reply)),
       (error: unknown) => (this.#gated ? Promise.reject(error) : call.settle({})),
     )
     told.then(

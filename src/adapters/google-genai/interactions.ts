@@ -1,17 +1,19 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
-import { joinSignals } from '../../internal/join-signals.ts'
 import { defined } from '../../internal/objects.ts'
 import { AnyCollector } from '../../wire/formats.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { interactions } from '../../wire/interactions.ts'
 import { asList, asName, asObject, asText, joined, type Loose } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { BackgroundReply } from '../background-replies.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { askInBackground, GoesOn, look, said } from './background.ts'
+import { withEither } from './either-signal.ts'
 import { abortError, serverOf } from './model-call.ts'
 import type { ApiClient, InteractionParams, Interactions, RequestOptions } from './types.ts'
 
@@ -30,9 +32,10 @@ export async function interact(
   const call = new Interaction(create, apiClient, params, given, server)
   const loop = await begin(params, options)
   try {
-    const reply = await loop.run(async () => call.ask(await loop.turn()))
+    const reply = await loop.run(async () => call.ask(await loop.turn(), loop))
+    if (reply instanceof GoesOn) return reply.interaction
     if (!isStream(reply)) {
-      await loop.complete(defined({ content: interactions.read(asObject(reply) ?? {}).response.content }))
+      await loop.complete(said(reply))
       return reply
     }
     return call.streamOf(loop.ownsRun ? endingWith(reply, loop) : reply)
@@ -40,6 +43,20 @@ export async function interact(
     await loop.fail(error)
     throw error
   }
+}
+
+/** Watches one look at an interaction, if it is one that is made in the background. */
+export function lookAt(
+  get: NonNullable<Interactions['get']>,
+  id: string,
+  params: Loose | undefined,
+  given: RequestOptions | undefined,
+  options: ObserveOptions,
+): Promise<unknown> {
+  const reply = currentModelCall() === undefined ? BackgroundReply.of(id) : undefined
+  if (reply === undefined) return get(id, params, given)
+  const begun = () => begin({}, options)
+  return look(reply, () => get(id, params, given), params?.stream === true, begun)
 }
 
 type Server = Pick<LlmCallInit, 'model' | 'provider' | 'serverAddress' | 'serverPort'>
@@ -67,7 +84,7 @@ class Interaction {
     this.#server = server
   }
 
-  async ask(calls: SafeCalls): Promise<unknown> {
+  async ask(calls: SafeCalls, loop: SdkLoop): Promise<unknown> {
     calls.assertInReach(hostedTools(interactions, this.#params))
     const { model: _model, api_version: _version, ...request } = this.#params
     const streams = request.stream === true
@@ -85,13 +102,21 @@ class Interaction {
       ...(streams && { standInChunks: (message: LlmResponse) => interactions.events(written(message), {}) }),
     }
     let sent: Promise<unknown> | undefined
-    const asking = calls.llmCall(init, async (asked, { signal }) => {
-      sent = this.#create(asked === request ? this.#params : this.#changed(asked), this.#within(signal))
-      const given = await sent
-      return isStream(given) ? this.#chunksOf(given) : given
-    })
-    const reply = await asking.catch((error: unknown) => this.#inTheSdksWords(error, sent))
-    return standIn === undefined || !streams || isStream(reply) ? reply : eventsOf(standIn)
+    const send = (asked: LlmRequest, runs: AbortSignal | undefined) => {
+      const changed = asked === request ? this.#params : this.#changed(asked)
+      return this.#within(runs, async (how) => {
+        sent = this.#create(changed, how)
+        const given = await sent
+        return isStream(given) ? this.#chunksOf(given) : given
+      })
+    }
+    const asking =
+      !streams && request.background === true
+        ? askInBackground(calls, init, send, loop)
+        : calls.llmCall(init, (asked, { signal }) => send(asked, signal))
+    const answer = await asking.catch((error: unknown) => this.#inTheSdksWords(error, sent))
+    if (answer instanceof GoesOn) return answer
+    return standIn === undefined || !streams || isStream(answer) ? answer : eventsOf(standIn)
   }
 
   /** What the SDK makes of the caller's abort, whose reason we have. It sends nothing that is aborted. */
@@ -108,11 +133,11 @@ class Interaction {
   }
 
   /** The run's own end ends the request, unless that has a timeout: with a signal the SDK leaves it out. */
-  #within(signal: AbortSignal | undefined): RequestOptions | undefined {
+  #within<T>(signal: AbortSignal | undefined, ask: (how?: RequestOptions) => Promise<T>): Promise<T> {
     const { signal: own, timeout_ms, timeout } = this.#options ?? {}
     const timed = timeout_ms ?? timeout ?? this.#apiClient.getTimeout?.()
-    if (signal === undefined || (!own && timed !== undefined)) return this.#options
-    return { ...this.#options, signal: joinSignals(own ?? undefined, signal).signal ?? null }
+    if (signal === undefined || (!own && timed !== undefined)) return ask(this.#options)
+    return withEither(own ?? undefined, signal, (either) => ask({ ...this.#options, signal: either ?? null }))
   }
 
   #chunksOf(stream: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {

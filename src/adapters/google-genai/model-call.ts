@@ -1,7 +1,6 @@
 import type { LlmCallInit } from '../../dispatcher/index.ts'
 import { currentModelCall } from '../../dispatcher/run/live-calls.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
-import { joinSignals } from '../../internal/join-signals.ts'
 import { defined } from '../../internal/objects.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
@@ -10,6 +9,7 @@ import { asObject, type Loose } from '../../wire/reading.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { withEither } from './either-signal.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
 type Ask = (this: Models, params: Params) => Promise<unknown>
@@ -61,22 +61,20 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
     },
     ...(how.streams && { standInChunks: chunksOf }),
   }
-  const reply = await calls.llmCall(init, (asked, { signal }) => {
-    const sent = signal === undefined && asked === request ? params : changed(params, asked, signal)
-    const answer = ask.call(models, sent)
-    return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
-  })
+  const reply = await calls.llmCall(init, (asked, { signal }) =>
+    withEither(abortSignal, signal, (either) => {
+      const sent = signal === undefined && asked === request ? params : changed(params, asked, either)
+      const answer = ask.call(models, sent)
+      return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
+    }),
+  )
   return standIn === undefined ? reply : ask.call(answering(models, standIn), params)
 }
 
 /** Keys and headers are shown to nobody, and stay. */
 function changed(params: Params, asked: LlmRequest, signal: AbortSignal | undefined): Params {
-  const { abortSignal, httpOptions } = params.config ?? {}
-  const joined = joinSignals(abortSignal, signal).signal
-  const config = {
-    ...asObject(asked.config),
-    ...defined({ httpOptions, abortSignal: joined }),
-  }
+  const { httpOptions } = params.config ?? {}
+  const config = { ...asObject(asked.config), ...defined({ httpOptions, abortSignal: signal }) }
   return { ...params, contents: asked.contents, config }
 }
 

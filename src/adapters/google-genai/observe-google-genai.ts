@@ -5,7 +5,7 @@ import { allOrNone, replace } from '../replace.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
 import { warnOnce } from '../warn-once.ts'
 import { generate, generateStream } from './generate.ts'
-import { interact } from './interactions.ts'
+import { interact, lookAt } from './interactions.ts'
 import { askModel } from './model-call.ts'
 import type { Interactions, Models } from './types.ts'
 
@@ -14,7 +14,8 @@ const attached = new AttachedObjects('observeGoogleGenAI', 'a GoogleGenAI of @go
 /**
  * Makes each request of `models.generateContent()`, `generateContentStream()`, of chats and of `interactions.create()` a model call
  * of the operation that is running, and automatic function calling an agent: its turns are steps, its tools (`CallableTool`, `mcpToTool()`) are
- * tool calls that gates decide on and mocks stand in for. Everything else the client does is left alone and not seen:
+ * tool calls that gates decide on and mocks stand in for. An interaction that is made in the background is one call, up to the
+ * `interactions.get()` of this process that first finds it made. Everything else the client does is left alone and not seen:
  * embeddings, images, video, live sessions, decisions, caches, files, batches.
  *
  * @returns the same client.
@@ -85,6 +86,11 @@ function patch(client: object, options: ObserveOptions): () => void {
         : replace(interactions, 'create', (params, given) =>
             interact(create, models.apiClient, params, given, options),
           ),
+    ...(['get', 'cancel'] as const).map((method) => () => {
+      const own = interactions?.[method]?.bind(interactions)
+      if (interactions === undefined || own === undefined) return () => {}
+      return replace(interactions, method, (id, params, given) => lookAt(own, id, params, given, options))
+    }),
   )
 }
 

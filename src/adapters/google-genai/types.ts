@@ -46,6 +46,8 @@ export interface RequestOptions extends Loose {
 /** What is used of `client.interactions`. */
 export interface Interactions {
   create(params: InteractionParams, options?: RequestOptions): Promise<unknown>
+  get?(id: string, params?: Loose, options?: RequestOptions): Promise<unknown>
+  cancel?(id: string, params?: Loose, options?: RequestOptions): Promise<unknown>
 }
 
 /** A tool that the SDK runs. */

@@ -90,10 +90,16 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
             calls: currentCalls(),
             tool: { identifier: call.identifier, apiName, args, toolCallId },
           }
+          const how = asObject(rest[at])
+          // The call ends with its run, too.
+          const joined = joinSignals(how?.signal as AbortSignal | undefined, signal)
+          const more = [...rest]
+          more[at] = { ...how, signal: joined.signal }
           inFlight.push(entry)
           try {
-            return await own.call(client, traced(given, traceparent), ...withSignal(rest, at, signal))
+            return await own.call(client, traced(given, traceparent), ...more)
           } finally {
+            joined.release()
             inFlight.splice(inFlight.indexOf(entry), 1)
           }
         }),
@@ -139,13 +145,4 @@ function watchQuestions(
     },
     'observeMcpClient',
   )
-}
-
-/** The call ends with its run, too. */
-function withSignal(rest: readonly unknown[], at: number, signal: AbortSignal): unknown[] {
-  const given = asObject(rest[at])
-  const joined = joinSignals(given?.signal as AbortSignal | undefined, signal).signal
-  const all = [...rest]
-  all[at] = { ...given, signal: joined }
-  return all
 }

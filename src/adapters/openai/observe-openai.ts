@@ -17,13 +17,15 @@ const OPENAI: ClientKind = {
     '/completions': { format: chat, operationName: 'text_completion' },
     '/embeddings': { format: chat, operationName: 'embeddings' },
   },
+  looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
 }
 
 /**
  * Makes each model call of an `openai` client (chat completions, responses, legacy completions and embeddings, streamed
  * or not, through whichever helper) a model call of the operation that is running: of the step, the tool or the
  * sub-agent around it. `responses.compact()` is a compaction, with a model call in it. A call outside of any operation
- * belongs to `options.operation`, else to an operation of its own. Calls that `step.llmCall()` makes itself are not
+ * belongs to `options.operation`, else to an operation of its own. A response that is made in the background is one call, up to
+ * the `responses.retrieve()` of this process that first finds it made. Calls that `step.llmCall()` makes itself are not
  * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
  * translations, moderations, decisions, batches, fine-tuning, the realtime API, responses over a WebSocket, assistants,
  * hosted agents.

@@ -56,8 +56,12 @@ export class SafeModelCall<R = unknown> {
     this.#failures.quietly(() => this.#call?.noteResponse(response))
   }
 
-  noteAnswered(): void {
-    this.#failures.quietly(() => this.#call?.noteAnswered())
+  noteAnswered(reply?: R): void {
+    this.#failures.quietly(() => this.#call?.noteAnswered(reply))
+  }
+
+  get isOpen(): boolean {
+    return this.#failures.quietly(() => this.#call?.isOpen) ?? false
   }
 
   settle(reply: R): R | Promise<R> {

@@ -104,6 +104,10 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     return this.core.decidesAt('afterLlmCall') ? this.#gate(reply) : this.#close(reply)
   }
 
+  noteAnswered(reply?: R): void {
+    this.mark.answered = reply === undefined ? { response: {} } : this.#read(reply)
+  }
+
   protected readSoFar(): LlmReading | undefined {
     return this.#replaced ?? this.#reader?.read()
   }

@@ -101,9 +101,18 @@ export class OpenLlmCall<R = unknown> implements OpenedCall {
     this.#call?.noteResponse(response)
   }
 
-  /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */
-  noteAnswered(): void {
-    if (this.#call !== undefined) this.#call.mark.answered = true
+  /**
+   * The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off.
+   *
+   * @param reply what is known of it already.
+   */
+  noteAnswered(reply?: R): void {
+    this.#call?.noteAnswered(reply)
+  }
+
+  /** False once it has ended: with its reply, or with its run. */
+  get isOpen(): boolean {
+    return this.#call?.isOpen ?? !this.#settled
   }
 
   /**

@@ -58,7 +58,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     this.announce()
     const read = this.readSoFar()
     if (read !== undefined) this.#end(read, 'abandoned')
-    else if (this.mark.answered) this.#end({ response: {} })
+    else if (this.mark.answered) this.#end(this.mark.answered)
     else super.cut(reason)
   }
 

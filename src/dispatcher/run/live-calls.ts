@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolSource } from '../../hooks/index.ts'
 import { carried } from '../../internal/carrier.ts'
 import { readFields } from '../../internal/objects.ts'
+import type { LlmReading } from '../../wire/reading.ts'
 
 /** Asked before a real tool runs; throws to refuse it. */
 export type ToolGuard = (call: GuardedCall) => void
@@ -30,7 +31,7 @@ export interface ModelCallMark {
   readonly model: string
   scripted: boolean
   /** The caller has the model's answer and reads it for itself: a run that ends now does not cut the call off. */
-  answered?: boolean
+  answered?: LlmReading
 }
 
 /** A place in an operation that is a model call. */

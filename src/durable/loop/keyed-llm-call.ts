@@ -82,8 +82,12 @@ export class KeyedLlmCall<R> {
     this.#real?.noteResponse(response)
   }
 
-  noteAnswered(): void {
-    this.#real?.noteAnswered()
+  noteAnswered(reply?: R): void {
+    this.#real?.noteAnswered(reply)
+  }
+
+  get isOpen(): boolean {
+    return this.#real?.isOpen ?? false
   }
 
   settle(reply: R): Promise<R> {
