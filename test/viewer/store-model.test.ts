@@ -9,7 +9,20 @@ const RUNS = Number(process.env.MODEL_RUNS ?? 20)
 const FIRST = Number(process.env.MODEL_SEED ?? 1)
 
 /** What has to have happened, or the runs were trivial. */
-const HAPPENS = ['logs', 'opens', 'closes', 'indexes', 'looks', 'removes', 'marks', 'waits', ...RUN_STATUSES]
+const HAPPENS = [
+  'logs',
+  'opens',
+  'closes',
+  'indexes',
+  'looks',
+  'removes',
+  'makes room',
+  'marks',
+  'waits',
+  'keeps a segment',
+  'remembers what is gone',
+  ...RUN_STATUSES,
+]
 
 it(
   'answers as what was sent says, however it came',

@@ -1,8 +1,8 @@
 /** What leaves the store: a run that is not wanted any more, old ones, and the oldest of too many. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InTurns } from '../model/in-turns.ts'
-import { documentOf } from './chunk.ts'
-import { REMEMBER_REMOVED } from './run-ids.ts'
+import { ChunkRemoval } from './chunk-removal.ts'
+import { rememberRemoved } from './row-ids.ts'
 import { WordSegments } from './word-segments.ts'
 
 export interface RetentionOptions {
@@ -34,10 +34,8 @@ export class Retention {
   readonly #tell: Removals
   readonly #segments: WordSegments
   readonly #chunksOf: StatementSync
-  readonly #removeSuperseded: StatementSync
-  readonly #removeWorn: StatementSync
-  readonly #remember: StatementSync
-  readonly #removeChunk: StatementSync
+  readonly #logsOf: StatementSync
+  readonly #chunks: ChunkRemoval
   readonly #oldest: StatementSync
   readonly #receivedBefore: StatementSync
 
@@ -46,10 +44,8 @@ export class Retention {
     this.#tell = tell
     this.#segments = new WordSegments(db)
     this.#chunksOf = db.prepare('SELECT id, spans FROM chunk WHERE run = ? ORDER BY id LIMIT ?')
-    this.#removeSuperseded = db.prepare('DELETE FROM superseded WHERE id BETWEEN ? AND ?')
-    this.#removeWorn = db.prepare('DELETE FROM worn WHERE id = ?')
-    this.#remember = db.prepare('INSERT OR IGNORE INTO gone (id) VALUES (?)')
-    this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
+    this.#logsOf = db.prepare('SELECT min(id) AS first, max(id) AS last FROM log WHERE run = ?')
+    this.#chunks = new ChunkRemoval(db)
     this.#oldest = db.prepare('SELECT id FROM run ORDER BY received_ms, id LIMIT 1')
     this.#receivedBefore = db.prepare('SELECT id FROM run WHERE received_ms < ?')
   }
@@ -86,20 +82,19 @@ export class Retention {
     const isLast = chunks.length < CHUNKS_AT_ONCE
     this.#db.exec('BEGIN IMMEDIATE')
     try {
-      for (const { id, spans } of chunks) {
-        this.#removeSuperseded.run(documentOf(id, 0), documentOf(id, spans - 1))
-        this.#removeWorn.run(id)
-        this.#removeChunk.run(id)
-        this.#remember.run(id)
-      }
+      for (const { id, spans } of chunks) this.#chunks.remove(id, spans)
+      const between = { firstChunk: chunks[0]?.id ?? 0, lastChunk: chunks.at(-1)?.id ?? 0 }
+      const logs = isLast
+        ? (this.#logsOf.get(run) as { first: number | null; last: number | null })
+        : undefined
       if (isLast) {
         this.#db.prepare('INSERT OR IGNORE INTO gone SELECT -id FROM log WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM log WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run_use WHERE run = ?').run(run)
         this.#db.prepare('DELETE FROM run WHERE id = ?').run(run)
-        this.#db.prepare(REMEMBER_REMOVED).run(run)
+        this.#db.prepare(rememberRemoved('run')).run(run)
       }
-      if (chunks.length > 0) this.#segments.dropEmpty(chunks[0]!.id, chunks.at(-1)!.id)
+      this.#segments.dropEmpty({ ...between, firstLog: logs?.first ?? 0, lastLog: logs?.last ?? 0 })
       this.#db.exec('COMMIT')
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')

@@ -43,6 +43,8 @@ export function createSchema(db: DatabaseSync): void {
     CREATE TABLE IF NOT EXISTS chunk (
       id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, origin INTEGER NOT NULL, spans INTEGER NOT NULL, body BLOB NOT NULL);
     CREATE INDEX IF NOT EXISTS chunk_by_run ON chunk (run);
+    -- An origin goes with its last chunk.
+    CREATE INDEX IF NOT EXISTS chunk_by_origin ON chunk (origin);
     CREATE TABLE IF NOT EXISTS log (
       id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, span_id TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
       UNIQUE (run, span_id, digest));
@@ -50,6 +52,15 @@ export function createSchema(db: DatabaseSync): void {
     CREATE TABLE IF NOT EXISTS superseded (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS worn (id INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    -- How many spans there are, whichever viewer of the file took or removed them.
+    CREATE TRIGGER IF NOT EXISTS chunk_came AFTER INSERT ON chunk
+      BEGIN UPDATE meta SET value = value + NEW.spans WHERE key = 'spans'; END;
+    CREATE TRIGGER IF NOT EXISTS chunk_went AFTER DELETE ON chunk
+      BEGIN UPDATE meta SET value = value - OLD.spans WHERE key = 'spans'; END;
+    -- Earlier versions left origins behind.
+    DELETE FROM origin WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'spans') AND id NOT IN (SELECT origin FROM chunk);
+    INSERT INTO meta SELECT 'spans', (SELECT coalesce(sum(spans), 0) FROM chunk)
+      WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'spans');
     -- Which words are in which chunks and logs: of those after one and up to another.
     CREATE TABLE IF NOT EXISTS word_segment (
       id INTEGER PRIMARY KEY AUTOINCREMENT, after_chunk INTEGER NOT NULL, last_chunk INTEGER NOT NULL,

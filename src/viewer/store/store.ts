@@ -30,6 +30,8 @@ export interface StoreOptions extends RetentionOptions {
   file: string
   /** How long an answer may take for what is made while one waits; who waits for nobody else may wait longer. @default 400 */
   answerMs?: number
+  /** So many chunks and logs fill a segment of the text index. @default 10_000 */
+  segmentDocuments?: number
 }
 
 /** What may take long comes twice: at once, and in turns with others. */
@@ -49,8 +51,6 @@ export class Store {
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Opened without room: others cannot open the file. */
   #isAlone: boolean
-  /** Replaced ones count until they are gone. */
-  #spanCount: number
 
   constructor(options: StoreOptions) {
     this.file = options.file
@@ -63,14 +63,13 @@ export class Store {
       const kept = new KeptSums(db, new RunUses(db))
       this.#writer = new Writer(db, whileThere(options.file), (run) => kept.changed(run))
       this.#spans = new SpanReader(db)
-      this.#index = new TextIndex(db)
+      this.#index = new TextIndex(db, options.segmentDocuments)
       const search = new WordSearch(db, this.#spans, this.#index)
       this.#reader = new Reader(db, this.#spans, search, kept)
       const removals = {
         chunkRemoved: (id: number, spans: number) => {
           this.#index.removed(id, spans)
           search.forget()
-          this.#spanCount -= spans
         },
         spansReplaced: () => search.forget(),
         runSummed: (run: number) => kept.changed(run),
@@ -88,10 +87,6 @@ export class Store {
         options.answerMs,
       )
       this.#retention = new Retention(db, removals)
-      const { spans } = db.prepare('SELECT coalesce(sum(spans), 0) AS spans FROM chunk').get() as {
-        spans: number
-      }
-      this.#spanCount = spans
       // Runs that were open when the viewer last stopped are looked at again.
       try {
         db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
@@ -120,10 +115,7 @@ export class Store {
         (traceId) => this.#asked.get(traceId),
       )
       for (const traceId of this.#writer.writeSpans(part, nowMs, arrived)) changed.add(traceId)
-      for (const { count } of part) {
-        this.#spanCount += count
-        this.#index.added(count)
-      }
+      for (const { count } of part) this.#index.added(count)
       yield
     }
     return changed
@@ -319,12 +311,13 @@ export class Store {
     return yield* this.#retention.sweep(this.#limits, nowMs)
   }
 
+  /** Spans that were replaced count until they are gone. */
   counts(): { runs: number; spans: number; bytes: number } {
     const one = (sql: string) =>
       Number(Object.values(this.#db.prepare(sql).get() as Record<string, number>)[0] ?? 0)
     return {
       runs: one('SELECT count(*) FROM run'),
-      spans: this.#spanCount,
+      spans: one("SELECT value FROM meta WHERE key = 'spans'"),
       bytes: one('PRAGMA page_count') * one('PRAGMA page_size'),
     }
   }

@@ -5,7 +5,8 @@ import type { InTurns } from '../model/in-turns.ts'
 import type { RunUse } from '../model/run-uses.ts'
 import type { AskedInRun, RunSummary } from '../model/span.ts'
 import { summing } from '../model/summary.ts'
-import { documentOf, placeOf } from './chunk.ts'
+import { placeOf } from './chunk.ts'
+import { ChunkRemoval } from './chunk-removal.ts'
 import { SILENCE_MS } from './liveness.ts'
 import { type RunKey, runKey, type StoredKey } from './reader.ts'
 import type { Removals } from './retention.ts'
@@ -14,6 +15,7 @@ import type { RunSpans } from './run-spans.ts'
 import { RunUses } from './run-uses.ts'
 import { IS_OPEN } from './schema.ts'
 import type { RowsOfRun, SpanReader } from './span-reader.ts'
+import { WordSegments } from './word-segments.ts'
 
 /** Saved together: a transaction for each would cost more than the sums. */
 const RUNS_AT_ONCE = 100
@@ -41,10 +43,8 @@ export class Summaries {
   readonly #uses: RunUses
   readonly #remember: StatementSync
   readonly #rememberWorn: StatementSync
-  readonly #rememberGone: StatementSync
-  readonly #removeSupersededIn: StatementSync
-  readonly #removeWorn: StatementSync
-  readonly #removeChunk: StatementSync
+  readonly #chunks: ChunkRemoval
+  readonly #segments: WordSegments
   readonly #marks: StatementSync
 
   constructor(
@@ -70,13 +70,14 @@ export class Summaries {
       `UPDATE run SET ${ASSIGNED_COLUMNS}, dirty = :news OR EXISTS (SELECT 1 FROM chunk WHERE run = :id AND id > :seq)
          OR EXISTS (SELECT 1 FROM log WHERE id > :logs AND run = :id) WHERE id = :id`,
     )
-    this.#remember = db.prepare('INSERT OR IGNORE INTO superseded (id) VALUES (?)')
-    this.#rememberWorn = db.prepare('INSERT OR IGNORE INTO worn (id) VALUES (?)')
-    this.#rememberGone = db.prepare('INSERT OR IGNORE INTO gone (id) VALUES (?)')
-    this.#removeSupersededIn = db.prepare('DELETE FROM superseded WHERE id BETWEEN ? AND ?')
-    this.#removeWorn = db.prepare('DELETE FROM worn WHERE id = ?')
+    // Not of a run that was removed meanwhile.
+    this.#remember = db.prepare(
+      'INSERT OR IGNORE INTO superseded (id) SELECT ? WHERE EXISTS (SELECT 1 FROM chunk WHERE id = ?)',
+    )
+    this.#rememberWorn = db.prepare('INSERT OR IGNORE INTO worn (id) SELECT id FROM chunk WHERE id = ?')
+    this.#chunks = new ChunkRemoval(db)
+    this.#segments = new WordSegments(db)
     this.#marks = db.prepare(`SELECT ${MARK_COLUMNS} FROM run WHERE id = ?`)
-    this.#removeChunk = db.prepare('DELETE FROM chunk WHERE id = ?')
   }
 
   /** Sums runs of which spans came, for about `budgetMs`; says whether there are more. */
@@ -185,16 +186,14 @@ export class Summaries {
   }
 
   /** What was replaced is no longer found, and no longer kept once nothing else came with it. */
-  #removeSuperseded(spans: RunSpans, removed: { chunk: number; spans: number }[]): void {
-    for (const document of spans.superseded) this.#remember.run(document)
-    for (const chunk of new Set(spans.superseded.map((document) => placeOf(document).chunk)))
+  #removeSuperseded({ superseded, emptied }: RunSpans, removed: { chunk: number; spans: number }[]): void {
+    for (const document of superseded) this.#remember.run(document, placeOf(document).chunk)
+    for (const chunk of new Set(superseded.map((document) => placeOf(document).chunk)))
       this.#rememberWorn.run(chunk)
-    for (const emptied of spans.emptied) {
-      const { chunk } = emptied
-      this.#removeSupersededIn.run(documentOf(chunk, 0), documentOf(chunk, emptied.spans - 1))
-      this.#removeWorn.run(chunk)
-      this.#rememberGone.run(chunk)
-      if (this.#removeChunk.run(chunk).changes > 0) removed.push(emptied)
+    for (const one of emptied) {
+      if (!this.#chunks.remove(one.chunk, one.spans)) continue
+      this.#segments.dropEmpty({ firstChunk: one.chunk, lastChunk: one.chunk })
+      removed.push(one)
     }
   }
 }

@@ -34,9 +34,9 @@ class Part {
     this.to = from
   }
 
-  get isFull(): boolean {
+  isFull(mostDocuments: number): boolean {
     const { bytes, words, documents } = this.builder
-    return bytes >= SEGMENT_BYTES || words >= SEGMENT_WORDS || documents.length >= SEGMENT_DOCUMENTS
+    return bytes >= SEGMENT_BYTES || words >= SEGMENT_WORDS || documents.length >= mostDocuments
   }
 }
 
@@ -48,13 +48,15 @@ export class TextIndex {
   readonly #newest: StatementSync
   readonly #newestLogs: StatementSync
   readonly #words: SpanWords
+  readonly #segmentDocuments: number
   #part: Part
   /** A part that is being kept; it can be searched all the while. */
   #full: Part | undefined
   #isKeeping = false
   #remaining: number
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, segmentDocuments: number = SEGMENT_DOCUMENTS) {
+    this.#segmentDocuments = segmentDocuments
     this.#segments = new WordSegments(db)
     this.#nextChunk = db.prepare('SELECT id, run, spans, body FROM chunk WHERE id > ? ORDER BY id LIMIT 1')
     this.#nextLogs = db.prepare('SELECT id, run, payload FROM log WHERE id > ? ORDER BY id LIMIT ?')
@@ -88,7 +90,7 @@ export class TextIndex {
   *work(budgetMs: number): InTurns<boolean> {
     const untilMs = performance.now() + budgetMs
     do {
-      if (this.#part.isFull && !this.#full) {
+      if (this.#part.isFull(this.#segmentDocuments) && !this.#full) {
         this.#full = this.#part
         this.#part = new Part(this.#full.to)
       }
@@ -112,7 +114,9 @@ export class TextIndex {
     return [...found.values()]
   }
 
-  get mark(): IndexMark {
+  /** How far it has come. To be asked before `find`: what another viewer of the file has kept is not kept here, too. */
+  mark(): IndexMark {
+    this.#startOverIfKept()
     return this.#part.to
   }
 
@@ -147,7 +151,8 @@ export class TextIndex {
     this.#part.to = { ...this.#part.to, log: id }
   }
 
-  *#keep({ builder, from, to }: Part): InTurns<void> {
+  *#keep(part: Part): InTurns<void> {
+    const { builder, from, to } = part
     this.#isKeeping = true
     try {
       const blocks = []
@@ -155,16 +160,21 @@ export class TextIndex {
         blocks.push(block)
         if (blocks.length % BLOCKS_AT_ONCE === 0) yield
       }
-      if (!this.#segments.save(from, to, builder.documents, blocks)) this.#startOver()
-      this.#full = undefined
+      this.#segments.save(from, to, builder.documents, blocks)
+      if (this.#full === part) this.#full = undefined
+      this.#startOverIfKept()
     } finally {
       this.#isKeeping = false
     }
   }
 
-  /** Another viewer of the file has kept what came. */
-  #startOver(): void {
-    this.#part = new Part(this.#segments.mark())
+  /** Another viewer of the file has kept what came: what is removed of it since is noted with the segments alone. */
+  #startOverIfKept(): void {
+    const mark = this.#segments.mark()
+    const { from } = this.#full ?? this.#part
+    if (mark.chunk === from.chunk && mark.log === from.log) return
+    this.#full = undefined
+    this.#part = new Part(mark)
     this.#remaining = this.#count()
   }
 

@@ -216,8 +216,8 @@ export class WordSearch {
   }
 
   #turn(query: WordQuery, lookMs: number): Turn {
-    const { mark, remaining } = this.#index
-    return new Turn(new WordMatch(query), this.#lookedFor(query), mark, remaining, lookMs)
+    const mark = this.#index.mark()
+    return new Turn(new WordMatch(query), this.#lookedFor(query), mark, this.#index.remaining, lookMs)
   }
 
   /** Of a chunk, which spans match. None of one that is gone. */

@@ -13,8 +13,23 @@ export interface IndexMark {
 }
 
 const MARKS = { chunk: 'words of chunks', log: 'words of logs' } as const
-const HAS_NOTHING = `NOT EXISTS (SELECT 1 FROM chunk WHERE id > after_chunk AND id <= last_chunk)
-  AND NOT EXISTS (SELECT 1 FROM log WHERE id > after_log AND id <= last_log)`
+/** Of those that something was removed from. */
+const EMPTY = `SELECT id, after_chunk AS afterChunk, last_chunk AS lastChunk, after_log AS afterLog, last_log AS lastLog
+  FROM word_segment
+  WHERE ((last_chunk >= :firstChunk AND after_chunk < :lastChunk) OR (last_log >= :firstLog AND after_log < :lastLog))
+    AND NOT EXISTS (SELECT 1 FROM chunk WHERE id > after_chunk AND id <= last_chunk)
+    AND NOT EXISTS (SELECT 1 FROM log WHERE id > after_log AND id <= last_log)`
+const FORGET_GONE = `DELETE FROM gone
+  WHERE (id > :afterChunk AND id <= :lastChunk) OR (id < -:afterLog AND id >= -:lastLog)`
+
+/** What of the chunks and of the logs is in it. */
+interface Segment {
+  id: number
+  afterChunk: number
+  lastChunk: number
+  afterLog: number
+  lastLog: number
+}
 
 export class WordSegments {
   readonly #db: DatabaseSync
@@ -26,6 +41,10 @@ export class WordSegments {
   readonly #documents: StatementSync
   readonly #block: StatementSync
   readonly #nextBlock: StatementSync
+  readonly #empty: StatementSync
+  readonly #removeBlocks: StatementSync
+  readonly #remove: StatementSync
+  readonly #forgetGone: StatementSync
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -40,6 +59,10 @@ export class WordSegments {
     this.#block = db.prepare(
       'SELECT first, body FROM word_block WHERE segment = ? AND first <= ? ORDER BY first DESC LIMIT 1',
     )
+    this.#empty = db.prepare(EMPTY)
+    this.#removeBlocks = db.prepare('DELETE FROM word_block WHERE segment = ?')
+    this.#remove = db.prepare('DELETE FROM word_segment WHERE id = ?')
+    this.#forgetGone = db.prepare(FORGET_GONE)
     this.#nextBlock = db.prepare(
       'SELECT first, body FROM word_block WHERE segment = ? AND first > ? ORDER BY first LIMIT 1',
     )
@@ -50,28 +73,27 @@ export class WordSegments {
     return { chunk: saved(MARKS.chunk), log: saved(MARKS.log) }
   }
 
-  /** False when another viewer has been faster; then nothing is kept. */
+  /** Nothing is kept when another viewer has been faster. */
   save(
     from: IndexMark,
     to: IndexMark,
     documents: readonly WordDocument[],
     blocks: readonly WordBlock[],
-  ): boolean {
+  ): void {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       const mark = this.mark()
-      const isFirst = mark.chunk === from.chunk && mark.log === from.log
-      if (isFirst) {
-        if (blocks.length > 0) {
-          const packed = packDocuments(documents)
-          const { lastInsertRowid } = this.#insert.run(from.chunk, to.chunk, from.log, to.log, packed)
-          for (const { first, body } of blocks) this.#insertBlock.run(lastInsertRowid, first, body)
-        }
+      if (mark.chunk === from.chunk && mark.log === from.log) {
+        const packed = packDocuments(documents)
+        const { lastInsertRowid } = this.#insert.run(from.chunk, to.chunk, from.log, to.log, packed)
+        for (const { first, body } of blocks) this.#insertBlock.run(lastInsertRowid, first, body)
+        // All of it may have been removed meanwhile.
+        const [firstLog, lastLog] = [from.log + 1, to.log]
+        this.dropEmpty({ firstChunk: from.chunk + 1, lastChunk: to.chunk, firstLog, lastLog })
         this.#saveMark.run(MARKS.chunk, to.chunk)
         this.#saveMark.run(MARKS.log, to.log)
       }
       this.#db.exec('COMMIT')
-      return isFirst
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
@@ -97,20 +119,13 @@ export class WordSegments {
     }
   }
 
-  /** Removes what has nothing left of the chunks that were between these two; to be called in a transaction. */
-  dropEmpty(firstChunk: number, lastChunk: number): void {
-    const empty = this.#db
-      .prepare(
-        `SELECT id, after_chunk, last_chunk, after_log, last_log FROM word_segment
-         WHERE last_chunk >= ? AND after_chunk < ? AND ${HAS_NOTHING}`,
-      )
-      .all(firstChunk, lastChunk) as { [column: string]: number }[]
-    for (const { id, after_chunk, last_chunk, after_log, last_log } of empty) {
-      this.#db.prepare('DELETE FROM word_block WHERE segment = ?').run(id!)
-      this.#db.prepare('DELETE FROM word_segment WHERE id = ?').run(id!)
-      this.#db
-        .prepare('DELETE FROM gone WHERE (id > ? AND id <= ?) OR (id < ? AND id >= ?)')
-        .run(after_chunk!, last_chunk!, -after_log!, -last_log!)
+  /** Removes what has nothing left of what was between these; to be called in a transaction. */
+  dropEmpty(removed: { firstChunk: number; lastChunk: number; firstLog?: number; lastLog?: number }): void {
+    const empty = this.#empty.all({ firstLog: 0, lastLog: 0, ...removed }) as unknown as Segment[]
+    for (const { id, ...bounds } of empty) {
+      this.#removeBlocks.run(id)
+      this.#remove.run(id)
+      this.#forgetGone.run({ ...bounds })
     }
   }
 

@@ -4,8 +4,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { IncomingLog, IncomingSpans, Origin } from '../otlp/incoming.ts'
 import type { ArrivedRuns } from './arrivals.ts'
 import { packChunk } from './chunk.ts'
+import { nextId } from './row-ids.ts'
 import { INSERTED_COLUMNS, INSERTED_MARKS, valuesOf } from './run-columns.ts'
-import { NEXT_RUN } from './run-ids.ts'
 import { RunUses } from './run-uses.ts'
 
 /** Known ids kept in memory, so that a batch costs one lookup per trace. */
@@ -24,6 +24,7 @@ export class Writer {
   readonly #findRun: StatementSync
   readonly #touchRun: StatementSync
   readonly #insertOrigin: StatementSync
+  readonly #hasOrigin: StatementSync
   readonly #insertLog: StatementSync
   readonly #version: StatementSync
   #seenVersion = Number.NaN
@@ -39,16 +40,19 @@ export class Writer {
     this.#begun = begun
     this.#insertChunk = db.prepare('INSERT INTO chunk (run, origin, spans, body) VALUES (?, ?, ?, ?)')
     this.#insertRun = db.prepare(
-      `INSERT INTO run (id, trace_id, received_ms, start_us) VALUES (${NEXT_RUN}, ?, ?, ?)`,
+      `INSERT INTO run (id, trace_id, received_ms, start_us) VALUES (${nextId('run')}, ?, ?, ?)`,
     )
     this.#insertSummed = db.prepare(
-      `INSERT INTO run (id, trace_id, received_ms, dirty, ${INSERTED_COLUMNS}) VALUES (${NEXT_RUN}, ?, ?, 0, ${INSERTED_MARKS})`,
+      `INSERT INTO run (id, trace_id, received_ms, dirty, ${INSERTED_COLUMNS}) VALUES (${nextId('run')}, ?, ?, 0, ${INSERTED_MARKS})`,
     )
     this.#version = db.prepare('PRAGMA data_version')
     this.#uses = new RunUses(db)
     this.#findRun = db.prepare('SELECT id FROM run WHERE trace_id = ?')
     this.#touchRun = db.prepare('UPDATE run SET dirty = 1, received_ms = ? WHERE id = ?')
-    this.#insertOrigin = db.prepare('INSERT INTO origin (resource, scope) VALUES (?, ?)')
+    this.#insertOrigin = db.prepare(
+      `INSERT INTO origin (id, resource, scope) VALUES (${nextId('origin')}, ?, ?)`,
+    )
+    this.#hasOrigin = db.prepare('SELECT 1 FROM origin WHERE id = ?')
     this.#insertLog = db.prepare(
       'INSERT OR IGNORE INTO log (run, span_id, digest, payload) VALUES (?, ?, ?, ?)',
     )
@@ -152,7 +156,8 @@ export class Writer {
 
   #originOf(origin: Origin): number {
     const known = this.#origins.get(origin.key)
-    if (known !== undefined) return known
+    // It goes with its last chunk.
+    if (known !== undefined && this.#hasOrigin.get(known)) return known
     if (this.#origins.size >= 1000) this.#origins.clear()
     const result = this.#insertOrigin.run(JSON.stringify(origin.resource), JSON.stringify(origin.scope))
     const id = Number(result.lastInsertRowid)

@@ -8,6 +8,7 @@ import type { SpanRow } from '../../../src/viewer/model/span.ts'
 import { receiveTraces } from '../../../src/viewer/otlp/receive.ts'
 import { Store } from '../../../src/viewer/store/store.ts'
 import { compareAnswers } from './answers.ts'
+import { compareKept, makeRoom } from './kept.ts'
 import { NaiveStore } from './naive-store.ts'
 import { Random } from './random.ts'
 import { arriving, otlpLog, requestOf } from './sent.ts'
@@ -18,6 +19,8 @@ const ANSWER_MS = 600_000
 
 export class Player {
   readonly #folder = mkdtempSync(join(tmpdir(), 'hookspan-model-'))
+  readonly #file = join(this.#folder, 'traces.db')
+  #segmentDocuments = 10_000
   readonly #stores: (Store | undefined)[] = []
   readonly #naive = new NaiveStore()
   readonly #followed = new Map<string, { seq: number; rows: Map<string, SpanRow> }>()
@@ -38,7 +41,8 @@ export class Player {
   }
 
   #store(which: Which): Store {
-    this.#stores[which] ??= new Store({ file: join(this.#folder, 'traces.db'), answerMs: ANSWER_MS })
+    const [segmentDocuments, answerMs] = [this.#segmentDocuments, ANSWER_MS]
+    this.#stores[which] ??= new Store({ file: this.#file, answerMs, segmentDocuments })
     return this.#stores[which]
   }
 
@@ -53,6 +57,7 @@ export class Player {
       this.#naive.asked = new Map()
       return
     }
+    if (act.what === 'opens') this.#segmentDocuments = act.segmentDocuments
     const store = this.#store(act.which)
     const naive = this.#naive
     switch (act.what) {
@@ -108,6 +113,10 @@ export class Player {
           if (run.receivedMs < nowMs - act.maxAgeMs) this.#removed(traceId)
         break
       }
+      case 'makes room':
+        for (const traceId of makeRoom(this.#file, [...naive.runs.values()], act.share))
+          this.#removed(traceId)
+        break
       case 'marks': {
         const { mark, note, labels } = act
         store.mark(act.traceId, { mark, note, labels })
@@ -120,6 +129,8 @@ export class Player {
         break
       case 'is asked':
         for (const status of compareAnswers(store, naive, nowMs, act.seed)) this.seen.add(status)
+        for (const what of compareKept(this.#file, this.#stores.filter(Boolean) as Store[]))
+          this.seen.add(what)
     }
   }
 

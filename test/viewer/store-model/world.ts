@@ -9,13 +9,16 @@ export type Which = 0 | 1
 export type Act = { which: Which } & (
   | { what: 'spans'; groups: SentGroup[]; format: Format }
   | { what: 'logs'; logs: SentLog[] }
-  | { what: 'opens' }
+  /** So many chunks and logs fill a segment of its index. */
+  | { what: 'opens'; segmentDocuments: number }
   | { what: 'closes' }
   | { what: 'works'; ms: number }
   | { what: 'indexes'; steps: number }
   | { what: 'looks'; traceId: string; typed: string }
   | { what: 'removes'; traceId: string }
   | { what: 'sweeps'; maxAgeMs: number }
+  /** Down to a share of what is there. */
+  | { what: 'makes room'; share: number }
   | { what: 'marks'; traceId: string; mark: 'good' | 'bad' | ''; note: string; labels: string[] }
   | { what: 'waits'; ms: number }
   /** A request while others are answered, each in turns. */
@@ -36,6 +39,7 @@ export const BEGIN_MS = Date.UTC(2026, 0, 15, 12)
 
 export function randomWorld(seed: number): Act[] {
   const random = new Random(seed)
+  const segmentDocuments = random.pick([1, 3, 10_000])
   const traffic = Array.from({ length: random.between(1, 6) }, () => {
     // Some are recordings of days ago.
     const agoMs = random.chance(0.15) ? 3 * 86_400_000 : random.pick([200, 1_000, 2_000])
@@ -55,7 +59,8 @@ export function randomWorld(seed: number): Act[] {
   }
   const traceIds = [...new Set(sent.map(({ traceId }) => traceId))]
   const logs = traffic.flatMap((run) => run.logs)
-  const acts: Act[] = [{ which: 0, what: 'opens' }]
+  const opens = (one: Which): Act => ({ which: one, what: 'opens', segmentDocuments })
+  const acts: Act[] = [opens(0)]
   let isOpen = [true, false]
   let isAsking = false
   const which = (): Which => (isOpen[1] && random.chance(0.5) ? 1 : 0)
@@ -80,18 +85,13 @@ export function randomWorld(seed: number): Act[] {
         const one = which()
         isAsking = false
         if (one === 1) isOpen = [true, false]
-        return one === 1
-          ? [{ which: 1, what: 'closes' }]
-          : [
-              { which: 0, what: 'closes' },
-              { which: 0, what: 'opens' },
-            ]
+        return one === 1 ? [{ which: 1, what: 'closes' }] : [{ which: 0, what: 'closes' }, opens(0)]
       },
       () => {
         // Each asks the approvals that it was given, and tells the other's runs by them.
         if (isOpen[1] || isAsking) return []
         isOpen = [true, true]
-        return [{ which: 1, what: 'opens' }]
+        return [opens(1)]
       },
       () => [{ which: which(), what: 'works', ms: random.pick([0, 1, 100]) }],
       () => [{ which: which(), what: 'indexes', steps: random.between(1, 3) }],
@@ -104,10 +104,14 @@ export function randomWorld(seed: number): Act[] {
         },
       ],
       () => [{ which: which(), what: 'looks', traceId, typed: 'cherry' }],
-      () => (random.chance(0.3) ? [{ which: which(), what: 'removes', traceId }] : []),
+      () => [{ which: which(), what: 'removes', traceId }],
       () =>
         random.chance(0.1)
           ? [{ which: which(), what: 'sweeps', maxAgeMs: random.pick([0, 50, 4_000_000]) }]
+          : [],
+      () =>
+        random.chance(0.6)
+          ? [{ which: which(), what: 'makes room', share: random.pick([0.5, 0.9, 0.99, 1.5]) }]
           : [],
       () => [
         {
