@@ -37,11 +37,16 @@ export function serverSentEvents(
   request: LlmRequest,
   interleaved?: boolean,
 ): string[] {
-  const events = format.events(reply, request, interleaved).map((event) => {
+  return sentEvents(format, format.events(reply, request, interleaved))
+}
+
+/** The same, of events that are there. */
+export function sentEvents({ endMarker }: WireFormat, events: readonly Loose[]): string[] {
+  const sent = events.map((event) => {
     const named = asText(event.type ?? event.event_type)
     return `${named === undefined ? '' : `event: ${named}\n`}data: ${JSON.stringify(event)}\n\n`
   })
-  return format.endMarker === undefined ? events : [...events, `data: ${format.endMarker}\n\n`]
+  return endMarker === undefined ? sent : [...sent, `data: ${endMarker}\n\n`]
 }
 
 /** Undefined for a request whose shape is nobody's. */

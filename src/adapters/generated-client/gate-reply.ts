@@ -1,7 +1,8 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import type { WireFormat } from '../../wire/format.ts'
-import { serverSentEvents } from '../../wire/formats.ts'
+import { sentEvents, serverSentEvents } from '../../wire/formats.ts'
 import type { Loose } from '../../wire/reading.ts'
+import { isStream } from '../../wire/watch-stream.ts'
 import type { RequestOptions, ResponseProps } from './client.ts'
 
 /** What a gate puts in the model's place, as the model's endpoint would have answered it. */
@@ -20,9 +21,7 @@ export class GateReply {
   /** The HTTP response, so that the client parses it the way it parses any. */
   response(): Response {
     if (this.#request.stream !== true) return Response.json(this.body)
-    return new Response(serverSentEvents(this.#format, this.body, this.#request).join(''), {
-      headers: { 'content-type': 'text/event-stream; charset=utf-8' },
-    })
+    return streamed(serverSentEvents(this.#format, this.body, this.#request))
   }
 
   /** What a stream gives in the place of its own chunks. */
@@ -32,13 +31,33 @@ export class GateReply {
 
   /** Where the client was about to make a request. */
   props(options: RequestOptions): ResponseProps {
-    return {
-      response: this.response(),
-      options,
-      controller: new AbortController(),
-      requestLogID: 'stand-in',
-      retryOfRequestLogID: undefined,
-      startTime: Date.now(),
-    }
+    return propsOf(this.response(), options)
+  }
+}
+
+/** What a durable run has kept of a reply that the client had read, as if it came once more. */
+export async function keptProps(
+  format: WireFormat,
+  reply: unknown,
+  options: RequestOptions,
+): Promise<ResponseProps> {
+  if (!isStream(reply)) return propsOf(Response.json(reply), options)
+  const events: Loose[] = []
+  for await (const event of reply) events.push(event as Loose)
+  return propsOf(streamed(sentEvents(format, events)), options)
+}
+
+function streamed(events: readonly string[]): Response {
+  return new Response(events.join(''), { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
+}
+
+function propsOf(response: Response, options: RequestOptions): ResponseProps {
+  return {
+    response,
+    options,
+    controller: new AbortController(),
+    requestLogID: 'stand-in',
+    retryOfRequestLogID: undefined,
+    startTime: Date.now(),
   }
 }

@@ -19,7 +19,7 @@ import {
   type RequestOptions,
   type ResponseProps,
 } from './client.ts'
-import { GateReply } from './gate-reply.ts'
+import { GateReply, keptProps } from './gate-reply.ts'
 import { hostedTools } from './hosted-tools.ts'
 
 /** Operations that were made for a single call, to end when nobody can read its stream any more. */
@@ -180,7 +180,7 @@ export class ObservedCall implements WatchedCall {
     }
     if (decided.state === 'answered') {
       this.#stoodIn = true
-      return (this.#gateReply as GateReply).props(options)
+      return this.#gateReply?.props(options) ?? keptProps(this.#api.format, decided.reply, options)
     }
     this.#gated = decided.gated
     const changed = decided.request === options.body ? options : { ...options, body: decided.request }

@@ -6,6 +6,7 @@ import { generateContent } from '../../wire/generate-content.ts'
 import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
+import { isStream } from '../../wire/watch-stream.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -42,7 +43,8 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
   const written = (message: LlmResponse) =>
     generateContent.write({ response: message }, { model: params.model })
   async function* chunksOf(message: LlmResponse) {
-    yield* (await ask.call(answering(models, written(message)), params)) as AsyncIterable<unknown>
+    const events = generateContent.events(written(message), {})
+    yield* (await ask.call(answering(models, events), params)) as AsyncIterable<unknown>
   }
   const { abortSignal, httpOptions, ...config } = params.config ?? {}
   const request: LlmRequest = {
@@ -61,14 +63,20 @@ async function told(models: Models, params: Params, ask: Ask, how: How): Promise
     },
     ...(how.streams && { standInChunks: chunksOf }),
   }
+  let sends = false
   const reply = await calls.llmCall(init, (asked, { signal }) =>
     withEither(abortSignal, signal, (either) => {
+      sends = true
       const sent = signal === undefined && asked === request ? params : changed(params, asked, either)
       const answer = ask.call(models, sent)
       return how.streams ? answer.then((stream) => abortedBy(stream, abortSignal, abortError)) : answer
     }),
   )
-  return standIn === undefined ? reply : ask.call(answering(models, standIn), params)
+  // What a durable run has kept of a reply is JSON of it.
+  const there = standIn ?? (sends ? undefined : reply)
+  if (there === undefined) return reply
+  const chunks = isStream(there) ? there : how.streams ? generateContent.events(there as Loose, {}) : [there]
+  return ask.call(answering(models, chunks), params)
 }
 
 /** Keys and headers are shown to nobody, and stay. */
@@ -78,14 +86,14 @@ function changed(params: Params, asked: LlmRequest, signal: AbortSignal | undefi
   return { ...params, contents: asked.contents, config }
 }
 
-/** The same, with a reply that is there already: the SDK makes of it what it makes of any. */
-function answering(models: Models, reply: Loose): Models {
+/** The same, with chunks of a reply, or all of it, that are there already: the SDK makes of it what it makes of any. */
+function answering(models: Models, chunks: Iterable<unknown> | AsyncIterable<unknown>): Models {
   const response = (body: unknown): HttpResponse => ({ headers: {}, json: async () => structuredClone(body) })
   async function* stream() {
-    for (const chunk of generateContent.events(reply, {})) yield response(chunk)
+    for await (const chunk of chunks) yield response(chunk)
   }
   const apiClient: ApiClient = Object.create(models.apiClient, {
-    request: { value: async () => response(reply) },
+    request: { value: async () => (await stream().next()).value },
     requestStream: { value: async () => stream() },
   })
   return Object.create(models, { apiClient: { value: apiClient } })

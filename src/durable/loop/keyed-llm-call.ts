@@ -1,6 +1,7 @@
 import type { LlmCallDecision, LlmCallInit, LlmFunction, OpenLlmCall } from '../../dispatcher/index.ts'
 import type { LlmResponse } from '../../hooks/index.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { setMethods, type Target } from '../../wire/stream-target.ts'
 import type { LoopKeeper } from './keeper.ts'
 import { errorOf, failureOf, fromKept, toKept } from './kept-json.ts'
 import type { KeptEntry } from './records.ts'
@@ -118,7 +119,7 @@ export class KeyedLlmCall<R> {
     const pieces: unknown[] = []
     for await (const piece of value) pieces.push(piece)
     await this.#loop.keep(this.#key, { name, pieces: toKept(pieces) as unknown[] })
-    return streamOf(pieces) as R
+    return readAgain(value, pieces)
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -130,6 +131,14 @@ export class KeyedLlmCall<R> {
 
 function isStream(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+/** Of a stream that makes its iterators, the same one, with all that its class can do. */
+function readAgain<R extends AsyncIterable<unknown>>(stream: R, pieces: readonly unknown[]): R {
+  const target = stream as Partial<Target>
+  if (typeof target.iterator !== 'function') return streamOf(pieces) as unknown as R
+  setMethods(stream, { iterator: () => streamOf(pieces) })
+  return stream
 }
 
 async function* streamOf(pieces: readonly unknown[]): AsyncGenerator<unknown> {
