@@ -177,6 +177,8 @@ function builtInOf(value: object): object | undefined {
   if (types.isMap(value)) return new Map(Map.prototype.entries.call(value))
   if (types.isSet(value)) return new Set(Set.prototype.values.call(value))
   if (types.isRegExp(value)) return new RegExp(value.source, value.flags)
+  // An abort keeps what it says to itself.
+  if (value instanceof DOMException) return new DOMException(value.message, value.name)
   if (types.isNativeError(value)) return new Error()
   // By its name first: the platform loads some of these classes when they are first named.
   switch (Object.prototype.toString.call(value)) {

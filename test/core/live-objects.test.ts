@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { Agent, RunContext, RunState } from '@openai/agents'
 import { type AnyHookType, HookDispatcher } from 'hookspan'
 import { describe, expect, it } from 'vitest'
+import { dispatcherWith, find } from '../support/told-events.ts'
 import { ALL_TYPES, failures, type Handler, hook, hooksOfEveryType } from './support.ts'
 
 class Order {
@@ -222,6 +223,22 @@ describe('what a runtime hands over', () => {
     dispatcher.dispatch('op', 'beforeToolCall', { apiName: 'x', args })
 
     expect(args).toEqual({ a: { [key]: { n: 1 } }, [key]: { list: [{ n: 1 }] } })
+  })
+
+  it('says of an abort what the original says', async () => {
+    const { dispatcher, events } = dispatcherWith()
+    const operation = dispatcher.startOperation({ agentName: 'aborts' })
+    const cause = { tries: [1] }
+    const abort = Object.assign(new DOMException('no more', 'AbortError'), { cause })
+    const asked = operation.llmCall({ model: 'm', request: { messages: [] } }, () => Promise.reject(abort))
+    await asked.catch(() => {})
+    await operation.complete()
+    const error = find(events, 'onLlmCallError')?.error as DOMException & { cause: unknown }
+    expect(error).not.toBe(abort)
+    expect(error).toBeInstanceOf(DOMException)
+    expect(String(error)).toBe('AbortError: no more')
+    expect(error).toMatchObject({ code: DOMException.ABORT_ERR, stack: abort.stack, cause })
+    expect(error.cause).not.toBe(cause)
   })
 
   it('can be written as JSON, also where its class would need what is private to it', async () => {
