@@ -1,58 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { rmSync } from 'node:fs'
 import { HookDispatcher } from 'hookspan'
 import type { ContractReply } from 'hookspan/adapter/contract'
 import { observeClaudeAgent } from 'hookspan/claude-agent'
 import { deny } from 'hookspan/gates'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { traced } from '../support/span-tree.ts'
 import { toldLines } from '../support/told-events.ts'
-import { homeOf, scriptedClaude } from './subjects/claude-agent.ts'
+import { askClaude as ask, saying } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
-
-const NAME = '@anthropic-ai/claude-agent-sdk'
-
-const homes: string[] = []
-afterEach(() => {
-  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true })
-})
-
-interface Asking {
-  /** What the models of other names say, by the name. */
-  readonly others?: Readonly<Record<string, readonly ContractReply[]>>
-  readonly prompt?: unknown
-  readonly env?: Readonly<Record<string, string>>
-  readonly sdkSpans?: 'omit' | 'nest'
-  readonly onMessage?: (message: Untyped) => void
-}
-
-/** The real Claude Code, whose tools are its own. */
-async function ask(
-  dispatcher: HookDispatcher,
-  replies: readonly ContractReply[],
-  options: object,
-  { others = {}, prompt = 'Do it.', env: more = {}, sdkSpans = 'omit', onMessage }: Asking = {},
-) {
-  const sdk: Untyped = await import(NAME)
-  const server = await scriptedClaude({ contract: replies, ...others })
-  const { home, env } = homeOf()
-  homes.push(home)
-  const query: Untyped = observeClaudeAgent(sdk.query, { dispatcher, sdkSpans })
-  const messages: Untyped[] = []
-  try {
-    const all = { cwd: home, model: 'contract', settingSources: [], ...options }
-    const run = query({ prompt, options: { env: { ...env(server.baseURL), ...more }, ...all } })
-    for await (const message of run) {
-      messages.push(message)
-      onMessage?.(message)
-    }
-  } finally {
-    await server.close()
-    await dispatcher.drain()
-  }
-  return messages
-}
 
 const bash = {
   toolCalls: [{ id: 'call_1', name: 'Bash', args: { command: 'echo hello', description: 'Says it' } }],
@@ -135,16 +91,10 @@ describe('a compaction', () => {
       hooks: [{ id: 's', type: 'afterCompact', handler: ({ summary }) => void summaries.push(summary) }],
     })
     const answered = Promise.withResolvers<void>()
-    const said = (content: string) => ({
-      type: 'user',
-      message: { role: 'user', content },
-      parent_tool_use_id: null,
-      session_id: '',
-    })
     async function* prompt() {
-      yield said('Do it.')
+      yield saying('Do it.')
       await answered.promise
-      yield said('/compact')
+      yield saying('/compact')
     }
     const messages = await ask(
       dispatcher,

@@ -18,7 +18,7 @@ export function withHooks(
     PreToolUse: (input) => before(run, subAgents, input),
     PostToolUse: (input) => after(run, input),
     PostToolUseFailure: (input) => failed(run, input),
-    PostCompact: async (input) => compacted(run, input),
+    PostCompact: (input) => compacted(subAgents, input),
   }
   const matchers = Object.entries(ours).map(([name, hook]) => {
     const guards = name === 'PreToolUse'
@@ -42,7 +42,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const args = input.tool_input
   const toolName = asName(input.tool_name) ?? 'unnamed'
   const lane = await subAgents.laneOf(asName(input.agent_id))
-  await lane.answered
+  await lane.askedFor(id)
   const calls = await lane.calls
   const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args })
   const decision = await call.decided
@@ -113,22 +113,28 @@ async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Pro
 }
 
 /** A compaction that is over. */
-async function compacted(run: ClaudeRun, input: Loose): Promise<HookOutput> {
-  const calls = await run.root.calls
-  const call = calls.openCompaction({ messageCount: run.root.length, tokenCount: 0 })
+async function compacted(subAgents: SubAgents, input: Loose): Promise<HookOutput> {
+  const lane = await subAgents.laneOf(asName(input.agent_id))
+  const calls = await lane.calls
+  const call = calls.openCompaction({ messageCount: lane.length, tokenCount: 0 })
   await call.decided
   call.settle({ messagesAfter: 1, summary: asName(input.compact_summary) ?? '' })
   return {}
 }
 
 /** Tells whom the user's own function asks as the human that it asks. */
-export function withPermission(run: ClaudeRun, own: CanUseTool | undefined): CanUseTool | undefined {
+export function withPermission(
+  run: ClaudeRun,
+  subAgents: SubAgents,
+  own: CanUseTool | undefined,
+): CanUseTool | undefined {
   if (own === undefined) return undefined
   return async (toolName, input, context) => {
     const { toolUseID = '' } = context
     const { apiName, identifier } = namedIn(toolName)
     const announced = run.find(toolUseID, input)
-    const calls = await run.root.calls
+    const lane = await subAgents.laneOf(asName(context.agentID))
+    const calls = await lane.calls
     const human = calls.openHumanIntervention({
       pendingTools: [{ identifier, apiName, args: input, toolCallId: toolUseID }],
     })

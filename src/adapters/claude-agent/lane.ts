@@ -1,3 +1,4 @@
+import { within } from '../../internal/async.ts'
 import { asList, asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
@@ -10,14 +11,29 @@ export interface Turns {
   calls(): Promise<SafeCalls>
 }
 
+interface Reply {
+  readonly id: unknown
+  message: Loose
+  readonly content: unknown[]
+  /** It comes in events, the last of which says that it is whole. Otherwise nobody says so. */
+  readonly isStreamed: boolean
+}
+
+/** Claude Code itself says it, in the model's place. */
+const SYNTHETIC = '<synthetic>'
+
+/** Messages may come after the question about a tool. What is in none within this time was asked for by no reply. */
+export const TOLD_WITHIN_MS = 1_000
+
 /** What one agent says and is told, put together out of Claude Code's messages. */
 export class Lane {
   readonly #turns: Turns
   /** As far as it was seen: Claude Code keeps its instructions and what it adds to itself. */
   readonly #conversation: Loose[] = []
   #llm: SafeModelCall<unknown> | undefined
-  #reply: { id: unknown; message: Loose; content: unknown[] } | undefined
+  #reply: Reply | undefined
   #answered = Promise.withResolvers<void>()
+  readonly #toolUses = new Map<string, PromiseWithResolvers<void>>()
   model: string | undefined
 
   constructor(turns: Turns, input: unknown) {
@@ -26,9 +42,18 @@ export class Lane {
     this.#answered.resolve()
   }
 
-  /** Once the model call that is under way has been told to its end. */
-  get answered(): Promise<void> {
-    return this.#answered.promise
+  /** Once the model call that asked for a tool has been told to its end. */
+  async askedFor(toolUseId: string): Promise<void> {
+    await within(TOLD_WITHIN_MS, this.#toolUse(toolUseId).promise)
+    // It may say more: nobody knows, and the tool does not run before this goes on.
+    if (!this.#reply?.isStreamed) await this.ended()
+    await this.#answered.promise
+  }
+
+  #toolUse(id: string): PromiseWithResolvers<void> {
+    const told = this.#toolUses.get(id) ?? Promise.withResolvers<void>()
+    this.#toolUses.set(id, told)
+    return told
   }
 
   get calls(): Promise<SafeCalls> {
@@ -40,6 +65,7 @@ export class Lane {
     // What Claude Code still does before it has heard of an abort is no turn any more.
     if (this.#llm !== undefined || this.#turns.signal?.aborted) return
     this.#answered = Promise.withResolvers()
+    this.#reply = undefined
     await this.#turns.beginStep()
     const calls = await this.#turns.calls()
     this.#llm = calls.openLlmCall<unknown>({
@@ -55,25 +81,35 @@ export class Lane {
     if (message.type === 'stream_event') return this.#event(asObject(message.event) ?? {})
     const said = asObject(message.message)
     if (said === undefined) return
-    if (message.type === 'user') this.#conversation.push({ role: 'user', content: said.content })
+    if (message.type === 'user') {
+      this.#conversation.push({ role: 'user', content: said.content })
+      // Models repeat ids.
+      for (const { tool_use_id: id } of asObjects(said.content)) this.#toolUses.delete(String(id))
+    }
     if (message.type === 'assistant') await this.#assistant(said)
   }
 
-  /** One block of a reply at a time. */
+  /** One block of a reply at a time, some of which may come when it has been told already. */
   async #assistant(message: Loose): Promise<void> {
+    const content = asList(message.content)
+    if (message.model === SYNTHETIC) return this.#failed(new Error(textOf(content)))
     if (this.#reply?.id !== message.id) {
-      await this.ended()
+      this.model ??= asName(message.model)
+      // A stream that has no end broke off, and this is what came when the same was asked again.
+      if (!this.#reply?.isStreamed) await this.ended()
       await this.asking()
-      this.#reply = { id: message.id, message, content: [] }
+      this.#reply = { id: message.id, message, content: [], isStreamed: false }
     }
-    this.#reply?.content.push(...asList(message.content))
+    this.#reply?.content.push(...content)
+    for (const { type, id } of asObjects(content))
+      if (type === 'tool_use') this.#toolUse(String(id)).resolve()
   }
 
   async #event({ type, message, delta, usage }: Loose): Promise<void> {
     if (type === 'message_start') {
       const started = asObject(message) ?? {}
       await this.asking()
-      this.#reply = { id: started.id, message: started, content: [] }
+      this.#reply = { id: started.id, message: started, content: [], isStreamed: true }
     }
     const reply = this.#reply
     if (type === 'message_delta' && reply !== undefined) {
@@ -92,32 +128,31 @@ export class Lane {
     const [llm, reply] = [this.#llm, this.#reply]
     if (reply === undefined || llm === undefined) return
     this.#llm = undefined
-    const message = { ...reply.message, type: 'message', role: 'assistant', content: reply.content }
+    const message = { ...reply.message, type: 'message', role: 'assistant', content: [...reply.content] }
     this.#conversation.push({ role: 'assistant', content: reply.content })
     await llm.settle(message)
     this.#answered.resolve()
   }
 
-  /** Nothing comes any more. */
-  async over(error?: unknown): Promise<void> {
-    await this.ended()
-    this.#llm?.fail(
-      error ?? new DOMException('Claude Code ended before its model had answered.', 'AbortError'),
-    )
+  #failed(error: unknown): void {
+    this.#llm?.fail(error)
     this.#llm = undefined
     this.#answered.resolve()
+  }
+
+  /** Nothing comes any more of what it was asked. */
+  async over(error?: unknown): Promise<void> {
+    await this.ended()
+    this.#failed(error ?? new DOMException('Claude Code ended before its model had answered.', 'AbortError'))
   }
 
   /** How many messages it has. */
   get length(): number {
     return this.#conversation.length
   }
-
-  /** How it was asked to call a tool, by the id of the call. */
-  toolUse(id: string): Loose | undefined {
-    return this.#conversation
-      .flatMap(({ content }) => asObjects(content))
-      .concat(asObjects(this.#reply?.content))
-      .findLast((part) => part.type === 'tool_use' && part.id === id)
-  }
 }
+
+const textOf = (content: readonly unknown[]) =>
+  asObjects(content)
+    .map(({ text }) => asName(text) ?? '')
+    .join('')

@@ -75,7 +75,7 @@ class ObservedMessages {
     const input = await this.run.admit()
     const { prompt, options = {} } = this.#params
     const claude = this.#claude
-    const canUseTool = withPermission(claude, options.canUseTool)
+    const canUseTool = withPermission(claude, this.#subAgents, options.canUseTool)
     const observed: ClaudeOptions = {
       ...options,
       ...telemetryOf(options.env, sdkSpans, this.run.traceparent),
@@ -147,6 +147,8 @@ class ObservedMessages {
     if (type === 'system' && subtype === 'init') root.model = asName(message.model)
     else if (type === 'system' && message.status === 'requesting') await root.asking()
     else if (type === 'result' && !isTooEarly(message)) {
+      // The prompt was interrupted: the next one is asked anew.
+      await root.over()
       this.#content = asName(message.result) ?? this.#content
       this.#answered.resolve()
       if (message.stop_reason === 'tool_deferred') this.run.waitingFor = 'human'

@@ -1,9 +1,10 @@
-import { asName, type Loose } from '../../wire/reading.ts'
+import { within } from '../../internal/async.ts'
+import { asName, asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { type SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { ClaudeRun } from './claude-run.ts'
-import { Lane } from './lane.ts'
+import { Lane, TOLD_WITHIN_MS } from './lane.ts'
 import type { Message } from './sdk.ts'
 
 interface SubAgent {
@@ -11,6 +12,7 @@ interface SubAgent {
   readonly op: SafeOperation
   readonly lane: Lane
   step: SafeStep | undefined
+  hasBegun: boolean
 }
 
 /**
@@ -51,7 +53,7 @@ export class SubAgents {
       adapter,
       ...(signal && { signal }),
     })
-    const agent: SubAgent = { call, op, step: undefined, lane: undefined as unknown as Lane }
+    const agent: SubAgent = { call, op, step: undefined, hasBegun: false, lane: undefined as unknown as Lane }
     const turns = {
       signal,
       async beginStep() {
@@ -74,7 +76,7 @@ export class SubAgents {
       // Which call it is of is told by a message that may come later than this.
       const waiting = this.#waiting.get(agentId) ?? Promise.withResolvers<void>()
       this.#waiting.set(agentId, waiting)
-      await waiting.promise
+      await within(TOLD_WITHIN_MS, waiting.promise)
     }
     return this.#agents.get(agentId)?.lane ?? this.#run.root
   }
@@ -90,13 +92,26 @@ export class SubAgents {
     const taskId = asName(message.task_id)
     if (message.subtype === 'task_started' && taskId !== undefined) {
       const agent = this.#called.get(toolUseId ?? '')
-      if (agent !== undefined) this.#agents.set(taskId, agent)
+      if (agent !== undefined) {
+        agent.hasBegun = true
+        this.#agents.set(taskId, agent)
+      }
       this.#waiting.get(taskId)?.resolve()
     }
     if (message.subtype === 'task_notification' && taskId !== undefined) {
       const agent = this.#agents.get(taskId)
       this.#agents.delete(taskId)
       if (agent !== undefined) await this.#end(agent, message)
+    }
+    if (message.type === 'user') await this.#heard(asObjects(asObject(message.message)?.content))
+  }
+
+  /** What came of calling agents: one that has not begun by now does not, as somebody else refused it. */
+  async #heard(content: readonly Loose[]): Promise<void> {
+    for (const { tool_use_id: id, content: why } of content) {
+      const agent = this.#called.get(asName(id) ?? '')
+      if (agent === undefined || agent.hasBegun || agent.op.ended) continue
+      await this.#end(agent, { type: 'system', status: 'failed', summary: asName(why) })
     }
   }
 

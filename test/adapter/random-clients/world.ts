@@ -34,9 +34,14 @@ export async function happen(plan: Plan, dispatcher?: HookDispatcher): Promise<S
 const caseOf = ({ headers }: RequestInit | Request) => Number(new Headers(headers).get('x-case'))
 
 /** A promise that does not hang. */
-export async function inTime<T>(what: string, promise: Promise<T>, told: () => unknown): Promise<T> {
+export async function inTime<T>(
+  what: string,
+  promise: Promise<T>,
+  told: () => unknown,
+  ms = IN_TIME,
+): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`${what} hang: ${JSON.stringify(told())}`)), IN_TIME)
+  const timer = setTimeout(() => late.reject(new Error(`${what} hang: ${JSON.stringify(told())}`)), ms)
   try {
     return await Promise.race([promise, late.promise])
   } finally {

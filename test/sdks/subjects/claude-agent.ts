@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,13 +30,26 @@ export function homeOf(run: { readonly home?: string } = {}): {
   return { home, env }
 }
 
+/** What only the tests of this SDK have a model say. */
+export type ClaudeReply =
+  | ContractReply
+  | Pick<ScriptedStep, 'error'>
+  /** Says nothing before its client has left. */
+  | { readonly whenAsked: () => void }
+
 /** A server that says this to whoever asks with tools or for this model, in turn; what else Claude Code asks for, it says nothing. */
-export async function scriptedClaude(replies: Readonly<Record<string, readonly ContractReply[]>>) {
+export async function scriptedClaude(replies: Readonly<Record<string, readonly ClaudeReply[]>>) {
   const left = Object.fromEntries(Object.entries(replies).map(([model, said]) => [model, [...said]]))
   return startScriptedServer({
-    respond: ({ body }): ScriptedStep | undefined => {
+    respond: async ({ body }, { signal }): Promise<ScriptedStep | undefined> => {
       const next = left[String(body.model)]?.shift()
-      return next && stepOf(next, 3)
+      if (next === undefined) return undefined
+      if ('whenAsked' in next) {
+        next.whenAsked()
+        if (!signal.aborted) await once(signal, 'abort')
+        return { content: 'too late' }
+      }
+      return 'error' in next ? next : stepOf(next as ContractReply, 3)
     },
   })
 }

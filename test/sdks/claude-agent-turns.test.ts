@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest'
+import { traced } from '../support/span-tree.ts'
+import { eventsOf, findAll } from '../support/told-events.ts'
+import type { ClaudeReply } from './subjects/claude-agent.ts'
+import { askClaude, saying } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const bash = (id: string, command = `echo ${id}`) => ({
+  id,
+  name: 'Bash',
+  args: { command, description: 'Says it' },
+})
+const asks = (...toolCalls: ReturnType<typeof bash>[]): ClaudeReply => ({ toolCalls })
+const callsExpert = {
+  id: 'call_1',
+  name: 'Agent',
+  args: { description: 'Helps', prompt: 'help', subagent_type: 'expert', run_in_background: false },
+}
+const withExpert = {
+  tools: ['Agent', 'Bash'],
+  agents: { expert: { description: 'Knows.', prompt: 'You know.', tools: ['Bash'], model: 'expert' } },
+}
+const done: ClaudeReply = { content: 'done' }
+const permitted = { tools: ['Bash'], allowedTools: ['Bash'] }
+
+/** Two prompts, the second of which is said when the first is answered. */
+function twoPrompts() {
+  const answered = Promise.withResolvers<void>()
+  async function* prompt() {
+    yield saying('First.')
+    await answered.promise
+    yield saying('Second.')
+  }
+  return { prompt: prompt(), answered: ({ type }: Untyped) => type === 'result' && answered.resolve() }
+}
+
+describe('an agent that Claude Code calls', () => {
+  it('runs its tools, which are told in its turns', async () => {
+    using tracing = traced()
+    await askClaude(
+      tracing.dispatcher,
+      [{ toolCalls: [callsExpert] }, done],
+      { ...withExpert, allowedTools: ['Agent', 'Bash'] },
+      { others: { expert: [asks(bash('a'), bash('b')), { content: 'it is 42' }] } },
+    )
+    expect(tracing.tree()).toContain(
+      [
+        '  invoke_agent expert',
+        '    step 0',
+        '      chat expert',
+        ...Array(2).fill('      execute_tool Bash'),
+      ].join('\n'),
+    )
+  })
+
+  it('asks a human in its turns', async () => {
+    using tracing = traced()
+    const canUseTool = async (_name: string, input: object) => ({ behavior: 'allow', updatedInput: input })
+    await askClaude(
+      tracing.dispatcher,
+      [{ toolCalls: [callsExpert] }, done],
+      { ...withExpert, allowedTools: ['Agent'], canUseTool },
+      { others: { expert: [asks(bash('a', 'touch made')), { content: 'it is 42' }] } },
+    )
+    expect(tracing.tree()).toContain(
+      ['    step 0', '      chat expert', '      execute_tool Bash', '      human_intervention'].join('\n'),
+    )
+  })
+})
+
+it('an agent that the user does not permit has failed, and did not run', async () => {
+  using tracing = traced()
+  const events = eventsOf(tracing.dispatcher)
+  const hooks = {
+    PreToolUse: [
+      {
+        hooks: [
+          async () => ({
+            hookSpecificOutput: {
+              hookEventName: 'PreToolUse',
+              permissionDecision: 'deny',
+              permissionDecisionReason: 'nobody is to be asked',
+            },
+          }),
+        ],
+      },
+    ],
+  }
+  await askClaude(tracing.dispatcher, [{ toolCalls: [callsExpert] }, done], { ...withExpert, hooks })
+  const error = findAll(events, 'onCallAgentError').map(({ error }) => String(error))
+  expect(error).toEqual([expect.stringMatching(/nobody is to be asked/)])
+})
+
+describe('a model call', () => {
+  it('that breaks off is told once, with the reply that came when it was asked again, whose tool runs', async () => {
+    using tracing = traced()
+    await askClaude(tracing.dispatcher, [{ content: 'I', broken: true }, asks(bash('a')), done], permitted)
+    expect(tracing.tree()).toBe(
+      [
+        'invoke_agent claude',
+        '  step 0',
+        '    chat contract',
+        '    execute_tool Bash',
+        '  step 1',
+        '    chat contract',
+      ].join('\n'),
+    )
+  })
+
+  it('that fails is told as failed, and the next prompt has one of its own', async () => {
+    using tracing = traced()
+    const events = eventsOf(tracing.dispatcher)
+    const { prompt, answered } = twoPrompts()
+    const failing: ClaudeReply = { error: { status: 500, message: 'down' } }
+    await askClaude(tracing.dispatcher, [failing, done], permitted, { prompt, onMessage: answered })
+    expect(findAll(events, 'onLlmCallError').map(({ error }) => String(error))).toEqual([
+      expect.stringMatching(/500 down/),
+    ])
+    expect(findAll(events, 'afterLlmCall').map(({ response }) => response.content)).toEqual(['done'])
+  })
+
+  it('ends with a prompt that is interrupted, and the next one has one of its own', async () => {
+    using tracing = traced()
+    const events = eventsOf(tracing.dispatcher)
+    const { prompt, answered } = twoPrompts()
+    let query: Untyped
+    const late: ClaudeReply = { whenAsked: () => void query.interrupt() }
+    const onMessage = (message: Untyped, run: Untyped) => {
+      query = run
+      answered(message)
+    }
+    await askClaude(tracing.dispatcher, [asks(bash('a')), late, done], permitted, { prompt, onMessage })
+    expect(findAll(events, 'beforeLlmCall')).toHaveLength(3)
+    expect(findAll(events, 'onLlmCallError').map(({ error }) => String(error))).toEqual([
+      expect.stringMatching(/AbortError/),
+    ])
+    expect(findAll(events, 'afterLlmCall').at(-1)?.response.content).toBe('done')
+  })
+})
