@@ -1,6 +1,6 @@
 import type { LlmResponse, TokenUsage } from '../../hooks/index.ts'
 import { safeStringify } from '../../internal/json.ts'
-import { defined } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObjects, asText, type LlmReading, type Loose } from '../../wire/reading.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 
@@ -81,4 +81,10 @@ export function aiMessage(
       })),
     }),
   )
+}
+
+/** A message that a durable run has kept, which is JSON then, as LangChain writes it; whatever else as it is. */
+export function revived({ AIMessage }: LcMessages, reply: unknown): unknown {
+  const { lc, type, kwargs } = (reply ?? {}) as Loose
+  return lc === 1 && type === 'constructor' && isRecord(kwargs) ? new AIMessage(kwargs as object) : reply
 }

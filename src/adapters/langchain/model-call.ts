@@ -10,7 +10,7 @@ import {
   type LcTool,
   loadMessages,
 } from './lang-chain.ts'
-import { aiMessage, plainMessages, readReply, textOf } from './messages.ts'
+import { aiMessage, plainMessages, readReply, revived, textOf } from './messages.ts'
 
 /** A model call begins a step. */
 export async function callModel(
@@ -39,10 +39,11 @@ export async function callModel(
       read: readReply,
       standIn: (message: LlmResponse): unknown => aiMessage(classes, message),
     }
-    return await calls.llmCall<unknown>(init, (effective, { gated }) => {
+    const reply = await calls.llmCall<unknown>(init, (effective, { gated }) => {
       const effectively = effectiveOf(request, asked, effective)
       return handler(gated ? withheld(effectively) : effectively)
     })
+    return revived(classes, reply)
   } catch (error) {
     if (isBubbleUp(error)) {
       run.waitingFor = 'human'
