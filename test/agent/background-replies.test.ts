@@ -1,9 +1,11 @@
 /** Replies that a provider makes in the background, on the real `openai` client: their model call ends when they are made. */
+
+import fc from 'fast-check'
 import { deny, type Gate, skip } from 'hookspan/gates'
 import { observeOpenAI } from 'hookspan/openai'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
-import { all, settled } from '../support/seen-by-caller.ts'
+import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
 
 const OUTPUT = [
@@ -19,6 +21,7 @@ const USAGE = { input_tokens: 900, output_tokens: 80, total_tokens: 980 }
 
 /** The provider: what was asked for in the background is made once somebody has looked so often. */
 function provider(looks = 1) {
+  const run = crypto.randomUUID()
   const asked: string[] = []
   const left = new Map<string, number>()
   const replyOf = (id: string, status: string) => {
@@ -34,12 +37,14 @@ function provider(looks = 1) {
       usage: made ? USAGE : null,
     }
   }
+  let made = 0
   const fetch = async (url: unknown, init?: RequestInit): Promise<Response> => {
     const { pathname, searchParams } = new URL(String(url))
+    if (searchParams.has('include[]')) return Response.json({ error: { message: 'busy' } }, { status: 500 })
     asked.push(`${init?.method ?? 'GET'} ${pathname}`)
     const [, , , id, cancel] = pathname.split('/')
     if (id === undefined) {
-      const fresh = `resp_${crypto.randomUUID()}`
+      const fresh = `resp_${run}_${made++}`
       left.set(fresh, looks)
       return Response.json(replyOf(fresh, 'queued'))
     }
@@ -239,5 +244,72 @@ describe('under gates', () => {
     const reply = await client.responses.retrieve(id)
     expect(JSON.stringify(reply)).not.toContain('Three bags')
     expect(JSON.stringify(reply)).toContain('not in public')
+  })
+})
+
+const LOOKS: Readonly<Record<string, (client: OpenAI, id: string) => Promise<unknown>>> = {
+  retrieve: (client, id) => client.responses.retrieve(id),
+  'with the response': async (client, id) => (await client.responses.retrieve(id).withResponse()).data,
+  'the response as it is': async (client, id) => (await client.responses.retrieve(id).asResponse()).json(),
+  stream: async (client, id) => all(await client.responses.retrieve(id, { stream: true })),
+  'end of a stream': async (client, id) =>
+    all(await client.responses.retrieve(id, { stream: true, starting_after: 1 })),
+  'stream that is left': async (client, id) => {
+    for await (const event of await client.responses.retrieve(id, { stream: true })) return event
+  },
+  cancel: (client, id) => client.responses.cancel(id),
+  'server that fails': (client, id) =>
+    client.responses.retrieve(id, { include: ['reasoning.encrypted_content'] }),
+}
+
+describe('whoever looks, in whatever way', () => {
+  const plan = fc.record({
+    looks: fc.nat({ max: 3 }),
+    asks: fc.integer({ min: 1, max: 3 }),
+    raw: fc.boolean(),
+    own: fc.boolean(),
+    seen: fc.array(fc.tuple(fc.nat({ max: 2 }), fc.constantFrom(...Object.keys(LOOKS))), { maxLength: 8 }),
+  })
+  type Plan = typeof plan extends fc.Arbitrary<infer P> ? P : never
+
+  async function go(client: OpenAI, { asks, raw, seen: looked }: Plan): Promise<unknown[]> {
+    const told: unknown[] = []
+    const ids: string[] = []
+    for (let i = 0; i < asks; i++) {
+      const asking = client.responses.create(ask)
+      const reply = raw ? ((await (await asking.asResponse()).json()) as { id: string }) : await asking
+      told.push(JSON.stringify(reply))
+      ids.push(reply.id)
+    }
+    for (const [at, how] of looked) {
+      const look = LOOKS[how] as (typeof LOOKS)[string]
+      told.push(await seen((on) => look(on, ids[at % asks] as string), client))
+    }
+    return told.map((one) =>
+      JSON.parse(JSON.stringify(one ?? null).replaceAll(/resp_[0-9a-f-]{36}/g, 'resp')),
+    )
+  }
+
+  it('sees what is there bare, and each reply is one model call', async () => {
+    await fc.assert(
+      fc.asyncProperty(plan, async (given) => {
+        const bare = await go(provider(given.looks).client, given)
+        const { client, dispatcher, tracing } = observed({ looks: given.looks })
+        if (given.own) {
+          expect(await go(client, given)).toEqual(bare)
+        } else {
+          const op = dispatcher.startOperation()
+          expect(await op.run(() => go(client, given))).toEqual(bare)
+          await op.complete()
+          await settled(dispatcher)
+        }
+        const calls = tracing.spans().filter(({ name }) => name === 'chat gpt-5')
+        if (!given.own) expect(calls).toHaveLength(given.asks)
+        expect(new Set(calls.map(({ attributes }) => attributes['gen_ai.response.id'])).size).toBe(
+          calls.length,
+        )
+      }),
+      { numRuns: Number(process.env.BACKGROUND_RUNS ?? 30) },
+    )
   })
 })
