@@ -31,6 +31,8 @@ export interface Life {
   readonly runs: DurableRuns
   readonly engine: MemoryEngine
   moments: number
+  /** Tells the end of a run that its engine goes on with nowhere. */
+  readonly ends: boolean
   dead: boolean
   /** How many events it had told when it lost the run. */
   lostAt: number | undefined
@@ -106,7 +108,9 @@ export class World {
       suspend: () => life.over.resolve('suspended'),
       hasLost: () => life.dead || life.lostAt !== undefined,
     })
+    if (plan?.cancelled) this.journal.cancel()
     const life: Life = {
+      ends: this.plan.forgets && this.journal.cancelled,
       number: this.lives.length,
       plan,
       runs: before === undefined || before.dead ? this.#runs() : before.runs,
@@ -119,11 +123,8 @@ export class World {
       spans: [],
     }
     this.lives.push(life)
-    if (plan?.cancelled) this.journal.cancel()
     const run = this.#here.run(life, () =>
-      this.plan.forgets && this.journal.cancelled
-        ? this.#end(life.runs)
-        : life.runs.run(engine, ID, { prompt: 'go' }),
+      life.ends ? this.#end(life.runs) : life.runs.run(engine, ID, { prompt: 'go' }),
     )
     if (before !== undefined) before.lostAt ??= before.events.length
     run.catch(() => {})
@@ -157,6 +158,8 @@ export class World {
   #passes(life: Life, what: string): void {
     const { plan } = life
     if (plan?.moment !== life.moments++ || life.lostAt !== undefined) return
+    // Whoever tells the end of a run that is begun by nobody has no engine that could take it away.
+    if (life.ends && plan.end !== 'dies') return
     this.#tally(`${plan.end} ${what}`)
     if (plan.end === 'is cancelled') return this.journal.cancel()
     if (plan.end === 'dies') {
