@@ -59,9 +59,14 @@ it('a run of which the viewer did not take the beginning is shown once it does',
   })
   const operation = trace(`http://127.0.0.1:${port}`).startOperation({ agentName: 'patient' })
   await expect.poll(() => refused, soon).toBeGreaterThan(0)
+  const refusedUs = Date.now() * 1000
   await close()
   const viewer = await start({ port })
   await expect.poll(async () => (await getJson<RunList>(viewer, '/api/runs')).runs, soon).toEqual(RUNNING)
+  // However late it is sent, it is as old as it is: what another process says of it since stands.
+  const [span] = viewer.store.records((await getJson<RunList>(viewer, '/api/runs')).runs[0]!.traceId)
+  expect(span!.endUs).toBeGreaterThanOrEqual(span!.startUs - 1_000)
+  expect(span!.endUs).toBeLessThanOrEqual(refusedUs)
   await operation.complete()
 })
 

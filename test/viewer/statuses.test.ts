@@ -154,3 +154,16 @@ describe('how a run stands', () => {
     await expect.poll(() => runs('')).toMatchObject([{ waiting: 0, status: 'running' }])
   })
 })
+
+it('a snapshot that is sent again, or comes late, hides neither that the run waits nor that it went on', async () => {
+  const viewer = await start()
+  const snapshot = (since: number, attributes: Record<string, string> = {}) =>
+    runSpan('', { end: since, attributes: { 'hookspan.span.state': 'started', ...attributes } })
+  const parked = snapshot(2_000, { 'hookspan.operation.waiting_for': 'human' })
+  const statuses: string[] = []
+  for (const span of [snapshot(10), parked, snapshot(10), snapshot(3_000), parked, runSpan('done'), parked]) {
+    await post(viewer, otlp([span]))
+    statuses.push((await getJson<RunList>(viewer, '/api/runs')).runs[0]!.status)
+  }
+  expect(statuses).toEqual(['running', 'waiting', 'waiting', 'running', 'running', 'ok', 'ok'])
+})

@@ -3,9 +3,10 @@ import type { ReadableSpan } from './types.ts'
 
 /**
  * A span as it is now, though it has not ended, marked so that the ended one replaces it. A parked one has started, and
- * does not die with its process: another one ends it.
+ * does not die with its process: another one ends it. Since when it is so stands as its end: of two that come late, or are
+ * sent again, the viewer takes the later one.
  */
-export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked'): ReadableSpan {
+export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked', sinceMs: number): ReadableSpan {
   const context = span.spanContext()
   return {
     name: span.name,
@@ -13,7 +14,7 @@ export function snapshotSpan(span: ReadableSpan, state: 'started' | 'parked'): R
     spanContext: () => context,
     ...(span.parentSpanContext !== undefined && { parentSpanContext: span.parentSpanContext }),
     startTime: span.startTime,
-    endTime: span.startTime,
+    endTime: [Math.floor(sinceMs / 1_000), (sinceMs % 1_000) * 1e6],
     status: span.status,
     attributes: { ...span.attributes, [HOOKSPAN.spanState]: 'started' },
     links: span.links,

@@ -27,7 +27,7 @@ export class ViewerLink implements SpanSink {
   /** A request is under way. */
   #busy = false
   #askAtMs = 0
-  readonly #waiting = new Map<string, ReadableSpan>()
+  readonly #waiting = new Map<string, { span: ReadableSpan; sinceMs: number }>()
   /** Ids of those that another process ends. */
   readonly #parked = new Set<string>()
   #timer: NodeJS.Timeout | undefined
@@ -42,7 +42,7 @@ export class ViewerLink implements SpanSink {
 
   started(span: ReadableSpan): void {
     if (this.#answered === 'by another' || this.#waiting.size >= MAX_WAITING) return
-    this.#waiting.set(span.spanContext().spanId, span)
+    this.#waiting.set(span.spanContext().spanId, { span, sinceMs: Date.now() })
     this.#later(GATHER_MS)
   }
 
@@ -105,9 +105,9 @@ export class ViewerLink implements SpanSink {
   }
 
   async #send(): Promise<void> {
-    const sent = [...this.#waiting].map(([id, span]) => [id, span, this.#parked.has(id)] as const)
-    const parcels = sent.map(([, span, isParked]) => ({
-      span: snapshotSpan(span, isParked ? 'parked' : 'started'),
+    const sent = [...this.#waiting].map(([id, one]) => ({ id, ...one, isParked: this.#parked.has(id) }))
+    const parcels = sent.map(({ span, sinceMs, isParked }) => ({
+      span: snapshotSpan(span, isParked ? 'parked' : 'started', sinceMs),
       size: sizeOf(span),
     }))
     this.#busy = true
@@ -118,9 +118,9 @@ export class ViewerLink implements SpanSink {
       this.#askAtMs = 0
       return this.#later(SEND_AGAIN_MS)
     }
-    for (const [spanId, , isParked] of sent) {
+    for (const { id, isParked } of sent) {
       // What was handed over meanwhile has yet to be shown as such.
-      if (this.#parked.has(spanId) === isParked) this.#forget(spanId)
+      if (this.#parked.has(id) === isParked) this.#forget(id)
     }
     if (this.#waiting.size > 0) this.#later(GATHER_MS)
   }

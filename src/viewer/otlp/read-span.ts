@@ -46,6 +46,8 @@ export interface SpanFacts {
   startUs: number
   /** 0 while the span runs. */
   endUs: number
+  /** The end as it was sent: of a span that runs, since when it is as it is told, if that is told. */
+  sentEndUs: number
   error: boolean
   digest: SpanDigest
 }
@@ -249,8 +251,9 @@ function facts(span: Parts): SpanFacts {
     parentSpanId: span.parentSpanId === span.spanId ? '' : span.parentSpanId,
     name: span.name,
     startUs: span.startUs,
-    // A start snapshot repeats its start as its end, or has none; what has ended never ends before it starts.
+    // Of a start snapshot the end is another thing; what has ended never ends before it starts.
     endUs: digest.started || span.endUs === 0 ? 0 : Math.max(span.endUs, span.startUs),
+    sentEndUs: span.endUs,
     error: status.code === 2,
     digest,
   }

@@ -8,6 +8,8 @@ import { type Chunk, documentOf } from './chunk.ts'
 export interface StoredSpan {
   /** Its state is `ended` or, for want of knowing better, `running`. */
   row: SpanRow
+  /** Of a snapshot, since when it is so. */
+  sentEndUs: number
   conversationId: string
   reason: string
   origin: number
@@ -47,8 +49,8 @@ export class RunSpans {
       if (!facts) continue
       this.newestUs = Math.max(this.newestUs, facts.startUs, facts.endUs)
       const known = this.#byId.get(facts.spanId)
-      // The ended span replaces its start snapshot; a snapshot that comes late never replaces an ended span.
-      if (known && known.row.endUs > 0 && facts.endUs === 0) {
+      // The ended span replaces its snapshots. One of those that comes late replaces neither it nor a later one.
+      if (known && facts.endUs === 0 && (known.row.endUs > 0 || facts.sentEndUs < known.sentEndUs)) {
         this.#drop(id, index)
         continue
       }
@@ -59,6 +61,7 @@ export class RunSpans {
       }
       this.#byId.set(facts.spanId, {
         row: storedRow(facts, service),
+        sentEndUs: facts.sentEndUs,
         conversationId: facts.digest.conversationId,
         reason: facts.digest.reason,
         origin,

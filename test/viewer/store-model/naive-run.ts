@@ -56,7 +56,7 @@ export class NaiveRun {
     const last = new Map<string, SentSpan>()
     for (const span of this.arrived) {
       const known = last.get(span.spanId)
-      if (known && !known.means.started && span.means.started) continue
+      if (known && span.means.started && (!known.means.started || span.endUs < known.endUs)) continue
       last.delete(span.spanId)
       last.set(span.spanId, span)
     }

@@ -461,7 +461,7 @@ class RunMaker {
     const sends = this.#sendsStarts && startUs < this.#diesUs && random.chance(0.9)
     if (sends) {
       const attributes = { ...begun, 'hookspan.span.state': 'started' }
-      const endUs = random.chance(0.5) ? begin : 0
+      const endUs = random.pick([0, begin, begin + random.between(0, 9_000)])
       this.#spans.push({
         ...at,
         startUs: begin,
@@ -478,7 +478,7 @@ class RunMaker {
       this.#spans.push({
         ...at,
         startUs: begin,
-        endUs: begin,
+        endUs: random.pick([begin, begin + random.between(0, 9_000), endUs]),
         attributes,
         events: [],
         means: { ...means, ...parks.means, started: true },

@@ -104,14 +104,9 @@ export function randomWorld(seed: number): Act[] {
         },
       ],
       () => [{ which: which(), what: 'looks', traceId, typed: 'cherry' }],
-      () => [{ which: which(), what: 'removes', traceId }],
       () =>
         random.chance(0.1)
           ? [{ which: which(), what: 'sweeps', maxAgeMs: random.pick([0, 50, 4_000_000]) }]
-          : [],
-      () =>
-        random.chance(0.6)
-          ? [{ which: which(), what: 'makes room', share: random.pick([0.5, 0.9, 0.99, 1.5]) }]
           : [],
       () => [
         {
@@ -135,6 +130,9 @@ export function randomWorld(seed: number): Act[] {
       () => (random.chance(0.3) ? [asked()] : []),
     ]
     while (random.chance(0.45)) acts.push(...random.pick(others)())
+    if (random.chance(0.15)) acts.push({ which: which(), what: 'removes', traceId })
+    if (random.chance(0.15))
+      acts.push({ which: which(), what: 'makes room', share: random.pick([0.5, 0.9, 0.99, 1.5]) })
   }
   if (logs.length > 0) acts.push({ which: which(), what: 'logs', logs })
   acts.push(asked())
