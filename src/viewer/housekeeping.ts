@@ -14,6 +14,8 @@ const RESTS = 4
 const SEARCHED_MS = 100
 /** Who looked lately may go on to search. */
 const LOOKED_MS = 600_000
+/** What another viewer of the file takes in is shown so soon. */
+const ELSEWHERE_MS = 500
 /** When nothing came for so long, the file is put in order. */
 const SETTLE_MS = 3_000
 
@@ -40,6 +42,7 @@ export class Housekeeping {
   start(): void {
     this.#timers = [
       setInterval(() => this.#do('recheck', () => this.#recheck()), 2_000),
+      setInterval(() => this.#lookElsewhere(), ELSEWHERE_MS),
       setInterval(() => this.#do('sweep', () => this.#store.sweeping()), 60_000),
     ]
     this.#settle = setTimeout(() => this.#do('settle', () => this.#settling()), SETTLE_MS)
@@ -104,6 +107,10 @@ export class Housekeeping {
     if (more && this.#store.isSearched) this.#later(SEARCHED_MS)
     else if (more) this.#later(this.#isLooked ? REST_MS : Math.max(REST_MS, ((user + system) / 1000) * RESTS))
     else if (!this.#stopped) this.#settle?.refresh()
+  }
+
+  #lookElsewhere(): void {
+    if (this.#live.watched && this.#store.changedElsewhere()) this.#live.changedElsewhere()
   }
 
   *#settling(): InTurns<void> {

@@ -7,7 +7,7 @@ import type { MessagePart } from '../../src/viewer/model/messages.ts'
 import type { Seen, SeenMessage } from '../../src/viewer/model/seen.ts'
 import type { AttributeValue, SpanRecord } from '../../src/viewer/model/span.ts'
 import { ContextBar } from './context-growth.tsx'
-import { useLoaded, useSource } from './hooks.ts'
+import { useFollowed, useLoaded, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Picture } from './markdown.tsx'
 import { Text } from './parts.tsx'
@@ -25,7 +25,7 @@ interface CallProps {
 export function ModelContent({ span, version, onSelect }: CallProps) {
   const source = useSource()
   const { traceId, spanId } = span
-  const { value, error } = useLoaded(() => source.seen(traceId, spanId), [traceId, spanId, version])
+  const { value, error } = useFollowed(() => source.seen(traceId, spanId), [traceId, spanId], version, 0)
   if (error) return <p class="notice error">{error}</p>
   if (!value) return <p class="hint pad">Reading what it was sent …</p>
   return (

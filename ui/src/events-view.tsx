@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { LogEntry } from '../../src/viewer/model/event-log.ts'
 import { formatWhole } from '../../src/viewer/model/format.ts'
-import { useLoaded, useSource } from './hooks.ts'
+import { useFollowed, useSource } from './hooks.ts'
 import { Icon } from './icons.tsx'
 import { Badge, Text } from './parts.tsx'
 
@@ -30,7 +30,7 @@ export function EventsView({
   const source = useSource()
   const [filter, setFilter] = useState('')
   const [limit, setLimit] = useState(SHOWN)
-  const { value, error } = useLoaded(() => source.events(traceId), [traceId, version])
+  const { value, error } = useFollowed(() => source.events(traceId), [traceId], version, 0)
   const entries = useMemo(() => {
     const text = filter.trim().toLowerCase()
     return (value ?? []).filter(

@@ -1,6 +1,6 @@
 /** What fills the context without need. */
 import { counted, formatCount } from '../../src/viewer/model/format.ts'
-import { useLoaded, useSource } from './hooks.ts'
+import { useFollowed, useSource } from './hooks.ts'
 import { Badge, Empty, Text } from './parts.tsx'
 
 const RULES: Record<string, string> = {
@@ -25,7 +25,7 @@ export function LintView({
   onSelect: (spanId: string) => void
 }) {
   const source = useSource()
-  const { value, error } = useLoaded(() => source.lint(traceId), [traceId, version])
+  const { value, error } = useFollowed(() => source.lint(traceId), [traceId], version, 0)
   if (error) return <p class="notice error">{error}</p>
   if (!value) return null
   if (value.calls === 0)

@@ -6,7 +6,7 @@ import type { RunSummary } from '../../src/viewer/model/span.ts'
 import { USE_WORDS } from '../../src/viewer/model/use-columns.ts'
 import { useApprovals } from './approvals.tsx'
 import { ExportMenu } from './export-menu.tsx'
-import { useFollowed, useKeys, useLive, useLoaded, useNowUs, useSource } from './hooks.ts'
+import { useFollowed, useKeys, useLive, useNowUs, useSource } from './hooks.ts'
 import { keep, readKept } from './kept.ts'
 import { ColumnsMenu, ViewsMenu } from './list-menus.tsx'
 import { useMarks } from './marks.tsx'
@@ -57,9 +57,12 @@ export function RunsView({ route }: { route: ListRoute }) {
   const marks = useMarks(setProblem)
   const input = useRef<HTMLInputElement>(null)
   const frame = useRef<HTMLDivElement>(null)
-  const { value, error } = useLoaded(
+  // While spans come, runs change more often than the list is answered.
+  const { value, error } = useFollowed(
     () => source.runs(route.query, limit, route.sort),
-    [route.query, route.sort, limit, version],
+    [route.query, route.sort, limit],
+    version,
+    0,
   )
   const { value: numbers } = useFollowed(
     () => source.numbers(route.query),

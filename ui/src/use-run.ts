@@ -1,12 +1,8 @@
 /** Loading one run, and following it. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
 import { useLive, useSource } from './hooks.ts'
+import { RunMemory } from './run-memory.ts'
 import type { RunData } from './source.ts'
-
-function sameSummary(before: RunSummary | undefined, after: RunSummary): boolean {
-  return before !== undefined && JSON.stringify(before) === JSON.stringify(after)
-}
 
 /** The run's rows, kept up to date by asking only for what changed. */
 export function useRun(traceId: string) {
@@ -16,56 +12,49 @@ export function useRun(traceId: string) {
     error: string
     version: number
   }>({ run: undefined, error: '', version: 0 })
-  const known = useRef({
-    traceId: '',
-    rows: new Map<string, SpanRow>(),
-    seq: 0,
-    loading: false,
-    again: false,
-    summary: undefined as RunSummary | undefined,
-  })
+  const known = useRef({ memory: new RunMemory(), loading: false, again: false })
   const load = async () => {
-    const memory = known.current
-    if (memory.loading) {
-      memory.again = true
+    const now = known.current
+    if (now.loading) {
+      now.again = true
       return
     }
-    memory.loading = true
+    now.loading = true
     try {
-      const reply = await source.run(traceId, memory.seq)
-      if (memory !== known.current) return
-      memory.seq = reply.seq
-      for (const row of reply.rows) memory.rows.set(row.spanId, row)
-      // A run that died keeps its rows; only what they say of themselves changes.
-      if (reply.summary.status === 'interrupted')
-        for (const row of memory.rows.values()) if (row.endUs === 0) row.state = 'interrupted'
+      const { memory } = now
+      const since = memory.seq
+      const reply = await source.run(traceId, since)
+      if (now !== known.current) return
+      const { isNews, isStale } = memory.take(since, reply)
+      if (isStale) now.again = true
       // Nothing new, as after connecting: nothing is drawn again.
-      if (reply.rows.length === 0 && sameSummary(known.current.summary, reply.summary)) return
-      memory.summary = reply.summary
-      setState((before) => ({
-        run: { summary: reply.summary, rows: [...memory.rows.values()], totalRows: reply.totalRows },
-        error: '',
-        version: before.version + 1,
-      }))
+      else if (isNews)
+        setState((before) => ({
+          run: { summary: reply.summary, rows: memory.rows, totalRows: reply.totalRows },
+          error: '',
+          version: before.version + 1,
+        }))
       // The rest when the rows in sight are painted.
-      if (reply.totalRows) requestAnimationFrame(() => setTimeout(() => memory === known.current && load()))
+      if (reply.totalRows) requestAnimationFrame(() => setTimeout(() => now === known.current && load()))
     } catch (error) {
       setState((before) => ({ ...before, error: (error as Error).message }))
     } finally {
-      memory.loading = false
-      if (memory.again && memory === known.current) {
-        memory.again = false
+      now.loading = false
+      if (now.again && now === known.current) {
+        now.again = false
         void load()
       }
     }
   }
   // Not after the first frame: what was asked for before the page was there may have come by then.
   useLayoutEffect(() => {
-    known.current = { traceId, rows: new Map(), seq: 0, loading: false, again: false, summary: undefined }
+    known.current = { memory: new RunMemory(), loading: false, again: false }
     setState({ run: undefined, error: '', version: 0 })
     void load()
   }, [traceId])
   useLive((event) => {
+    // Who is there again may be another viewer, whose numbers begin anew.
+    if (event.type === 'disconnected') known.current.memory.startOver()
     if (
       event.type === 'connected' ||
       (event.type === 'changed' && (!event.areAll || event.runs.some((id) => id.startsWith(traceId))))

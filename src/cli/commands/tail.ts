@@ -8,10 +8,9 @@ import type { Paint } from '../../viewer/text/paint.ts'
 import { shown } from '../render/shown.ts'
 import { terminalPaint } from '../render/terminal.ts'
 import { type SourceFlags, withRuns, withSourceFlags } from '../run-source.ts'
+import { Following, type News } from '../tail/following.ts'
 
 const EVERY_MS = 500
-/** Runs looked at each time; older ones are no longer changing. */
-const RECENT = 50
 
 export function registerTail(program: Command): void {
   withSourceFlags(
@@ -24,7 +23,7 @@ export function registerTail(program: Command): void {
       const stop = new AbortController()
       process.once('SIGINT', () => stop.abort())
       process.once('SIGTERM', () => stop.abort())
-      await follow(source, query.join(' '), stop.signal, (run, row) => {
+      await follow(source, query.join(' '), stop.signal, ({ run, row }) => {
         if (flags.json)
           process.stdout.write(`${JSON.stringify({ traceId: run.traceId, agent: run.agent, ...row })}\n`)
         else process.stdout.write(`${line(run, row, terminalPaint())}\n`)
@@ -33,36 +32,33 @@ export function registerTail(program: Command): void {
   })
 }
 
-/** Calls `tell` for each span that begins or ends from now on. */
+/** Calls `tell` for each span that begins or ends from now on; waits for a viewer that is started again. */
 async function follow(
   source: RunSource,
   query: string,
   signal: AbortSignal,
-  tell: (run: RunSummary, row: SpanRow) => void,
+  tell: (news: News) => void,
 ): Promise<void> {
-  const seen = new Map<string, { seq: number; spans: number; status: string }>()
+  const following = new Following(source, query)
   const told = new Set<string>()
-  for (let first = true; !signal.aborted; first = false) {
-    const { runs, problems = [] } = await source.listRuns(query, RECENT)
-    for (const problem of problems.filter((one) => !told.has(one))) {
-      told.add(problem)
-      process.stderr.write(`${shown(problem)}\n`)
+  let [isFirst, isLost] = [true, false]
+  while (!signal.aborted) {
+    try {
+      const { news, problems } = await following.look()
+      for (const problem of problems.filter((one) => !told.has(one))) {
+        told.add(problem)
+        process.stderr.write(`${shown(problem)}\n`)
+      }
+      news.forEach(tell)
+      if (isFirst) process.stderr.write(`Following ${shown(source.from)}. Ctrl+C ends.\n`)
+      if (isLost) process.stderr.write('It is there again.\n')
+      isFirst = isLost = false
+    } catch (error) {
+      if (isFirst) throw error
+      if (!isLost) process.stderr.write(`${shown(source.from)} does not answer; waiting for it.\n`)
+      isLost = true
+      following.startOver()
     }
-    for (const summary of runs.reverse()) {
-      const before = seen.get(summary.traceId)
-      if (
-        before &&
-        before.spans === summary.spans &&
-        before.status === summary.status &&
-        summary.status !== 'running'
-      )
-        continue
-      const run = await source.run(summary.traceId, before?.seq ?? 0)
-      if (!run) continue
-      seen.set(summary.traceId, { seq: run.seq, spans: summary.spans, status: summary.status })
-      if (!first) for (const row of run.rows) tell(summary, row)
-    }
-    if (first) process.stderr.write(`Following ${shown(source.from)}. Ctrl+C ends.\n`)
     await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {})
   }
 }

@@ -30,12 +30,18 @@ export class Live {
     this.#timer ??= setTimeout(() => this.#tell(), EVERY_MS)
   }
 
+  /** Not known which. */
+  changedElsewhere(): void {
+    this.tell({ type: 'changed', runs: [], areAll: false })
+  }
+
   /** Also used for states other than runs, as the store's. */
   tell(event: object): void {
     const line = `data: ${JSON.stringify(event)}\n\n`
     for (const page of this.#pages) {
-      // A page that does not read is not waited for; it asks again when it comes back.
+      // A page that does not read is not waited for. It connects again, and asks for what it missed.
       if (page.writableLength < 1_000_000) page.write(line)
+      else page.destroy()
     }
   }
 

@@ -26,7 +26,7 @@ export interface OtlpSpanWithOrigin {
 
 export interface RowsOfRun {
   rows: SpanRow[]
-  /** Ask with it for what changed since. */
+  /** Ask with it for what changed since, and what has not ended. */
   seq: number
   /** Since when nothing of it was heard, in milliseconds. */
   silentMs: number
@@ -91,7 +91,8 @@ export class SpanReader {
     const rows: SpanRow[] = []
     const alive = new Map<number, boolean>()
     for (const { chunk, row, origin } of spans.ordered()) {
-      if (chunk <= sinceSeq) continue
+      // Of what goes on it may be news that its process died.
+      if (chunk <= sinceSeq && row.endUs > 0) continue
       if (row.endUs === 0 && !alive.has(origin))
         alive.set(origin, mayStillEnd(this.#origins.get(origin).resource, silentMs))
       // A run that waits does not die with the process that parked it.

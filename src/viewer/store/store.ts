@@ -1,5 +1,5 @@
 /** The viewer's store: one SQLite database, written as spans arrive, summed and indexed in idle moments. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
@@ -48,6 +48,8 @@ export class Store {
   readonly #retention: Retention
   readonly #limits: RetentionOptions
   readonly #answers: Answers
+  readonly #version: StatementSync
+  #seenVersion: number
   #asked: ReadonlyMap<string, AskedInRun> = new Map()
   /** Opened without room: others cannot open the file. */
   #isAlone: boolean
@@ -87,6 +89,9 @@ export class Store {
         options.answerMs,
       )
       this.#retention = new Retention(db, removals)
+      this.#version = db.prepare('PRAGMA data_version')
+      this.#seenVersion = Number.NaN
+      this.changedElsewhere()
       // Runs that were open when the viewer last stopped are looked at again.
       try {
         db.exec(`UPDATE run SET dirty = 1 WHERE ${IS_OPEN}`)
@@ -205,6 +210,14 @@ export class Store {
 
   listing(query: string, page: Page, nowMs: number = Date.now()): InTurns<RunList> {
     return this.#answers.listing(query, page, nowMs)
+  }
+
+  /** Whether another viewer has changed the file since this was last asked. */
+  changedElsewhere(): boolean {
+    const { data_version: version } = this.#version.get() as { data_version: number }
+    const isChanged = version !== this.#seenVersion
+    this.#seenVersion = version
+    return isChanged
   }
 
   /** Runs that were shown as they stood before, and are summed by now: whoever sees them may ask again. Each is told once. */

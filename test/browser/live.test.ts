@@ -1,0 +1,103 @@
+/** Open pages while spans come, viewers end and begin again, and others take spans in. */
+import { startViewer, type Viewer } from 'hookspan/viewer'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { databaseFile } from '../viewer/start.ts'
+import { id, nowMs, otlp, post, runSpan, type TestSpan, TRACE } from '../viewer/support.ts'
+import { launch } from './support.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await launch()
+})
+afterAll(() => browser.close())
+
+async function view(options: Parameters<typeof startViewer>[0] = {}): Promise<Viewer> {
+  const viewer = await startViewer({ db: ':memory:', port: 0, ...options })
+  onTestFinished(() => viewer.close())
+  return viewer
+}
+
+async function open(url: string): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  onTestFinished(() => page.close())
+  await page.goto(url)
+  await page.waitForSelector('main:not([aria-busy])')
+  return page
+}
+
+const STARTED = { 'hookspan.span.state': 'started' }
+const begun = (span: TestSpan): TestSpan => ({
+  ...span,
+  end: 0,
+  attributes: { ...span.attributes, ...STARTED },
+})
+const child = (number: number): TestSpan => ({
+  spanId: id(number),
+  parentSpanId: id(1),
+  name: `child ${number}`,
+  start: nowMs(),
+  end: nowMs(),
+})
+const names = (page: Page) => page.locator('.row .what').allInnerTexts()
+
+it('the list goes on while runs change more often than it is answered', async () => {
+  const viewer = await view()
+  const page = await open(viewer.url)
+  await page.route('**/api/runs?*', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    await route.continue()
+  })
+  let number = 0
+  const sending = setInterval(() => {
+    number++
+    void post(viewer, otlp([runSpan('done', { traceId: id(number).padStart(32, 'c') })]))
+  }, 100)
+  try {
+    await page.locator('tr.run').first().waitFor()
+  } finally {
+    clearInterval(sending)
+  }
+  await page.unrouteAll({ behavior: 'wait' })
+  await expect.poll(() => page.locator('tr.run').count(), { timeout: 20_000 }).toBe(number)
+})
+
+it.each(['memory', 'a file'])(
+  'every page of a run goes on with a viewer of %s that was started again',
+  async (kept) => {
+    const db = kept === 'memory' ? ':memory:' : databaseFile()
+    const first = await view({ db })
+    const root = begun(runSpan('', { start: nowMs() }))
+    await post(first, otlp([root, ...Array.from({ length: 6 }, (_, at) => child(at + 2))]))
+    const pages = [await open(`${first.url}/run/${TRACE}`), await open(`${first.url}/run/${TRACE}?view=tree`)]
+    for (const page of pages) await expect.poll(() => names(page)).toHaveLength(7)
+    const port = Number(new URL(first.url).port)
+    await first.close()
+    const second = await view({ db, port })
+    if (kept === 'memory') await post(second, otlp([root]))
+    await post(second, otlp([child(20)]))
+    for (const page of pages)
+      await expect.poll(() => names(page), { timeout: 20_000 }).toHaveLength(kept === 'memory' ? 2 : 8)
+    await post(
+      second,
+      otlp([{ ...root, end: nowMs(), attributes: { ...root.attributes, 'hookspan.span.state': '' } }]),
+    )
+    for (const page of pages)
+      await expect
+        .poll(() => page.locator('.run-header .status').first().innerText())
+        .not.toContain('Running')
+  },
+)
+
+it('a page shows what another viewer of the file takes in', async () => {
+  const db = databaseFile()
+  const [one, other] = [await view({ db }), await view({ db })]
+  const root = begun(runSpan('', { start: nowMs() }))
+  await post(one, otlp([root]))
+  const [list, run] = [await open(other.url), await open(`${other.url}/run/${TRACE}`)]
+  await expect.poll(() => names(run)).toHaveLength(1)
+  await post(one, otlp([child(2), runSpan('done', { traceId: 'd'.repeat(32), name: 'invoke_agent late' })]))
+  await expect.poll(() => names(run)).toHaveLength(2)
+  await expect.poll(() => list.locator('tr.run').count()).toBe(2)
+  await expect.poll(() => list.locator('.store').innerText()).toContain('3 spans')
+})
