@@ -101,14 +101,17 @@ export class BackgroundReply {
     return decided.state === 'answered' ? decided.reply : call.settle(reply)
   }
 
-  /** A run that is there for this alone does not wait for ever. */
   #notYet(answer: unknown): void {
-    const { call, end } = this.#made
-    call.noteAnswered(answer)
-    if (end === undefined) return
+    this.#made.call.noteAnswered(answer)
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(end, FORGOTTEN_MS)
+    this.#timer = setTimeout(() => this.#forgotten(), FORGOTTEN_MS)
     this.#timer.unref()
+  }
+
+  /** A run that is there for this alone does not wait for ever; and what holds its request is let go of, unless gates ask for it. */
+  #forgotten(): void {
+    this.endOwnRun()
+    if (!this.gated) known.delete(this.#id)
   }
 
   endOwnRun(): void {

@@ -4,9 +4,11 @@ import fc from 'fast-check'
 import { deny, type Gate, skip } from 'hookspan/gates'
 import { observeOpenAI } from 'hookspan/openai'
 import OpenAI from 'openai'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { all, seen, settled } from '../support/seen-by-caller.ts'
 import { traced } from '../support/span-tree.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 const OUTPUT = [
   {
@@ -170,6 +172,22 @@ describe('a reply that is made in the background', () => {
     expect(await looked.json()).toMatchObject({ status: 'completed' })
     await settled(dispatcher)
     expect(dispatcher.stats().operations).toBe(0)
+  })
+
+  it('that nobody asks for does not hold its run for ever', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { client, dispatcher, tracing } = observed()
+    const { id } = await client.responses.create(ask)
+    await vi.advanceTimersByTimeAsync(14 * 60_000)
+    await client.responses.retrieve(id)
+    await vi.advanceTimersByTimeAsync(14 * 60_000)
+    expect(dispatcher.stats().operations).toBe(1)
+    await vi.advanceTimersByTimeAsync(60_000)
+    vi.useRealTimers()
+    await settled(dispatcher)
+
+    expect(tracing.tree()).toBe('invoke_agent\n  chat gpt-5')
+    expect(tracing.span('chat gpt-5').attributes['gen_ai.response.id']).toBe(id)
   })
 
   it('ends with a run that does not wait for it, and is no failure of it', async () => {
