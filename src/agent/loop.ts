@@ -38,8 +38,10 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
     if (over !== undefined) return over
     begun = false
     if (compactor !== undefined && state.pending.length === 0) {
+      const { context } = state
       await compactor.compactWhenDue(op, state)
-      // A summary is paid for, too.
+      // A summary is paid for, too: whoever goes on has it, and it counts.
+      if (state.context !== context) checkpoint?.save().catch(() => {})
       const spent = endOf(parts)
       if (spent !== undefined) return spent
     }

@@ -87,6 +87,48 @@ describe('a run with checkpoints', () => {
     expect(contents).toContain('pay done | pay done | look done | noted: note done | pay done')
   })
 
+  it('pays for no summary twice whose process dies while the model is asked what comes next', async () => {
+    const looks = (messages: readonly { role: string; content?: unknown }[]) =>
+      messages.reduce((sum, { role, content }) => {
+        const [, before = 0] = /summed up (\d+)/.exec(String(content)) ?? []
+        return sum + Number(before) + (role === 'tool' ? 1 : 0)
+      }, 0)
+    let summaries = 0
+    const says = statelessModel((messages) => {
+      // Who summarises is asked about a conversation that is written as one text.
+      const tools = String(messages[1]?.content).match(/^tool: /gm)?.length
+      if (tools === undefined && looks(messages) === 6) return { content: 'enough' }
+      if (tools === undefined) return { calls: [{ id: `l${looks(messages)}`, name: 'look', args: {} }] }
+      summaries++
+      return { content: `summed up ${tools + looks(messages)}` }
+    })
+    const compaction = { thresholdTokens: 30, keepMessages: 2, countTokens: () => 1 }
+    const tools = [{ name: 'look', execute: () => 'seen' }]
+    const agent = { name: 'shop', model: 'stateless', tools, compaction }
+    const options = { agent, client: says, priceOf: () => 0, operationId: ID }
+    await execAgent({ ...options, prompt: 'go' })
+    const whole = summaries
+    expect(whole).toBeGreaterThan(0)
+
+    summaries = 0
+    const store = new KeptRuns()
+    const records: string[] = []
+    store.onAppend = ({ record }) => void records.push(record)
+    const died = Promise.withResolvers<void>()
+    const create = async (body: never) => {
+      if (summaries === 0) return says.chat.completions.create(body)
+      died.resolve()
+      return new Promise(() => {})
+    }
+    const client = { baseURL: says.baseURL, chat: { completions: { create } } } as unknown as typeof says
+    void execAgent({ ...options, client, prompt: 'go', checkpoint: store })
+    await died.promise
+    await new Promise((resolve) => setImmediate(resolve))
+    await resumeAgent({ ...options, checkpoint: KeptRuns.after(records, ID) })
+
+    expect(summaries).toBe(whole)
+  })
+
   it('asks an idempotent tool again with the same key, and says of another that nobody knows', async () => {
     for (const idempotent of [true, false]) {
       const ran: Ran[] = []
