@@ -46,6 +46,8 @@ const FOUND: [RunPlan, LifePlan[]][] = [
   ...each('is followed', 18, 48, run('agent', [[tool('asks'), tool('unanswered'), tool('plain')]])),
   // It was cancelled as it was about to wait, and waited for ever.
   ...each('is cancelled', 20, 48, run('loop', [[tool('unanswered'), tool('plain')]])),
+  // It was cancelled after its process had died in its first turn, whose step nobody ended.
+  ...each('dies', 4, 18, run('loop', [[tool('plain')]]), { end: 'dies', moment: 0, cancelled: true }),
   // It was cancelled after its process had died between the end of a question and that of its call, which nobody ended.
   ...(['agent', 'loop'] as const).flatMap((what) => {
     const cancelled: LifePlan = { end: 'dies', moment: 1_000, cancelled: true }

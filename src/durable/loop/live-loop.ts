@@ -68,7 +68,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     options: LiveLoopOptions,
     operationId: string,
     input: unknown,
-    { kept: given, endsAt }: SegmentInput<unknown>,
+    { kept: given, endsAt, cancelled }: SegmentInput<unknown>,
     loop: (run: LiveLoop) => Promise<unknown>,
   ) {
     const kept = readRecords(given)
@@ -81,6 +81,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     this.#op = this.#start(last?.saved, input)
     this.steps = new LoopSteps(this.#op, last?.turn)
     if (endsAt !== undefined) this.#endAt(endsAt)
+    // Before the loop begins, so that it ends what a dead process had begun.
+    if (cancelled) this.stop('cancel')
     this.#main = this.#run(loop)
     this.#main.then(
       (outcome) => this.#end({ outcome }),
