@@ -103,6 +103,8 @@ describe('a compaction', () => {
       { prompt: prompt(), onMessage: ({ type }) => type === 'result' && answered.resolve() },
     )
     expect(messages.map(({ subtype }) => subtype)).toContain('compact_boundary')
+    // As without us, where it says that it asks its model only to whoever wants pieces of messages.
+    expect(messages.flatMap(({ status }) => status ?? [])).toEqual(['compacting'])
     expect(only(told, /Compact/)).toEqual(['beforeCompact claude', 'afterCompact claude'])
     expect(summaries).toEqual([expect.stringContaining('It was done.')])
     expect(told.at(-1)).toBe('onComplete claude')

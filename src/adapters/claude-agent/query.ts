@@ -136,8 +136,8 @@ class ObservedMessages {
   #isForUser(message: Message): boolean {
     if (isTooEarly(message) && this.run.resumed !== undefined) return false
     if (this.#params.options?.includePartialMessages) return true
-    const { type, subtype } = message
-    return type !== 'stream_event' && !(type === 'system' && subtype === 'status')
+    const { type, status } = message
+    return type !== 'stream_event' && !(type === 'system' && status === 'requesting')
   }
 
   async #tell(message: Message): Promise<void> {
