@@ -83,12 +83,12 @@ describe('an agent that Claude Code calls', () => {
 })
 
 describe('a compaction', () => {
-  it('is told when it is over, with what is left', async () => {
+  it('is told with what is left, and shown as without us', async () => {
     const { dispatcher, told } = toldLines()
-    const summaries: unknown[] = []
+    const after: unknown[] = []
     dispatcher.use({
-      name: 'summary',
-      hooks: [{ id: 's', type: 'afterCompact', handler: ({ summary }) => void summaries.push(summary) }],
+      name: 'after',
+      hooks: [{ id: 's', type: 'afterCompact', handler: (event) => void after.push(event) }],
     })
     const answered = Promise.withResolvers<void>()
     async function* prompt() {
@@ -106,7 +106,16 @@ describe('a compaction', () => {
     // As without us, where it says that it asks its model only to whoever wants pieces of messages.
     expect(messages.flatMap(({ status }) => status ?? [])).toEqual(['compacting'])
     expect(only(told, /Compact/)).toEqual(['beforeCompact claude', 'afterCompact claude'])
-    expect(summaries).toEqual([expect.stringContaining('It was done.')])
+    expect(after).toEqual([
+      expect.objectContaining({
+        messagesBefore: 1,
+        messagesAfter: 1,
+        tokensBefore: 5,
+        tokensAfter: expect.any(Number),
+        summary: expect.stringContaining('It was done.'),
+      }),
+    ])
+    expect(JSON.stringify(messages)).not.toContain('PostCompact')
     expect(told.at(-1)).toBe('onComplete claude')
   })
 })

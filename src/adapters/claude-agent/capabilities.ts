@@ -3,7 +3,7 @@ import { PARKING } from '../capabilities.ts'
 
 /**
  * What `observeClaudeAgent` can do. Model calls are made in Claude Code's own process, which tells of them: nobody decides on
- * one, and none is left in the middle. Compactions are told when they are over.
+ * one, and none is left in the middle. Compactions are told, too.
  */
 export const CLAUDE_AGENT_CAPABILITIES: AdapterCapabilities = {
   ...PARKING,

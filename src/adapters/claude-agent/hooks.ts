@@ -18,7 +18,6 @@ export function withHooks(
     PreToolUse: (input) => before(run, subAgents, input),
     PostToolUse: (input) => after(run, input),
     PostToolUseFailure: (input) => failed(run, input),
-    PostCompact: (input) => compacted(subAgents, input),
   }
   const matchers = Object.entries(ours).map(([name, hook]) => {
     const guards = name === 'PreToolUse'
@@ -110,16 +109,6 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
 async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {
   const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
   await call.run(() => Promise.reject(new CallRefused(why)))
-}
-
-/** A compaction that is over. */
-async function compacted(subAgents: SubAgents, input: Loose): Promise<HookOutput> {
-  const lane = await subAgents.laneOf(asName(input.agent_id))
-  const calls = await lane.calls
-  const call = calls.openCompaction({ messageCount: lane.length, tokenCount: 0 })
-  await call.decided
-  call.settle({ messagesAfter: 1, summary: asName(input.compact_summary) ?? '' })
-  return {}
 }
 
 /** Tells whom the user's own function asks as the human that it asks. */

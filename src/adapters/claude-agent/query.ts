@@ -2,6 +2,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { asName } from '../../wire/reading.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { ClaudeRun } from './claude-run.ts'
+import { Compactions } from './compaction.ts'
 import { withHooks, withPermission } from './hooks.ts'
 import type { ClaudeOptions, Message, Query, QueryFunction, QueryParams } from './sdk.ts'
 import { watchServers } from './servers.ts'
@@ -47,6 +48,7 @@ export function observedQuery(query: QueryFunction, params: QueryParams, host: H
 class ObservedMessages {
   readonly #claude: ClaudeRun
   readonly #subAgents: SubAgents
+  readonly #compactions: Compactions
   readonly #params: QueryParams
   readonly #unwatch: () => void
   readonly started: Promise<Query>
@@ -62,6 +64,7 @@ class ObservedMessages {
     this.#params = params
     this.#claude = new ClaudeRun(dispatcher, agentName, params)
     this.#subAgents = new SubAgents(this.#claude)
+    this.#compactions = new Compactions(this.#claude.root)
     this.#unwatch = watchServers(params.options?.mcpServers)
     this.started = this.#start(query, sdkSpans)
     this.#reading = this.#read()
@@ -144,6 +147,7 @@ class ObservedMessages {
     const { type, subtype } = message
     const { root } = this.#claude
     await this.#subAgents.told(message)
+    await this.#compactions.told(message)
     if (type === 'system' && subtype === 'init') root.model = asName(message.model)
     else if (type === 'system' && message.status === 'requesting') await root.asking()
     else if (type === 'result' && !isTooEarly(message)) {
@@ -157,6 +161,7 @@ class ObservedMessages {
 
   async #end(): Promise<void> {
     this.#answered.resolve()
+    this.#compactions.over()
     await this.#subAgents.over()
     await this.#claude.root.over()
     const refusal = this.run.isPart ? undefined : await this.run.end(this.#content)
@@ -165,6 +170,7 @@ class ObservedMessages {
 
   async #fail(error: unknown): Promise<unknown> {
     this.#answered.resolve()
+    this.#compactions.over(error)
     await this.#subAgents.over().catch(() => {})
     await this.#claude.root.over(error).catch(() => {})
     await this.run.fail(error)
