@@ -16,6 +16,8 @@ const frames = new AsyncLocalStorage<ClaudeRun>()
 export interface AnnouncedCall {
   readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
+  /** What whoever permitted it made of its arguments. */
+  edited?: unknown
   /** A server in this process has it: what comes of it is known there. */
   served?: boolean
 }
@@ -57,6 +59,11 @@ export class ClaudeRun {
 
   static get current(): ClaudeRun | undefined {
     return frames.getStore()
+  }
+
+  /** Whether what runs is what somebody decided on, whatever hooks beside ours make of it. */
+  get isDecidedOn(): boolean {
+    return this.run.run(() => currentPlace()?.core.enforcesAt('beforeToolCall')) ?? false
   }
 
   within<T>(fn: () => T): T {

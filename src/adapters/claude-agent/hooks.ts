@@ -137,6 +137,7 @@ export function withPermission(
         action: allowed ? (changed ? 'edit' : 'approve') : 'rejectAndContinue',
         ...(!allowed && reason !== undefined && { reason }),
       })
+      if (allowed && changed && announced !== undefined) announced.edited = answer.updatedInput
       if (!allowed && announced !== undefined) {
         run.forget(toolUseID, announced)
         const why = {

@@ -54,6 +54,7 @@ class ObservedMessages {
   readonly started: Promise<Query>
   readonly #queue: Message[] = []
   #more = Promise.withResolvers<void>()
+  #isLeft = false
   #over: { readonly error?: unknown } | undefined
   #reading: Promise<void>
   /** Ends the prompt of a run that goes on, which says nothing. */
@@ -115,7 +116,7 @@ class ObservedMessages {
       const inner = await this.started
       for await (const message of inner) {
         await this.#tell(message).catch(() => {})
-        if (this.#isForUser(message)) {
+        if (!this.#isLeft && this.#isForUser(message)) {
           this.#queue.push(message)
           this.#wake()
         }
@@ -193,10 +194,11 @@ class ObservedMessages {
 
   /** Nobody reads any more: Claude Code is ended. */
   async leave(error?: unknown): Promise<IteratorResult<Message, void>> {
+    this.#isLeft = true
+    this.#queue.length = 0
     const inner = await this.started.catch(() => undefined)
     await inner?.return?.()
     await this.#reading
-    this.#queue.length = 0
     if (error !== undefined) throw error
     return { done: true, value: undefined }
   }

@@ -45,14 +45,16 @@ function watch(instance: object): () => void {
 async function serve(request: Request, extra: unknown, handler: Handler): Promise<unknown> {
   const { params = {} } = request
   const meta = asObject(params._meta) ?? asObject(asObject(extra)?._meta)
-  const announced = ClaudeRun.current?.find(asName(meta?.['claudecode/toolUseId']), params.arguments ?? {})
-  if (announced === undefined || announced.served) return handler(request, extra)
+  const run = ClaudeRun.current
+  const announced = run?.find(asName(meta?.['claudecode/toolUseId']), params.arguments ?? {})
+  if (run === undefined || announced === undefined || announced.served) return handler(request, extra)
   announced.served = true
-  return served(announced, request, extra, handler)
+  const { edited = run.isDecidedOn ? undefined : params.arguments } = announced
+  return served({ ...announced, edited }, request, extra, handler)
 }
 
 async function served(
-  { call, decision }: AnnouncedCall,
+  { call, decision, edited }: AnnouncedCall,
   request: Request,
   extra: unknown,
   handler: Handler,
@@ -62,7 +64,8 @@ async function served(
   const outcome: ToolOutcome =
     decision.state === 'run'
       ? await call.run(async (args, { signal }) => {
-          gave = await handler({ ...request, params: KIND.asked(params, args) }, untilAborted(extra, signal))
+          const asked = { ...request, params: KIND.asked(params, edited ?? args) }
+          gave = await handler(asked, untilAborted(extra, signal))
           assertWorked(gave)
           return gave
         })

@@ -1,0 +1,44 @@
+import { HookDispatcher } from 'hookspan'
+import { proceed } from 'hookspan/gates'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { askClaude } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const sdk: Untyped = await import('@anthropic-ai/claude-agent-sdk')
+
+const asked = { id: 'call_1', name: 'mcp__mine__look', args: { q: 'asked' } }
+const done = { content: 'done' }
+
+/** What the tool of a server in this process is run with. */
+async function ranWith(options: object, gates: boolean): Promise<unknown[]> {
+  const ran: unknown[] = []
+  const look = sdk.tool('look', 'Looks.', { q: z.string() }, async ({ q }: { q: string }) => {
+    ran.push(q)
+    return { content: [{ type: 'text', text: `found ${q}` }] }
+  })
+  const dispatcher = new HookDispatcher()
+  if (gates)
+    dispatcher.use({ name: 'g', gates: [{ id: 'g', point: 'beforeToolCall', decide: () => proceed() }] })
+  const mcpServers = { mine: sdk.createSdkMcpServer({ name: 'mine', tools: [look] }) }
+  await askClaude(dispatcher, [{ toolCalls: [asked] }, done], { tools: [], mcpServers, ...options })
+  return ran
+}
+
+const updatedInput = { q: 'edited' }
+const permitting = { canUseTool: async () => ({ behavior: 'allow', updatedInput }) }
+const hookSpecificOutput = { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput }
+const hooking = { hooks: { PreToolUse: [{ hooks: [async () => ({ hookSpecificOutput })] }] } }
+
+it.each([
+  ['whoever permits it', permitting, false, 'edited'],
+  ['whoever permits it, also after a gate', permitting, true, 'edited'],
+  ['a hook of the user', hooking, false, 'edited'],
+  // What was decided on runs.
+  ['no hook that a gate did not see', hooking, true, 'asked'],
+])(
+  'a tool of a server in this process runs with the arguments made by %s',
+  async (_who, options, gates, made) => {
+    expect(await ranWith(options, gates)).toEqual([made])
+  },
+)
