@@ -129,6 +129,25 @@ describe("Copilot's own tools", () => {
     )
   })
 
+  it('that the user does not permit end with their turn, and the run with what comes after', async () => {
+    const { dispatcher, told } = guarded()
+    const { said } = await prompt(dispatcher, [make(), ask('look', {}), done], {
+      builtIn: ['bash'],
+      onPermissionRequest: ({ kind }: Untyped) =>
+        kind === 'shell' ? { kind: 'reject', feedback: 'not today' } : { kind: 'approve-once' },
+      tools: [{ name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => 'found' }],
+    })
+
+    expect(said).toBe('done')
+    expect(told).toEqual([
+      'beforeToolCall bash',
+      'onToolCallError bash',
+      'beforeToolCall look',
+      'afterToolCall look',
+      'onComplete done',
+    ])
+  })
+
   it("keep to the user's own hooks, which come first", async () => {
     const { dispatcher, told } = guarded()
     const hooks = {

@@ -104,8 +104,9 @@ export class BuiltIns {
 
   /** Nothing comes any more: of these nobody was told how they ended, such as where the user did not permit them. */
   async over(): Promise<void> {
-    for (const { call } of this.#open.splice(0))
-      await call.fail(new Error('Copilot did not say how it ended.'))
+    const error = new Error('Copilot did not say how it ended.')
+    // Those of turns before have ended with them.
+    for (const { call } of this.#open.splice(0)) await call.fail(error).catch(() => {})
   }
 }
 
