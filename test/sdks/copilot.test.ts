@@ -135,7 +135,9 @@ describe("Copilot's own tools", () => {
       builtIn: ['bash'],
       onPermissionRequest: ({ kind }: Untyped) =>
         kind === 'shell' ? { kind: 'reject', feedback: 'not today' } : { kind: 'approve-once' },
-      tools: [{ name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => 'found' }],
+      tools: [
+        { name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => 'found' },
+      ],
     })
 
     expect(said).toBe('done')
