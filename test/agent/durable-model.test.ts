@@ -28,6 +28,8 @@ const run = (what: RunPlan['what'], steps: CallPlan[][], more: Partial<RunPlan> 
   ...more,
 })
 
+const LIMIT_MS = Math.max(120_000, RUNS * 300)
+
 /** An end at each moment between two, so that none is left to chance. */
 const each = (
   end: LifePlan['end'],
@@ -127,6 +129,9 @@ it(
       }),
       {
         numRuns: RUNS + FOUND.length,
+        // A run that does not end is looked at for long: what was found by then is told.
+        interruptAfterTimeLimit: LIMIT_MS - 10_000,
+        markInterruptAsFailure: true,
         examples: FOUND,
         ...(seed && { seed: Number(seed) }),
         ...(path && { path }),
@@ -141,5 +146,5 @@ it(
       )
     expect(tallies.size).toBeGreaterThan(10)
   },
-  Math.max(120_000, RUNS * 300),
+  LIMIT_MS,
 )
