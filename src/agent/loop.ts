@@ -41,7 +41,7 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
       const { context } = state
       await compactor.compactWhenDue(op, state)
       // A summary is paid for, too: whoever goes on has it, and it counts.
-      if (state.context !== context) checkpoint?.save().catch(() => {})
+      if (state.context !== context) await checkpoint?.save().catch(() => {})
       const spent = endOf(parts)
       if (spent !== undefined) return spent
     }
