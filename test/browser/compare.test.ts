@@ -4,9 +4,10 @@ import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, otlp, post, type TestSpan } from '../viewer/support.ts'
-import { findFlaws, launch, openPage, SHOTS } from './support.ts'
+import { axe, findFlaws, launch, openPage, SHOTS } from './support.ts'
 
 const OTHER = 'b'.repeat(32)
+const LONG_ANSWER = 'c'.repeat(32)
 const runId = (index: number) => `5e${index}`.padEnd(32, '1')
 
 const withAttribute = (spans: TestSpan[], spanId: string, key: string, change: (text: string) => string) =>
@@ -136,6 +137,20 @@ it('several runs are picked in the list, and told by steps with where they part'
   await page.getByRole('link', { name: 'with the first' }).first().click()
   await page.waitForSelector('.compare-rows .pair')
   expect(problems).toEqual([])
+})
+
+it('long answers are scrolled by keys, on a phone, too', async () => {
+  const long = (spans: TestSpan[]) =>
+    withAttribute(spans, id(22), 'gen_ai.output.messages', (text) =>
+      text.replace('three to five days', 'three, or four, or five days, '.repeat(60)),
+    )
+  await post(viewer, sampleRun({ traceId: LONG_ANSWER, atMs: -700_000, edit: long }))
+  const { page } = await open(`/compare/${LONG_ANSWER}/${OTHER}`, [390, 844])
+  const answers = page.getByRole('region', { name: 'Final answers' })
+  await answers.focus()
+  await page.keyboard.press('End')
+  await expect.poll(() => answers.evaluate((element) => element.scrollTop)).toBeGreaterThan(0)
+  expect(await axe(page)).toEqual([])
 })
 
 it('short answers stand side by side below their heading, and a step that failed in some runs says in how many', async () => {

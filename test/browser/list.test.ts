@@ -208,7 +208,7 @@ describe('the list of many runs', () => {
     await page.close()
   })
 
-  it.each([390, 1920])('fits a window of %i px', async (width) => {
+  it.each([390, 800, 1920])('fits a window of %i px', async (width) => {
     const { page } = await open('', { width, height: 900 })
     expect(await findFlaws(page)).toEqual([])
     await page.screenshot({ path: `${SHOTS}list-${width}.png` })

@@ -9,11 +9,12 @@ import { fileURLToPath } from 'node:url'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
-import { id, otlp, post } from './support.ts'
+import { id, otlp, post, runSpan } from './support.ts'
 
 const BIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 const OTHER = 'b'.repeat(32)
 const folder = mkdtempSync(join(tmpdir(), 'hookspan-commands-'))
+const soon = { timeout: 20_000, interval: 20 }
 let viewer: Viewer
 
 beforeAll(async () => {
@@ -263,6 +264,28 @@ describe('hookspan view and tail', () => {
     expect(existsSync(db)).toBe(true)
     const offline = await run('runs', '--db', db)
     expect(offline.stdout).toContain('support')
+  })
+
+  it('tail waits for a viewer that is started again, and goes on', async () => {
+    const db = join(folder, 'again.db')
+    const first = await startViewer({ port: 0, db })
+    const port = Number(new URL(first.url).port)
+    await post(first, otlp([runSpan('done', { name: 'before' })]))
+    const tail = spawn(process.execPath, [BIN, 'tail', '--json', '--url', first.url])
+    let [lines, said] = ['', '']
+    tail.stdout.on('data', (chunk) => (lines += chunk))
+    tail.stderr.on('data', (chunk) => (said += chunk))
+    await expect.poll(() => said, soon).toContain('Following')
+    await first.close()
+    await expect.poll(() => said, soon).toContain(`${first.url} does not answer; waiting for it.`)
+    const second = await startViewer({ port, db })
+    await post(second, otlp([runSpan('done', { traceId: OTHER, name: 'after' })]))
+    await expect.poll(() => lines, soon).toContain('"name":"after"')
+    expect(lines).not.toContain('before')
+    expect(said).toMatch(/waiting for it\.\nIt is there again\.\n$/)
+    tail.kill()
+    await once(tail, 'exit')
+    await second.close()
   })
 
   it('refuses wrong numbers by name', async () => {

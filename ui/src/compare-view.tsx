@@ -147,7 +147,7 @@ function Answers({ answers: { a, b } }: { answers: { a: string; b: string } }) {
         <h2>Final answers</h2>
         <span class="hint">{a === b ? 'the same' : ''}</span>
       </summary>
-      <div class="answer-pair">
+      <div class="answer-pair" tabIndex={0} role="region" aria-label="Final answers">
         {[a, b].map((text, index) => (
           <section key={index} aria-label={`Answer of ${index === 0 ? 'A' : 'B'}`}>
             {text ? <LongText text={text} /> : <p class="hint">none</p>}
@@ -190,7 +190,7 @@ function Side({
           )}
         </span>
         <span>
-          {formatCount(tokens(run))} tokens{' '}
+          {formatCount(tokens(run)).replace(/^0$/, '–')} tokens{' '}
           {other && <Delta value={tokens(run)} of={tokens(other)} noise={noise} format={formatCount} />}
         </span>
         <span>

@@ -1,5 +1,5 @@
 /** The run as the chat it was. Only what is in sight exists, so ten thousand messages scroll as ten do. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import {
   type AgentItem,
   type Conversation,
@@ -23,13 +23,17 @@ interface Props {
   /** Whether more may come. */
   live: boolean
   selected: string
+  /** It was opened to go to a step. */
+  toStep: boolean
   onSelect: (spanId: string) => void
 }
 
+/** Until some of it is there. */
+const NOTHING_YET: Conversation = { items: [], hasContent: true, isPart: true }
 /** Between two readings of a conversation that goes on. */
 const PAUSE_MS = 400
 
-export function ConversationView({ traceId, version, live, selected, onSelect }: Props) {
+export function ConversationView({ traceId, version, live, selected, toStep, onSelect }: Props) {
   const source = useSource()
   // What came with the page is drawn with it, and not a frame later.
   const [first, setFirst] = useState(() => source.firstWords(traceId))
@@ -50,16 +54,16 @@ export function ConversationView({ traceId, version, live, selected, onSelect }:
     version,
     PAUSE_MS,
   )
-  const value = whole ?? first
+  const value = whole ?? first ?? (toStep ? NOTHING_YET : undefined)
   if (error && !value) return <p class="notice error">{error}</p>
   if (!value) return null
-  if (value.items.length === 0)
+  if (value.items.length === 0 && !value.isPart)
     return (
       <Empty title="Nothing was said">
         <p>No model was called and no tool was used in this run.</p>
       </Empty>
     )
-  return <Chat conversation={value} live={live} selected={selected} onSelect={onSelect} />
+  return <Chat conversation={value} live={live} selected={selected} toStep={toStep} onSelect={onSelect} />
 }
 
 interface Line {
@@ -88,8 +92,9 @@ function Chat({
   conversation,
   live,
   selected,
+  toStep,
   onSelect,
-}: { conversation: Conversation } & Pick<Props, 'live' | 'selected' | 'onSelect'>) {
+}: { conversation: Conversation } & Pick<Props, 'live' | 'selected' | 'toStep' | 'onSelect'>) {
   const [shut, setShut] = useState<ReadonlySet<string>>(new Set())
   const [asWritten, setAsWritten] = useState(() => readKept('hookspan-as-written', false))
   const lines = useMemo(() => linesOf(conversation.items, shut), [conversation, shut])
@@ -130,8 +135,14 @@ function Chat({
   return (
     <div class="chat">
       <div class="chat-tools">
-        {steps.length > 0 && (
-          <StepJump steps={items} at={at} isPart={conversation.isPart === true} onGo={goTo} />
+        {(steps.length > 0 || conversation.isPart) && (
+          <StepJump
+            steps={items}
+            at={at}
+            isPart={conversation.isPart === true}
+            isAsked={toStep}
+            onGo={goTo}
+          />
         )}
         <ContextGrowth steps={items} at={at} onPick={goTo} />
         <button
@@ -197,12 +208,15 @@ function StepJump({
   steps,
   at,
   isPart,
+  isAsked,
   onGo,
 }: {
   steps: readonly StepItem[]
   at: number
   /** More steps are on their way. */
   isPart: boolean
+  /** What is typed is for it. */
+  isAsked: boolean
   onGo: (at: number) => void
 }) {
   const input = useRef<HTMLInputElement>(null)
@@ -223,10 +237,14 @@ function StepJump({
     setMissed(found < 0 ? wanted : '')
     if (found >= 0) onGo(found)
   }
+  // Before the next key comes.
+  useLayoutEffect(() => {
+    if (isAsked) input.current?.focus()
+  }, [isAsked])
   // What was asked for before it was there.
   useEffect(() => {
     if (missed !== '') jump()
-  }, [isPart])
+  }, [isPart, steps.length])
   return (
     <div class="step-jump">
       <label>
@@ -251,7 +269,8 @@ function StepJump({
           ? isPart
             ? `reading up to step ${missed} …`
             : `no step ${missed}`
-          : `step ${steps[at]?.step}, call ${formatCount(at + 1)} of ${formatCount(steps.length)}`}
+          : steps[at] &&
+            `step ${steps[at].step}, call ${formatCount(at + 1)} of ${formatCount(steps.length)}`}
       </span>
     </div>
   )

@@ -113,3 +113,18 @@ export function useNowUs(active: boolean, everyMs = 500): number {
   }, [active, everyMs])
   return active ? Math.max(now, 0) : now
 }
+
+/** While the page is being printed: then there is no window that only shows some of it. */
+export function usePrinting(): boolean {
+  const [printing, setPrinting] = useState(false)
+  useEffect(() => {
+    const [begin, end] = [() => setPrinting(true), () => setPrinting(false)]
+    addEventListener('beforeprint', begin)
+    addEventListener('afterprint', end)
+    return () => {
+      removeEventListener('beforeprint', begin)
+      removeEventListener('afterprint', end)
+    }
+  }, [])
+  return printing
+}

@@ -1,5 +1,5 @@
 /** A span in words, for the timeline's row and the panel's title. */
-import { formatCompaction, formatCount, formatDuration } from '../../src/viewer/model/format.ts'
+import { formatCompaction, formatCount, formatDuration, visibleText } from '../../src/viewer/model/format.ts'
 import { rowTitle } from '../../src/viewer/model/row-title.ts'
 import type { GateDecision, SpanRow } from '../../src/viewer/model/span.ts'
 import { Badge, Text } from './parts.tsx'
@@ -13,7 +13,13 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
       {row.category === 'human' && (
         <Badge kind="human">
           {row.human?.action
-            ? `${row.human.action}${row.human.waitedMs ? ` after ${formatDuration(row.human.waitedMs)}` : ''}`
+            ? [
+                row.human.action,
+                row.human.approver && `by ${visibleText(row.human.approver)}`,
+                row.human.waitedMs && `after ${formatDuration(row.human.waitedMs)}`,
+              ]
+                .filter(Boolean)
+                .join(' ')
             : row.state === 'running'
               ? 'waiting'
               : 'asked'}

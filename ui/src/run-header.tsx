@@ -33,6 +33,7 @@ export function RunHeader({
   const running = summary.status === 'running' || summary.status === 'waiting'
   const ms = running ? Math.max(summary.durationMs, (nowUs - summary.startUs) / 1000) : summary.durationMs
   const cached = summary.inputTokens > 0 ? summary.cachedTokens / summary.inputTokens : 0
+  const people = whoAnswered(rows)
   const show = (view: View, find: string) => pathOf({ ...route, view, find })
   const remove = async () => {
     if (!confirm('Remove this run from the viewer?')) return
@@ -59,6 +60,13 @@ export function RunHeader({
         <p class="input">
           <Text>{summary.inputPreview}</Text>
         </p>
+        {people !== '' && (
+          <a href={show('timeline', 'is:human')} title="What they were asked">
+            <Badge kind="human">
+              answered by <Text>{people}</Text>
+            </Badge>
+          </a>
+        )}
         <MarkBadges run={summary} />
         <div class="actions">
           {source.mayChange && (
@@ -181,6 +189,11 @@ export function RunHeader({
       />
     </header>
   )
+}
+
+function whoAnswered(rows: readonly SpanRow[]): string {
+  const names = rows.flatMap(({ human }) => human?.approver || [])
+  return [...new Set(names)].join(', ')
 }
 
 /** A number, and the way to what it counts. */

@@ -39,9 +39,19 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
   const marks = useMarks(setProblem)
   const tree = useMemo(() => (run ? buildTree(run.rows, run.summary.status === 'running') : undefined), [run])
   const select = (spanId: string) => go({ ...route, spanId }, route.spanId !== '' && spanId !== '')
-  const show = (view: View) => go({ ...route, view })
+  const [toStep, setToStep] = useState(false)
+  const show = (view: View, step = false) => {
+    setToStep(step)
+    go({ ...route, view })
+  }
   useKeys({
     ...Object.fromEntries(VIEWS.map((view, index) => [String(index + 1), () => show(view)])),
+    ':': (event) => {
+      // There it has the key to itself.
+      if (route.view === 'conversation') return
+      event.preventDefault()
+      show('conversation', true)
+    },
     // It closes what is open beside the run, and never the run.
     Escape: () => route.spanId && select(''),
     '+': () => marks.toggle(run?.summary, 'good'),
@@ -146,6 +156,7 @@ export function RunView({ route }: { route: Extract<Route, { page: 'run' }> }) {
               version={version}
               live={open}
               selected={route.spanId}
+              toStep={toStep}
               onSelect={select}
             />
           )}

@@ -113,7 +113,11 @@ export function RunsView({ route }: { route: ListRoute }) {
     )
   const open = (run: RunSummary | undefined) =>
     run && go({ page: 'run', traceId: run.traceId, view: 'timeline', spanId: '', find: value?.words ?? '' })
+  /** Of none that are picked: the one that is selected with the one below it, which was before it. */
   const compare = () => {
+    const [after, before] = shown.slice(at)
+    if (marked.length === 0 && at >= 0 && before)
+      go({ page: 'compare', a: before.traceId, b: after!.traceId })
     if (marked.length === 2) go({ page: 'compare', a: marked[0]!, b: marked[1]! })
     if (marked.length > 2 && marked.length <= MOST_COMPARED)
       go({ page: 'steps', runs: marked, exactly: false })

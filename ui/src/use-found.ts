@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<string, (tree: TreeNode) => TreeNode[]>> = {
   'is:model': (tree) => told(tree, ({ row }) => row.category === 'llm' || row.category === 'embedding'),
   'is:tool': (tree) => told(tree, ({ row }) => row.category === 'tool'),
   'is:mocked': (tree) => told(tree, ({ row }) => row.mocked),
+  'is:human': (tree) => told(tree, ({ row }) => row.category === 'human'),
   'is:error': failuresIn,
 }
 function told(tree: TreeNode, isKind: (node: TreeNode) => boolean): TreeNode[] {

@@ -3,11 +3,14 @@
  * until then it is guessed, and what turns out otherwise above what one reads moves nothing of it.
  */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { usePrinting } from './hooks.ts'
 
 /** Ready above and below what is in sight, in pixels. */
 const OVERSCAN = 700
 /** So few are all drawn: the browser's own search finds them. */
 const FEW = 60
+/** On paper. */
+const MOST_PRINTED = 2_000
 
 interface Sight {
   top: number
@@ -52,7 +55,7 @@ export function useTallList(
     return all
   }, [ids, measured])
   const total = tops[ids.length]!
-  const isFew = ids.length <= FEW
+  const isFew = ids.length <= (usePrinting() ? MOST_PRINTED : FEW)
   const at = Math.max(0, indexAt(tops, sight.top + 1))
   const from = isFew ? 0 : Math.max(0, indexAt(tops, sight.top - OVERSCAN))
   const to = isFew ? ids.length : Math.min(ids.length, indexAt(tops, sight.top + sight.height + OVERSCAN) + 1)

@@ -1,9 +1,12 @@
 /** A long list of rows of one height, of which only those in sight exist. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { usePrinting } from './hooks.ts'
 
 export const ROW_PX = 30
 /** Ready above and below what is in sight: what the wheel brings in before the next frame. */
 const OVERSCAN = 4
+/** On paper. */
+const MOST_PRINTED = 3_000
 /** What stands above the list, about; the list says how high it is once it is there. */
 const ABOVE_PX = 250
 
@@ -38,8 +41,9 @@ export function useVirtual(count: number) {
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
-  const from = Math.max(0, sight.first - OVERSCAN)
-  const size = sight.rows + 2 * OVERSCAN
+  const printing = usePrinting()
+  const from = printing ? 0 : Math.max(0, sight.first - OVERSCAN)
+  const size = printing ? MOST_PRINTED : sight.rows + 2 * OVERSCAN
   const turn = turned.current
   // Nothing of what was in sight still is: every element stays where it is, and shows another row.
   if (Math.abs(from - turn.from) >= size) turn.by += from - turn.from
