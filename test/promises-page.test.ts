@@ -13,7 +13,7 @@ const SUBJECTS = {
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 14,
   'Observers change nothing': 10,
-  'Streams under a gate': 7,
+  'Streams under a gate': 8,
   'The viewer under fire': 9,
   Values: 6,
   'Compaction and sub-agents': 8,
