@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { installPacked, manifest, outside, ROOT, run, runModule, SUBPATHS } from './support.ts'
@@ -129,6 +129,29 @@ describe('the package for its tools', () => {
     const { stdout } = await run(join(ROOT, 'node_modules/.bin/publint'), ['run', '--strict', ROOT])
 
     expect(stdout).toContain('All good!')
+  })
+
+  it('has declarations without a fault of their own, however strictly a project checks', async () => {
+    const file = join(ROOT, `.cache/every-subpath-${process.pid}.ts`)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, SUBPATHS.map((name, at) => `export * as s${at} from '${name}'`).join('\n'))
+    const flags = [
+      '--noEmit',
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022',
+    ]
+    const where = ['--module', 'nodenext', '--types', 'node', '--ignoreConfig', file]
+
+    const said = await run(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...where], { cwd: ROOT })
+      .catch((error: { stdout: string }) => error)
+      .finally(() => rmSync(file))
+
+    // SDKs have faults of theirs.
+    expect(said.stdout.split('\n').filter((line) => /^(dist|\.cache)/.test(line))).toEqual([])
   })
 
   it('has types that resolve everywhere an ES module can be imported', async () => {

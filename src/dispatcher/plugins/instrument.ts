@@ -92,7 +92,7 @@ export interface ResumedSpan {
   /** W3C trace context of the run's own span. */
   readonly traceparent?: string
   /** That of the span above it. */
-  readonly parentTraceparent?: string
+  readonly parentTraceparent?: string | undefined
   /** Epoch milliseconds. */
   readonly startedAt?: number
   /** What was decided about it before. */
@@ -228,7 +228,7 @@ export interface ActivityScope {
   /** W3C trace context of this activity. */
   readonly traceparent?: string
   /** That of what it lies below, where that is known: for a run that goes on in another process. */
-  readonly parentTraceparent?: string
+  readonly parentTraceparent?: string | undefined
 }
 
 /**

@@ -37,7 +37,7 @@ export function withoutNumbers(json: string): string {
 /** Finds the words in bytes of UTF-8, without making text of them where they are ASCII. */
 export class WordScanner {
   /** The word that was found last, UTF-8: its first `length` bytes. Overwritten by the next one. */
-  readonly word = new Uint8Array(MAX_WORD_BYTES)
+  readonly word: Uint8Array = new Uint8Array(MAX_WORD_BYTES)
   readonly #found: (hash: number, length: number) => void
 
   constructor(found: (hash: number, length: number) => void) {
