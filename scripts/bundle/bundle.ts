@@ -7,8 +7,9 @@ import { foldInto, seeThrough, shareAs } from './write-bundle.ts'
 /** Loaded by a path: by `node`, by `requireOwn`, or as a policy file is. */
 const BY_PATH = ['cli/bin.js', 'cli/demo/refund-policy.js', 'register/runtime.js']
 
-/** Constants that whoever wants them has in his own file: to load them with others would cost more. */
+/** A few lines that whoever wants them has in his own file: to load them with others would cost more. */
 const isInlined = (file: string) =>
+  file === 'internal/user.js' ||
   file === 'policies/config/names.js' ||
   file === 'internal/run-report.js' ||
   /^adapters\/.+\/(capabilities|names)\.js$/.test(file)

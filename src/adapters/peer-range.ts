@@ -1,12 +1,13 @@
 import { testedIn, warnUntested } from '../internal/version-range.ts'
 
-const OWN = new URL('../../package.json', import.meta.url)
+/** A bundle of CommonJS has none. */
+const HERE = import.meta.url as string | undefined
 
 /** The versions of an SDK that its adapter is tested with, as the package says: `>=1.2 <3`. */
-export const testedRange = (name: string): string | undefined => testedIn(OWN, name)
+export const testedRange = (name: string): string | undefined => testedIn(HERE, name)
 
 /** Says once when the SDK that is installed beside hookspan is none of the versions that its adapter was tested with. */
-export function warnOfVersion(name: string, from: string = import.meta.url): void {
-  warnUntested(name, from, OWN)
+export function warnOfVersion(name: string, from: string = HERE ?? ''): void {
+  warnUntested(name, from, HERE)
 }
 export { isWithin } from '../internal/version-range.ts'

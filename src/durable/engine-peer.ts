@@ -9,6 +9,6 @@ export function enginePeer<T>(
 ): T {
   const sdk = load()
   // Once, when it is none of the versions that runs on it were tested with.
-  warnUntested(name, import.meta.url, new URL('../../package.json', import.meta.url))
+  warnUntested(name, import.meta.url, import.meta.url)
   return sdk
 }

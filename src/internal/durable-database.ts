@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from './make-folder.ts'
@@ -11,7 +10,7 @@ export function openDurableDatabase(path: string, schema: string): DatabaseSync 
     makePrivateFile(path)
   }
   // Loaded late: programs that keep nothing need no SQLite.
-  const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
+  const sqlite = process.getBuiltinModule('node:sqlite')
   const db = new sqlite.DatabaseSync(path)
   try {
     // FULL: what was taken is on the disk, whatever happens to the machine.

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
@@ -20,7 +19,7 @@ export class FileLock {
    */
   static take(path: string, { make = false } = {}): FileLock | undefined {
     // Loaded late: most programs need no SQLite.
-    const sqlite = createRequire(import.meta.url)('node:sqlite') as typeof import('node:sqlite')
+    const sqlite = process.getBuiltinModule('node:sqlite')
     const url = pathToFileURL(path)
     url.searchParams.set('mode', make ? 'rwc' : 'rw')
     const db = new sqlite.DatabaseSync(url, { timeout: 0 })

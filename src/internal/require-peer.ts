@@ -2,11 +2,6 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { errorMessage, HookspanError } from './errors.ts'
 
-const require = createRequire(import.meta.url)
-
-/** What npx has fetched for once has none of the program's packages above it: they are found from where the program runs. */
-const isFetched = /[/\\]_npx[/\\]/.test(import.meta.url)
-
 /** What a bundler puts in the place of `require` does not know what it is asked for. */
 function isOfBundle(error: unknown, name: string): boolean {
   return !errorMessage(error).includes(name)
@@ -14,15 +9,23 @@ function isOfBundle(error: unknown, name: string): boolean {
 
 /** Whose `require` finds a peer. */
 function finderOf(name: string): NodeJS.Require {
+  // A bundle of CommonJS has no address of its modules, but one of its own.
+  if (typeof import.meta.url !== 'string') return finds(createRequire(__filename), name)
+  // As bundlers know it.
+  const require = createRequire(import.meta.url)
   try {
     require.resolve(name)
     return require
   } catch (error) {
-    if (!isFetched) throw error
-    const ofProgram = createRequire(join(process.cwd(), 'program'))
-    ofProgram.resolve(name)
-    return ofProgram
+    // What npx has fetched for once has none of the program's packages above it: they are found from where that runs.
+    if (!/[/\\]_npx[/\\]/.test(import.meta.url)) throw error
+    return finds(createRequire(join(process.cwd(), 'program')), name)
   }
+}
+
+function finds(require: NodeJS.Require, name: string): NodeJS.Require {
+  require.resolve(name)
+  return require
 }
 
 /**

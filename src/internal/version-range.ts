@@ -31,7 +31,7 @@ export function findInstalled(name: string, from: string): Installed | undefined
   return undefined
 }
 
-function readManifest(path: string): Manifest | undefined {
+function readManifest(path: string | URL): Manifest | undefined {
   try {
     return JSON.parse(process.getBuiltinModule('node:fs').readFileSync(path, 'utf8'))
   } catch {
@@ -42,12 +42,13 @@ function readManifest(path: string): Manifest | undefined {
 let ranges: Manifest | undefined
 
 /**
- * The versions of an SDK that are tested, as the package says: `>=1.2 <3`. `own`: where its package.json is. Optional peers have
- * theirs in a field that npm does not read, because it refuses to install beside others.
+ * The versions of an SDK that are tested, as the package says: `>=1.2 <3`. Optional peers have theirs in a field that npm
+ * does not read, because it refuses to install beside others. `here`: the file that asks, two folders below package.json;
+ * in a bundle it is below that of another, or nowhere.
  */
-export function testedIn(own: URL, name: string): string | undefined {
-  const { fileURLToPath } = process.getBuiltinModule('node:url')
-  ranges ??= readManifest(fileURLToPath(own)) ?? {}
+export function testedIn(here: string | undefined, name: string): string | undefined {
+  ranges ??= (here && readManifest(new URL('../../package.json', here))) || {}
+  if (ranges.name !== 'hookspan') return undefined
   const { peerDependencies, testedWith } = ranges
   return testedWith?.[name] ?? peerDependencies?.[name]
 }
@@ -70,14 +71,14 @@ function compare(one: string, other: string): number {
 const asked = new Set<string>()
 
 /**
- * Says once when the SDK that is installed beside hookspan is none of the versions that it was tested with. `own`: where
- * hookspan's package.json is, as seen from the file that asks.
+ * Says once when the SDK that is installed beside hookspan is none of the versions that it was tested with, as seen
+ * `from` there. `here`: as for `testedIn`.
  */
-export function warnUntested(name: string, from: string, own: URL): void {
+export function warnUntested(name: string, from: string, here: string | undefined): void {
   if (asked.has(name)) return
   asked.add(name)
   try {
-    const range = testedIn(own, name)
+    const range = testedIn(here, name)
     const installed = range && findInstalled(name, from)
     if (!range || !installed || isWithin(installed.version, range)) return
     console.warn(

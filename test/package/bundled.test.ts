@@ -156,9 +156,53 @@ describe('hookspan in Next.js', () => {
 describe('hookspan in a minified bundle', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
-    project = await installPacked('@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301')
+    project = await installPacked('@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301', 'openai@7')
   })
   afterAll(() => project?.remove())
+
+  it('is CommonJS, as for AWS Lambda: it traces, attaches, decides and keeps what it is to keep', async () => {
+    const collector = await startCollector()
+    const code = `
+      import { HookDispatcher } from 'hookspan'
+      import { sqliteStore } from 'hookspan/approval'
+      import { scriptedFetch } from 'hookspan/mock'
+      import { observeOpenAI } from 'hookspan/openai'
+      import { loadConfig } from 'hookspan/policies'
+      import { startTracing } from 'hookspan/tracing'
+      import OpenAI from 'openai'
+      async function main() {
+        const dispatcher = new HookDispatcher()
+        const tracing = startTracing({ serviceName: 'bundle', spoolDir: 'spool' })
+        dispatcher.use(tracing)
+        dispatcher.use((await loadConfig({ userFile: false })).plugin)
+        const fetch = scriptedFetch({ steps: [{ content: 'hi' }] })
+        const client = observeOpenAI(new OpenAI({ apiKey: 'none', fetch }), { dispatcher })
+        const op = dispatcher.startOperation({ agentName: 'a' })
+        await client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+        const { state } = await op.toolCall({ apiName: 'wipe', args: {} }, () => 'wiped')
+        await op.complete({ reason: 'done' })
+        await tracing.shutdown()
+        const store = sqliteStore({ path: 'approvals.db' })
+        const pending = await store.list({ status: 'pending' })
+        console.log(JSON.stringify({ ...tracing.stats(), state, pending }))
+      }
+      main()`
+    const gates = "module.exports = { gates: [{ id: 'a', type: 'toolPolicy', deny: ['wipe'] }] }"
+    writeFileSync(join(project.folder, 'hookspan.config.cjs'), gates)
+    await build({
+      stdin: { contents: code, resolveDir: project.folder },
+      outfile: join(project.folder, 'bundle.cjs'),
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      format: 'cjs',
+    })
+    const { stdout } = await run(process.execPath, ['bundle.cjs'], {
+      cwd: project.folder,
+      env: { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    }).finally(() => collector.stop())
+    expect(JSON.parse(stdout)).toMatchObject({ exported: 4, dropped: 0, state: 'denied', pending: [] })
+  })
 
   it('traces: no class of OpenTelemetry is told by its name', async () => {
     const collector = await startCollector()

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve } from 'node:path'
 import type { Plugin, StandIn } from '../../dispatcher/index.ts'
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { homeFolder } from '../../internal/user.ts'
@@ -218,11 +218,7 @@ function assertAlone(file: string): void {
 async function read(file: string | undefined): Promise<ConfigSource | undefined> {
   if (file === undefined || !isModule(file)) return readNow(file)
   const text = readTrusted(file)
-  try {
-    return moduleSource(file, text, await loadModule(file))
-  } catch (error) {
-    throw configError(file, undefined, `the module cannot be loaded: ${errorMessage(error)}.`)
-  }
+  return moduleSource(file, text, await loadModule(file))
 }
 
 function readNow(file: string | undefined): ConfigSource | undefined {
