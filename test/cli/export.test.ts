@@ -9,6 +9,7 @@ import { HookDispatcher } from 'hookspan'
 import { type Agent, type ExecAgentOptions, execAgent } from 'hookspan/agent'
 import { deny } from 'hookspan/gates'
 import { callTool, callTools, type ModelStep, scriptedModel } from 'hookspan/mock'
+import { loopGuard } from 'hookspan/policies'
 import { startTracing } from 'hookspan/tracing'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -305,6 +306,27 @@ it('of a run that was stopped, denied, left unanswered, or begun by the agent pa
   expect(await runTests(...files)).toMatchObject({
     passed: true,
     said: expect.stringMatching(/Tests +4 passed/),
+  })
+})
+
+it('of equal calls that were decided otherwise, and of arguments that a person changed, passes at once', async () => {
+  const pay = { name: 'pay', execute: () => 'paid' }
+  const guard = loopGuard({ maxRepeats: 1, stopAfter: 5 })
+  const again = callTool('pay', { n: 1 })
+  const looping: Agent = { name: 'looping', model: 'gpt-4o', tools: [pay], gates: [guard] }
+  const large = { ...pay, needsApproval: ({ n }: { n: number }) => n > 50 }
+  const edited: Agent = { name: 'edited', model: 'gpt-4o', tools: [large] }
+  const traces = [
+    await record(looping, 'Pay and pay', [again, again, again, 'Paid.']),
+    await record(edited, 'Pay 90', [callTool('pay', { n: 90 }), callTool('pay', { n: 9 }), 'Paid.'], {
+      approver: async () => ({ decision: 'edit', args: { n: 50 }, approver: 'ines' }),
+    }),
+  ]
+  for (const [index, trace] of traces.entries())
+    await hookspan('export', trace, '-f', 'vitest', '-o', `decided-${index}.test.ts`)
+  expect(await runTests('decided-0.test.ts', 'decided-1.test.ts')).toMatchObject({
+    passed: true,
+    said: expect.stringMatching(/Tests +2 passed/),
   })
 })
 

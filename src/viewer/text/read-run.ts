@@ -11,9 +11,13 @@ import { withoutNestedCalls } from '../model/tree-parts.ts'
 export interface ReadToolCall {
   name: string
   args: AttributeValue
+  /** What the model asked for, where that is there: a person may have changed it, and it may be no object. */
+  asked: AttributeValue | undefined
   result: AttributeValue
   error: string
   outcome: string
+  /** A gate refused it, and ended the agent with that. */
+  ends: boolean
   /** How many calls of models came before it: those of one turn are made together, in any order. */
   turn: number
   /** Agents from the run's own to the one that called. */
@@ -57,6 +61,8 @@ interface Placed {
   row: SpanRow
   node: TreeNode
   agents: readonly string[]
+  /** The span of the innermost of them. */
+  agent: SpanRow | undefined
 }
 
 /** @throws HookspanError when the run lacks what a test is made of, saying what. */
@@ -81,14 +87,17 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
       `Run ${id} does not hold what its model said (span ${silent.row.spanId}). Trace it with \`captureContent: true\`.`,
     )
   const own = read.filter(({ agents }) => agents.length <= 1)
-  const calls = placed
-    .filter(({ row }) => row.category === 'tool')
-    .sort(byStart)
-    .map((place) => ({
-      ...callOf(place, open),
-      turn: modelRows.filter((model) => model.row.startUs <= place.row.startUs).length,
-    }))
   const steps = read.map(({ output, row }) => stepOf(output, row))
+  const made = placed.filter(({ row }) => row.category === 'tool').sort(byStart)
+  const calls = made.map((place) => {
+    const turn = modelRows.filter((model) => model.row.startUs <= place.row.startUs).length
+    return {
+      ...callOf(place, open),
+      turn,
+      asked: askedFor(place.row.callId, steps.slice(0, turn)),
+      ends: endsAgent(place, made, open),
+    }
+  })
   addWrittenCalls(steps, read, calls)
   const mine = own.length > 0 ? own : read
   const { history, prompts, firstAt, lastAt } = turnsOf(
@@ -133,19 +142,37 @@ function addWrittenCalls(
   }
 }
 
+/** Ids may come again: the last one is meant. */
+function askedFor(callId: string, steps: readonly ReadModelStep[]): AttributeValue | undefined {
+  const asked = steps.flatMap(({ toolCalls }) => toolCalls).findLast(({ id }) => id === callId)
+  return callId === '' ? undefined : asked?.arguments
+}
+
+/** The last refusal that an agent met, where that is how it ended, and it was a gate's. */
+function endsAgent({ row, agent }: Placed, made: readonly Placed[], open: RunContent['open']): boolean {
+  if (agent === undefined || row.outcome !== 'denied') return false
+  if (open(agent.spanId)?.attributes['hookspan.operation.reason'] !== 'denied') return false
+  const own = made.filter((one) => one.agent === agent)
+  // A person who ended it needs no gate.
+  if (own.some(({ node }) => node.children.some(({ row: { human } }) => human?.action === 'reject')))
+    return false
+  return own.findLast((one) => one.row.outcome === 'denied')?.row === row
+}
+
 const byStart = (a: Placed, b: Placed) => a.row.startUs - b.row.startUs
 
 function walk(root: TreeNode): Placed[] {
   const found = new Map<TreeNode, Placed>()
-  const stack: { node: TreeNode; agents: readonly string[] }[] = [{ node: root, agents: [] }]
+  const stack: Pick<Placed, 'node' | 'agents' | 'agent'>[] = [{ node: root, agents: [], agent: undefined }]
   const inOrder: TreeNode[] = []
   for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
     const { node } = top
     const { category, label } = node.row
     const agents = category === 'agent' && top.agents.at(-1) !== label ? [...top.agents, label] : top.agents
-    found.set(node, { row: node.row, node, agents })
+    const agent = category === 'agent' ? node.row : top.agent
+    found.set(node, { row: node.row, node, agents, agent })
     inOrder.push(node)
-    for (const child of [...node.children].reverse()) stack.push({ node: child, agents })
+    for (const child of [...node.children].reverse()) stack.push({ node: child, agents, agent })
   }
   // Model calls that several instrumentations told come once.
   return withoutNestedCalls(inOrder).map((node) => found.get(node)!)
@@ -189,7 +216,10 @@ function stepOf(output: readonly Message[], row: SpanRow): ReadModelStep {
   return { content, toolCalls, error: output.length === 0 ? row.errorText || 'failed' : '' }
 }
 
-function callOf({ row, node, agents }: Placed, open: RunContent['open']): Omit<ReadToolCall, 'turn'> {
+function callOf(
+  { row, node, agents }: Placed,
+  open: RunContent['open'],
+): Omit<ReadToolCall, 'turn' | 'asked' | 'ends'> {
   const span = open(row.spanId)
   const facts = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
   const gate = row.gates?.find(({ decision, enforced }) => decision === 'deny' && enforced)

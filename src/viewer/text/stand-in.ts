@@ -1,4 +1,5 @@
 /** The agent of a test whose own is not named, written from what the trace tells. */
+import { canonicalJson } from '../../internal/json.ts'
 import { literal, quoted } from './literals.ts'
 import type { ReadAgent, ReadRun, ReadToolCall } from './read-run.ts'
 
@@ -6,7 +7,6 @@ import type { ReadAgent, ReadRun, ReadToolCall } from './read-run.ts'
 export function standIn(
   { agent, calls }: ReadRun,
   denied: readonly ReadToolCall[],
-  reason: string,
   used: Set<string>,
 ): string[] {
   used.add('Agent')
@@ -15,21 +15,41 @@ export function standIn(
     used.add('isDeepStrictEqual')
   }
   const asked = calls.filter(({ human }) => human !== undefined)
-  // A run that was denied was ended by the last refusal, where that was a gate's.
-  const isEnded = reason === 'denied' && calls.at(-1) === denied.at(-1)
-  const gates = denied.map(({ name, args, gate }, index) => {
-    const stop = isEnded && index === denied.length - 1
-    const how = literal({ ...(gate?.code && { code: gate.code }), ...(stop && { stop }) })
+  const lists: string[] = []
+  const gates = [...Map.groupBy(denied, keyOf)].map(([key, [first]]) => {
+    const { name, args, gate } = first!
+    const answers = calls
+      .filter((call) => keyOf(call) === key)
+      .map((call) => (denied.includes(call) ? denial(call) : 'undefined'))
+    const answer = inTurn('decisions', answers, lists)
     const isIt = `apiName === ${quoted(name)} && isDeepStrictEqual(payload, ${literal(args ?? {})})`
-    return `{ id: ${quoted(gate?.id ?? 'recorded')}, point: 'beforeToolCall', decide: ({ apiName, payload }) => (${isIt} ? deny(${quoted(gate?.reason ?? 'denied')}, ${how}) : undefined) }`
+    return `{ id: ${quoted(gate?.id ?? 'recorded')}, point: 'beforeToolCall', decide: ({ apiName, payload }) => (${isIt} ? ${answer} : undefined) }`
   })
-  return [`const agent: Agent = ${agentLiteral(agent, { asked, calls, gates, used })}`]
+  const written = agentLiteral(agent, { asked, calls, gates, lists, used })
+  return [...lists, `const agent: Agent = ${written}`]
+}
+
+const keyOf = ({ name, args }: ReadToolCall) => `${name} ${canonicalJson(args ?? {})}`
+
+function denial({ gate, ends }: ReadToolCall): string {
+  const how = literal({ ...(gate?.code && { code: gate.code }), ...(ends && { stop: true }) })
+  return `deny(${quoted(gate?.reason ?? 'denied')}, ${how})`
+}
+
+/** What is said each time; where that is not the same, a list that is declared before the agent is gone through. */
+function inTurn(what: string, answers: readonly string[], lists: string[]): string {
+  if (answers.every((answer) => answer === answers[0])) return answers[0] ?? 'undefined'
+  const name = lists.length === 0 ? what : `${what}${lists.length + 1}`
+  lists.push(`const ${name} = [${answers.join(', ')}]`)
+  return `${name}.shift()`
 }
 
 interface StandIn {
   asked: readonly ReadToolCall[]
   calls: readonly ReadToolCall[]
   gates: readonly string[]
+  /** Declared before the agent. */
+  lists: string[]
   used: Set<string>
 }
 
@@ -66,12 +86,24 @@ function gatesOnce(gates: readonly string[]): string {
     .join(', ')
 }
 
-function approvalOf(tool: string, { asked, calls, used }: StandIn): string {
+function approvalOf(tool: string, { asked, calls, lists, used }: StandIn): string {
   const some = asked.filter(({ name }) => name === tool)
   if (some.length === 0) return ''
   const isLate = some.some(({ human }) => human !== undefined && !ANSWERS.has(human.action))
   const limit = isLate ? `approval: { timeoutMs: ${EXPIRES_MS} }, ` : ''
-  if (some.length === calls.filter(({ name }) => name === tool).length) return `needsApproval: true, ${limit}`
+  const all = calls.filter(({ name, gate }) => name === tool && gate === undefined)
+  if (some.length === all.length) return `needsApproval: true, ${limit}`
+  const wanted = ({ asked, args }: ReadToolCall) => asked || args
+  const keys = new Set(some.map((call) => canonicalJson(wanted(call))))
+  // Of equal calls some were asked about: that a person wanted to be asked no more is not told.
+  if (all.some((call) => !some.includes(call) && keys.has(canonicalJson(wanted(call))))) {
+    const answer = inTurn(
+      'asks',
+      all.map((call) => `${some.includes(call)}`),
+      lists,
+    )
+    return `needsApproval: () => ${answer} ?? false, ${limit}`
+  }
   used.add('isDeepStrictEqual')
-  return `needsApproval: (args) => ${literal(some.map(({ args }) => args))}.some((one) => isDeepStrictEqual(one, args)), ${limit}`
+  return `needsApproval: (args) => ${literal(some.map(wanted))}.some((one) => isDeepStrictEqual(one, args)), ${limit}`
 }

@@ -2,6 +2,7 @@
 
 import { HookspanError } from '../../internal/errors.ts'
 import { canonicalJson } from '../../internal/json.ts'
+import { isRecord } from '../../internal/objects.ts'
 import type { RunContent } from '../model/data-set.ts'
 import { literal, quoted } from './literals.ts'
 import { type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
@@ -112,7 +113,7 @@ function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: W
     'const client = model([',
     ...run.steps.map((step) => `  ${literal(scripted(step))},`),
     '])',
-    ...(tested ? [] : standIn(run, denied, summary.reason, used)),
+    ...(tested ? [] : standIn(run, denied, used)),
     ...asking(run, summary.reason, tested),
     ...(tested?.kind === 'run' ? [] : [`expect(run.status).toBe(${quoted(statusOf(summary.status))})`]),
     ...trajectoryOf(run.calls),
@@ -125,12 +126,16 @@ const NAME_IT = 'Name the agent: --agent ./file.ts#name.'
 /** What a test cannot repeat, or only with the agent that did it. */
 function whyNot(
   { status, reason }: RunContent['summary'],
-  { steps, isCompacted }: ReadRun,
+  { steps, calls, isCompacted }: ReadRun,
   tested: TestedAgent | undefined,
 ): string | undefined {
   if (status === 'running' || status === 'waiting') return 'is not over: a test is made of what came of it.'
   if (status === 'interrupted')
     return 'was interrupted from outside of it (a signal, or its process died): a test cannot repeat that.'
+  // None at all are an empty object.
+  const broken = calls.find(({ asked }) => asked !== undefined && asked !== '' && !isRecord(asked))
+  if (broken !== undefined)
+    return `called ${quoted(broken.name)} with arguments that are no JSON object, which mocks refuse.`
   if (tested !== undefined) return undefined
   if (isCompacted) return `compacted its context, and its trace does not tell by which rule. ${NAME_IT}`
   if (reason === 'cost_limit') return `reached its limit of cost, which its trace does not tell. ${NAME_IT}`
