@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HookDispatcher } from 'hookspan'
@@ -6,7 +7,7 @@ import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { observeCopilot, parkedRun, runWith, unobserveCopilot } from 'hookspan/copilot'
 import { deny, type Gate, mutate } from 'hookspan/gates'
-import { mock, mockTools } from 'hookspan/mock'
+import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { configOf, copilotSubject, scriptedCopilot, startClient } from './subjects/copilot.ts'
@@ -176,6 +177,27 @@ it("a gate that ends the run ends the session's work", async () => {
 
   expect(ran).toEqual([])
   expect(told.at(-1)).toBe('onComplete denied')
+})
+
+it.each(['stop', 'forceStop'])('a run ends with the client, by %s()', async (how) => {
+  const { dispatcher, told } = guarded()
+  const asked = Promise.withResolvers<void>()
+  const server = await startScriptedServer({
+    respond: async (_request, { signal }) => {
+      asked.resolve()
+      await once(signal, 'abort')
+      return done
+    },
+  })
+  const { client, home } = await startClient()
+  const config = configOf(server.baseURL, 'contract', [])
+  const session = await observeCopilot(client, { dispatcher }).createSession(config)
+  await session.send('go on')
+  await asked.promise
+  await client[how]()
+  await expect.poll(() => told).toEqual(['onComplete interrupted'])
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+  await server.close()
 })
 
 it('a run that is denied at its start asks no model, and rejects for whoever waits', async () => {

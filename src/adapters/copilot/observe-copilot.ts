@@ -187,12 +187,22 @@ async function watched(
     run?.aborted()
     return abort.call(session)
   })
-  patches.replace(session, 'disconnect', async () => {
+  const left = () => {
     run?.aborted()
     run?.end()
     run = undefined
+  }
+  patches.replace(session, 'disconnect', async () => {
+    left()
     return disconnect.call(session)
   })
+  const { _markDisconnected: gone } = session
+  if (gone !== undefined) {
+    patches.replace(session, '_markDisconnected', () => {
+      left()
+      gone.call(session)
+    })
+  }
   return session
 }
 

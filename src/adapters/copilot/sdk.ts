@@ -17,6 +17,8 @@ export interface CopilotSession {
   sendAndWait(options: Prompt, timeoutMs?: number): Promise<unknown>
   abort(): Promise<void>
   disconnect(): Promise<void>
+  /** The SDK's own: its client was stopped, or its process is gone. */
+  _markDisconnected?(): void
   on(handler: (event: CopilotEvent) => void): () => void
   /** All that was said in it, also by processes before. */
   getEvents(): Promise<readonly CopilotEvent[]>
