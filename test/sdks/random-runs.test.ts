@@ -1,7 +1,11 @@
 import { tellAlikeAtRandom } from '../adapter/random-runs.ts'
+import { claudeAgentSubject } from './subjects/claude-agent.ts'
+import { copilotSubject } from './subjects/copilot.ts'
 import { googleAdkSubject } from './subjects/google-adk.ts'
 import { mastraSubject } from './subjects/mastra.ts'
 import { strandsSubject } from './subjects/strands.ts'
 
-// Those that are processes of their own take a second for each run.
 tellAlikeAtRandom([mastraSubject, strandsSubject, googleAdkSubject], 12)
+
+// Those that are processes of their own take a second for each run.
+tellAlikeAtRandom([copilotSubject, claudeAgentSubject], 4)
