@@ -1,6 +1,8 @@
 /** Agents of SDKs in a durable loop, whose process dies behind each record of it: what was kept is not done again. */
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import type { ContractReply, ContractTool } from 'hookspan/adapter/contract'
+import { createApprovals, memoryStore } from 'hookspan/approval'
+import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import type { DurableLoop } from '../../src/durable/loop-run.ts'
 import { DURABLE_FIELDS, type DurableAgentOptions } from '../../src/durable/options.ts'
@@ -35,9 +37,13 @@ const CASES = SUBJECTS.flatMap((subject) =>
 )
 
 describe.each(CASES)('$name', ({ subject, stream }) => {
-  it('goes on behind whatever was kept', async () => {
+  it.each([
+    ['goes on behind whatever was kept', false],
+    ['waits for a human meanwhile', true],
+  ])('%s', async (_name, asks) => {
     for (let diesAfter = 0; diesAfter < 40; diesAfter++) {
       const journal = new Journal()
+      const store = memoryStore()
       const events: HookEvent[] = []
       const ran: string[] = []
       const outcomes: unknown[] = []
@@ -53,6 +59,9 @@ describe.each(CASES)('$name', ({ subject, stream }) => {
 
       const attempt = async (dies: boolean) => {
         const dispatcher = new HookDispatcher()
+        const approvals = createApprovals({ store, mode: 'park' })
+        dispatcher.use(approvals)
+        if (asks) dispatcher.use({ name: 'asks', gates: [requireHuman({ match: 'search' })] })
         const handler = (event: HookEvent) => void events.push(event)
         for (const type of ['beforeLlmCall', 'afterToolCall', 'onComplete'] as const) {
           dispatcher.use({ name: type, hooks: [{ id: type, type, handler }] } as never)
@@ -67,12 +76,17 @@ describe.each(CASES)('$name', ({ subject, stream }) => {
             over.resolve('died')
             await never()
           },
-          wait: async () => {},
+          wait: async () => {
+            for (const { request } of await approvals.list({ status: 'pending' })) {
+              await approvals.respond(request.id, { decision: 'approve', approver: 'ines' })
+            }
+          },
           suspend: () => {},
           hasLost: () => false,
         })
-        const asked = events.filter(({ hookType }) => hookType === 'beforeLlmCall').length
         const agent: DurableLoop = async ({ signal }) => {
+          // The loop begins anew in an attempt, too, where it has waited.
+          const asked = events.filter(({ hookType }) => hookType === 'beforeLlmCall').length
           const replies = REPLIES.slice(asked)
           const outcome = await subject.run({
             dispatcher,
