@@ -76,7 +76,7 @@ it('shows every run it took when its disk is full, before and after a restart, a
     await using viewer = await startViewerProcess({ db })
     const { taken, status } = await fill(viewer, 1)
     expect(status).toBe(503)
-    expect(taken.length).toBeGreaterThan(10)
+    expect(taken.length).toBeGreaterThan(5)
     all.push(...taken)
     const { runs } = await list(viewer)
     expect(runs.map(({ traceId }) => traceId).sort()).toEqual(all.toSorted())
