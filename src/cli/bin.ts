@@ -11,7 +11,8 @@ if (major < 22 || (major === 22 && minor < 15)) {
 // A reader that has seen enough, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
-  throw error
+  console.error(`hookspan: cannot write to the standard output: ${error.message}.`)
+  process.exit(1)
 })
 // Loaded only now: an old Node could not even read it.
 void start(process.argv.slice(2)).then((code) => {

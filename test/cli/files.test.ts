@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { loadConfig } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { folder } from '../approval/support.ts'
@@ -9,6 +9,8 @@ function pipe(path: string): string {
   execFileSync('mkfifo', [path])
   return path
 }
+
+const ID = '0123456789abcdef0123456789abcdef'
 
 const said = ({ code, stderr }: CliRun) => [code, stderr.split('\n')[0]]
 
@@ -72,5 +74,68 @@ describe.skipIf(process.platform === 'win32')('a file name', () => {
     }
     const { stderr } = await runCli(['replay', `${name}.json`], { cwd: place })
     expect(stderr).not.toMatch(/^hookspan: all is well/m)
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('a file that is to be written', () => {
+  const trace = {
+    data: [
+      {
+        traceID: ID,
+        spans: [
+          {
+            traceID: ID,
+            spanID: 'a',
+            operationName: 'execute_tool search',
+            startTime: 1,
+            tags: [
+              { key: 'gen_ai.operation.name', value: 'execute_tool' },
+              { key: 'gen_ai.tool.name', value: 'search' },
+              { key: 'gen_ai.tool.call.arguments', value: '{}' },
+              { key: 'gen_ai.tool.call.result', value: 'three' },
+            ],
+          },
+        ],
+        processes: {},
+      },
+    ],
+  }
+
+  it('is written with the folders to it, or is named with what is in its way', async () => {
+    const place = folder()
+    writeFileSync(`${place}/trace.json`, JSON.stringify(trace))
+    const fromTrace = (...more: string[]) =>
+      runCli(['mocks', 'from-trace', 'trace.json', ...more], { cwd: place })
+    const { code } = await fromTrace('--out', 'new/folder/calls.json', '--trajectory', 'other/way.json')
+    expect(code).toBe(0)
+    expect([existsSync(`${place}/new/folder/calls.json`), existsSync(`${place}/other/way.json`)]).toEqual([
+      true,
+      true,
+    ])
+    for (const option of ['--out', '--trajectory']) {
+      expect(said(await fromTrace(option, 'trace.json/below.json'))).toEqual([
+        2,
+        expect.stringMatching(
+          new RegExp(
+            `Cannot write to "trace.json/below.json" .*ENOTDIR.* Give another file with ${option}\\.`,
+          ),
+        ),
+      ])
+    }
+  })
+
+  it('may be the standard output, and full', () => {
+    const bin = new URL('../../dist/cli/bin.js', import.meta.url).pathname
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', '"$0" "$1" --help > /dev/full', process.execPath, bin],
+      {
+        encoding: 'utf8',
+      },
+    )
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^hookspan: cannot write to the standard output: .*ENOSPC.*\n$/),
+    ])
   })
 })

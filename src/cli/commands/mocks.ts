@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { writeOut } from '../export/written-file.ts'
 import { shown } from '../render/shown.ts'
 import { printJson } from '../render/terminal.ts'
 
@@ -27,9 +27,11 @@ export function registerMocks(program: Command): void {
       const trace = await loadTrace(source, { jaeger: flags.jaeger, traceId: flags.trace || undefined })
       const { recording, trajectory, leftOut } = recordingFromTrace(trace)
       for (const call of leftOut) console.error(`left out: ${shown(call)}`)
-      if (flags.trajectory) await writeFile(flags.trajectory, `${JSON.stringify(trajectory, null, 2)}\n`)
+      if (flags.trajectory) {
+        await writeOut(flags.trajectory, `${JSON.stringify(trajectory, null, 2)}\n`, '--trajectory')
+      }
       if (!flags.out) return printJson({ recording, trajectory })
-      await writeFile(flags.out, formatRecording(recording))
+      await writeOut(flags.out, formatRecording(recording))
       console.error(
         `${recording.calls.length} calls of ${Object.keys(recording.tools).length} tools written to ${shown(flags.out)}`,
       )

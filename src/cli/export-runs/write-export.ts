@@ -1,9 +1,9 @@
-import { writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { didYouMean } from '../../internal/expect.ts'
 import type { RunContent } from '../../viewer/model/data-set.ts'
 import type { RunSource } from '../../viewer/run-source.ts'
 import { type TestedAgent, testFile } from '../../viewer/text/test-file.ts'
+import { writeOut } from '../export/written-file.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 
@@ -109,5 +109,5 @@ function testedOf({ agent, run, out }: ExportFlags): TestedAgent | undefined {
 
 async function write(out: string | undefined, data: string | Uint8Array): Promise<void> {
   if (out === undefined) process.stdout.write(data)
-  else await writeFile(out, data)
+  else await writeOut(out, data)
 }
