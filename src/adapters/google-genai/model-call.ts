@@ -7,10 +7,10 @@ import { abortedBy } from '../../wire/hold-stream.ts'
 import { modelServer } from '../../wire/model-server.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { withEither } from '../either-signal.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
-import { withEither } from './either-signal.ts'
 import type { ApiClient, HttpResponse, Models, Params } from './types.ts'
 
 type Ask = (this: Models, params: Params) => Promise<unknown>

@@ -2,8 +2,8 @@ import type { HookDispatcher, Operation } from '../../dispatcher/index.ts'
 import { OPERATION } from '../../dispatcher/is-dispatcher.ts'
 import type { PendingTool } from '../../hooks/index.ts'
 import { a, type Fields } from '../../internal/expect.ts'
-import { joinSignals } from '../../internal/join-signals.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
+import { withEither } from '../either-signal.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { replace } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
@@ -91,15 +91,15 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
             tool: { identifier: call.identifier, apiName, args, toolCallId },
           }
           const how = asObject(rest[at])
-          // The call ends with its run, too.
-          const joined = joinSignals(how?.signal as AbortSignal | undefined, signal)
-          const more = [...rest]
-          more[at] = { ...how, signal: joined.signal }
           inFlight.push(entry)
           try {
-            return await own.call(client, traced(given, traceparent), ...more)
+            // The call ends with its run, too.
+            return await withEither(how?.signal as AbortSignal | undefined, signal, (either) => {
+              const more = [...rest]
+              more[at] = { ...how, signal: either }
+              return own.call(client, traced(given, traceparent), ...more)
+            })
           } finally {
-            joined.release()
             inFlight.splice(inFlight.indexOf(entry), 1)
           }
         }),

@@ -1,9 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorMessage } from '../../internal/errors.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { writeWhole } from '../../internal/write-whole.ts'
-import { UsageError } from '../failure.ts'
+import { cannotWrite } from './written-file.ts'
 
 /** A file of OTLP/JSON: one request a line, which is one trace a line here. A file of one trace is plain JSON. */
 export class OtlpFile {
@@ -17,10 +16,7 @@ export class OtlpFile {
       makeFolder(dirname(path))
       this.#descriptor = openSync(path, 'w')
     } catch (error) {
-      throw new UsageError(
-        `Cannot write to "${path}" (${errorMessage(error)}). Give another file with --out.`,
-        { cause: error },
-      )
+      throw cannotWrite(path, error)
     }
   }
 

@@ -5,14 +5,18 @@ import { makeFolder } from '../../internal/make-folder.ts'
 import { UsageError } from '../failure.ts'
 
 /** Writes what a command was to write, and the folders to it. @throws UsageError where it cannot; `option` names the file. */
-export async function writeOut(path: string, data: string | Uint8Array, option = '--out'): Promise<void> {
+export async function writeOut(path: string, data: string | Uint8Array, option?: string): Promise<void> {
   try {
     makeFolder(dirname(path))
     await writeFile(path, data)
   } catch (error) {
-    throw new UsageError(
-      `Cannot write to "${path}" (${errorMessage(error)}). Give another file with ${option}.`,
-      { cause: error },
-    )
+    throw cannotWrite(path, error, option)
   }
+}
+
+export function cannotWrite(path: string, error: unknown, option = '--out'): UsageError {
+  return new UsageError(
+    `Cannot write to "${path}" (${errorMessage(error)}). Give another file with ${option}.`,
+    { cause: error },
+  )
 }

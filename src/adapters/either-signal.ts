@@ -1,5 +1,5 @@
-import { joinSignals } from '../../internal/join-signals.ts'
-import { isStream, watchStream } from '../../wire/watch-stream.ts'
+import { joinSignals } from '../internal/join-signals.ts'
+import { isStream, watchStream } from '../wire/watch-stream.ts'
 
 /**
  * Asks with a signal that is aborted with either of the two, which are let go of when the reply is there: of a stream, when
