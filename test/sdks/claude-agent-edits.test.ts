@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { askClaude } from './support/ask-claude.ts'
 import type { Untyped } from './support/sdks.ts'
 
-const sdk: Untyped = await import('@anthropic-ai/claude-agent-sdk')
+const NAME = '@anthropic-ai/claude-agent-sdk'
+const sdk: Untyped = await import(NAME)
 
 const asked = { id: 'call_1', name: 'mcp__mine__look', args: { q: 'asked' } }
 const done = { content: 'done' }

@@ -9,7 +9,8 @@ import type { Untyped } from '../support/sdks.ts'
 import type { Kind, Plan, QueryPlan, Turn } from './plan.ts'
 import { inWords, type Words } from './words.ts'
 
-const sdk: Untyped = await import('@anthropic-ai/claude-agent-sdk')
+const NAME = '@anthropic-ai/claude-agent-sdk'
+const sdk: Untyped = await import(NAME)
 
 /** What came of a query: what the caller was shown, what his own functions were asked, and what the model was. */
 export interface Seen {
