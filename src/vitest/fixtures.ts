@@ -43,6 +43,7 @@ type Context = {
   kit: TestKit
   task: TestTask & { meta: object; result?: { state?: string } }
 }
+type OnDispatcher = Context & { dispatcher: HookDispatcher }
 
 /**
  * vitest's `test` with fixtures of hookspan. Each test has its own, also under `test.concurrent`; at its end it
@@ -68,12 +69,14 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
     if (failures.length > 0) throw joinFailures(failures)
   },
   dispatcher: async ({ kit }: Context, use: Use<HookDispatcher>) => use(kit.dispatcher),
-  mocks: async ({ kit }: Context, use: Use<MockTools>) => use(kit.mocks),
+  // What looks at the dispatcher looks at the one that the test has, also where a fixture brings another.
+  mocks: async ({ kit, dispatcher }: OnDispatcher, use: Use<MockTools>) => use(kit.on(dispatcher).mocks),
   model: async ({ kit }: Context, use: Use<ModelFixture>) => use(kit.model),
-  humans: async ({ kit }: Context, use: Use<ScriptedApprovals>) => use(kit.humans),
-  trace: async ({ kit }: Context, use: Use<TestTrace>) => use(kit.trace),
-  replay: async ({ kit, task }: Context, use: Use<HookspanFixtures['replay']>) =>
-    use((options) => kit.replay(recordingPath(task, options), options)),
+  humans: async ({ kit, dispatcher }: OnDispatcher, use: Use<ScriptedApprovals>) =>
+    use(kit.on(dispatcher).humans),
+  trace: async ({ kit, dispatcher }: OnDispatcher, use: Use<TestTrace>) => use(kit.on(dispatcher).trace),
+  replay: async ({ kit, dispatcher, task }: OnDispatcher, use: Use<HookspanFixtures['replay']>) =>
+    use((options) => kit.on(dispatcher).replay(recordingPath(task, options), options)),
   repeat: async ({ kit }: Context, use: Use<HookspanFixtures['repeat']>) =>
     use((runs, fn, options) => repeatWith(runs, fn, options, ({ coverage }) => kit.countWith(coverage))),
 })

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HookDispatcher } from '../dispatcher/index.ts'
 import type { HookEvent } from '../hooks/index.ts'
+import { HookspanError } from '../internal/errors.ts'
 import { makeFolder } from '../internal/make-folder.ts'
 import {
   type EventLog,
@@ -19,6 +20,7 @@ import {
   scriptedModel,
   type ToolReplay,
 } from '../mock/index.ts'
+import { isSubAgent } from '../mock/sub-agent.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
 import type { ReplayFixtureOptions } from './test-files.ts'
@@ -38,15 +40,20 @@ export interface TestTrace {
 
 export type ModelFixture = (steps: readonly ModelStep[], options?: ScriptedModelOptions) => ScriptedModel
 
+let nextId = 0
+
 const SHUTDOWN_MS = 1_000
 /** Not those of `vi.useFakeTimers()`, which takes their place later. */
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis
 
 /** Everything one test, or one of several runs in a test, needs; nothing is shared with another one. */
 export class TestKit {
-  readonly dispatcher = new HookDispatcher()
   readonly trace: TestTrace
-  readonly #log: EventLog
+  readonly #own = new HookDispatcher()
+  readonly #tree = new TraceTree()
+  #dispatcher = this.#own
+  #log: EventLog
+  #instrument: Disposable
   readonly #models: ScriptedModel[] = []
   readonly #replays: { replay: ToolReplay; mode: ReplayMode }[] = []
   readonly #counted: (MockCoverage | undefined)[] = []
@@ -54,14 +61,16 @@ export class TestKit {
   #humans: ScriptedApprovals | undefined
 
   constructor() {
-    const tree = new TraceTree()
-    this.dispatcher.use({ name: 'hookspan/vitest', instrument: tree })
-    const log = recordEvents(this.dispatcher)
-    this.#log = log
+    const tree = this.#tree
+    this.#instrument = this.#own.use({ name: 'hookspan/vitest', instrument: tree })
+    this.#log = recordEvents(this.#own)
+    const log = () => this.#log
     this.trace = {
-      events: log.events,
+      get events() {
+        return log().events
+      },
       get dropped() {
-        return log.dropped
+        return log().dropped
       },
       get spans() {
         return tree.spans
@@ -69,6 +78,21 @@ export class TestKit {
       tree: () => tree.toString(),
       toJSON: () => tree.toJSON(),
     }
+  }
+
+  get dispatcher(): HookDispatcher {
+    return this.#dispatcher
+  }
+
+  /** Looks at a dispatcher that the test brings along in place of its own, and mocks there. */
+  on(dispatcher: HookDispatcher): this {
+    if (dispatcher === this.#dispatcher) return this
+    this.#instrument[Symbol.dispose]()
+    this.#log[Symbol.dispose]()
+    this.#dispatcher = dispatcher
+    this.#instrument = dispatcher.use({ name: `hookspan/vitest ${nextId++}`, instrument: this.#tree })
+    this.#log = recordEvents(dispatcher)
+    return this
   }
 
   /** Strict mocks without a rule yet: from now on a call that no rule answers fails the test. */
@@ -115,6 +139,7 @@ export class TestKit {
       if (hasFailed && mode === 'auto' && replay.mode === 'record') replay.detach()
     }
     const replays = this.#replays.map(({ replay }) => replay)
+    if (this.#dispatcher === this.#own) this.#closeTools()
     const failures = [this.#mocks, this.#humans, ...this.#models, ...replays].flatMap((part) => {
       try {
         part?.[Symbol.dispose]()
@@ -123,18 +148,40 @@ export class TestKit {
         return [error as Error]
       }
     })
-    await this.#shutDown()
+    // One that the test brought along may be that of others, too.
+    if (this.#dispatcher === this.#own) await this.#inTime(this.#own.shutdown({ timeoutMs: SHUTDOWN_MS }))
+    else await this.#inTime(this.#dispatcher.drain(undefined, { timeoutMs: SHUTDOWN_MS }))
+    this.#instrument[Symbol.dispose]()
     this.#log[Symbol.dispose]()
     // What is not installed is why nothing else was as the test says.
     const missing = failures.find((error) => 'code' in error && error.code === 'MISSING_DEPENDENCY')
     return missing === undefined ? failures : [missing]
   }
 
+  /**
+   * What a test leaves behind, one that was out of time, may go on, and begin a run anew: its mocks are gone, and the real
+   * tools still do not run.
+   */
+  #closeTools(): void {
+    if (this.#mocks === undefined && this.#replays.every(({ replay }) => replay.mode === 'record')) return
+    this.#own.use({
+      name: 'hookspan/vitest: the test is over',
+      standIn: (call) => {
+        if (isSubAgent(call)) return undefined
+        throw new HookspanError(
+          'MOCK_UNMATCHED',
+          `Tool "${call.apiName}" was called after the end of its test, whose mocks are gone: it does not run. ` +
+            'Await the agent in the test, and give it the time that it takes.',
+        )
+      },
+    })
+  }
+
   /** In time by the real clock: a test may have stopped its own. */
-  async #shutDown(): Promise<void> {
+  async #inTime(done: Promise<unknown>): Promise<void> {
     const late = Promise.withResolvers<void>()
     const timer = startTimer(late.resolve, SHUTDOWN_MS * 2)
-    await Promise.race([this.dispatcher.shutdown({ timeoutMs: SHUTDOWN_MS }), late.promise])
+    await Promise.race([done, late.promise])
     stopTimer(timer)
   }
 

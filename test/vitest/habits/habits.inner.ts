@@ -1,6 +1,6 @@
 /** What test authors do with vitest: habits.test.ts runs this in vitests of their own. */
 
-import type { HookDispatcher } from 'hookspan'
+import { HookDispatcher } from 'hookspan'
 import { mock } from 'hookspan/mock'
 import { expect, test } from 'hookspan/vitest'
 import { describe, vi } from 'vitest'
@@ -129,6 +129,24 @@ const shopTest = test.extend<{ shop: () => Promise<unknown> }>({
 shopTest('ok: with a fixture more', async ({ shop, mocks }) => {
   mocks.use(mock('find').returns('found'))
   expect(await shop()).toMatchObject({ result: 'found' })
+})
+
+/** That of an agent which is there once, for all tests. */
+const shared = new HookDispatcher()
+const sharedTest = test.extend({ dispatcher: shared })
+sharedTest.for([1, 2])('ok: on a dispatcher of its own', async (n, { mocks, trace }) => {
+  mocks.use(mock('t').returns(n))
+  expect(await call(shared, 't', 'real')).toMatchObject({ state: 'mocked', result: n })
+  expect(trace).toHaveCalledTool('t', { result: 'real' }, { times: 1, outcome: 'mocked' })
+  expect(trace).toHaveSpans([{ name: 'execute_tool t', under: 'invoke_agent a' }])
+})
+sharedTest('ok: and without mocks', async ({ dispatcher, trace }) => {
+  expect(await call(dispatcher, 't', 'real')).toMatchObject({ state: 'completed' })
+  expect(trace).toHaveCalledTool('t', undefined, { times: 1, result: 'real' })
+})
+sharedTest('bad: on a dispatcher of its own', async ({ mocks }) => {
+  mocks.use()
+  expect(await call(shared, 'of the shared')).toMatchObject({ state: 'errored' })
 })
 
 test('bad: a trace that cannot be saved', async ({ dispatcher, mocks }) => {
