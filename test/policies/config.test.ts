@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { HookDispatcher } from 'hookspan'
@@ -304,6 +313,81 @@ describe('useConfig', () => {
     await inUse.reload()
     const op = dispatcher.startOperation()
     expect((await callTool(op, {}, 'two')).outcome.state).toBe('denied')
+  })
+
+  it('takes a change of what the file is a link to, as Kubernetes mounts a ConfigMap', async () => {
+    const cwd = folder({})
+    const mount = (revision: string, tool: string) => {
+      mkdirSync(`${cwd}/..${revision}`)
+      write(`${cwd}/..${revision}`, tool)
+      symlinkSync(`..${revision}`, `${cwd}/..data_tmp`)
+      renameSync(`${cwd}/..data_tmp`, `${cwd}/..data`)
+    }
+    mount('2026_11_25_1', 'one')
+    symlinkSync('..data/hookspan.config.yaml', `${cwd}/hookspan.config.yaml`)
+    const dispatcher = new HookDispatcher()
+    using _inUse = await useConfig(dispatcher, { cwd, userFile: false, watch: true })
+    const op = dispatcher.startOperation()
+    const state = async (tool: string) => (await callTool(op, {}, tool)).outcome.state
+    expect(await state('one')).toBe('denied')
+    mount('2026_11_25_2', 'two')
+    await expect.poll(() => state('two')).toBe('denied')
+    // The folder it is in now is another one, and is watched, too.
+    write(`${cwd}/..2026_11_25_2`, 'three')
+    await expect.poll(() => state('three')).toBe('denied')
+  })
+
+  it('loads a module again that was written anew and kept its time', async () => {
+    const cwd = folder({})
+    const file = `${cwd}/hookspan.config.mjs`
+    const put = (tool: string) => {
+      writeFileSync(file, `export default { gates: [{ id: 'a', type: 'toolPolicy', deny: ['${tool}'] }] }`)
+      utimesSync(file, 1_000_000_000, 1_000_000_000)
+    }
+    put('one')
+    const dispatcher = new HookDispatcher()
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    put('two')
+    await inUse.reload()
+    expect((await callTool(dispatcher.startOperation(), {}, 'two')).outcome.state).toBe('denied')
+  })
+
+  it('ends with what was read last, however long a load before it takes', async () => {
+    const deny = (tool: string) =>
+      `export default { gates: [{ id: 'a', type: 'toolPolicy', deny: ['${tool}'] }] }`
+    const cwd = folder({ 'hookspan.config.mjs': deny('first') })
+    const dispatcher = new HookDispatcher()
+    using inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const slowConfig = () => {
+      begin()
+      return promise
+    }
+    Object.assign(globalThis, { slowConfig })
+    onTestFinished(() => void Reflect.deleteProperty(globalThis, 'slowConfig'))
+    writeFileSync(`${cwd}/hookspan.config.mjs`, `await slowConfig()\n${deny('old')}`)
+    const slow = inUse.reload()
+    await begun
+    writeFileSync(`${cwd}/hookspan.config.mjs`, deny('new'))
+    const quick = inUse.reload()
+    // Time for it to be done first, where it does not wait for the one before.
+    await Promise.race([quick, new Promise((done) => setTimeout(done, 200))])
+    resolve()
+    await Promise.all([slow, quick])
+    expect((await callTool(dispatcher.startOperation(), {}, 'new')).outcome.state).toBe('denied')
+  })
+
+  it('brings nothing back that was disposed while it loaded', async () => {
+    const cwd = folder({})
+    write(cwd, 'one')
+    const dispatcher = new HookDispatcher()
+    const inUse = await useConfig(dispatcher, { cwd, userFile: false })
+    const loading = inUse.reload()
+    inUse[Symbol.dispose]()
+    await expect(loading).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    await expect(inUse.reload()).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    expect((await callTool(dispatcher.startOperation(), {}, 'one')).outcome.state).toBe('completed')
   })
 
   it('keeps the guards of a file that is gone or empty, and says so', async () => {

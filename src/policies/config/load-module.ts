@@ -3,17 +3,23 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { within } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { sha256 } from '../../internal/sha256.ts'
 import { configError } from './source.ts'
 
 const PATIENCE_MS = 30_000
 
-/** What a config module exports, as it is in the file now. @throws HookspanError `INVALID_CONFIG`. */
-export async function loadModule(file: string): Promise<unknown> {
+/**
+ * What a config module exports, as it is in the file now.
+ *
+ * @param text What is in it: a file may be written anew and keep its time.
+ * @throws HookspanError `INVALID_CONFIG`.
+ */
+export async function loadModule(file: string, text: string): Promise<unknown> {
   // The import stands within `try`, or Turbopack refuses to build what it cannot know.
   try {
     // A new address each time, or a changed file would not be seen again. CommonJS is kept by the path alone.
     delete createRequire(file).cache[realpathSync(file)]
-    const loading = import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}`)
+    const loading = import(`${pathToFileURL(file).href}?t=${statSync(file).mtimeMs}-${sha256(text)}`)
     // A process that waits for it and has nothing else to do would end, with 0, as though there were no guards.
     const module: { default?: unknown } | undefined = await within(PATIENCE_MS, loading)
     if (module !== undefined) return module.default

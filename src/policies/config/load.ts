@@ -1,5 +1,5 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
-import { dirname, extname, join, relative, resolve } from 'node:path'
+import { dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Plugin, StandIn } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
@@ -218,7 +218,7 @@ function assertAlone(file: string): void {
 async function read(file: string | undefined): Promise<ConfigSource | undefined> {
   if (file === undefined || !isModule(file)) return readNow(file)
   const text = readTrusted(file)
-  return moduleSource(file, text, await loadModule(file))
+  return moduleSource(file, text, await loadModule(file, text))
 }
 
 function readNow(file: string | undefined): ConfigSource | undefined {
@@ -249,7 +249,8 @@ function assertTrusted(file: string): void {
   }
   if (!lstatSync(file).isSymbolicLink()) return
   const way = relative(realpathSync(dirname(file)), realpathSync(file))
-  if (way.startsWith('..')) {
+  // A name may begin with two dots: those of the folders that Kubernetes mounts do.
+  if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
     throw configError(
       file,
       undefined,

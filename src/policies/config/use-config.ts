@@ -1,11 +1,11 @@
-import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
 import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { LOAD_FIELDS, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 import { configError } from './source.ts'
+import { FileWatch } from './watch-files.ts'
 
 export interface UseConfigOptions extends LoadConfigOptions {
   /** Loads the files again when they change. One that is wrong then changes nothing and is reported. @default false */
@@ -24,12 +24,13 @@ const FIELDS: Fields<UseConfigOptions> = {
 
 export interface ConfigInUse extends Disposable {
   readonly current: LoadedConfig
-  /** Loads the files again now. @throws HookspanError `INVALID_CONFIG`; then what was active stays. */
+  /**
+   * Loads the files again now.
+   *
+   * @throws HookspanError `INVALID_CONFIG`; then what was active stays. `INVALID_STATE` once it is disposed.
+   */
   reload(): Promise<LoadedConfig>
 }
-
-/** Editors write a file in several steps. */
-const SETTLE_MS = 100
 
 /**
  * Loads the config and plugs it into a dispatcher; runs under way get what is new from their next call on.
@@ -48,11 +49,16 @@ export async function useConfig(
   let current = await loadConfig(load)
   let used = current.plugin
   let inUse = dispatcher.use(used)
-  const watchers: FSWatcher[] = []
-  let timer: NodeJS.Timeout | undefined
-  const reload = async (): Promise<LoadedConfig> => {
+  let disposed = false
+  let last: Promise<unknown> = Promise.resolve()
+  const assertInUse = () => {
+    if (disposed) throw new HookspanError('INVALID_STATE', 'The config is not in use any more.')
+  }
+  const loadAgain = async (): Promise<LoadedConfig> => {
+    assertInUse()
     for (const file of current.files) assertThere(file)
     const next = await loadConfig(load)
+    assertInUse()
     const plugin: Plugin = { ...next.plugin, replaces: used }
     inUse = dispatcher.use(plugin)
     // Or each would hold all those before.
@@ -62,26 +68,36 @@ export async function useConfig(
     onReload?.(next)
     return next
   }
-  if (watches === true) {
-    for (const folder of new Set(current.files.map((file) => dirname(file)))) {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => {
-        if (!current.files.some((file) => file.endsWith(String(name)))) return
-        clearTimeout(timer)
-        timer = setTimeout(() => reload().catch(report), SETTLE_MS)
-        timer.unref()
-      })
-      watcher.on('error', report)
-      watchers.push(watcher)
-    }
+  // One after the other: what was read first must not be put in the place of what was read later.
+  const reload = (): Promise<LoadedConfig> => {
+    const next = last.then(loadAgain)
+    last = next.catch(() => {})
+    return next
   }
+  const watching =
+    watches === true
+      ? new FileWatch(
+          () =>
+            void reload()
+              .then(look)
+              .catch((error: unknown) => {
+                if (!disposed) report(error)
+              }),
+          report,
+        )
+      : undefined
+  const look = () => {
+    if (!disposed) watching?.look(current.files)
+  }
+  look()
   return {
     get current() {
       return current
     },
     reload,
     [Symbol.dispose]() {
-      clearTimeout(timer)
-      for (const watcher of watchers) watcher.close()
+      disposed = true
+      watching?.[Symbol.dispose]()
       inUse[Symbol.dispose]()
     },
   }
