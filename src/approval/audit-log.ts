@@ -79,6 +79,7 @@ function write(path: string, key: string | undefined, event: AuditEvent): void {
   const file = openSync(path, 'a+', 0o600)
   try {
     const { entry: before, torn } = tail(file)
+    if (before !== undefined) assertOwn(before, path, key)
     if (torn === '' && isSameAnswer(before, event)) return
     let { seq, hash } = before ?? { seq: 0, hash: FIRST }
     let text = ''
@@ -97,6 +98,13 @@ function write(path: string, key: string | undefined, event: AuditEvent): void {
   } finally {
     closeSync(file)
   }
+}
+
+/** Whoever writes without the log's key would break its chain, which nobody could tell from a forger's. */
+function assertOwn({ hash, ...rest }: AuditEntry, path: string, key: string | undefined): void {
+  if (hashOf(rest, key) === hash) return
+  const message = `The last line of the audit log was changed, or is chained with another key: ${path}. Nothing was written.`
+  throw new HookspanError('INVALID_STATE', message)
 }
 
 /** What could not be written whole is taken back: what is in the log is what `append` said is. */
@@ -141,13 +149,10 @@ function tail(file: number): { entry?: AuditEntry; torn: string } {
   const torn = text.slice(end + 1)
   const line = text.slice(text.lastIndexOf('\n', end - 1) + 1, Math.max(end, 0))
   if (line === '') return { torn }
-  try {
-    return { entry: JSON.parse(line) as AuditEntry, torn }
-  } catch (error) {
-    throw new HookspanError('INVALID_STATE', 'The last line of the audit log is not one of its own.', {
-      cause: error,
-    })
-  }
+  const entry = parse(Buffer.from(`${line}\n`))
+  if (entry === undefined)
+    throw new HookspanError('INVALID_STATE', 'The last line of the audit log is not one of its own.')
+  return { entry, torn }
 }
 
 function hashOf(entry: object, key: string | undefined): string {

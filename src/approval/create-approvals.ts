@@ -18,7 +18,7 @@ import type { AuditEvent, AuditLog } from './audit-log.ts'
 import { answerFields, attemptOf, checkedAnswer, closedError } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
 import { SideWork } from './side-work.ts'
-import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
+import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, asOf, isOpen } from './store.ts'
 import { Waiters } from './waiters.ts'
 
 /** Tells people of requests, and takes their answers where it has a way to. */
@@ -58,6 +58,7 @@ export interface ApprovalsOptions {
 export interface Approvals extends Plugin {
   readonly approver: Approver
   readonly store: ApprovalStore
+  /** As they are now, the oldest first: `pending` is what may still be answered. */
   list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
   get(id: string): Promise<ApprovalRecord | undefined>
   /**
@@ -162,11 +163,14 @@ class ApprovalDesk implements Approvals {
 
   async list(filter: ApprovalFilter = {}): Promise<ApprovalRecord[]> {
     assertFields<ApprovalFilter>(filter, FILTER, 'list()')
-    return this.store.list(filter)
+    const now = Date.now()
+    const records = (await this.store.list(filter, now)).map((record) => asOf(record, now))
+    return filter.status === undefined ? records : records.filter(({ status }) => status === filter.status)
   }
 
-  get(id: string): Promise<ApprovalRecord | undefined> {
-    return this.store.get(id)
+  async get(id: string): Promise<ApprovalRecord | undefined> {
+    const record = await this.store.get(id)
+    return record && asOf(record, Date.now())
   }
 
   respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {

@@ -1,7 +1,7 @@
 import type { ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import { type ApprovalRecord, type ApprovalStore, isOpen } from './store.ts'
+import { type ApprovalRecord, type ApprovalStore, asOf, isOpen } from './store.ts'
 
 /** Keeps requests as long as the process lives: for tests, and for runs that wait in the process. */
 export function memoryStore(): ApprovalStore {
@@ -29,8 +29,9 @@ export function memoryStore(): ApprovalStore {
     async get(id) {
       return records.get(id)
     },
-    async list({ status, rootOperationId, limit = 100 } = {}) {
+    async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       return [...records.values()]
+        .map((record) => asOf(record, now))
         .filter((record) => status === undefined || record.status === status)
         .filter(({ request }) => rootOperationId === undefined || request.rootOperationId === rootOperationId)
         .slice(0, limit)

@@ -10,7 +10,13 @@ import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
 import { REDIS_PLACE, type RedisClient, type RedisPlace, RedisPool } from './redis-client.ts'
-import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+import {
+  type ApprovalRecord,
+  type ApprovalStatus,
+  type ApprovalStore,
+  asOf,
+  type ClosedRecord,
+} from './store.ts'
 
 export interface RedisStoreOptions extends RedisPlace {
   /** Before each key and channel. @default 'hookspan:' */
@@ -116,11 +122,12 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     async get(id) {
       return get(await pool.client(), id)
     },
-    async list({ status, rootOperationId, limit = 100 } = {}) {
+    async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const client = await pool.client()
       const found: ApprovalRecord[] = []
       for (const id of await client.zRange(index, 0, -1)) {
-        const record = await get(client, id)
+        const kept = await get(client, id)
+        const record = kept && asOf(kept, now)
         if (record === undefined || (status !== undefined && record.status !== status)) continue
         if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue
         found.push(record)

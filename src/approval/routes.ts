@@ -61,7 +61,7 @@ export type ApprovalRoutes = Routes
 /**
  * Routes for any server that speaks `Request` and `Response`:
  *
- * - `GET /hitl/approvals?status=pending`, `GET /hitl/approvals/{id}`
+ * - `GET /hitl/approvals?status=pending&limit=100` (1,000 at most), `GET /hitl/approvals/{id}`
  * - `POST /hitl/approvals/{id}/respond` with `{ decision, reason?, args?, argsDigest, approver? }`
  *
  * @throws HookspanError `INVALID_OPTION` where nobody could ever answer, or a token is too short.
@@ -92,7 +92,9 @@ export function approvalRoutes(options: ApprovalRoutesOptions): ApprovalRoutes {
     if (!responds) {
       const found = id
         ? await approvals.get(decodeURIComponent(id))
-        : await approvals.list(speaksDapr ? { status: 'pending' } : filterOf(searchParams))
+        : await approvals.list(
+            speaksDapr ? { status: 'pending', limit: MOST_LISTED } : filterOf(searchParams),
+          )
       if (found === undefined) return problem(404, 'There is no such request.')
       if (!speaksDapr) return json(200, found)
       return json(200, Array.isArray(found) ? found.map(daprRequest) : daprRequest(found as ApprovalRecord))
@@ -195,13 +197,23 @@ function whoIs(
 
 const STATUSES: readonly string[] = ['pending', 'answered', 'expired', 'cancelled']
 
+const MOST_LISTED = 1_000
+
 function filterOf(params: URLSearchParams): ApprovalFilter {
   const status = params.get('status')
   const root = params.get('rootOperationId')
   if (status !== null && !STATUSES.includes(status)) {
     throw new HookspanError('INVALID_ANSWER', `Unknown status "${status}". Known: ${STATUSES.join(', ')}.`)
   }
-  return { status: (status ?? undefined) as ApprovalStatus | undefined, rootOperationId: root ?? undefined }
+  const limit = Number(params.get('limit') ?? 100)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LISTED) {
+    throw new HookspanError('INVALID_ANSWER', `Expected \`limit\` to be 1 to ${MOST_LISTED}.`)
+  }
+  return defined({
+    status: (status ?? undefined) as ApprovalStatus | undefined,
+    rootOperationId: root ?? undefined,
+    limit,
+  })
 }
 
 function problemOf(error: unknown): Response {

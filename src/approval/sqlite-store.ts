@@ -11,7 +11,13 @@ import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
 import { notAnswered } from './memory-store.ts'
 import { SqliteHolder } from './sqlite-holder.ts'
-import type { ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+import {
+  type ApprovalRecord,
+  type ApprovalStatus,
+  type ApprovalStore,
+  asOf,
+  type ClosedRecord,
+} from './store.ts'
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS hookspan_approvals (
@@ -71,14 +77,16 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       const found = row(id)
       return found && recordOf(found)
     },
-    async list({ status, rootOperationId, limit = 100 } = {}) {
+    async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const rows = db
         .prepare(
-          `SELECT * FROM hookspan_approvals WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR root_operation_id = ?2)
+          `SELECT * FROM hookspan_approvals
+           WHERE (?1 IS NULL OR CASE WHEN status = 'pending' AND expires_at < ?4 THEN 'expired' ELSE status END = ?1)
+             AND (?2 IS NULL OR root_operation_id = ?2)
            ORDER BY requested_at, id LIMIT ?3`,
         )
-        .all(status ?? null, rootOperationId ?? null, limit)
-      return (rows as unknown as Row[]).map(recordOf)
+        .all(status ?? null, rootOperationId ?? null, limit, now === undefined ? null : Math.round(now))
+      return (rows as unknown as Row[]).map((found) => asOf(recordOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {
       const { changes } = db

@@ -28,8 +28,8 @@ export interface ApprovalStore extends ExecutionLedger {
   /** Keeps a request. One that is kept already stays as it is. Gives what is kept. */
   add(request: ApprovalRequest): Promise<ApprovalRecord>
   get(id: string): Promise<ApprovalRecord | undefined>
-  /** The oldest first. */
-  list(filter?: ApprovalFilter): Promise<ApprovalRecord[]>
+  /** The oldest first. With `now` one that expired by then has the status `expired`, though nobody closed it. */
+  list(filter?: ApprovalFilter, now?: number): Promise<ApprovalRecord[]>
   /**
    * Takes an answer where the request is still pending and has not expired by `now`, else leaves it. Gives the record
    * and whether this very call closed it; undefined for an unknown id.
@@ -46,6 +46,12 @@ export interface ApprovalStore extends ExecutionLedger {
 export interface ClosedRecord {
   readonly record: ApprovalRecord
   readonly closed: boolean
+}
+
+/** A record as it is at `now`: whoever asked may have died before it could close what expired. */
+export function asOf(record: ApprovalRecord, now: number | undefined): ApprovalRecord {
+  const isLate = record.status === 'pending' && now !== undefined && !isOpen(record, now)
+  return isLate ? { ...record, status: 'expired' } : record
 }
 
 /** Whether a request may still be answered at `now`. */

@@ -89,6 +89,17 @@ describe('verifyAudit', () => {
   })
 })
 
+it.each([
+  ['the key', undefined, 'the key of the log'],
+  ['no key', 'the key of the log', undefined],
+  ['another key', 'the key of the log', 'another'],
+])('takes no entry of who has %s, where that is not what it is chained with', async (_name, key, other) => {
+  const { path, lines } = await written(key)
+  const log = auditLog({ path, ...(other && { key: other }) })
+  await expect(log.append({ event: 'expired' })).rejects.toMatchObject({ code: 'INVALID_STATE' })
+  expect(readFileSync(path, 'utf8')).toBe(`${lines.join('\n')}\n`)
+})
+
 it('chains the entries of several writers', async () => {
   const path = `${folder()}/audit.jsonl`
   const logs = [auditLog({ path }), auditLog({ path }), auditLog({ path })]

@@ -1,4 +1,11 @@
-import { type ApprovalStore, memoryStore, redisStore, sqliteStore } from 'hookspan/approval'
+import {
+  type ApprovalFilter,
+  type ApprovalStore,
+  createApprovals,
+  memoryStore,
+  redisStore,
+  sqliteStore,
+} from 'hookspan/approval'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { folder, redisUrl, request } from './support.ts'
@@ -36,6 +43,21 @@ describe.each(STORES)('%s', (_name, make) => {
     expect(await ids({ status: 'pending' })).toEqual(['a', 'c'])
     expect(await ids({ rootOperationId: 'r' })).toEqual(['b', 'c'])
     expect(await ids({ limit: 1 })).toEqual(['b'])
+  })
+
+  it('lists what may still be answered, however many expired that nobody closed', async () => {
+    const store = make()
+    for (let i = 0; i < 120; i++)
+      await store.add(request(`orphan-${i}`, { requestedAt: i, expiresAt: 1_000 }))
+    await store.add(request('new', { requestedAt: 2_000, expiresAt: Date.now() + 60_000 }))
+    const approvals = createApprovals({ store })
+    const ids = async (filter?: ApprovalFilter) =>
+      (await approvals.list(filter)).map(({ request, status }) => `${request.id} ${status}`)
+    expect(await ids({ status: 'pending' })).toEqual(['new pending'])
+    expect(await ids({ status: 'expired', limit: 2 })).toEqual(['orphan-0 expired', 'orphan-1 expired'])
+    expect(await ids({ limit: 1 })).toEqual(['orphan-0 expired'])
+    expect(await approvals.get('orphan-0')).toMatchObject({ status: 'expired' })
+    expect(await approvals.get('nobody')).toBeUndefined()
   })
 
   it('takes one of several answers that come at once', async () => {

@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { auditLog, createApprovals, serveApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -187,6 +188,24 @@ describe('hookspan approvals', () => {
     expect(run('verify', audit).stdout).toContain('4 entries, unchanged')
     expect(readFileSync(audit, 'utf8').match(/"event":"refused"/g)).toHaveLength(2)
     expect(run('verify', '--help').stdout).not.toContain(key)
+    await store.add(request('apr_3'))
+    const keyless = hookspan('approvals', 'approve', 'apr_3', ...place)
+    expect([keyless.status, keyless.stderr]).toEqual([1, expect.stringContaining('chained with another key')])
+    expect(await store.get('apr_3')).toMatchObject({ status: 'pending' })
+    expect(verifyAudit({ path: audit, key })).toMatchObject({ ok: true, entries: 4 })
+  })
+
+  it.each(['--db', '--url'])('lists all that wait, of %s', async (place) => {
+    const path = `${folder()}/a.db`
+    const approvals = createApprovals({ store: sqliteStore({ path }) })
+    for (let i = 0; i < 130; i++) await approvals.store.add(request(`apr_${i}`, { requestedAt: i }))
+    const token = 'a bearer token that is long'
+    const server = await serveApprovals({ approvals, token })
+    onTestFinished(() => server.close())
+    const where = place === '--db' ? ['--db', path] : ['--url', server.url, '--token', token]
+    const child = spawn(process.execPath, ['--no-warnings', BIN, 'approvals', 'list', ...where])
+    const listed = await text(child.stdout)
+    expect(listed.match(/^apr_\d+ {2}pending/gm)).toHaveLength(130)
   })
 
   it('answers through a server', async () => {
@@ -195,7 +214,6 @@ describe('hookspan approvals', () => {
     const token = 'a bearer token that is long'
     const server = await serveApprovals({ approvals, token })
     onTestFinished(() => server.close())
-    const { spawn } = await import('node:child_process')
     const run = (...args: string[]) =>
       new Promise<number | null>((resolve) =>
         spawn(process.execPath, ['--no-warnings', BIN, ...args], { stdio: 'ignore' }).on('close', resolve),

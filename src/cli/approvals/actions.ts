@@ -9,7 +9,7 @@ import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
 import { printJson } from '../render/terminal.ts'
 import { auditAt } from './audit.ts'
-import { type DeskPlace, withDesk } from './desk.ts'
+import { type DeskPlace, MOST_LISTED, withDesk } from './desk.ts'
 
 export interface ApprovalFlags extends DeskPlace {
   json?: boolean
@@ -30,6 +30,7 @@ export async function listApprovals(flags: ApprovalFlags & { status: string }): 
   if (flags.json) printJson(records)
   else if (records.length === 0) console.log('Nothing is asked.')
   else for (const record of records) show(record)
+  if (records.length === MOST_LISTED) console.error(`These are the oldest ${MOST_LISTED}: there may be more.`)
 }
 
 /** Says whether an audit log is unchanged; the exit code, too. */

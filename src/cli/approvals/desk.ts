@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { ApprovalRecord } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
+import { defined } from '../../internal/objects.ts'
 import { UsageError } from '../failure.ts'
 import { openApprovals } from './open-approvals.ts'
 
@@ -12,6 +13,9 @@ export interface DeskPlace {
   token?: string
   audit?: string
 }
+
+/** Requests that are listed at most. */
+export const MOST_LISTED = 1_000
 
 /** The two places where requests are: a file of this machine, or a server. */
 export interface Desk {
@@ -29,7 +33,8 @@ export async function withDesk<T>(flags: DeskPlace, run: (desk: Desk) => Promise
   const approvals = openApprovals(flags.db, flags.audit)
   try {
     return await run({
-      list: (status) => approvals.list(status === undefined ? {} : { status: status as 'pending' }),
+      list: (status) =>
+        approvals.list({ limit: MOST_LISTED, ...defined({ status: status as 'pending' | undefined }) }),
       get: (id) => approvals.get(id),
       respond: (id, given) => approvals.respond(id, given),
     })
@@ -55,7 +60,9 @@ function remoteDesk(url: string, token: string | undefined): Desk {
   }
   return {
     list: (status) =>
-      ask(status === undefined ? '' : `?status=${encodeURIComponent(status)}`) as Promise<ApprovalRecord[]>,
+      ask(`?${new URLSearchParams({ limit: String(MOST_LISTED), ...defined({ status }) })}`) as Promise<
+        ApprovalRecord[]
+      >,
     get: (id) => ask(`/${encodeURIComponent(id)}`) as Promise<ApprovalRecord>,
     respond: (id, given) => ask(`/${encodeURIComponent(id)}/respond`, given) as Promise<ApprovalRecord>,
   }
