@@ -9,12 +9,14 @@ import { GOOGLE_GENAI_CAPABILITIES } from 'hookspan/google-genai'
 import { LANGCHAIN_CAPABILITIES, LANGGRAPH_CAPABILITIES } from 'hookspan/langchain'
 import { MASTRA_CAPABILITIES } from 'hookspan/mastra'
 import { MCP_CAPABILITIES } from 'hookspan/mcp'
+import { OPENAI_CAPABILITIES } from 'hookspan/openai'
 import { OPENAI_AGENTS_CAPABILITIES } from 'hookspan/openai-agents'
 import { STRANDS_CAPABILITIES } from 'hookspan/strands'
 import { expect, it } from 'vitest'
 import { docsPage, markdownTable } from '../support/docs-page.ts'
 
 const ADAPTERS: Readonly<Record<string, AdapterCapabilities>> = {
+  'openai, runTools': OPENAI_CAPABILITIES,
   'ai-sdk': AI_SDK_CAPABILITIES,
   'openai-agents': OPENAI_AGENTS_CAPABILITIES,
   langchain: LANGCHAIN_CAPABILITIES,

@@ -8,5 +8,5 @@ const { SUBJECTS } = await import('./subjects/index.ts')
 
 tellToolBody(tracing, SUBJECTS, {
   // A loop of one's own streams one reply there.
-  toolsInStreams: (name) => !/^(observeOpenAI|observeMcpClient)/.test(name),
+  toolsInStreams: (name) => !/^(observeOpenAI$|observeMcpClient)/.test(name),
 })

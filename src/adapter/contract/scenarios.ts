@@ -220,6 +220,13 @@ const SCENARIOS: readonly Scenario[] = [
     async (subject) => {
       const failing = () => Promise.reject(new Error('the shelf fell down'))
       const ran = await run(subject, { replies: LOOK_THEN_DONE, look: failing })
+      if (subject.endsOnFailure) {
+        const { outcome, record } = ran
+        strictEqual(outcome.status, 'error')
+        ok(record.tree.includes('    tool look [errored]'), `${subject.name}: the tool's failure is not told`)
+        ok(record.hooks.includes('onError') && record.whole, `${subject.name}: the run did not end`)
+        return
+      }
       const hooks = oneCall('beforeToolCall', 'onToolCallError')
       const tree = turns('tool look [errored]')
       expectRun(subject, ran, {
@@ -369,6 +376,7 @@ const SUBJECT: Fields<ContractSubject> = {
   keepsOneOfSameIds: a.boolean,
   repeatsOneOfSameIds: a.boolean,
   hidesFailures: a.boolean,
+  endsOnFailure: a.boolean,
   waitsForTools: a.boolean,
   elsewhere: a.function,
 }

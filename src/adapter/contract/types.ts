@@ -66,6 +66,8 @@ export interface ContractSubject {
   readonly repeatsOneOfSameIds?: boolean
   /** True when the SDK itself tells the model no more of what a tool throws than that it failed. */
   readonly hidesFailures?: boolean
+  /** True when the SDK itself ends the run with what a tool throws. */
+  readonly endsOnFailure?: boolean
   /** True when the SDK itself waits for tools that are at work when a run is aborted, however long they take. */
   readonly waitsForTools?: boolean
   /**

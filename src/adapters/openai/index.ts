@@ -1,2 +1,3 @@
 export type { ObserveOptions } from '../generated-client/options.ts'
+export { OPENAI_CAPABILITIES } from './capabilities.ts'
 export { observeOpenAI, unobserveOpenAI } from './observe-openai.ts'

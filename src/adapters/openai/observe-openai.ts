@@ -3,6 +3,8 @@ import { responses } from '../../wire/responses.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { watchRunners } from './tool-runner.ts'
 
 const OPENAI: ClientKind = {
   name: 'openai',
@@ -18,6 +20,11 @@ const OPENAI: ClientKind = {
     '/embeddings': { format: chat, operationName: 'embeddings' },
   },
   looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
+  maker: () => {
+    const loop = SdkLoop.current
+    return loop && (() => loop.nextTurn())
+  },
+  also: watchRunners,
 }
 
 /**
@@ -25,7 +32,9 @@ const OPENAI: ClientKind = {
  * or not, through whichever helper) a model call of the operation that is running: of the step, the tool or the
  * sub-agent around it. `responses.compact()` is a compaction, with a model call in it. A call outside of any operation
  * belongs to `options.operation`, else to an operation of its own. A response that is made in the background is one call, up to
- * the `responses.retrieve()` of this process that first finds it made. Calls that `step.llmCall()` makes itself are not
+ * the `responses.retrieve()` of this process that first finds it made. Each `chat.completions.runTools()` is an agent: its
+ * turns are steps, its tools are tool calls that gates decide on and mocks stand in for; inside the tool of another one it is
+ * a sub-agent. Calls that `step.llmCall()` makes itself are not
  * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
  * translations, moderations, decisions, batches, fine-tuning, the realtime API, responses over a WebSocket, assistants,
  * hosted agents.

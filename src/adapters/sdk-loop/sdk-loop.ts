@@ -119,6 +119,13 @@ export class SdkLoop {
     return this.#step
   }
 
+  /** Likewise, of an SDK that makes one model call a turn. */
+  async nextTurn(): Promise<SafeCalls> {
+    const calls = await this.turn()
+    this.answered()
+    return calls
+  }
+
   async #next(run: SafeOperation, before: Promise<SafeStep> | undefined): Promise<SafeStep> {
     await (await before)?.end()
     run.signal?.throwIfAborted()

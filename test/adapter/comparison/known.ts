@@ -20,6 +20,7 @@ export const KNOWN: readonly Known[] = [
   {
     of: [
       'observeOpenAI',
+      'observeOpenAI, runTools',
       'ai-sdk',
       'openai-agents',
       'langchain',
@@ -33,6 +34,12 @@ export const KNOWN: readonly Known[] = [
     where: ['execute_tool hookspan.tool.source'],
     when: 'sub-agent',
     why: 'a tool that asks an agent is a tool like any other: only `execAgent` has made it itself, and says `agent`',
+  },
+  {
+    of: ['observeOpenAI, runTools'],
+    where: ['spans'],
+    when: 'throws',
+    why: 'the SDK ends the run with what a tool throws',
   },
   {
     of: ['ai-sdk'],

@@ -1,0 +1,98 @@
+import type { CompleteInit } from '../../dispatcher/index.ts'
+import { defined } from '../../internal/objects.ts'
+import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import type { ObserveOptions } from '../generated-client/options.ts'
+import { replace } from '../replace.ts'
+import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
+import { warnOnce } from '../warn-once.ts'
+import { OPENAI_CAPABILITIES } from './capabilities.ts'
+import { type ToolPlace, watchTools } from './runnable-tool.ts'
+
+/** The SDK's runner of a loop, begun once whoever made it has it. */
+interface Runner {
+  readonly messages: readonly unknown[]
+  readonly controller: AbortController
+  _runTools(client: unknown, params: Loose, ...more: unknown[]): Promise<void>
+}
+
+interface Completions {
+  runTools(params: Loose, options?: Loose): Runner
+}
+
+/** Makes each loop that `chat.completions.runTools()` runs an agent. @returns leaves the client as it was. */
+export function watchRunners(client: object, options: ObserveOptions): () => void {
+  const completions = (client as { chat?: { completions?: Partial<Completions> } }).chat?.completions
+  if (typeof completions?.runTools !== 'function') return () => {}
+  const { runTools } = completions
+  return replace(completions as Completions, 'runTools', (params, more) => {
+    const runner = runTools.call(completions, params, more)
+    if (typeof runner?._runTools === 'function') watchRunner(runner, options)
+    else warnOnce('hookspan cannot see the tools that `runTools()` of this `openai` client runs. Update hookspan.')
+    return runner
+  })
+}
+
+function watchRunner(runner: Runner, options: ObserveOptions): void {
+  const { _runTools: run } = runner
+  replace(runner, '_runTools', async (client, params, ...more) => {
+    const loop = await SdkLoop.begin({ ...toldOf(params, options), signal: runner.controller.signal })
+    const place: ToolPlace = {
+      loop,
+      more: [runner, params.toolContext],
+      idOf: idsIn(runner.messages),
+    }
+    const tools = Array.isArray(params.tools) ? watchTools(params.tools, place) : params.tools
+    try {
+      await loop.run(() => run.call(runner, client, { ...params, tools }, ...more))
+    } catch (error) {
+      await loop.fail(error)
+      throw error
+    }
+    await loop.complete(endingOf(runner.messages, params))
+  })
+}
+
+function toldOf({ messages, tools }: Loose, { dispatcher, operation, agentName }: ObserveOptions) {
+  const said = asObjects(messages)
+  const instructions = said.find(({ role }) => role === 'system' || role === 'developer')
+  const names = asObjects(tools).flatMap((tool) => {
+    const { name, function: fn } = asObject(tool.function) ?? {}
+    const told = asText(name) || (typeof fn === 'function' ? fn.name : '')
+    return told ? [{ name: told }] : []
+  })
+  return {
+    dispatcher,
+    adapter: { name: 'openai', capabilities: OPENAI_CAPABILITIES },
+    instruction: textOf(said.findLast(({ role }) => role === 'user')),
+    tools: names,
+    ...defined({ operation, agentName, input: messages, instructions: textOf(instructions) || undefined }),
+  }
+}
+
+/** The runner tells a function everything but which call it is made for. */
+function idsIn(messages: readonly unknown[]): ToolPlace['idOf'] {
+  const taken = new Set<unknown>()
+  return (name, text) => {
+    const asked = asObjects(messages).findLast(({ tool_calls }) => tool_calls !== undefined)
+    const call = asObjects(asked?.tool_calls).find((one) => {
+      const called = asObject(one.function)
+      return called?.name === name && called.arguments === text && !taken.has(one)
+    })
+    taken.add(call)
+    return asText(call?.id)
+  }
+}
+
+/** It ends with an answer, with the one call that it was made for, or at its limit. */
+function endingOf(messages: readonly unknown[], { tool_choice }: Loose): CompleteInit {
+  const last = asObject(messages.at(-1))
+  if (last?.role === 'assistant' && asList(last.tool_calls).length === 0) {
+    return { reason: 'done', ...defined({ content: asText(last.content) }) }
+  }
+  return { reason: asObject(tool_choice)?.type === 'function' ? 'done' : 'max_steps' }
+}
+
+function textOf(message: Loose | undefined): string {
+  const texts = asObjects(message?.content).flatMap(({ text }) => asText(text) ?? [])
+  return asText(message?.content) ?? texts.join('\n')
+}

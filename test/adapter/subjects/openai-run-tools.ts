@@ -1,0 +1,57 @@
+import type { ContractSubject } from 'hookspan/adapter/contract'
+import { OPENAI_CAPABILITIES, observeOpenAI } from 'hookspan/openai'
+import OpenAI from 'openai'
+import { contractClient, saysOf } from './model.ts'
+
+type Tools = Parameters<OpenAI['chat']['completions']['runTools']>[0]['tools']
+
+/** `chat.completions.runTools()` of the real SDK, on models that say what the contract tells them to say. */
+export const openaiRunToolsSubject: ContractSubject = {
+  name: 'observeOpenAI, runTools',
+  capabilities: OPENAI_CAPABILITIES,
+  readsItself: true,
+  endsOnFailure: true,
+  async run(run) {
+    const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
+    const client = observeOpenAI(contractClient(run).client, { dispatcher, agentName })
+    const ask = async (model: string, content: string, given: Tools) => {
+      const body = { model, messages: [{ role: 'user' as const, content }], tools: given }
+      const options = signal && { signal }
+      const runner = stream
+        ? client.chat.completions.runTools(
+            { ...body, stream: true, stream_options: { include_usage: true } },
+            options,
+          )
+        : client.chat.completions.runTools(body, options)
+      return (await runner.finalContent()) ?? ''
+    }
+    const given = tools.map(({ name, description, parameters, execute }) => ({
+      type: 'function' as const,
+      function: {
+        name,
+        description,
+        parameters: parameters as never,
+        parse: JSON.parse,
+        function: (args: never) => execute(args, signal ? { signal } : {}),
+      },
+    }))
+    const expert = subAgent && {
+      type: 'function' as const,
+      function: {
+        name: subAgent.name,
+        description: saysOf(subAgent.name),
+        parameters: { type: 'object' },
+        parse: JSON.parse,
+        function: ({ instruction }: { instruction: string }) => ask(subAgent.name, instruction, []),
+      },
+    }
+    try {
+      const content = await ask('contract', prompt, [...given, ...(expert ? [expert] : [])] as Tools)
+      return { status: 'done', content }
+    } catch (error) {
+      if (error instanceof OpenAI.APIUserAbortError) return { status: 'interrupted' }
+      if (!(error instanceof OpenAI.OpenAIError)) throw error
+      return { status: 'error' }
+    }
+  },
+}
