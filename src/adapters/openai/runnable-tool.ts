@@ -1,4 +1,3 @@
-import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asText, type Loose, parseArguments } from '../../wire/reading.ts'
 import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -7,6 +6,7 @@ import { withOwn } from '../sdk-loop/with-own.ts'
 /** The run that has the tools. */
 export interface ToolPlace {
   readonly loop: SdkLoop
+  readonly signal: AbortSignal
   /** What a function is given beside its arguments. */
   readonly more: readonly unknown[]
   /** The id of a call that the model has just made. Each is given once. */
@@ -74,8 +74,8 @@ function watched(tool: Runnable, place: ToolPlace): Watched {
   const { parse } = tool
   if (parse === undefined) {
     return {
-      run: async (text, ...more) =>
-        given(await called(tool, place, asText(text) ?? '', (changed) => tool.run(changed ?? text, more))),
+      run: (text, ...more) =>
+        called(tool, place, asText(text) ?? '', async (changed) => tool.run(changed ?? text, more)),
     }
   }
   const again = async (changed: string, more: readonly unknown[]) => tool.run(await parse(changed), more)
@@ -86,47 +86,51 @@ function watched(tool: Runnable, place: ToolPlace): Watched {
         input = await parse(text)
       } catch (error) {
         // The model is told what is wrong, and asked again: a call that is in the trace, and that a gate may mend.
-        const call = await called(tool, place, text, (changed) => {
+        const result = called(tool, place, text, async (changed) => {
           if (changed === undefined) throw error
           return again(changed, place.more)
         })
-        if (call.outcome.state === 'errored' && call.outcome.error === error) throw error
-        return { give: async () => given(call) }
+        await result.catch((thrown: unknown) => {
+          if (thrown === error) throw error
+        })
+        return { give: () => result }
       }
-      const run = (more: readonly unknown[]) => (changed: string | undefined) =>
+      const run = (more: readonly unknown[]) => async (changed: string | undefined) =>
         changed === undefined ? tool.run(input, more) : again(changed, more)
-      return { give: async (more) => given(await called(tool, place, text, run(more))) }
+      return { give: (more) => called(tool, place, text, run(more)) }
     },
     run: (parsed, ...more) => (parsed as Parsed).give(more),
   }
 }
 
-interface Called {
-  readonly outcome: ToolOutcome<unknown>
-  readonly gave: unknown
-}
-
-/** `body` is told the text of arguments that are no longer the model's. */
+/**
+ * Makes the call. `body` is told the text of arguments that are no longer the model's.
+ *
+ * @returns what the runner makes the tool's message of: what the tool gave, as long as nobody changed it.
+ */
 async function called(
   { name, description, parameters }: Runnable,
-  { loop, idOf }: ToolPlace,
+  { loop, idOf, signal }: ToolPlace,
   text: string,
-  body: (changed: string | undefined) => unknown,
-): Promise<Called> {
+  body: (changed: string | undefined) => Promise<unknown>,
+): Promise<unknown> {
   const args = parseArguments(text)
   const asked = JSON.stringify(args)
-  const told = { toolCallId: idOf(name, text), description: asText(description), inputSchema: asObject(parameters) }
-  let gave: unknown
-  const outcome = await loop.tool<unknown, unknown>({ apiName: name, args, ...defined(told) }, async (now) => {
+  const told = {
+    toolCallId: idOf(name, text),
+    description: asText(description),
+    inputSchema: asObject(parameters),
+  }
+  let own: Promise<unknown> | undefined
+  const outcome = await loop.tool<unknown, unknown>({ apiName: name, args, ...defined(told) }, (now) => {
     const said = typeof now === 'string' ? now : JSON.stringify(now)
-    gave = await body(JSON.stringify(now) === asked ? undefined : said)
-    return gave
+    own = body(JSON.stringify(now) === asked ? undefined : said)
+    return own
   })
-  return { outcome, gave }
-}
-
-/** What the runner makes the tool's message of: what the tool gave, as long as nobody changed it. */
-function given({ outcome, gave }: Called): unknown {
+  // A runner that is aborted waits for its tools, and asks no model any more.
+  if (signal.aborted && own !== undefined) return own
   if (outcome.state === 'errored') throw outcome.error
-  return outcome.state === 'completed' && outcome.result === gave ? gave : outcome.toToolMessage().content
+  return outcome.state === 'completed' && outcome.result === (await own)
+    ? outcome.result
+    : outcome.toToolMessage().content
 }

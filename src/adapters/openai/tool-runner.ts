@@ -27,7 +27,10 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
   return replace(completions as Completions, 'runTools', (params, more) => {
     const runner = runTools.call(completions, params, more)
     if (typeof runner?._runTools === 'function') watchRunner(runner, options)
-    else warnOnce('hookspan cannot see the tools that `runTools()` of this `openai` client runs. Update hookspan.')
+    else
+      warnOnce(
+        'hookspan cannot see the tools that `runTools()` of this `openai` client runs. Update hookspan.',
+      )
     return runner
   })
 }
@@ -35,9 +38,11 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
 function watchRunner(runner: Runner, options: ObserveOptions): void {
   const { _runTools: run } = runner
   replace(runner, '_runTools', async (client, params, ...more) => {
-    const loop = await SdkLoop.begin({ ...toldOf(params, options), signal: runner.controller.signal })
+    const { signal } = runner.controller
+    const loop = await SdkLoop.begin({ ...toldOf(params, options), signal })
     const place: ToolPlace = {
       loop,
+      signal,
       more: [runner, params.toolContext],
       idOf: idsIn(runner.messages),
     }
