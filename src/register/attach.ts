@@ -2,6 +2,7 @@ import type * as AiSdk from '../adapters/ai-sdk/index.ts'
 import type * as Anthropic from '../adapters/anthropic/index.ts'
 import type * as ClaudeAgent from '../adapters/claude-agent/index.ts'
 import type * as Copilot from '../adapters/copilot/index.ts'
+import type { ObserveOptions } from '../adapters/generated-client/options.ts'
 import type * as GoogleAdk from '../adapters/google-adk/index.ts'
 import type * as GoogleGenAI from '../adapters/google-genai/index.ts'
 import type * as LangChain from '../adapters/langchain/index.ts'
@@ -44,20 +45,18 @@ const MASTRA_CALLS = [
 
 /** By what a program writes to load it. */
 const ATTACH: Readonly<Record<string, Attach>> = {
-  openai: eachClient('OpenAI', (client, { dispatcher, bounds }) =>
-    adapter<typeof OpenAI>('openai').observeOpenAI(client, { dispatcher, operationOf: bounds.operationOf }),
+  openai: eachClientAndRunner(
+    'OpenAI',
+    (of) => of.Chat?.Completions?.prototype,
+    ['runTools'],
+    (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
   ),
-  '@anthropic-ai/sdk': (exports, to) => {
-    const observe = (client: Client) =>
-      adapter<typeof Anthropic>('anthropic').observeAnthropic(client, {
-        dispatcher: to.dispatcher,
-        operationOf: to.bounds.operationOf,
-        agentName: scriptName(),
-      })
-    const seen = new WeakSet<Client>()
-    eachRunner(exports, to, observe, seen)
-    return eachClient('Anthropic', observe, seen)(exports, to)
-  },
+  '@anthropic-ai/sdk': eachClientAndRunner(
+    'Anthropic',
+    (of) => of.Beta?.Messages?.prototype,
+    ['toolRunner', 'thread'],
+    (client, options) => adapter<typeof Anthropic>('anthropic').observeAnthropic(client, options),
+  ),
   '@openai/agents-core': (exports, { dispatcher }) =>
     void adapter<typeof OpenAIAgents>('openai-agents').observeAgents(exports, { dispatcher }),
   ai: (exports, { dispatcher }) =>
@@ -223,30 +222,44 @@ function eachCalled(
   }
 }
 
-/** The runs of tools of a client are seen from the first one on, which is before its first request. */
-function eachRunner(
-  exports: Loaded['exports'],
-  { dispatcher }: Attaching,
-  observe: (client: Client) => unknown,
-  seen: WeakSet<Client>,
-): void {
-  const { Beta } = (exports.Anthropic ?? exports.default) as { Beta?: { Messages?: { prototype: Runners } } }
-  const prototype = Beta?.Messages?.prototype
-  for (const method of ['toolRunner', 'thread'] as const) {
-    const own = prototype?.[method]
-    if (prototype === undefined || typeof own !== 'function') continue
-    prototype[method] = function (this: Runners, ...args: unknown[]) {
-      if (seen.has(this._client)) return own.apply(this, args)
-      const isAttached = attached('an object of Anthropic', dispatcher, () => observe(this._client))
-      seen.add(this._client)
-      return isAttached ? this[method]?.(...args) : own.apply(this, args)
+/** The classes of a client's resources, which it has as its own fields. */
+interface ClientClass {
+  readonly Chat?: { readonly Completions?: { readonly prototype: Runners } }
+  readonly Beta?: { readonly Messages?: { readonly prototype: Runners } }
+}
+
+interface Runners {
+  readonly _client: Client
+}
+
+/** Likewise; and the runs of tools of a client are seen from the first one on, which is before its first request. */
+function eachClientAndRunner(
+  className: string,
+  runnersOf: (of: ClientClass) => Runners | undefined,
+  methods: readonly string[],
+  observe: (client: Client, options: ObserveOptions) => unknown,
+): Attach {
+  return (exports, to) => {
+    const { dispatcher, bounds } = to
+    const seen = new WeakSet<Client>()
+    const options = { dispatcher, operationOf: bounds.operationOf, agentName: scriptName() }
+    const observed = (client: Client) => observe(client, options)
+    const prototype = runnersOf((exports[className] ?? exports.default) as ClientClass) as Runs | undefined
+    for (const method of methods) {
+      const own = prototype?.[method]
+      if (prototype === undefined || typeof own !== 'function') continue
+      prototype[method] = function (this: Runs & Runners, ...args: unknown[]) {
+        if (seen.has(this._client)) return own.apply(this, args)
+        const isAttached = attached(`an object of ${className}`, dispatcher, () => observed(this._client))
+        seen.add(this._client)
+        return isAttached ? this[method]?.(...args) : own.apply(this, args)
+      }
     }
+    return eachClient(className, observed, seen)(exports, to)
   }
 }
 
-interface Runners extends Partial<Record<'toolRunner' | 'thread', (...args: unknown[]) => unknown>> {
-  readonly _client: Client
-}
+type Runs = Record<string, (...args: unknown[]) => unknown>
 
 type Class = new (...args: unknown[]) => object
 

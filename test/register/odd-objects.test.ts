@@ -33,8 +33,15 @@ const ODD: Record<string, Odd> = {
     ],
   },
   openai: {
-    said: [client('OpenAI', 'post')],
-    refused: ['frozen client', 'frozen client, twice', 'sealed client', 'proxy of a frozen client'],
+    said: [client('OpenAI', 'post'), client('OpenAI', 'runTools', 'Completions')],
+    refused: [
+      'frozen client',
+      'frozen client, twice',
+      'sealed client',
+      'proxy of a frozen client',
+      'tool runner, frozen client',
+      'tool runner, frozen chat',
+    ],
   },
   anthropic: {
     said: [client('Anthropic', 'post'), client('Anthropic', 'toolRunner', 'Messages')],

@@ -121,25 +121,30 @@ it.each(['mcp-1.mjs', 'mcp-1.cjs', 'mcp-2.mjs', 'mcp-2.cjs'])(
   },
 )
 
-it('attaches to the first tool runner of a client of Anthropic, and holds the gates of the project', async () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
-  const gates = [
-    { id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] },
-    { id: 'short', type: 'budget', maxSteps: 2 },
-  ]
-  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+it.each([
+  ['tool-runner.mjs', 'claude-opus-4-6'],
+  ['run-tools.mjs', 'gpt-4o'],
+])(
+  'attaches to the first run of tools of a client, and holds the gates of the project: %s',
+  async (name, asked) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const gates = [
+      { id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] },
+      { id: 'short', type: 'budget', maxSteps: 2 },
+    ]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
 
-  const { stdout } = await program('tool-runner.mjs', cwd)
+    const { stdout } = await program(name, cwd)
 
-  expect(stdout).not.toContain('is wiped')
-  const [run, first, asked, tool] = spansOf()
-  expect([run, first, asked, tool]).toEqual([
-    'invoke_agent tool-runner.mjs',
-    '  step 0',
-    '    chat claude-opus-4-6',
-    '    execute_tool wipe',
-  ])
-})
+    expect(stdout).not.toContain('is wiped')
+    expect(spansOf().slice(0, 4)).toEqual([
+      `invoke_agent ${name}`,
+      '  step 0',
+      `    chat ${asked}`,
+      '    execute_tool wipe',
+    ])
+  },
+)
 
 describe('under another name', () => {
   const root = at('../../')

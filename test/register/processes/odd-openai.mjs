@@ -8,6 +8,12 @@ const ask = async (client) => {
   })
   return choices[0].message.content
 }
+const run = (client) => {
+  const wipe = { name: 'wipe', description: '', parameters: {}, function: (text) => `wiped ${text}` }
+  const tools = [Object.freeze({ type: 'function', function: Object.freeze(wipe) })]
+  const messages = [{ role: 'user', content: 'Clean up.' }]
+  return client.chat.completions.runTools({ model: 'gpt-4o', messages, tools }).finalContent()
+}
 class PrivateClient extends OpenAI {
   #own() {}
   post(path, options) {
@@ -34,6 +40,14 @@ await each({
   'client with getters': () => ask(new GetterClient()),
   'proxy of a client': () => ask(new Proxy(new OpenAI(), {})),
   'proxy of a frozen client': () => ask(new Proxy(frozen(new OpenAI()), {})),
+  'tool runner, frozen tool': () => run(new OpenAI()),
+  'tool runner, frozen client': () => run(frozen(new OpenAI())),
+  'tool runner, proxy of a client': () => run(new Proxy(new OpenAI(), {})),
+  'tool runner, frozen chat': () => {
+    const client = new OpenAI()
+    Object.freeze(client.chat.completions)
+    return run(client)
+  },
   'client behind a proxy that binds': () => {
     const client = new OpenAI()
     return ask(new Proxy({}, { get: (_, key) => client[key] }))
