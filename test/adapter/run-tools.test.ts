@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module'
 import { HookDispatcher } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
 import { deny, mutate } from 'hookspan/gates'
 import { human, mock, mockTools, type ScriptedStep, scriptedApprovals, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
 import OpenAI from 'openai'
+import { ResponsesToolRunner } from 'openai/helpers/responses-tool-runner'
 import { zodFunction } from 'openai/helpers/zod'
 import type { ChatCompletionRunner } from 'openai/lib/ChatCompletionRunner'
 import { describe, expect, it } from 'vitest'
@@ -375,4 +377,24 @@ describe.each(Object.entries(CLIENTS))('runTools() of %s', (version, Client) => 
     const fetch = scriptedFetch({ steps: [asks('a'), DONE] })
     return observeOpenAI(new Of({ apiKey: 'k', fetch }), { dispatcher })
   }
+})
+
+it('sees the model calls of a `ResponsesToolRunner`, and its functions that are wrapped', async () => {
+  const asked = (name: string): ScriptedStep => ({ toolCalls: [{ id: name, name, arguments: {} }] })
+  const { client, tree, dispatcher } = observed(OpenAI, asked('search'), asked('drop'))
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['drop'] })] })
+  const ran: string[] = []
+  const own = { search: () => 'found', drop: () => String(ran.push('drop')) }
+  const functions = Object.entries(wrapTools(own, { dispatcher })).map(([name, execute]) => ({
+    tool: { type: 'function' as const, name, parameters: { type: 'object', properties: {} }, strict: false },
+    execute,
+  }))
+  const runner = new ResponsesToolRunner({ functions })
+  const op = dispatcher.startOperation({ agentName: 'mine' })
+  await expect(op.run(() => runner.run(client, { model: 'gpt-4o', input: 'hi' }))).rejects.toThrow('stopped')
+  await op.complete()
+
+  const calls = ['  chat gpt-4o', '  execute_tool search', '  chat gpt-4o', '  execute_tool drop']
+  expect(tree.lines()).toEqual(['invoke_agent mine', ...calls])
+  expect(ran).toEqual([])
 })

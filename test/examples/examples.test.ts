@@ -121,6 +121,10 @@ describe('each example does what its page says', () => {
     expect([first.replace(/ \([\d.]+ms\)$/, '')]).toEqual(outputOf('mock-own-loop.ts'))
   })
 
+  it('run-tools', async () => {
+    expect(await runExample('run-tools.ts')).toEqual(outputOf('run-tools.ts'))
+  })
+
   it('observe-openai', async () => {
     const output = await runExample('observe-openai.ts', {
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
