@@ -252,6 +252,37 @@ const anthropic: Program = (() => {
   }
 })()
 
+const runTools: Program = (() => {
+  const start = (world: World, dispatcher: HookDispatcher | undefined, stream: boolean) => {
+    const plain = new OpenAI({ apiKey: 'k', fetch: endpoint(world), maxRetries: 0 })
+    const client = observed(plain, dispatcher, (to) => observeOpenAI(plain, { dispatcher: to }))
+    const tools = NAMES.map((name) => ({
+      type: 'function',
+      function: {
+        name,
+        description: name,
+        parameters: PARAMETERS,
+        parse: JSON.parse,
+        // It would end the run, of which nothing else could fail then.
+        function: (args: unknown) => world.tool(name, args).catch(String),
+      },
+    }))
+    const messages = [{ role: 'user', content: 'go' }]
+    const body = { model: 'contract', stream, messages, tools }
+    return client.chat.completions.runTools(body as never, world.signal && { signal: world.signal })
+  }
+  return {
+    name: 'openai, runTools',
+    async run(world, dispatcher) {
+      const runner = start(world, dispatcher, false)
+      return { last: await runner.finalContent(), messages: runner.messages }
+    },
+    async stream(world, dispatcher) {
+      return eventsOf(world, start(world, dispatcher, true) as never)
+    },
+  }
+})()
+
 const google: Program = (() => {
   const start = (world: World, dispatcher: HookDispatcher | undefined) => {
     const plain = new GoogleGenAI({ apiKey: 'k', httpOptions: { fetch: endpoint(world) } as never })
@@ -363,6 +394,7 @@ export const PROGRAMS: readonly Program[] = [
   anthropic,
   google,
   openai,
+  runTools,
   mcp('1'),
   mcp('2'),
 ]
