@@ -66,7 +66,7 @@ export interface Approvals extends Plugin {
    *
    * @throws HookspanError `APPROVAL_NOT_FOUND`, `APPROVAL_ANSWERED`, `APPROVAL_EXPIRED`, `APPROVAL_MISMATCH` when
    * `argsDigest` is not the request's, `APPROVAL_NOT_ALLOWED` when this approver or this decision is not among those
-   * asked for, `INVALID_ANSWER`.
+   * asked for, `APPROVAL_UNREACHABLE` when the store does not answer, `INVALID_ANSWER`.
    */
   respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord>
   /** Writes a refused attempt to the audit log. */
@@ -102,6 +102,9 @@ const FILTER: Fields<ApprovalFilter> = {
 
 const DAY_MS = 86_400_000
 const CLOSE_PATIENCE_MS = 2_000
+const REACH_MS = 5_000
+/** Milliseconds for which a store may fail while a human is waited for. */
+const OUTAGE_MS = 30_000
 
 /**
  * Lets humans decide: plug it into a dispatcher, and every `requireApproval` becomes a request in the store.
@@ -164,12 +167,12 @@ class ApprovalDesk implements Approvals {
   async list(filter: ApprovalFilter = {}): Promise<ApprovalRecord[]> {
     assertFields<ApprovalFilter>(filter, FILTER, 'list()')
     const now = Date.now()
-    const records = (await this.store.list(filter, now)).map((record) => asOf(record, now))
+    const records = (await inReach(this.store.list(filter, now))).map((record) => asOf(record, now))
     return filter.status === undefined ? records : records.filter(({ status }) => status === filter.status)
   }
 
   async get(id: string): Promise<ApprovalRecord | undefined> {
-    const record = await this.store.get(id)
+    const record = await inReach(this.store.get(id))
     return record && asOf(record, Date.now())
   }
 
@@ -190,7 +193,7 @@ class ApprovalDesk implements Approvals {
 
   async #respond(id: string, answer: ApprovalAnswer): Promise<ApprovalRecord> {
     const given = answerFields(answer)
-    const known = await this.store.get(id)
+    const known = await inReach(this.store.get(id))
     if (known === undefined) {
       throw new HookspanError('APPROVAL_NOT_FOUND', `There is no approval request ${describeValue(id)}.`)
     }
@@ -210,7 +213,7 @@ class ApprovalDesk implements Approvals {
   ): Promise<ApprovalRecord> {
     const { id, argsDigest } = known.request
     const now = Date.now()
-    const current = (await this.store.get(id)) ?? known
+    const current = (await inReach(this.store.get(id))) ?? known
     if (!isOpen(current, now)) throw closedError(current, now)
     const { approver, decision, reason, args, stop, alwaysAllow } = answer
     const editedDigest = args === undefined ? undefined : digestOf(args)
@@ -290,7 +293,7 @@ class ApprovalDesk implements Approvals {
     for (;;) {
       const now = Date.now()
       const waitedMs = performance.now() - askedAt
-      const record = await this.store.get(request.id)
+      const record = await this.#waitedFor(request.id, signal)
       if (record === undefined) {
         throw new HookspanError('APPROVAL_NOT_FOUND', `the request ${request.id} is gone`)
       }
@@ -309,6 +312,20 @@ class ApprovalDesk implements Approvals {
         parkAfterMs === undefined ? pollMs : Math.max(1, parkAfterMs - waitedMs),
       )
       await this.#waiters.change(request.id, patience, signal)
+    }
+  }
+
+  /** A store that is away for a while, as a server that starts anew, is not what a human's question ends with. */
+  async #waitedFor(id: string, signal: AbortSignal): Promise<ApprovalRecord | undefined> {
+    const { pollMs = 200 } = this.#options
+    const until = performance.now() + OUTAGE_MS
+    for (;;) {
+      try {
+        return await this.store.get(id)
+      } catch (error) {
+        if (signal.aborted || error instanceof HookspanError || performance.now() > until) throw error
+        await this.#waiters.change(id, pollMs, signal)
+      }
     }
   }
 
@@ -380,6 +397,22 @@ class ApprovalDesk implements Approvals {
   /** An audit log that cannot be written is a failure of the approval, not a nuisance: the caller hears of it. */
   async #audit(event: AuditEvent): Promise<void> {
     await this.#options.audit?.append(event)
+  }
+}
+
+/** What a human is waiting for is read soon or not at all: a store that is away may let it wait for as long as it is. */
+async function inReach<T>(reading: Promise<T>): Promise<T> {
+  try {
+    const read = await within(
+      REACH_MS,
+      reading.then((value) => ({ value })),
+    )
+    if (read !== undefined) return read.value
+    throw new Error(`it did not answer within ${REACH_MS / 1_000} s`)
+  } catch (error) {
+    if (error instanceof HookspanError) throw error
+    const message = `The store of approvals cannot be read: ${errorMessage(error)}. Nothing was changed.`
+    throw new HookspanError('APPROVAL_UNREACHABLE', message, { cause: error })
   }
 }
 

@@ -8,6 +8,8 @@ export interface RedisClient {
   connect(): Promise<unknown>
   duplicate(): RedisClient
   on(event: 'error', listener: (error: unknown) => void): unknown
+  /** Commands of what it gives are taken back where they were not sent by then. */
+  withAbortSignal?(signal: AbortSignal): RedisClient
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   hGetAll(key: string): Promise<Record<string, string>>
   zRange(key: string, from: number, to: number): Promise<string[]>

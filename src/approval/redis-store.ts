@@ -84,6 +84,9 @@ const SETTLE_RUN = `
 /** Milliseconds for which a run is held without a word of who holds it: it died, or cannot reach Redis. */
 const LEASE_MS = 30_000
 
+/** Milliseconds in which an answer is sent to Redis, or not at all: its giver waits, and who else writes to the audit log. */
+const SOON_MS = 5_000
+
 /**
  * Keeps requests in Redis, for processes on several machines. Needs the optional peer `redis`. Configure Redis to write
  * to disk (AOF): what it forgets, nobody remembers.
@@ -100,15 +103,18 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const runKeyOf = (key: string) => `${prefix}run:${key}`
   const self = crypto.randomUUID()
   const leases = new Map<string, NodeJS.Timeout>()
-  const run = async (script: string, keys: string[], args: string[]): Promise<Fields> =>
-    fieldsOf(await (await pool.client()).eval(script, { keys, arguments: args }))
+  const run = async (script: string, keys: string[], args: string[], soon = false): Promise<Fields> => {
+    const client = await pool.client()
+    const sender = soon ? (client.withAbortSignal?.(AbortSignal.timeout(SOON_MS)) ?? client) : client
+    return fieldsOf(await sender.eval(script, { keys, arguments: args }))
+  }
   const close = async (
     id: string,
     status: string,
     now: number,
     answer: string,
   ): Promise<ClosedRecord | undefined> => {
-    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id])
+    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id], answer !== '')
     const record = recordOf(fields)
     return record && { record, closed: fields.closed === '1' }
   }

@@ -1,9 +1,39 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { HookDispatcher, type ParkedOperation } from 'hookspan'
-import { createApprovals, readMessage, redisChannel, redisStore, signedMessage } from 'hookspan/approval'
+import {
+  auditLog,
+  createApprovals,
+  readMessage,
+  redisChannel,
+  redisStore,
+  signedMessage,
+} from 'hookspan/approval'
 import { requireHuman } from 'hookspan/policies'
 import { createClient } from 'redis'
-import { expect, it, onTestFinished } from 'vitest'
-import { desk, pending, redisUrl } from './support.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { desk, folder, pending, redisUrl } from './support.ts'
+
+/** A way to the Redis of this file that can be closed, as when the network is away. */
+async function way(): Promise<{ url: string; close(): void; open(): Promise<void> }> {
+  const { hostname, port } = new URL(url as string)
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const on = connect(Number(port), hostname)
+    for (const one of [socket, on])
+      sockets.add(one.on('error', () => {}).on('close', () => sockets.delete(one)))
+    socket.pipe(on).pipe(socket)
+  })
+  const open = () => new Promise<void>((done) => server.listen(at, '127.0.0.1', () => done()))
+  let at = 0
+  await open()
+  at = (server.address() as AddressInfo).port
+  const close = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(close)
+  return { url: `redis://127.0.0.1:${at}`, close, open }
+}
 
 const SECRET = 'a secret of some length'
 const url = await redisUrl()
@@ -22,6 +52,55 @@ it.skipIf(url === undefined)(
     expect((await outcome).state).toBe('completed')
   },
 )
+
+describe.skipIf(url === undefined)('while Redis is away', () => {
+  const prefix = () => `${crypto.randomUUID()}:`
+
+  it('an answer is none, its giver is told, and it may be given again', async () => {
+    const redis = await way()
+    const log = auditLog({ path: `${folder()}/audit.jsonl` })
+    const { approvals, call, ran } = desk({
+      store: redisStore({ url: redis.url, prefix: prefix() }),
+      audit: log,
+    })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    redis.close()
+    const away = { code: 'APPROVAL_UNREACHABLE' }
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toMatchObject(away)
+    await expect(approvals.list()).rejects.toMatchObject(away)
+    await expect(approvals.get(id)).rejects.toMatchObject(away)
+    await redis.open()
+    await expect.poll(async () => (await approvals.get(id).catch(() => undefined))?.status).toBe('pending')
+    await approvals.respond(id, { decision: 'approve' })
+    expect((await outcome).state).toBe('completed')
+    expect(ran).toHaveLength(1)
+  })
+
+  it('one that was written down is refused after it, and not taken when Redis is back', async () => {
+    const redis = await way()
+    const events: string[] = []
+    const { approvals, call, op } = desk({
+      store: redisStore({ url: redis.url, prefix: prefix() }),
+      audit: {
+        append: async ({ event }) => {
+          events.push(event)
+          if (event === 'answered') redis.close()
+        },
+      },
+    })
+    onTestFinished(() => approvals.close())
+    const outcome = call()
+    const { id } = await pending(approvals)
+    await expect(approvals.respond(id, { decision: 'approve' })).rejects.toThrow()
+    expect(events).toEqual(['requested', 'answered', 'refused'])
+    await redis.open()
+    await expect.poll(async () => (await approvals.get(id).catch(() => undefined))?.status).toBe('pending')
+    await op.complete()
+    expect((await outcome).state).not.toBe('completed')
+  })
+})
 
 it.skipIf(url === undefined)(
   'publishes requests and takes signed answers from the broker, once',
