@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { GateFailure } from '../gates/index.ts'
+import { endBy, hearSignals, isHeardByOthers, ownListeners } from '../internal/signals.ts'
 
 export interface CommandOptions {
   readonly command: string
@@ -17,6 +18,8 @@ export interface CommandOptions {
 /** Groups that run, so that none outlives this process when it ends by itself. */
 const running = new Set<ChildProcess>()
 let watching = false
+/** Only while something runs: a program that counts who listens sees us no longer than that. */
+let stopHearing: (() => void) | undefined
 
 /**
  * Runs a command without a shell, in a process group of its own, and gives what it wrote to standard output.
@@ -63,7 +66,7 @@ export function runCommand(options: CommandOptions): Promise<Buffer> {
   // What it left running would keep the pipes open: whatever belongs to the command ends with it.
   child.on('exit', () => killGroup(child))
   child.on('close', (code, killedBy) => {
-    running.delete(child)
+    forget(child)
     signal.removeEventListener('abort', onAbort)
     if (killedBy !== null) fail(`it was killed by ${killedBy}`)
     else if (code !== 0) fail(`it ended with exit code ${code}${said(complaint)}`)
@@ -92,11 +95,30 @@ function isFolder(path: string): boolean {
 
 function watch(child: ChildProcess): void {
   running.add(child)
+  stopHearing ??= hearSignals(onSignal)
   if (watching) return
   watching = true
   process.on('exit', () => {
     for (const one of running) killGroup(one)
   })
+}
+
+function forget(child: ChildProcess): void {
+  running.delete(child)
+  if (running.size > 0) return
+  stopHearing?.()
+  stopHearing = undefined
+}
+
+/** A process that a signal ends hears of no exit, and its terminal tells groups of their own nothing. */
+function onSignal(signal: NodeJS.Signals): void {
+  // Theirs to end, and who knows when: what is asked until then is answered.
+  if (isHeardByOthers(signal)) return
+  for (const one of running) killGroup(one)
+  stopHearing?.()
+  stopHearing = undefined
+  // Who else of us listens ends the process when it is done.
+  if (ownListeners() === 0) endBy(signal)
 }
 
 function killGroup(child: ChildProcess): void {

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { type Gate, proceed } from 'hookspan/gates'
 import { type CommandGateOptions, commandGate } from 'hookspan/policies'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { callTool, gate, start } from '../gates/support.ts'
 
 const GUARD = fileURLToPath(new URL('./commands/guard.mjs', import.meta.url))
@@ -22,9 +25,9 @@ function guard(args: string[], more: Partial<CommandGateOptions> = {}): Gate {
 
 const decide = async (one: Gate) => callTool(start([one]).op)
 
-function script(name: string, text: string, mode = 0o755): string {
+function script(name: string, content: string, mode = 0o755): string {
   const path = `${folder}/${name}`
-  writeFileSync(path, text)
+  writeFileSync(path, content)
   chmodSync(path, mode)
   return path
 }
@@ -166,6 +169,51 @@ describe('commandGate', () => {
     const { outcome } = await decide(guard([], { command: guarded, timeoutMs: 300 }))
     expect(outcome).toMatchObject({ state: 'denied', code: 'gate_timeout' })
     await expect.poll(pipes).toBe(before)
+  })
+
+  describe('that is asked when a signal comes', () => {
+    const asking = async (...ways: string[]) => {
+      const pidFile = script('pid', '')
+      const program = fileURLToPath(new URL('processes/asking.mjs', import.meta.url))
+      const child = spawn(process.execPath, [program, pidFile, ...ways], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const ended = once(child, 'exit')
+      const said = text(child.stdout)
+      return { pid: async () => Number(readFileSync(pidFile, 'utf8')), child, ended, said }
+    }
+
+    it.each([
+      ['SIGTERM', []],
+      ['SIGINT', []],
+      ['SIGHUP', []],
+      ['SIGTERM', ['traces']],
+      ['SIGINT', ['traces']],
+    ] as const)('ends with its program, which %s ends as ever: %j', async (signal, ways) => {
+      const { pid, child, ended } = await asking(...ways)
+      await expect.poll(pid).toBeGreaterThan(0)
+      const asked = await pid()
+      child.kill(signal)
+      expect(await ended).toEqual([null, signal])
+      await expect.poll(() => isAlive(asked)).toBe(false)
+    })
+
+    it('goes on where the program hears the signal itself', async () => {
+      const { pid, child, ended, said } = await asking('listens', 'late')
+      await expect.poll(pid).toBeGreaterThan(0)
+      const asked = await pid()
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([7, null])
+      expect(await said).toBe('heard\n')
+      await expect.poll(() => isAlive(asked)).toBe(false)
+    })
+
+    it.each(['late', 'missing'])('leaves nobody listening to signals when it is over: %s', async (way) => {
+      const { ended, said } = await asking(way)
+      expect(await ended).toEqual([0, null])
+      expect(await said).toBe('denied 0 0 0\n')
+    })
   })
 
   it('hands on the trace', async () => {

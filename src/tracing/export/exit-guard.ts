@@ -1,18 +1,11 @@
-import { constants } from 'node:os'
 import { within } from '../../internal/async.ts'
+import { endBy, hearSignals, isHeardByOthers } from '../../internal/signals.ts'
 
 /** What can end the operations that are still open. */
 interface Interruptible {
   interruptAll(): void
 }
 
-/** SIGHUP: the terminal is closed. SIGBREAK: Ctrl-Break, on Windows. */
-const SIGNALS = [
-  'SIGTERM',
-  'SIGINT',
-  'SIGHUP',
-  ...(process.platform === 'win32' ? (['SIGBREAK'] as const) : []),
-] as const
 const DEADLINE_MS = 3_000
 
 export interface Ends {
@@ -32,7 +25,7 @@ export class ExitGuard {
   readonly #ends: Ends
   readonly #watched = new Set<Interruptible>()
   #flushing = false
-  #installed = false
+  #stopHearing: (() => void) | undefined
 
   constructor(ends: Ends) {
     this.#ends = ends
@@ -43,19 +36,15 @@ export class ExitGuard {
   }
 
   install(): void {
-    this.#installed = true
     process.on('beforeExit', this.#onBeforeExit)
     process.on('exit', this.#onExit)
-    // First in the list: a `once` listener that ran before ours would not be counted any more.
-    for (const signal of SIGNALS) process.prependListener(signal, this.#onSignal)
+    this.#stopHearing = hearSignals(this.#onSignal)
   }
 
   remove(): void {
-    if (!this.#installed) return
-    this.#installed = false
     process.off('beforeExit', this.#onBeforeExit)
     process.off('exit', this.#onExit)
-    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
+    this.#stopHearing?.()
   }
 
   #interruptAll(): void {
@@ -88,7 +77,7 @@ export class ExitGuard {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     // Asked now: who hears this signal may be gone after the flush, in the middle of the shutdown it began.
-    const heardByOthers = process.listenerCount(signal) - 1 > politeListeners(signal)
+    const heardByOthers = isHeardByOthers(signal)
     // Theirs to end, and who knows when: runs go on until then, and what they make is delivered at the exit.
     if (!heardByOthers) this.#interruptAll()
     void flushWithin(this.#ends.flush()).then(() => {
@@ -102,40 +91,4 @@ async function flushWithin(flushed: Promise<void>): Promise<void> {
     DEADLINE_MS,
     flushed.catch(() => {}),
   )
-}
-
-/** As the signal would have, without handlers. Windows can send itself no SIGBREAK and no SIGHUP. */
-function endBy(signal: NodeJS.Signals): void {
-  try {
-    process.kill(process.pid, signal)
-  } catch {
-    process.exit(128 + (constants.signals[signal] ?? 0))
-  }
-}
-
-/**
- * How many listeners of a signal end the process only where nobody else listens, like ours: each would leave it to the
- * other, and Ctrl-C would do nothing.
- */
-function politeListeners(signal: NodeJS.Signals): number {
-  const byAgents = isOpenAIAgentsHere() && (signal === 'SIGINT' || signal === 'SIGTERM')
-  return signalExits() + (byAgents ? 1 : 0)
-}
-
-interface GuardCount {
-  readonly count?: unknown
-}
-
-/** `signal-exit`, which packages for terminals bring along, tells its other versions by these names how many there are. */
-function signalExits(): number {
-  const places = [
-    (globalThis as Record<symbol, unknown>)[Symbol.for('signal-exit emitter')],
-    (process as { __signal_exit_emitter__?: unknown }).__signal_exit_emitter__,
-  ] as (GuardCount | undefined)[]
-  return places.reduce((sum, place) => sum + (typeof place?.count === 'number' ? place.count : 0), 0)
-}
-
-/** All copies of the Agents SDK share the provider that it traces with, which listens once it has been asked for. */
-function isOpenAIAgentsHere(): boolean {
-  return (globalThis as Record<symbol, unknown>)[Symbol.for('openai.agents.core.traceProvider')] !== undefined
 }
