@@ -269,7 +269,9 @@ describe('what belongs to the user', () => {
   it('has each function that calls a model, or the docs say that it is not seen', () => {
     const page = readFileSync('docs/adapters/ai-sdk.md', 'utf8')
     const callers = Object.keys(ai).filter((name) =>
-      /^(experimental_)?(generate(?!Id)|stream|embed|rerank|transcribe)/.test(name),
+      /^(experimental_)?(generate(?!Id)|stream|embed|rerank|transcribe|decide|evaluate|extract$|start)/.test(
+        name,
+      ),
     )
     const { dispatcher } = dispatcherWith()
     const observed = observeAISDK(ai, { dispatcher }) as Record<string, unknown>

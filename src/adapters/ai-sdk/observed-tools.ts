@@ -1,8 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolCallDecision } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isStream } from '../../wire/watch-stream.ts'
+import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import { performTool } from './perform-tool.ts'
@@ -10,14 +12,19 @@ import type {
   ApprovalOptions,
   ApprovalStatus,
   ApproveAny,
+  LocalCaller,
   SdkArguments,
   SdkTool,
   SdkTools,
   ToolOptions,
 } from './sdk.ts'
 
+/** Whose tool is at work. */
+const atWork = new AsyncLocalStorage<ObservedTools>()
+
 /** A call on its way from its decision to its tool. */
 export interface DecidedCall {
+  readonly name: string
   readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
   readonly input: unknown
@@ -50,8 +57,25 @@ export class ObservedTools {
 
   #copy(name: string, tool: SdkTool): SdkTool {
     if (!isRecord(tool)) return tool
-    if (typeof tool.execute !== 'function') return copyOf(tool)
-    return copyOf(tool, (input, options) => this.#execute(name, tool, input, options))
+    const caller = localCallerOf(tool)
+    const own: Partial<SdkTool> = {
+      ...(typeof tool.execute === 'function' && this.#executed(name, tool)),
+      ...(caller && {
+        experimental_toolCaller: {
+          ...caller,
+          // What it makes of itself once it has the tools that it calls is what the SDK runs.
+          bind: (tools: SdkTools) => {
+            const bound = caller.bind(tools)
+            return isRecord(bound) ? copyOf(bound, this.#executed(name, bound)) : bound
+          },
+        },
+      }),
+    }
+    return copyOf(tool, own)
+  }
+
+  #executed(name: string, tool: SdkTool): Pick<SdkTool, 'execute'> {
+    return { execute: (input, options) => this.#execute(name, tool, input, options) }
   }
 
   /** What takes the place of the user's `toolApproval`, which is asked first. */
@@ -116,7 +140,7 @@ export class ObservedTools {
     if (decision.state === 'denied' || decision.state === 'rejected') {
       return { type: 'denied', reason: decision.toToolMessage().content }
     }
-    const remote = tool.execute === undefined
+    const remote = tool.execute === undefined && localCallerOf(tool) === undefined
     if (remote && decision.state === 'run') {
       // The client runs it, and its result comes with the messages of another call.
       this.#run.waitingFor ??= 'client'
@@ -132,11 +156,13 @@ export class ObservedTools {
   /** A stand-in has answered what the client would have run. */
   #answerFor(name: string, tool: SdkTool): void {
     const copy = this.#copies[name]
-    if (copy !== undefined) copy.execute = (input, options) => this.#execute(name, tool, input, options)
+    if (copy !== undefined) Object.assign(copy, this.#executed(name, tool))
   }
 
   async #decide(name: string, tool: SdkTool, input: unknown, toolCallId: string): Promise<DecidedCall> {
-    const calls = await this.#run.calls()
+    // A tool that calls another one by itself.
+    const within = atWork.getStore() === this ? currentCalls() : undefined
+    const calls: SafeCalls = within ?? (await this.#run.calls())
     const { description } = tool
     const call = calls.openToolCall<unknown, unknown>({
       toolCallId,
@@ -148,31 +174,31 @@ export class ObservedTools {
         outputSchema: schemaOf(tool.outputSchema),
       }),
     })
-    return { call, decision: await call.decided, input, toolCallId }
+    return { name, call, decision: await call.decided, input, toolCallId }
   }
 
-  #take(toolCallId: string, input: unknown): DecidedCall | undefined {
-    const waiting = this.#decided.get(toolCallId)
-    if (waiting === undefined) return undefined
-    const at = Math.max(
-      0,
-      waiting.findIndex((one) => one.input === input),
-    )
-    const [taken] = waiting.splice(at, 1)
+  /** A tool that calls another one may do so under its own id. */
+  #take(name: string, toolCallId: string, input: unknown): DecidedCall | undefined {
+    const waiting = this.#decided.get(toolCallId) ?? []
+    const named = waiting.filter((one) => one.name === name)
+    const taken = named.find((one) => one.input === input) ?? named[0]
+    if (taken === undefined) return undefined
+    waiting.splice(waiting.indexOf(taken), 1)
     if (waiting.length === 0) this.#decided.delete(toolCallId)
     return taken
   }
 
   #execute(name: string, tool: SdkTool, input: unknown, options: ToolOptions): unknown {
-    const decided = this.#take(options.toolCallId, input)
+    const decided = this.#take(name, options.toolCallId, input)
     const begun = decided && begunBefore(decided)
-    if (decided !== undefined && begun === undefined) return performTool(decided, tool, options)
+    const perform = (now: DecidedCall) => atWork.run(this, () => performTool(now, tool, options))
+    if (decided !== undefined && begun === undefined) return perform(decided)
     // The SDK did not ask before, or its tool is not to be begun at once.
     const late = (
       decided === undefined ? this.#decide(name, tool, input, options.toolCallId) : Promise.resolve(decided)
     ).then(async (now) => {
       await (begun ?? begunBefore(now))
-      return performTool(now, tool, options)
+      return perform(now)
     })
     return isGenerator(tool.execute) ? relayLate(late) : late.then(lastOf)
   }
@@ -184,13 +210,22 @@ function begunBefore({ call, decision }: DecidedCall): Promise<void> | undefined
 }
 
 /** Own properties and all that its class gives it, also of a tool that is frozen. */
-function copyOf(tool: SdkTool, execute?: SdkTool['execute']): SdkTool {
-  const own = Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap
-  const replaced = { value: execute, configurable: true, writable: true, enumerable: true }
+function copyOf(tool: SdkTool, own: Partial<SdkTool>): SdkTool {
+  const replaced = Object.entries(own).map(([key, value]) => [
+    key,
+    { value, configurable: true, writable: true, enumerable: true },
+  ])
   return Object.create(Object.getPrototypeOf(tool), {
-    ...own,
-    ...(execute && { execute: replaced }),
+    ...(Object.getOwnPropertyDescriptors(tool) as PropertyDescriptorMap),
+    ...Object.fromEntries(replaced),
   }) as SdkTool
+}
+
+/** How a tool becomes one that calls others by itself. */
+function localCallerOf({ experimental_toolCaller: caller }: SdkTool): LocalCaller | undefined {
+  return isRecord(caller) && caller.type === 'local' && typeof caller.bind === 'function'
+    ? (caller as unknown as LocalCaller)
+    : undefined
 }
 
 /** As the SDK itself finds it out: the call's configuration comes before the tool's own. */

@@ -12,6 +12,13 @@ export interface SdkTool {
   readonly description?: unknown
   readonly inputSchema?: unknown
   readonly outputSchema?: unknown
+  readonly experimental_toolCaller?: unknown
+}
+
+/** Of a tool that is run with tools which it calls by itself. */
+export interface LocalCaller {
+  readonly type: 'local'
+  readonly bind: (tools: SdkTools) => SdkTool
 }
 
 export type SdkTools = Readonly<Record<string, SdkTool>>
