@@ -1,6 +1,8 @@
 import { HookDispatcher } from '../dispatcher/index.ts'
+import type * as Policies from '../policies/index.ts'
 import { attach } from './attach.ts'
 import type { Loaded } from './module-hooks.ts'
+import { requireOwn } from './require-own.ts'
 import { RunBounds } from './run-bounds.ts'
 import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
@@ -18,7 +20,7 @@ export function attachLoaded(loaded: Loaded): Loaded['exports'] | undefined {
 
 /** @throws HookspanError `INVALID_CONFIG`. */
 export async function useProjectConfig(): Promise<void> {
-  const { loadConfig } = await import('../policies/index.ts')
+  const { loadConfig } = requireOwn<typeof Policies>('../policies/index.js')
   const { plugin } = await loadConfig()
   dispatcher.use(plugin)
 }

@@ -21,6 +21,8 @@ registerHooks({ resolve: (...all) => all[2](all[0], all[1]), load: (...all) => a
 register('data:text/javascript,export const load = (url, context, next) => next(url, context)')
 `)}`
 const BIN = at('../../dist/cli/bin.js')
+const REGISTER = at('../../dist/register/index.js')
+const TSX = import.meta.resolve('tsx')
 
 let collector: Awaited<ReturnType<typeof startCollector>>
 let model: Awaited<ReturnType<typeof startScriptedServer>>
@@ -199,6 +201,25 @@ describe('node --import hookspan/register', () => {
     expect(
       collector.spans.filter(({ attributes }) => attributes['hookspan.mock.rule'] === 'clean'),
     ).toHaveLength(2)
+  })
+
+  it.each([
+    ['before', `--import=${REGISTER}`, `--import=${TSX}`],
+    ['behind', `--import=${TSX}`, `--import=${REGISTER}`],
+  ])('holds them %s tsx, which takes over how modules are read', async (_where, command, second) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+    writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+
+    for (const [name, said] of [
+      ['agents.mjs', 'done\n'],
+      ['agents.cjs', 'done\n'],
+      ['chat.mjs', 'It is on its way.\nIt is on its way.\n'],
+    ] as const) {
+      const { code, stdout, stderr } = await runCli([second, program(name)], { command, env, cwd })
+      expect({ name, code, stdout }, stderr).toEqual({ name, code: 0, stdout: said })
+    }
+    expect(shape(spansOf()).filter((name) => name === 'invoke_agent')).toHaveLength(4)
   })
 
   it('does not start a program whose guards cannot start', async () => {
