@@ -247,6 +247,46 @@ describe('what belongs to the user', () => {
     expect(events.filter(({ hookType }) => hookType === 'afterToolCall')).toHaveLength(2)
   })
 
+  it('may be wrapped once more by who instruments the SDK, however that puts it there', async () => {
+    const wrapped: string[] = []
+    const wrap = (
+      model: ai.LanguageModel,
+      put: (name: 'doGenerate' | 'doStream', value: unknown) => void,
+    ) => {
+      for (const name of ['doGenerate', 'doStream'] as const) {
+        const own = (model as MockLanguageModelV4)[name] as (options: unknown) => unknown
+        put(name, function (this: unknown, options: unknown) {
+          wrapped.push(name)
+          return own.call(this, options)
+        })
+      }
+    }
+    const instrumented = (how: 'defined' | 'assigned'): typeof ai => ({
+      ...ai,
+      generateText: ((params: { model: MockLanguageModelV4 }) => {
+        const { model } = params
+        wrap(model, (name, value) => {
+          if (how === 'defined') Object.defineProperty(model, name, { value })
+          else model[name] = value as never
+        })
+        expect(Reflect.ownKeys(model)).toContain('doGenerate')
+        return ai.generateText({ prompt: 'go', ...params })
+      }) as unknown as typeof ai.generateText,
+    })
+    for (const how of ['defined', 'assigned'] as const) {
+      const { dispatcher, events } = dispatcherWith()
+      const { generateText } = observeAISDK(instrumented(how), { dispatcher })
+      const { text: said } = await generateText({ model: says([text('done')]), prompt: 'go' })
+      expect({ how, said, wrapped: wrapped.splice(0) }).toEqual({
+        how,
+        said: 'done',
+        wrapped: ['doGenerate'],
+      })
+      await dispatcher.drain()
+      expect(typesOf(events).filter((type) => type === 'beforeLlmCall')).toHaveLength(1)
+    }
+  })
+
   it('experimental_streamTextLowMemory is a run, whose tools are decided on', async () => {
     const { dispatcher, events } = dispatcherWith(gate('beforeToolCall', () => deny('no')))
     const { search, execute } = searchTool()

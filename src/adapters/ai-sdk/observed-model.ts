@@ -39,8 +39,9 @@ export function observeModel(
   const own = new ObservedModel(found as SdkModel, run)
   // Not a proxy of the model itself: of one that is frozen, nothing else could be told than what it has.
   const proxy: object = new Proxy(Object.create(found) as object, {
-    ownKeys: () => Reflect.ownKeys(found),
-    getOwnPropertyDescriptor(_shell, key) {
+    ownKeys: (shell) => [...new Set([...Reflect.ownKeys(found), ...Reflect.ownKeys(shell)])],
+    getOwnPropertyDescriptor(shell, key) {
+      if (Object.hasOwn(shell, key)) return Reflect.getOwnPropertyDescriptor(shell, key)
       const own = Reflect.getOwnPropertyDescriptor(found, key)
       return (
         own && {
@@ -51,7 +52,11 @@ export function observeModel(
         }
       )
     },
-    get(_shell, key) {
+    set: (shell, key, value) =>
+      Reflect.defineProperty(shell, key, { value, configurable: true, writable: true, enumerable: true }),
+    get(shell, key) {
+      // Put there by who instruments the SDK, as dd-trace does: it calls what it has found.
+      if (Object.hasOwn(shell, key)) return Reflect.get(shell, key)
       const target = found
       if (key === 'doGenerate') return own.generate
       if (key === 'doStream') return own.stream
