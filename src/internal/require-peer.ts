@@ -1,49 +1,85 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { errorMessage, HookspanError } from './errors.ts'
+import { fileURLToPath } from 'node:url'
+import { HookspanError } from './errors.ts'
 
-/** What a bundler puts in the place of `require` does not know what it is asked for. */
-function isOfBundle(error: unknown, name: string): boolean {
-  return !errorMessage(error).includes(name)
+/** A bundle of CommonJS has none, and in one of webpack's it is where the file lay that the bundle was made of. */
+const HERE = import.meta.url as string | undefined
+
+function isBundled(): boolean {
+  return (
+    HERE === undefined || !/^file:.*\/require-peer\.[jt]s$/.test(HERE) || !existsSync(fileURLToPath(HERE))
+  )
 }
 
-/** Whose `require` finds a peer. */
-function finderOf(name: string): NodeJS.Require {
-  // A bundle of CommonJS has no address of its modules, but one of its own.
-  if (typeof import.meta.url !== 'string') return finds(createRequire(__filename), name)
-  // As bundlers know it.
-  const require = createRequire(import.meta.url)
+/** Of CommonJS. Not asked for by `typeof`, which webpack answers also where there is none. */
+function bundleFile(): string | undefined {
   try {
-    require.resolve(name)
-    return require
-  } catch (error) {
-    // What npx has fetched for once has none of the program's packages above it: they are found from where that runs.
-    if (!/[/\\]_npx[/\\]/.test(import.meta.url)) throw error
-    return finds(createRequire(join(process.cwd(), 'program')), name)
+    return __filename
+  } catch {
+    return undefined
   }
 }
 
-function finds(require: NodeJS.Require, name: string): NodeJS.Require {
-  require.resolve(name)
-  return require
+/** From where a peer is looked for, one after the other. */
+function* places(): Generator<string> {
+  if (HERE !== undefined) yield HERE
+  const file = bundleFile()
+  if (file !== undefined) yield file
+  if (isBundled() && process.argv[1] !== undefined) yield process.argv[1]
+  // What npx has fetched for once has none of the program's packages above it: they are found from where that runs.
+  if (HERE !== undefined && /[/\\]_npx[/\\]/.test(HERE)) yield join(process.cwd(), 'program')
+}
+
+const codeOf = (error: unknown) => (error as { code?: unknown } | undefined)?.code
+
+/** Whose `require` finds a peer. */
+function finderOf(name: string): NodeJS.Require {
+  let missing: unknown
+  for (const place of places()) {
+    try {
+      const require = createRequire(place)
+      require.resolve(name)
+      return require
+    } catch (error) {
+      // That of a place that is none is of no use.
+      if (codeOf(missing) !== 'MODULE_NOT_FOUND') missing = error
+    }
+  }
+  throw missing
 }
 
 /**
- * Loads an optional peer dependency, synchronously.
+ * The `require` that finds an optional peer dependency.
  *
  * @throws HookspanError `MISSING_DEPENDENCY` naming the `npm install` line, when it is not installed.
  */
+export function peerFinder(
+  name: string,
+  neededBy: string,
+  install: readonly string[] = [name],
+): NodeJS.Require {
+  return found(() => finderOf(name), name, neededBy, install)
+}
+
+/** Loads an optional peer dependency, synchronously. @throws HookspanError `MISSING_DEPENDENCY`, as `peerFinder`. */
 export function requirePeer<T>(name: string, neededBy: string, install: readonly string[] = [name]): T {
+  return found(() => finderOf(name)(name) as T, name, neededBy, install)
+}
+
+function found<T>(find: () => T, name: string, neededBy: string, install: readonly string[]): T {
   try {
-    return finderOf(name)(name) as T
+    return find()
   } catch (error) {
-    if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
+    if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
+    const line = `npm install ${install.join(' ')}`
     throw new HookspanError(
       'MISSING_DEPENDENCY',
-      isOfBundle(error, name)
-        ? `${neededBy} needs ${name}, which a bundle cannot load. Keep hookspan out of the bundle; for Next.js: ` +
-            `\`serverExternalPackages: ['hookspan']\` in next.config.`
-        : `${neededBy} needs ${name}, which is not installed. Run: npm install ${install.join(' ')}`,
+      isBundled()
+        ? `${neededBy} needs ${name}, which is not installed where the bundle runs. Run there: ${line}. Or keep ` +
+            "hookspan out of the bundle; for Next.js: `serverExternalPackages: ['hookspan']` in next.config."
+        : `${neededBy} needs ${name}, which is not installed. Run: ${line}`,
       { cause: error },
     )
   }

@@ -1,6 +1,6 @@
-/** hookspan where a bundler was: in Next.js, built and asked for real, and in a bundle of esbuild. */
+/** hookspan where a bundler was: in Next.js, built and asked for real, and in bundles of esbuild and webpack. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -46,6 +46,35 @@ export async function GET(request) {
 }
 `
 const LAYOUT = 'export default ({ children }) => <html><body>{children}</body></html>'
+
+const RESTATE = '@restatedev/restate-sdk'
+
+/** What a function of AWS Lambda may be made of. */
+const LAMBDA = `
+import { HookDispatcher } from 'hookspan'
+import { sqliteStore } from 'hookspan/approval'
+import { scriptedFetch } from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
+import { loadConfig } from 'hookspan/policies'
+import { startTracing } from 'hookspan/tracing'
+import OpenAI from 'openai'
+async function main() {
+  const dispatcher = new HookDispatcher()
+  const tracing = startTracing({ serviceName: 'bundle', spoolDir: 'spool' })
+  dispatcher.use(tracing)
+  dispatcher.use((await loadConfig({ userFile: false })).plugin)
+  const fetch = scriptedFetch({ steps: [{ content: 'hi' }] })
+  const client = observeOpenAI(new OpenAI({ apiKey: 'none', fetch }), { dispatcher })
+  const op = dispatcher.startOperation({ agentName: 'a' })
+  await client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+  const { state } = await op.toolCall({ apiName: 'wipe', args: {} }, () => 'wiped')
+  await op.complete({ reason: 'done' })
+  await tracing.shutdown()
+  const store = sqliteStore({ path: 'approvals.db' })
+  const pending = await store.list({ status: 'pending' })
+  console.log(JSON.stringify({ ...tracing.stats(), state, pending }))
+}
+`
 
 describe('hookspan in Next.js', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
@@ -102,20 +131,35 @@ describe('hookspan in Next.js', () => {
   const held = { text: 'shipped', ran: ['find_order'] }
   const runs = () => collector.spans.filter(({ name }) => name.startsWith('invoke_agent')).length
 
-  it('says how it is kept out of the bundle, which cannot load OpenTelemetry', async ({ signal }) => {
-    const { stdout, stderr } = await buildNext(signal).catch(
-      (error: { stdout: string; stderr: string }) => error,
+  it('traces and decides in each route, bundled with what it is asked for by the guards of a config', async ({
+    signal,
+  }) => {
+    const gates = "module.exports = { gates: [{ id: 'a', type: 'toolPolicy', deny: ['drop_*'] }] }"
+    save('hookspan.config.cjs', gates)
+    save(
+      'app/agent.js',
+      AGENT.replace(/^import \{ toolPolicy \}.*$/m, "import { loadConfig } from 'hookspan/policies'")
+        .replace(
+          /^dispatcher.use\(\{ name: 'careful'.*$/m,
+          'const loaded = loadConfig({ userFile: false }).then(({ plugin }) => dispatcher.use(plugin))',
+        )
+        .replace('const ran = []', 'await loaded\n  const ran = []'),
     )
-    expect(stdout + stderr).toContain("`serverExternalPackages: ['hookspan']` in next.config")
+    await buildNext(signal)
+    const get = await serve('start')
+    expect([await get('/one'), await get('/two')]).toEqual([held, held])
+    expect(runs()).toBe(2)
+    save('app/agent.js', AGENT)
   })
 
-  it('traces and decides in each route, when it is', async ({ signal }) => {
+  it('traces and decides in each route, kept out of the bundle', async ({ signal }) => {
     save('next.config.mjs', "export default { serverExternalPackages: ['hookspan'] }")
     await buildNext(signal)
     const get = await serve('start')
+    const before = runs()
     expect([await get('/one'), await get('/two'), await get('/one')]).toEqual([held, held, held])
-    expect(runs()).toBe(3)
-    expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(3)
+    expect(runs()).toBe(before + 3)
+    expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(before + 3)
   })
 
   it('is in a standalone build with what it loads, where the trace of files names both', async ({
@@ -156,52 +200,99 @@ describe('hookspan in Next.js', () => {
 describe('hookspan in a minified bundle', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
-    project = await installPacked('@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301', 'openai@7')
+    const sdks = ['@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301', 'openai@7']
+    project = await installPacked(...sdks, 'webpack@5', '@restatedev/restate-sdk@1')
   })
   afterAll(() => project?.remove())
 
-  it('is CommonJS, as for AWS Lambda: it traces, attaches, decides and keeps what it is to keep', async () => {
-    const collector = await startCollector()
-    const code = `
-      import { HookDispatcher } from 'hookspan'
-      import { sqliteStore } from 'hookspan/approval'
-      import { scriptedFetch } from 'hookspan/mock'
-      import { observeOpenAI } from 'hookspan/openai'
-      import { loadConfig } from 'hookspan/policies'
-      import { startTracing } from 'hookspan/tracing'
-      import OpenAI from 'openai'
-      async function main() {
-        const dispatcher = new HookDispatcher()
-        const tracing = startTracing({ serviceName: 'bundle', spoolDir: 'spool' })
-        dispatcher.use(tracing)
-        dispatcher.use((await loadConfig({ userFile: false })).plugin)
-        const fetch = scriptedFetch({ steps: [{ content: 'hi' }] })
-        const client = observeOpenAI(new OpenAI({ apiKey: 'none', fetch }), { dispatcher })
-        const op = dispatcher.startOperation({ agentName: 'a' })
-        await client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
-        const { state } = await op.toolCall({ apiName: 'wipe', args: {} }, () => 'wiped')
-        await op.complete({ reason: 'done' })
-        await tracing.shutdown()
-        const store = sqliteStore({ path: 'approvals.db' })
-        const pending = await store.list({ status: 'pending' })
-        console.log(JSON.stringify({ ...tracing.stats(), state, pending }))
-      }
-      main()`
-    const gates = "module.exports = { gates: [{ id: 'a', type: 'toolPolicy', deny: ['wipe'] }] }"
-    writeFileSync(join(project.folder, 'hookspan.config.cjs'), gates)
-    await build({
-      stdin: { contents: code, resolveDir: project.folder },
-      outfile: join(project.folder, 'bundle.cjs'),
+  /** Each in a file of its own in the project. webpack takes long to make names short. */
+  const bundlers = {
+    'esbuild.cjs': () => bundled('esbuild.cjs', 'cjs'),
+    'webpack.cjs': () => packed('webpack.cjs', "output: { path: __dirname, filename: 'webpack.cjs' }"),
+    'webpack.mjs': () =>
+      packed(
+        'webpack.mjs',
+        "experiments: { outputModule: true }, output: { path: __dirname, filename: 'webpack.mjs', module: true }",
+      ),
+  }
+  const bundled = (
+    outfile: string,
+    format: 'cjs' | 'esm',
+    contents = `${LAMBDA}main()`,
+    external: string[] = [],
+  ) =>
+    build({
+      stdin: { contents, resolveDir: project.folder },
+      outfile: join(project.folder, outfile),
       bundle: true,
       minify: true,
       platform: 'node',
-      format: 'cjs',
+      format,
+      external,
     })
-    const { stdout } = await run(process.execPath, ['bundle.cjs'], {
-      cwd: project.folder,
-      env: { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    }).finally(() => collector.stop())
-    expect(JSON.parse(stdout)).toMatchObject({ exported: 4, dropped: 0, state: 'denied', pending: [] })
+  const packed = async (outfile: string, output: string) => {
+    writeFileSync(join(project.folder, 'lambda.mjs'), `${LAMBDA}await main()`)
+    const config = `mode: 'none', target: 'node22', entry: './lambda.mjs', ${output}`
+    const code = `require('webpack')({ ${config} }, (error, stats) => {
+      console.log(error ?? stats.toString({ all: false, errors: true, warnings: true }))
+    })`
+    writeFileSync(join(project.folder, 'pack.cjs'), code)
+    const { stdout } = await run(process.execPath, ['pack.cjs'], { cwd: project.folder })
+    expect({ outfile, stdout }).toEqual({ outfile, stdout: '\n' })
+  }
+
+  it.each(Object.entries(bundlers))(
+    '%s: it traces, attaches, decides and keeps what it is to keep, also where it was not built',
+    async (name, make) => {
+      const gates = "module.exports = { gates: [{ id: 'a', type: 'toolPolicy', deny: ['wipe'] }] }"
+      writeFileSync(join(project.folder, 'hookspan.config.cjs'), gates)
+      await make()
+      const built = project.folder
+      const moved = `${built}-moved`
+      renameSync(built, moved)
+      const collector = await startCollector()
+      try {
+        const { stdout } = await run(process.execPath, [name], {
+          cwd: moved,
+          env: { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+        })
+        expect(JSON.parse(stdout)).toMatchObject({ exported: 4, dropped: 0, state: 'denied', pending: [] })
+      } finally {
+        renameSync(moved, built)
+        await collector.stop()
+      }
+    },
+  )
+
+  it.each([
+    ['CommonJS, as it is', undefined],
+    ['a bundle of CommonJS', 'cjs'],
+    ['a bundle', 'esm'],
+  ] as const)('hookspan/restate in %s is served by the SDK that the program loads', async (_name, format) => {
+    const use = `
+      const agent = { name: 'a', model: 'gpt-4o' }
+      const client = { chat: { completions: { create() {} } } }
+      const made = durableAgent({ name: 'refunds', agent, client, dispatcher: new HookDispatcher() })
+      restate.createEndpointHandler({ services: [made] })
+      console.log(Object.keys(made.workflow).join())
+      process.exit()`
+    const names = {
+      hookspan: '{ HookDispatcher }',
+      'hookspan/restate': '{ durableAgent }',
+      [RESTATE]: 'restate',
+    }
+    const file = format === 'esm' ? 'restate.mjs' : 'restate.cjs'
+    if (format === undefined) {
+      const required = Object.entries(names).map(([name, what]) => `const ${what} = require('${name}')\n`)
+      writeFileSync(join(project.folder, file), required.join('') + use)
+    } else {
+      const imported = Object.entries(names).map(
+        ([name, what]) => `import ${what.replace(/^restate$/, '* as restate')} from '${name}'\n`,
+      )
+      await bundled(file, format, imported.join('') + use, [RESTATE])
+    }
+    const { stdout } = await run(process.execPath, [file], { cwd: project.folder, env: outside })
+    expect(stdout).toContain('run,answered\n')
   })
 
   it('traces: no class of OpenTelemetry is told by its name', async () => {

@@ -1,6 +1,8 @@
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { HookspanError } from '../../internal/errors.ts'
+import { peerFinder } from '../../internal/require-peer.ts'
+
+const NAME = '@restatedev/restate-sdk'
 
 /** What is used of `@restatedev/restate-sdk`. */
 export interface RestateSdk {
@@ -29,19 +31,22 @@ export interface RestateContext {
 }
 
 /**
- * The one that the program imports, whose server knows only the handlers that it made itself: `require` would load a second
- * one, because the package has another file for it.
+ * The one that the program has loaded, whose server knows only the handlers that it made itself: the package has a file
+ * for `import` and another one for `require`, and a bundle may have it inside.
  *
  * @throws HookspanError `MISSING_DEPENDENCY`.
  */
 export function restateSdk(): RestateSdk {
-  const name = '@restatedev/restate-sdk'
-  try {
-    return createRequire(import.meta.url)(fileURLToPath(import.meta.resolve(name))) as RestateSdk
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error
-    const message = `hookspan/restate needs ${name}, which is not installed. Run: npm install ${name}`
-    throw new HookspanError('MISSING_DEPENDENCY', message, { cause: error })
+  const require = peerFinder(NAME, 'hookspan/restate')
+  const common = require.resolve(NAME)
+  if (require.cache[common] !== undefined) return require(common) as RestateSdk
+  // A bundle of CommonJS has no such function.
+  if (typeof import.meta.resolve === 'function') {
+    return require(fileURLToPath(import.meta.resolve(NAME))) as RestateSdk
   }
+  throw new HookspanError(
+    'MISSING_DEPENDENCY',
+    `hookspan/restate needs the ${NAME} that the program serves it with, and it has loaded none outside of its bundle. ` +
+      'Leave it out of the bundle, as an external package.',
+  )
 }
