@@ -5,11 +5,12 @@ import { a, expected, type Fields } from '../../internal/expect.ts'
 import { responses } from '../../wire/responses.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { isLocked } from '../replace.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
 import { observeHandoff } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { patches } from './patches.ts'
-import { currentFrame } from './place.ts'
+import { currentFrame, type Frame } from './place.ts'
 import { registrationsOf } from './registrations.ts'
 import { type Asked, observedRun } from './run.ts'
 import {
@@ -140,10 +141,14 @@ function prepare({ runner, agent, input }: Asked): ToolOutOfReach[] {
   // Its tools were looked up when it was read, which may have been before anything was observed.
   const { _currentAgent: current, _lastProcessedResponse: last } = input
   if (current !== undefined) observeAgent(current)
-  return observeTools(
+  const found = [...(input._toolSearchRuntimeToolsByAgent?.keys() ?? [])].flatMap((of) =>
+    observeTools(of, input.getToolSearchRuntimeTools?.(of) ?? []),
+  )
+  const waiting = observeTools(
     current ?? agent,
     (last?.functions ?? []).map(({ tool }) => tool),
   )
+  return [...found, ...waiting]
 }
 
 /** Agents are seen when they are run, and when one hands over to them: each asks for its tools at every turn. */
@@ -167,9 +172,7 @@ function observeAgentPrototype(prototype: Agent): void {
       const tools = await getAllTools.apply(this, args)
       const frame = currentFrame()
       if (frame === undefined) return tools
-      const unseen = observeTools(this, tools)
-      frame.place.op.assertInReach([...tools.flatMap(outOfReach), ...unseen])
-      for (const { name } of unseen) warnOfUnseen(`the tool "${name}"`)
+      reach(frame, this, tools)
       const { model } = this
       if (isModel(model) ? !observeModel(model) : frame.place.providerIsLocked) {
         frame.place.unseenModel(isModel(model) ? nameOf(model) : String(model || 'of the provider'))
@@ -191,13 +194,36 @@ function observeAgentPrototype(prototype: Agent): void {
   })
 }
 
+/** Tools that an agent has from now on. @throws HookspanError `NOT_CAPABLE` where a gate or a mock would not hold. */
+function reach({ place }: Frame, agent: Agent, tools: readonly AnyTool[]): void {
+  const unseen = observeTools(agent, tools)
+  place.op.assertInReach([...tools.flatMap(outOfReach), ...unseen])
+  for (const { name } of unseen) warnOfUnseen(`the tool "${name}"`)
+}
+
 /** @returns those that nothing of ours can be put into. */
 function observeTools(agent: Agent, tools: readonly AnyTool[]): ToolOutOfReach[] {
   return tools.flatMap((tool) => {
-    if (!isFunctionTool(tool)) return []
+    if (!isFunctionTool(tool)) return observeSearch(agent, tool) ? [] : [unseenTool(tool.name ?? '', 'local')]
     const home = homeOf(agent, tool)
     return observeTool(tool, home, registrationsOf(agent)) ? [] : [unseenTool(tool.name, home.identifier)]
   })
+}
+
+/** What a search of the user's own finds are tools of the agent's. @returns false for one that is locked. */
+function observeSearch(agent: Agent, tool: AnyTool): boolean {
+  const searches = tool as unknown as Record<symbol, (asked: unknown) => unknown>
+  const key = Object.getOwnPropertySymbols(tool).find((one) => one.description === 'clientToolSearchExecutor')
+  const search = key && searches[key]
+  if (key === undefined || typeof search !== 'function' || patches.has(tool)) return true
+  if (isLocked(tool, key)) return false
+  patches.replace(searches, key, async (asked) => {
+    const found = await search.call(tool, asked)
+    const frame = currentFrame()
+    if (frame !== undefined) reach(frame, agent, [found ?? []].flat() as AnyTool[])
+    return found
+  })
+  return true
 }
 
 /** Hosted tools are the provider's; the SDK runs shells, patches and computers without a function to put ours around. */

@@ -109,7 +109,7 @@ function text(args: unknown): string {
   return JSON.stringify(args) ?? ''
 }
 
-interface Frame {
+export interface Frame {
   readonly place: Place
   /** Set while a tool's body runs: what it calls is the call's, not the run's. */
   readonly tool?: ToolFrame

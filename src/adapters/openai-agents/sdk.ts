@@ -86,6 +86,9 @@ export interface RunState {
   readonly _context: {
     isToolApproved(call: { toolName: string; callId: string }): boolean | undefined
   }
+  /** What searches of the user's own have found. */
+  readonly _toolSearchRuntimeToolsByAgent?: ReadonlyMap<Agent, unknown>
+  getToolSearchRuntimeTools?(agent: Agent): AnyTool[]
   getInterruptions(): readonly Interruption[]
   approve(interruption: Interruption): void
 }
