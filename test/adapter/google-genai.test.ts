@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
-import { type CallableTool, GoogleGenAI, mcpToTool } from '@google/genai'
+import { type CallableTool, GoogleGenAI, mcpToTool, Type } from '@google/genai'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -324,6 +324,20 @@ describe('an observed client of @google/genai', () => {
         { error: expect.stringContaining('not today') },
       ].map((response, i) => ({ functionResponse: { id: `c${i}`, name: names[i], response } })),
     })
+  })
+
+  it('holds mocked calls to schemas in the words of Google, too', async () => {
+    const q = (value: unknown) => ({ toolCalls: [{ name: 'search', arguments: { q: value } }] })
+    const { ai, dispatcher } = observed(q('bags'), q(3), DONE)
+    using mocks = mockTools(dispatcher, [mock('search').returns({ bags: 3 })])
+    const parameters = { type: Type.OBJECT, properties: { q: { type: Type.STRING } }, required: ['q'] }
+    const tool: CallableTool = {
+      tool: async () => ({ functionDeclarations: [{ name: 'search', parameters }] }),
+      callTool: () => Promise.reject(new Error('the real tool ran')),
+    }
+    await ai.models.generateContent({ model: 'gemini', contents: 'bags?', config: { tools: [tool] } })
+    expect(mocks.calls().map(({ answeredBy }) => answeredBy)).toEqual(['mock', 'refused'])
+    expect(() => mocks.assertUsed()).toThrow('args.q: expected string, got `3` (number)')
   })
 
   it.each(['generateContent', 'generateContentStream'] as const)(

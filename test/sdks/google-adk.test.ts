@@ -52,6 +52,26 @@ it('agents that are tools are decided on, too, though their runner has no plugin
   expect(bodies).toEqual([])
 })
 
+it('agents that are tools, or are handed over to, run under strict mocks, as what they call is mocked', async () => {
+  const dispatcher = new HookDispatcher()
+  using mocks = mockTools(dispatcher, [mock('look').times(2).returns('mocked')])
+  const live = look(() => Promise.reject(new Error('live')))
+  const expert = agentOn(LOOK_THEN_DONE, [live], 'expert')
+  const other = agentOn(LOOK_THEN_DONE, [live], 'other')
+  const boss = new LlmAgent({
+    name: 'boss',
+    model: new ScriptedLlm([
+      { toolCalls: [call('expert', { request: 'help' })] },
+      { toolCalls: [call('transfer_to_agent', { agentName: 'other' })] },
+    ]),
+    tools: [new AgentTool({ agent: expert })],
+    subAgents: [other],
+  })
+  expect(await run(boss, [hookspanPlugin({ dispatcher })])).toBe('done')
+  mocks.assertUsed()
+  expect(mocks.coverage()).toMatchObject({ live: [], refused: [], mocked: ['look'] })
+})
+
 it('gates change the input, the request and the reply', async () => {
   const dispatcher = new HookDispatcher()
   dispatcher.use({

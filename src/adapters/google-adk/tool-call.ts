@@ -6,6 +6,9 @@ import type { AdkTool, AdkToolCall } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
 import { withSpans } from './sdk-spans.ts'
 
+/** ADK's own tool, which hands the run over to another agent. */
+const TRANSFER = 'transfer_to_agent'
+
 /** One tool call, around the tool itself: what other plugins and callbacks made of the arguments is decided on. */
 export async function callTool(
   { run }: AgentRun,
@@ -17,6 +20,7 @@ export async function callTool(
   const call = calls.openToolCall<unknown, unknown>({
     apiName: tool.name,
     args: asked.args,
+    ...((tool.agent !== undefined || tool.name === TRANSFER) && { source: 'agent' }),
     ...defined({
       toolCallId: asName(asked.toolContext.functionCallId),
       description: asName(tool.description),

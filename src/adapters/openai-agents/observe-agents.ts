@@ -236,7 +236,13 @@ function outOfReach(tool: AnyTool): ToolOutOfReach[] {
 
 /** What is none of the agent's own tools came from one of its MCP servers. */
 function homeOf({ tools = [], mcpServers = [] }: Agent, tool: AnyTool): ToolHome {
+  if (isAgentTool(tool)) return { source: 'agent', identifier: 'local' }
   if (mcpServers.length === 0 || tools.includes(tool)) return { source: 'local', identifier: 'local' }
   const [server] = mcpServers
   return { source: 'mcp', identifier: mcpServers.length === 1 ? (server?.name ?? 'mcp') : 'mcp' }
+}
+
+/** Made by `asTool()`: what the agent does in it can be listened to. */
+function isAgentTool(tool: AnyTool): boolean {
+  return typeof (tool as { on?: unknown }).on === 'function'
 }

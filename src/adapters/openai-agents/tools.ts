@@ -14,7 +14,7 @@ import { failureOf, watched } from './swallowed-failure.ts'
 
 /** Where a tool is at home. */
 export interface ToolHome {
-  readonly source: 'local' | 'mcp'
+  readonly source: 'local' | 'mcp' | 'agent'
   readonly identifier: string
 }
 

@@ -27,7 +27,7 @@ export async function* callTool(
 
 async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promise<Call> {
   const calls = await agent.run.calls()
-  const { description, toolSpec, mcpClient } = tool ?? {}
+  const { description, toolSpec, mcpClient, agent: asked } = tool ?? {}
   const { inputSchema, outputSchema } = toolSpec ?? {}
   return calls.openToolCall<unknown, unknown>({
     toolCallId: toolUse.toolUseId,
@@ -35,6 +35,7 @@ async function openCall(agent: AgentRun, { tool, toolUse }: ToolContext): Promis
     args: toolUse.input,
     // As Strands does that runs it.
     outlastsAbort: true,
+    ...(asked !== undefined && { source: 'agent' }),
     ...(mcpClient !== undefined && { source: 'mcp', identifier: asName(mcpClient.clientName) ?? 'mcp' }),
     ...defined({
       description: asName(description),

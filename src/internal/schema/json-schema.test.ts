@@ -126,6 +126,25 @@ describe('checkJsonSchema', () => {
     expect(() => checkJsonSchema('text', 1)).toThrow('Expected a JSON Schema')
   })
 
+  it('takes the schemas of Google, with types in capitals and limits as text', () => {
+    const schema = {
+      type: 'OBJECT',
+      properties: {
+        q: { type: 'STRING', minLength: '2' },
+        tags: { type: 'ARRAY', items: { type: 'STRING' }, maxItems: '1', nullable: true },
+        any: { type: 'TYPE_UNSPECIFIED' },
+      },
+      required: ['q'],
+    }
+    expect(checkJsonSchema(schema, { q: 'ab', tags: null, any: 1 })).toEqual([])
+    const problems = checkJsonSchema(schema, { q: 'a', tags: ['b', 3] })
+    expect(problems.map(({ path, message }) => [path.join('.'), message])).toEqual([
+      ['q', 'expected a string of a length >= 2'],
+      ['tags', 'expected a list of a length <= 1'],
+      ['tags.1', 'expected string'],
+    ])
+  })
+
   it('lets no property pass that a combined schema leaves open', () => {
     const schema = {
       allOf: [{ properties: { a: {} } }, { $ref: '#/$defs/b' }],

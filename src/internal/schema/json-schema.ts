@@ -9,8 +9,8 @@ import { unevaluatedKeys } from './unevaluated.ts'
 
 /**
  * Checks a value against a JSON Schema as tools use it: every keyword of draft 2020-12 that tests values, references
- * within the schema (`#`, `#/...`, anchors), what earlier drafts called `dependencies`, and `nullable`. As the
- * standard says, `format` and unknown keywords test nothing. References to other documents throw, also where such a
+ * within the schema (`#`, `#/...`, anchors), what earlier drafts called `dependencies`, `nullable`, and what Google's
+ * schemas write otherwise: types in capitals, and limits as text. As the standard says, `format` and unknown keywords test nothing. References to other documents throw, also where such a
  * document is embedded.
  *
  * @throws TypeError when the schema is no JSON Schema or cannot be followed.
@@ -56,7 +56,7 @@ function checkUnevaluated(schema: Record<string, unknown>, value: unknown, place
 
 function checkType(schema: Record<string, unknown>, value: unknown, place: Place): SchemaProblem[] {
   const { type, enum: options } = schema
-  const types = type === undefined ? [] : Array.isArray(type) ? type : [type]
+  const types = (type === undefined ? [] : Array.isArray(type) ? type : [type]).map(inSmallLetters)
   if (types.length > 0 && !types.some((name) => hasType(value, name))) {
     return [problem(place, `expected ${types.join(' or ')}`, value)]
   }
@@ -71,8 +71,14 @@ function checkType(schema: Record<string, unknown>, value: unknown, place: Place
   return []
 }
 
+function inSmallLetters(type: unknown): unknown {
+  return typeof type === 'string' && type === type.toUpperCase() ? type.toLowerCase() : type
+}
+
 function hasType(value: unknown, type: unknown): boolean {
   switch (type) {
+    case 'type_unspecified':
+      return true
     case 'null':
       return value === null
     case 'array':
@@ -138,7 +144,7 @@ function checkNumber(schema: Record<string, unknown>, value: number, place: Plac
 
 function checkString(schema: Record<string, unknown>, value: string, place: Place): SchemaProblem[] {
   const { minLength, maxLength, pattern } = schema
-  const length = typeof minLength === 'number' || typeof maxLength === 'number' ? [...value].length : 0
+  const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length
   const found = broken(
     [
       [minLength, (bound) => length >= bound, 'of a length >='],
@@ -238,9 +244,12 @@ function broken(
   place: Place,
 ): SchemaProblem[] {
   return rules
-    .filter(([bound, holds]) => typeof bound === 'number' && !holds(bound))
+    .filter(([bound, holds]) => isLimit(bound) && !holds(Number(bound)))
     .map(([bound, , sign]) => problem(place, `expected ${noun} ${sign} ${bound}`, value))
 }
+
+const isLimit = (bound: unknown) =>
+  typeof bound === 'number' || (typeof bound === 'string' && /^\d+$/.test(bound))
 
 function problem({ path }: Place, message: string, value: unknown): SchemaProblem {
   return { path, message, value }

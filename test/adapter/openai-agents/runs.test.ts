@@ -1,6 +1,7 @@
 import { Agent, run as globalRun, type InputGuardrail, Runner } from '@openai/agents'
 import { HookDispatcher } from 'hookspan'
 import { deny } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { eventsOf, findAll } from '../../support/told-events.ts'
@@ -172,6 +173,30 @@ describe('an agent inside of another', () => {
     expect(inner.calls).toEqual([])
     expect(JSON.stringify(model.lastCall?.request.input)).toContain('not that one')
     expect(findAll(events, 'afterToolCall')).toMatchObject([{ apiName: 'expert', success: false }])
+  })
+
+  it('runs under strict mocks, as what it calls is mocked', async () => {
+    const { dispatcher, runner } = watched()
+    const bodies: string[] = []
+    const tools = [looking(bodies)]
+    const expert = () => new Agent({ name: 'expert', model: scripted(LOOK, 'it is 42'), tools })
+    const asTool = expert().asTool({ toolName: 'ask', toolDescription: '' })
+    const model = scripted([['ask', { input: 'help' }]], [['transfer_to_expert', {}]])
+    const support = Agent.create({ name: 'support', model, tools: [asTool], handoffs: [expert()] })
+    using mocks = mockTools(dispatcher, [mock('look').times(2).returns('mocked')])
+
+    const result = await runner.run(support, 'hi')
+
+    expect(result.finalOutput).toBe('it is 42')
+    mocks.assertUsed()
+    expect(bodies).toEqual([])
+    expect(mocks.calls().map(({ apiName, answeredBy }) => [apiName, answeredBy])).toEqual([
+      ['ask', 'agent'],
+      ['look', 'mock'],
+      ['transfer_to_expert', 'agent'],
+      ['look', 'mock'],
+    ])
+    expect(mocks.coverage()).toMatchObject({ live: [], refused: [], mocked: ['look'] })
   })
 
   it('is told with all that it did, streamed or run by hand in a tool', async () => {
