@@ -105,7 +105,9 @@ describe('a tool that a search of the user’s own finds', () => {
     const { agent } = searching({ found: () => [shell] })
     const dispatcher = new HookDispatcher()
     dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['shell'] })] })
-    expect(await ended(observed(bareRunner(), { dispatcher }).run(agent, 'hi'))).toMatch(/nobody would be asked/)
+    expect(await ended(observed(bareRunner(), { dispatcher }).run(agent, 'hi'))).toMatch(
+      /nobody would be asked/,
+    )
 
     const frozen = searching({ frozen: true })
     const run = observed(bareRunner(), { dispatcher: careful() }).run(frozen.agent, 'hi')
