@@ -13,6 +13,7 @@ import { callServer, KINDS, type Method } from './call.ts'
 import { within } from './place.ts'
 import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
 import { askHuman, askModel } from './questions.ts'
+import { type Send, type TaskClient, watchTaskStreams } from './task-streams.ts'
 
 export interface ObserveMcpClientOptions {
   dispatcher: HookDispatcher
@@ -36,7 +37,7 @@ const FIELDS: Fields<ObserveMcpClientOptions> = {
 
 type Ask = (params: Loose, ...rest: unknown[]) => Promise<unknown>
 
-interface McpClient {
+interface McpClient extends TaskClient {
   callTool: Ask
   readResource?: Ask
   getPrompt?: Ask
@@ -80,36 +81,40 @@ function patch(client: McpClient, options: ObserveMcpClientOptions): () => void 
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
   const inFlight: InFlight[] = []
   const identifier = () => options.serverName ?? (client.getServerVersion?.()?.name || 'mcp')
-  const asked = (method: Method, own: Ask, at: number): Ask =>
-    async function (this: unknown, params, ...rest) {
-      const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
-      return within(options, {}, (calls) =>
-        callServer(calls, call, async (given, { traceparent, signal, toolCallId }) => {
-          const { apiName, args } = KINDS[method].named(given)
-          const entry = {
-            calls: currentCalls(),
-            tool: { identifier: call.identifier, apiName, args, toolCallId },
-          }
-          const how = asObject(rest[at])
-          inFlight.push(entry)
-          try {
-            // The call ends with its run, too.
-            return await withEither(how?.signal as AbortSignal | undefined, signal, (either) => {
-              const more = [...rest]
-              more[at] = { ...how, signal: either }
-              return own.call(client, traced(given, traceparent), ...more)
-            })
-          } finally {
-            inFlight.splice(inFlight.indexOf(entry), 1)
-          }
-        }),
-      )
-    }
+  const make = (method: Method, params: unknown, how: unknown, send: Send): Promise<unknown> => {
+    const call = { method, identifier: identifier(), params: asObject(params) ?? {} }
+    return within(options, {}, (calls) =>
+      callServer(calls, call, async (given, { traceparent, signal, toolCallId }) => {
+        const { apiName, args } = KINDS[method].named(given)
+        const tool = { identifier: call.identifier, apiName, args, toolCallId }
+        const entry = { calls: currentCalls(), tool }
+        const own = asObject(how)
+        inFlight.push(entry)
+        try {
+          // The call ends with its run, too.
+          return await withEither(own?.signal as AbortSignal | undefined, signal, (either) =>
+            send(traced(given, traceparent), { ...own, signal: either }),
+          )
+        } finally {
+          inFlight.splice(inFlight.indexOf(entry), 1)
+        }
+      }),
+    )
+  }
+  const asked =
+    (method: Method, own: Ask, at: number): Ask =>
+    (params, ...rest) =>
+      make(method, params, rest[at], (given, how) => {
+        const more = [...rest]
+        more[at] = how
+        return own.call(client, given, ...more)
+      })
   const { callTool, readResource, getPrompt } = client
   // In version 1 the schema of the result stands before the options.
   const undo = [replace(client, 'callTool', asked('tools/call', callTool, callTool.length === 2 ? 0 : 1))]
   if (readResource) undo.push(replace(client, 'readResource', asked('resources/read', readResource, 0)))
   if (getPrompt) undo.push(replace(client, 'getPrompt', asked('prompts/get', getPrompt, 0)))
+  undo.push(watchTaskStreams(client, (params, how, send) => make('tools/call', params, how, send)))
   undo.push(watchQuestions(client, options, inFlight))
   return () => {
     for (const one of undo) one()
