@@ -75,6 +75,8 @@ function editedArgs(args: unknown): unknown {
 }
 
 const MAX_NOTED_CHARS = 400
+/** What is wrong with arguments, or a body, is told in words that have them, which the log never has. */
+const WHY_REFUSED = /(`args` are refused|The body is refused).*/s
 
 /** Who tried what, and why not, as the audit log tells it: nothing that a stranger could make long. */
 export function attemptOf(
@@ -85,7 +87,7 @@ export function attemptOf(
   return {
     ...(typeof approver === 'string' && approver !== '' && { approver: approver.slice(0, MAX_NOTED_CHARS) }),
     ...(CHOICES.includes(decision as string) && { decision: decision as string }),
-    problem: problem.slice(0, MAX_NOTED_CHARS),
+    problem: problem.replace(WHY_REFUSED, '$1').slice(0, MAX_NOTED_CHARS),
   }
 }
 

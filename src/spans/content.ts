@@ -156,6 +156,31 @@ export function redactedMessage(
   return String(redacted(redact, message, { ...placeOf(operationId, toolName), attribute: 'error.message' }))
 }
 
+/** In the words of a gate or a human, who may quote what they decided on. Captured or not, as the message of a failure. */
+const WORDS = [
+  HOOKSPAN.toolReason,
+  HOOKSPAN.gateReason,
+  HOOKSPAN.gateChangedKeys,
+  HOOKSPAN.humanReason,
+] as const
+
+/** Takes out of the words of gates and humans what must not leave the process. */
+export function redactWords(
+  attributes: Attributes,
+  { redact }: ContentOptions,
+  { operationId }: OperationInfo,
+  toolName?: string,
+): void {
+  if (redact === undefined) return
+  for (const attribute of WORDS) {
+    const words = attributes[attribute]
+    if (words === undefined) continue
+    const clean = (text: unknown) =>
+      String(redacted(redact, text, { ...placeOf(operationId, toolName), attribute }))
+    attributes[attribute] = Array.isArray(words) ? words.map(clean) : clean(words)
+  }
+}
+
 function placeOf(operationId: string, toolName: string | undefined): Omit<ContentPlace, 'attribute'> {
   return toolName === undefined ? { operationId } : { operationId, toolName }
 }

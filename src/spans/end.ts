@@ -12,7 +12,7 @@ import type {
 } from '../dispatcher/index.ts'
 import type { CompletionReason, LlmResponse } from '../hooks/index.ts'
 import { errorMessage, errorType } from '../internal/errors.ts'
-import { type ContentWriter, contentWriter, redactedMessage } from './content.ts'
+import { type ContentWriter, contentWriter, redactedMessage, redactWords } from './content.ts'
 import { GEN_AI, HOOKSPAN, OPEN_INFERENCE, OTEL, type SemconvProfile } from './names.ts'
 import { gateAttributes } from './notes.ts'
 import { type RenderOptions, set, writeRequest } from './start.ts'
@@ -37,6 +37,7 @@ export function endOf(
   options: RenderOptions,
 ): SpanEnd {
   const attributes = endAttributes(activity, info, end, options)
+  redactWords(attributes, options.content, info, toolNameOf(activity))
   const failure = failureOf(end)
   if (failure === undefined) return { attributes, failure }
   attributes[OTEL.errorType] = failure.type

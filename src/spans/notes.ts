@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Activity, Annotation, OperationInfo } from '../dispatcher/index.ts'
 import type { GateRecord } from '../hooks/index.ts'
-import { contentWriter } from './content.ts'
+import { contentWriter, redactWords } from './content.ts'
 import { GATE_EVENT, HOOKSPAN, MOCK_EVENT } from './names.ts'
 import { type RenderOptions, set, writeInstruction } from './start.ts'
 
@@ -16,8 +16,11 @@ export interface SpanNote {
 
 export function noteOf(annotation: Annotation, info: OperationInfo, options: RenderOptions): SpanNote {
   switch (annotation.kind) {
-    case 'gate':
-      return { event: GATE_EVENT, onSpan: false, attributes: gateAttributes(annotation.record) }
+    case 'gate': {
+      const attributes = gateAttributes(annotation.record)
+      redactWords(attributes, options.content, info)
+      return { event: GATE_EVENT, onSpan: false, attributes }
+    }
     case 'mock': {
       const attributes: Attributes = { [HOOKSPAN.mockSource]: annotation.source }
       set(attributes, HOOKSPAN.mockRule, annotation.rule)

@@ -28,7 +28,8 @@ export interface TraceHooksOptions {
   /** Any logger of `@opentelemetry/api-logs`, for content as events. `startTracing()` brings its own. */
   logger?: EventLogger
   /**
-   * Takes out what must not leave the process: of captured content, and of error messages, which are told in any case.
+   * Takes out what must not leave the process: of captured content, and of what is told in any case: messages of errors,
+   * and the reasons of gates and humans.
    * One that throws lets nothing through.
    */
   redact?: Redact
