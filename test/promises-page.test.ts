@@ -8,7 +8,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 /** What the page has to speak of, and at least how often. */
 const SUBJECTS = {
   'Spans and the spool': 20,
-  'The exporter': 11,
+  'The exporter': 12,
   'Guards never vanish': 15,
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 14,

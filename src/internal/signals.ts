@@ -10,7 +10,7 @@ const SIGNALS = [
 ] as const
 
 /** Of all copies of this package: how many of their listeners there are. */
-const OWN = Symbol.for('hookspan.signalListeners')
+const OWN = Symbol.for('hookspan:signal-listeners')
 
 type Counted = typeof globalThis & { [OWN]?: number }
 
