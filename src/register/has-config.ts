@@ -1,15 +1,9 @@
-import { lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CONFIG_NAMES, userConfigFolder } from '../policies/config/names.ts'
+import { CONFIG_NAMES, isConfigThere, userConfigFolder } from '../policies/config/names.ts'
 
 /** Whether there is a `hookspan.config.*` of the user or the project: what reads it costs more than to look. */
 export function projectHasConfig(): boolean {
-  return folders().some((folder) => CONFIG_NAMES.some((name) => isThere(join(folder, name))))
-}
-
-/** A link that leads to nothing is there, too. */
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  return folders().some((folder) => CONFIG_NAMES.some((name) => isConfigThere(join(folder, name))))
 }
 
 function folders(): string[] {

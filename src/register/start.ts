@@ -17,20 +17,26 @@ const runtime = (): typeof Runtime => requireOwn('./runtime.js')
 
 const onLoaded: OnLoaded = (loaded) => runtime().attachLoaded(loaded)
 const bun = thisBun()
-const canAttach = bun !== undefined || typeof Module.registerHooks === 'function'
-const why = `this is Node ${process.versions.node}, and hookspan needs 22.15, 23.5 or newer`
-// A guard that cannot start must not be missing: then the program does not start either.
-if (projectHasConfig()) {
-  if (!canAttach) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
-  await runtime()
-    .useProjectConfig()
-    .catch((error: unknown) => {
-      report(REFUSED)
-      throw error
-    })
+const why =
+  bun === undefined && typeof Module.registerHooks !== 'function'
+    ? `this is Node ${process.versions.node}, and hookspan needs 22.15, 23.5 or newer`
+    : bun === undefined && !process.features.require_module
+      ? 'this Node runs without require() of ES modules (--no-experimental-require-module)'
+      : undefined
+
+/** A guard that cannot start must not be missing: then the program does not start either. */
+async function holdGuards(): Promise<void> {
+  if (!projectHasConfig()) return
+  if (why !== undefined) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
+  await runtime().useProjectConfig()
 }
+
+await holdGuards().catch((error: unknown) => {
+  report(REFUSED)
+  throw error
+})
 report(LOADED)
-if (canAttach) {
+if (why === undefined) {
   watchRequests()
   if (bun === undefined) watchModules(onLoaded)
   else watchBun(bun, onLoaded)

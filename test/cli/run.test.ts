@@ -251,6 +251,40 @@ describe('node --import hookspan/register', () => {
     expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold')
   })
 
+  it('says that it attaches nothing where require() takes no ES modules, and leaves out no guard', async () => {
+    const command = '--no-experimental-require-module'
+    const args = [`--import=${REGISTER}`, program('chat.cjs')]
+    const plain = await runCli(args, { env, command })
+
+    expect({ code: plain.code, stdout: plain.stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(plain.stderr).toMatch(/^hookspan: this Node runs without require.*: nothing is attached\.\n$/)
+
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(join(cwd, 'hookspan.config.json'), '{"version":1,"gates":[]}')
+    const guarded = await runCli(args, { env, command, cwd })
+    expect({ code: guarded.code, stdout: guarded.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold')
+  })
+
+  it('does not start where nobody may see whether there are guards, and says what to allow', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    // What is read of hookspan and the program, but no config: it may be looked for in more folders than are named here.
+    const allowed = ['../../dist', '../../node_modules', '../../package.json', '../register']
+    const args = [...allowed.map((path) => `--allow-fs-read=${at(path)}`), `--import=${REGISTER}`]
+    const run = (...more: string[]) =>
+      runCli([...more, ...args, program('chat.cjs')], { env, cwd, command: '--permission' })
+
+    const asked: string[] = []
+    for (let last = await run(); last.code !== 0 && asked.length < 9; last = await run(...asked)) {
+      const [, flag] =
+        / let Node look there: (--allow-fs-read=\S+hookspan\.config\.\*)/.exec(last.stderr) ?? []
+      expect(flag, last.stderr).toBeDefined()
+      asked.push(flag ?? '')
+    }
+    expect(asked[0]).toBe('--allow-fs-read=/nowhere/hookspan.config.*')
+    expect((await run(...asked)).stdout).toBe('It is on its way.\n')
+  })
+
   it('says what it does not attach, in one line each, and the program goes on: not without its guards', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [

@@ -1,13 +1,13 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Plugin, StandIn } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
+import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, didYouMean, type Fields, required, shape } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { homeFolder } from '../../internal/user.ts'
 import { buildLayer } from './build.ts'
 import { loadModule } from './load-module.ts'
-import { CONFIG_NAMES, MODULES, userConfigFolder } from './names.ts'
+import { CONFIG_NAMES, isConfigThere, MODULES, userConfigFolder } from './names.ts'
 import { type ConfigSource, configError, moduleSource, parseConfig } from './source.ts'
 import type { ConfigLayer, GateType, LayerName, LoadedEntry } from './types.ts'
 
@@ -186,9 +186,12 @@ function existing(file: string): string {
   throw new HookspanError('INVALID_CONFIG', `There is no config file ${file}.`)
 }
 
-/** A link that leads to nothing is there, too: what it should hold is not to be left out. */
 function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  try {
+    return isConfigThere(path)
+  } catch (error) {
+    throw new HookspanError('INVALID_CONFIG', errorMessage(error), { cause: error })
+  }
 }
 
 /** The file of the folder, or of the nearest one above it that has one; up to the user's home. */

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { lstatSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { homeFolder } from '../../internal/user.ts'
 
 export const MODULES: readonly string[] = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
@@ -15,4 +16,26 @@ export function userConfigFolder(env: Readonly<Record<string, string | undefined
   const home = homeFolder()
   const folder = XDG_CONFIG_HOME || (home && join(home, '.config'))
   return folder && join(folder, 'hookspan')
+}
+
+/**
+ * Whether a config file is there. A link that leads to nothing is, too: what it should hold is not to be left out.
+ *
+ * @throws where that may not be looked at: there may be guards.
+ */
+export function isConfigThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (cause) {
+    const folder = dirname(path)
+    const { code } = cause as NodeJS.ErrnoException
+    const mend =
+      code === 'ERR_ACCESS_DENIED'
+        ? `Under --permission let Node look there: --allow-fs-read=${join(folder, 'hookspan.config.*')}`
+        : 'Let this process read the folder, or name another one of the user by HOOKSPAN_CONFIG_HOME.'
+    throw new Error(
+      `It cannot be seen whether there is a hookspan.config.* in ${folder} (${code}). ${mend}`,
+      { cause },
+    )
+  }
 }
