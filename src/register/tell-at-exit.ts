@@ -12,12 +12,14 @@ export function tellAtExit(of: { readonly bounds: RunBounds; readonly tracing: F
     if (!isMainThread) return
     const { runs, last } = tracing
     if (runs === 0 || tracing.off) return
-    const where = process.env.HOOKSPAN_RUN_VIEWER
+    const { HOOKSPAN_RUN_VIEWER: where, HOOKSPAN_RUN_SHOW: show } = process.env
     const traceId = last?.traceparent?.split('-')[1]
     const sent = tracing.tracing?.tracesUrl
     const look =
       where !== undefined && traceId !== undefined && sent?.startsWith(where)
-        ? `${where}/run/${traceId}`
+        ? show === undefined
+          ? `${where}/run/${traceId}`
+          : `${show} ${traceId}`
         : sent === undefined
           ? 'traced by the OpenTelemetry SDK of the program'
           : `sent to ${sent}`

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startScriptedServer } from 'hookspan/mock'
+import { startViewer } from 'hookspan/viewer'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { freePort } from '../support/free-port.ts'
@@ -354,7 +355,7 @@ describe('hookspan run', () => {
     expect(stderr).toMatch(/attached openai 7\./)
   })
 
-  it('starts a viewer where nothing listens, and leads to the run', async () => {
+  it('starts a viewer where nothing listens, and says what shows the run when it has ended', async () => {
     const port = await freePort()
     const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
@@ -366,11 +367,47 @@ describe('hookspan run', () => {
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
     expect(stderr).toContain(`runs are shown at http://127.0.0.1:${port}`)
-    const [, traceId] = new RegExp(`1 run: http://127.0.0.1:${port}/run/([0-9a-f]{32})`).exec(stderr) ?? []
-    const shown = await runCli(['show', '--db', db, traceId ?? 'none'])
+    // No link to a viewer that has ended by then.
+    expect(stderr).not.toContain('/run/')
+    const [, show] = /1 run: npx hookspan (show .*)/.exec(stderr) ?? []
+    const shown = await runCli(show?.split(' ') ?? [])
     expect(shown.stdout).toContain('chat.cjs')
     expect(shown.stdout).toContain('Where is order 7?')
   })
+
+  it.each(['a viewer that listens already', '--keep'])(
+    'leads to the run in the page of one that stays: %s',
+    async (which) => {
+      const db = join(mkdtempSync(join(tmpdir(), 'hookspan-')), 'runs.db')
+      const port = await freePort()
+      const keep = which === '--keep'
+      // As it is said: one that is there already by the name that the program is told.
+      const link = `http://${keep ? '127.0.0.1' : 'localhost'}:${port}`
+      const viewer = keep ? undefined : await startViewer({ db, port })
+      const child = spawn(
+        process.execPath,
+        [BIN, 'run', ...(keep ? ['--keep', '--db', db] : []), '--', process.execPath, program('chat.cjs')],
+        {
+          env: {
+            ...process.env,
+            ...env,
+            OTEL_EXPORTER_OTLP_ENDPOINT: `http://localhost:${port}`,
+            NODE_OPTIONS: '',
+          },
+          stdio: ['ignore', 'ignore', 'pipe'],
+        },
+      )
+      let stderr = ''
+      for await (const said of child.stderr) {
+        stderr += said
+        if (keep && stderr.includes('the viewer stays open')) child.kill('SIGINT')
+      }
+      await viewer?.close()
+
+      expect(stderr).toMatch(new RegExp(`1 run: ${link}/run/[0-9a-f]{32}\n`))
+      expect(stderr).toMatch(new RegExp(`attached openai 7\\.[^ ]+ Look at ${link}`))
+    },
+  )
 
   it('answers a program that sends before the viewer has been loaded', async () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { RunFlags } from '../run/run-program.ts'
+import type { RunFlags } from '../run/viewer-in-use.ts'
 
 export function registerRun(program: Command): void {
   program

@@ -1,4 +1,5 @@
-import { type RunFlags, runProgram } from './run-program.ts'
+import { runProgram } from './run-program.ts'
+import type { RunFlags } from './viewer-in-use.ts'
 
 /**
  * `hookspan run` as it is mostly written, without the command line's parser, which takes longer to load than all that is

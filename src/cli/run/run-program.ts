@@ -4,7 +4,7 @@ import { constants, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
-import { findViewer, type ViewerInUse } from './viewer-in-use.ts'
+import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const NOT_FOUND = 127
@@ -17,11 +17,6 @@ const REGISTER = new URL('../../register/index.js', import.meta.url).href
 
 const tell = (message: string) => process.stderr.write(`hookspan: ${message}\n`)
 
-export interface RunFlags {
-  keep?: boolean
-  db?: string
-}
-
 /**
  * Runs a program with `hookspan/register` in each Node process of it. Its input, output, exit code and signals are as
  * without us; what we say goes to stderr.
@@ -33,7 +28,7 @@ export async function runProgram(
   args: readonly string[],
   options: RunFlags,
 ): Promise<number> {
-  const viewer = await findViewer(options.db)
+  const viewer = await findViewer(options)
   const name = basename(command).replace(/\.exe$/, '')
   if (OTHERS.includes(name)) tell(`${name} takes no NODE_OPTIONS: nothing of it is attached.`)
   if (BUN.includes(name) && /\s/.test(fileURLToPath(REGISTER))) {
@@ -66,6 +61,7 @@ function environment(viewer: ViewerInUse, report: string): NodeJS.ProcessEnv {
     BUN_OPTIONS: bunOptions(),
     [RUN_REPORT]: report,
     ...(viewer.link !== undefined && { HOOKSPAN_RUN_VIEWER: viewer.link }),
+    ...(viewer.show !== undefined && { HOOKSPAN_RUN_SHOW: viewer.show }),
     // What is said stays on this machine.
     ...(viewer.isOurs &&
       capture === undefined && { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }),
@@ -111,7 +107,8 @@ function tellEnd(where: string, report: string): void {
   if (!reported.delete(LOADED)) {
     tell(
       'no process of it said what was attached: it is no Node program, sets NODE_OPTIONS or the environment anew, or runs ' +
-        `under --permission, which has to let it read ${dirname(dirname(fileURLToPath(REGISTER)))}.`,
+        `under --permission, which has to let it read ${dirname(dirname(fileURLToPath(REGISTER)))}; one that may write ` +
+        'nothing has said it above.',
     )
     return
   }

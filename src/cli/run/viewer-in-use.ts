@@ -9,12 +9,19 @@ const DEFAULT = 'http://127.0.0.1:4318'
 const HOST = '127.0.0.1'
 const PATIENCE_MS = 1_000
 
+export interface RunFlags {
+  keep?: boolean
+  db?: string
+}
+
 /** Where the spans of a program go. */
 export interface ViewerInUse {
   /** Set where a viewer of ours takes the spans. */
   readonly link?: string
   /** Set where the program has to be told. */
   readonly endpoint?: string
+  /** Set where it ends with the program: what shows a run of it then. */
+  readonly show?: string
   /** Started here. */
   readonly isOurs: boolean
   /** Called when the program has been started, which need not wait for it. */
@@ -34,13 +41,13 @@ const saying = (now: string, later: string) => ({
 })
 
 /** The one that listens already, or one that is to be started. */
-export async function findViewer(db: string | undefined): Promise<ViewerInUse> {
+export async function findViewer({ db, keep = false }: RunFlags): Promise<ViewerInUse> {
   const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim()
   const url = endpoint || DEFAULT
   const answer = await ask(url)
   if (answer === 'viewer') {
     const link = url.replace(/\/+$/, '')
-    return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, isOurs: false }
+    return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, endpoint: link, isOurs: false }
   }
   const port = portHere(url)
   if (answer === 'other' || port === undefined) {
@@ -48,7 +55,7 @@ export async function findViewer(db: string | undefined): Promise<ViewerInUse> {
     return { ...saying(now, `Spans were sent to ${url}`), isOurs: false }
   }
   try {
-    return behind(await holdPort(port, HOST), db)
+    return behind(await holdPort(port, HOST), db, keep)
   } catch (error) {
     return { ...saying(notStarted(error), ''), isOurs: false }
   }
@@ -64,19 +71,24 @@ function portHere(url: string): number | undefined {
 }
 
 /** A viewer of ours. Its port is held from now on; it is loaded beside the program that it is to show. */
-function behind(held: HeldPort, db: string | undefined): ViewerInUse {
+function behind(held: HeldPort, db: string | undefined, keep: boolean): ViewerInUse {
   const endpoint = `http://${HOST}:${held.port}`
+  const where = db === undefined ? '' : ` --db ${/\s/.test(db) ? `"${db}"` : db}`
   let viewer: Viewer | undefined
   return {
     link: endpoint,
     endpoint,
+    ...(!keep && { show: `npx hookspan show${where}` }),
     isOurs: true,
     async start() {
       try {
         const { startViewerBehind } = await import('../../viewer/server.ts')
         viewer = await startViewerBehind(held, db === undefined ? {} : { db })
-        const again = db === undefined ? 'npx hookspan view' : `npx hookspan view --db ${db}`
-        return { now: `runs are shown at ${viewer.link}`, later: `Look at it with: ${again}` }
+        const { link } = viewer
+        if (keep) return { now: `runs are shown at ${link}`, later: `Look at ${link}` }
+        // A link to it would lead nowhere by then.
+        const now = `runs are shown at ${link}, as long as it runs`
+        return { now, later: `Look at it with: npx hookspan view${where}` }
       } catch (error) {
         held.release()
         return { now: notStarted(error), later: '' }
