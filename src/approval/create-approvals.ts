@@ -128,6 +128,7 @@ class ApprovalDesk implements Approvals {
   readonly #sideWork: SideWork
   #stops: (() => void | Promise<void>)[] = []
   #opening: Promise<void> | undefined
+  #isClosed = false
 
   constructor(options: ApprovalsOptions) {
     assertFields<ApprovalsOptions>(options, FIELDS, 'the approvals')
@@ -239,6 +240,7 @@ class ApprovalDesk implements Approvals {
   async close(): Promise<void> {
     // What is being answered, told or cancelled is so to the end, before the connections go.
     await within(CLOSE_PATIENCE_MS, this.#sideWork.finish())
+    this.#isClosed = true
     const stops = this.#stops
     this.#stops = []
     for (const stop of stops) await stop()
@@ -323,7 +325,8 @@ class ApprovalDesk implements Approvals {
       try {
         return await this.store.get(id)
       } catch (error) {
-        if (signal.aborted || error instanceof HookspanError || performance.now() > until) throw error
+        const isOver = this.#isClosed || signal.aborted || performance.now() > until
+        if (isOver || error instanceof HookspanError) throw error
         await this.#waiters.change(id, pollMs, signal)
       }
     }

@@ -6,7 +6,7 @@ import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { KeptRuns } from '../agent/kept-runs.ts'
 import { statelessModel } from '../support/stateless-model.ts'
-import { answer, desk, folder } from './support.ts'
+import { answer, desk, folder, pending } from './support.ts'
 
 /** What became of each request, the oldest first. */
 async function statuses(approvals: Approvals): Promise<string[]> {
@@ -89,6 +89,16 @@ describe('a run that ends while it asks', () => {
     expect(await child?.toolCall({ apiName: 't', args: {} }, () => 1)).toMatchObject({ state: 'denied' })
     expect(await approvals.list()).toEqual([])
   })
+})
+
+it('ends with its desk, where that is closed, and not with the patience for a store that is away', async () => {
+  const { approvals, call } = desk({ store: sqliteStore({ path: `${folder()}/a.db` }) })
+  const outcome = call()
+  await pending(approvals)
+  await approvals.close()
+  const closedAt = performance.now()
+  expect(await outcome).toMatchObject({ state: 'denied', code: 'approval_error' })
+  expect(performance.now() - closedAt).toBeLessThan(15_000)
 })
 
 it('is not idle while it waits for a human', async () => {
