@@ -51,6 +51,27 @@ describe('recordingFromTrace', () => {
     replay.assertFollowed()
   })
 
+  it('knows what a tool called in turn, which is not called in a replay', () => {
+    const span = (id: number, parent: number | undefined, tool: string, more: object = {}) => ({
+      name: `execute_tool ${tool}`,
+      ...{ spanId: String(id), startTime: id, ...(parent !== undefined && { parentSpanId: String(parent) }) },
+      attributes: { 'gen_ai.tool.call.arguments': '{}', 'gen_ai.tool.call.result': '1', ...more },
+    })
+    const { recording, trajectory } = recordingFromTrace([
+      span(1, undefined, 'ask'),
+      span(2, 1, 'find'),
+      span(3, undefined, 'expert', { 'hookspan.tool.source': 'agent' }),
+      span(4, 3, 'book'),
+    ])
+    expect(recording.calls.map(({ tool, inside }) => [tool, inside])).toEqual([
+      ['ask', undefined],
+      ['find', 'ask'],
+      ['expert', undefined],
+      ['book', undefined],
+    ])
+    expect(trajectory.map((call) => (call as { name: string }).name)).toEqual(['ask', 'expert', 'book'])
+  })
+
   it('says what a trace lacks', () => {
     const span = (attributes: object) => [{ name: 'execute_tool a', attributes, startTime: 1 }]
     expect(() => recordingFromTrace({})).toThrow('Expected spans, OTLP JSON or Jaeger JSON')

@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HookDispatcher, ToolResult } from 'hookspan'
+import { HookDispatcher, type Operation, ToolResult } from 'hookspan'
+import { currentCalls } from 'hookspan/adapter'
 import {
   mock,
   mockTools,
@@ -307,6 +308,47 @@ describe('replayTools', () => {
     const again = new HookDispatcher()
     using replay = replayTools(again, { file })
     expect(await both(again)).toEqual([{ count: 1 }, { count: 2 }])
+    replay.assertFollowed()
+  })
+
+  it('does not miss what a tool called that it answers, itself or by an agent that it asked', async () => {
+    const run = async (dispatcher: HookDispatcher) => {
+      let count = 0
+      const find = { apiName: 'find', args: {} }
+      const expert = (calls: Pick<Operation, 'callAgent'> | undefined) =>
+        calls?.callAgent({ agentName: 'expert', instruction: 'go' }, async (parent) => {
+          const op = dispatcher.startOperation({ agentName: 'expert', parent })
+          told.push(resultOf(await op.toolCall(find, () => ++count)))
+          await op.complete()
+        })
+      const told: unknown[] = []
+      const op = dispatcher.startOperation({ agentName: 'lead' })
+      const asked = await op.toolCall({ apiName: 'ask', args: {} }, async () => {
+        await currentCalls()?.toolCall(find, () => ++count)
+        await expert(currentCalls())
+        return 'asked'
+      })
+      told.push(resultOf(asked), resultOf(await op.toolCall(find, () => ++count)))
+      await expert(op)
+      await op.complete()
+      return told
+    }
+    const file = newFile()
+    const recorded = new HookDispatcher()
+    const recorder = recordTools(recorded, { file })
+    expect(await run(recorded)).toEqual([2, 'asked', 3, 4])
+    recorder[Symbol.dispose]()
+    expect(readRecording(file).calls.map(({ tool, inside }) => [tool, inside])).toEqual([
+      ['ask', undefined],
+      ['find', 'ask'],
+      ['find', undefined],
+      ['find', 'ask'],
+      ['find', undefined],
+    ])
+    const replayed = new HookDispatcher()
+    const replay = replayTools(replayed, { file })
+    expect(await run(replayed)).toEqual(['asked', 3, 4])
+    expect(replay.report()).toMatchObject({ recorded: 5, served: 3, live: 0, divergences: [] })
     replay.assertFollowed()
   })
 

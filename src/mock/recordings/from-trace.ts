@@ -1,6 +1,6 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
-import { callsOfSpans } from '../trajectory/span-calls.ts'
+import { callsOfSpans, enclosingTools } from '../trajectory/span-calls.ts'
 import { readSpans } from '../trajectory/spans.ts'
 import type { ExpectedCall } from '../trajectory/types.ts'
 import {
@@ -12,7 +12,7 @@ import {
 
 export interface FromTraceResult {
   readonly recording: ToolRecording
-  /** For `toMatchTrajectory`. */
+  /** For `toMatchTrajectory` of a run with the recording, in which tools are answered and call nothing themselves. */
   readonly trajectory: readonly ExpectedCall[]
   /** Calls that are not in the recording, and why. */
   readonly leftOut: readonly string[]
@@ -48,7 +48,8 @@ export function recordingFromTrace(source: object): FromTraceResult {
     )
   }
   const leftOut: string[] = []
-  const recorded = calls.flatMap((call): RecordedToolCall[] => {
+  const enclosing = enclosingTools(spans)
+  const recorded = calls.flatMap((call, index): RecordedToolCall[] => {
     const { name: tool, args, agentPath = ['agent'], identifier, result, outcome, mockSource } = call
     const why =
       mockSource !== undefined || outcome === 'mocked'
@@ -65,6 +66,7 @@ export function recordingFromTrace(source: object): FromTraceResult {
       step: 0,
       tool,
       ...(identifier !== undefined && identifier !== 'local' && { identifier }),
+      ...defined({ inside: enclosing[index] }),
       args,
     }
     if (outcome !== 'errored') return [{ ...base, ...defined({ result }) }]
@@ -80,7 +82,9 @@ export function recordingFromTrace(source: object): FromTraceResult {
       tools,
       calls: recorded,
     },
-    trajectory: calls.map(({ name, args }) => defined({ name, args })),
+    trajectory: calls
+      .filter((_, index) => enclosing[index] === undefined)
+      .map(({ name, args }) => defined({ name, args })),
     leftOut,
   }
 }

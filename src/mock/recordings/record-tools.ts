@@ -9,6 +9,7 @@ import { safeStringify, toContent } from '../../internal/json.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { defined } from '../../internal/objects.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
+import { Enclosing } from './enclosing.ts'
 import {
   formatRecording,
   RECORDING_FORMAT,
@@ -57,6 +58,7 @@ export class ToolRecorder implements Disposable {
   readonly #calls: { position: Position; call: RecordedToolCall }[] = []
   readonly #catalog: ToolCatalog
   readonly #order = new RunOrder()
+  readonly #enclosing = new Enclosing()
   readonly #undo: Disposable
   #leftOut = 0
   #done = false
@@ -70,6 +72,7 @@ export class ToolRecorder implements Disposable {
     const id = `hookspan.recorder.${nextId++}`
     this.#undo = dispatcher.use({
       name: id,
+      instrument: this.#enclosing,
       // Answers nothing: this is where the runtime tells the tool's schema.
       standIn: ({ apiName, inputSchema, operation }) =>
         void this.#catalog.note(operation.operationId, apiName, inputSchema),
@@ -148,7 +151,7 @@ export class ToolRecorder implements Disposable {
     const { ordinal, path, run } = this.#order.note(event)
     this.#calls.push({
       position: positionOf(ordinal, event),
-      call: toRecorded(event, path, run, this.#options.redact),
+      call: toRecorded(event, path, run, this.#enclosing.of(event), this.#options.redact),
     })
   }
 }
@@ -157,6 +160,7 @@ function toRecorded(
   event: Ended,
   agent: string,
   run: number,
+  inside: string | undefined,
   redact: RedactRecording = (value) => value,
 ): RecordedToolCall {
   const { apiName: tool, identifier, args, stepIndex } = event
@@ -166,6 +170,7 @@ function toRecorded(
     step: stepIndex ?? 0,
     tool,
     ...(identifier !== 'local' && { identifier }),
+    ...defined({ inside }),
     args: plain(redact(plain(args), { tool, part: 'args' })),
   }
   if (event.hookType === 'onToolCallError') {

@@ -36,6 +36,8 @@ export interface RecordedToolCall {
   readonly tool: string
   /** The tool's home, unless `local`. */
   readonly identifier?: string
+  /** The tool that called it, itself or by an agent that it asked. In a replay that tool is answered, and calls nothing. */
+  readonly inside?: string
   readonly args: unknown
   readonly result?: unknown
   /** What the model was told, where it is not the result itself. */
@@ -135,6 +137,7 @@ const CALL: Fields<RecordedToolCall> = {
   step: required(a.integer(0)),
   tool: required(a.name),
   identifier: a.string,
+  inside: a.string,
   args: a.value,
   result: a.value,
   content: a.string,

@@ -129,9 +129,10 @@ export class ToolReplay implements Disposable {
     )
     const unserved = [...this.#open.values()]
       .flat()
-      .filter((call) => !changed.has(call))
+      .filter((call) => !changed.has(call) && call.inside === undefined)
       .map(divergenceOfUnserved)
     const { calls } = this.#recording
+    const expected = calls.filter(({ inside }) => inside === undefined)
     const made = this.#made
       .toSorted((a, b) => comparePositions(a.position, b.position))
       .map(({ call }) => call)
@@ -140,7 +141,7 @@ export class ToolReplay implements Disposable {
       served: this.#served,
       live,
       divergences:
-        this.mode === 'record' ? [] : [...this.#misses, ...unserved, ...divergencesOfOrder(made, calls)],
+        this.mode === 'record' ? [] : [...this.#misses, ...unserved, ...divergencesOfOrder(made, expected)],
       drifted: [...this.#drifted.keys()].sort(),
     }
   }
@@ -188,9 +189,7 @@ export class ToolReplay implements Disposable {
   #answer(call: StandInCall): StandInAnswer | undefined {
     const made = this.#toRecorded(call)
     this.#checkDrift(call)
-    const queue = this.#open.get(callKey(made)) ?? []
-    const sameRun = queue.findIndex((recorded) => (recorded.run ?? 0) === (made.run ?? 0))
-    const recorded = queue.splice(Math.max(0, sameRun), 1)[0]
+    const recorded = this.#take(made)
     if (recorded === undefined) {
       const divergence = divergenceOfMiss(made, this.#recording.calls, [...this.#open.values()].flat())
       this.#misses.push(divergence)
@@ -206,6 +205,17 @@ export class ToolReplay implements Disposable {
       source: 'replay',
       rule: `call ${this.#recording.calls.indexOf(recorded) + 1} of the recording`,
     }
+  }
+
+  /** Of equal calls the first of the same run; what a tool called in turn comes last, for tools do not run here. */
+  #take(made: RecordedToolCall): RecordedToolCall | undefined {
+    const queue = this.#open.get(callKey(made)) ?? []
+    const own = queue.filter(({ inside }) => inside === undefined)
+    const [first, ...others] = own.length > 0 ? own : queue
+    if (first === undefined) return undefined
+    const taken = [first, ...others].find(({ run = 0 }) => run === (made.run ?? 0)) ?? first
+    queue.splice(queue.indexOf(taken), 1)
+    return taken
   }
 
   #toRecorded(call: StandInCall): RecordedToolCall {

@@ -71,6 +71,22 @@ function toCall(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): Trajecto
   }
 }
 
+/**
+ * Of each of the calls that {@link callsOfSpans} gives, the tool that ran when it was made: an agent of the same process
+ * is none, for it runs in a replay, too.
+ */
+export function enclosingTools(spans: readonly PlainSpan[]): (string | undefined)[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]))
+  return spans.filter(isToolSpan).map((span) => {
+    const above = spansAbove(span, byId).find((one) => isToolSpan(one) && !isAgentTool(one))
+    return above && toCall(above, byId).name
+  })
+}
+
+function isAgentTool({ attributes }: PlainSpan): boolean {
+  return attributes['hookspan.tool.source'] === 'agent'
+}
+
 function outcomeOf({ attributes, failed }: PlainSpan): TrajectoryOutcome {
   const outcome = attributes['hookspan.tool.outcome']
   if (typeof outcome === 'string') return outcome as TrajectoryOutcome
@@ -80,17 +96,21 @@ function outcomeOf({ attributes, failed }: PlainSpan): TrajectoryOutcome {
 /** The agents around the call, outermost first. Several spans of one agent follow one another. */
 function agentsOf(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): string[] {
   const path: string[] = []
-  const seen = new Set<PlainSpan>()
-  for (
-    let at: PlainSpan | undefined = span;
-    at !== undefined && !seen.has(at);
-    at = byId.get(at.parentId ?? '')
-  ) {
-    seen.add(at)
-    const name = at.attributes['gen_ai.agent.name']
+  for (const { attributes } of [span, ...spansAbove(span, byId)]) {
+    const name = attributes['gen_ai.agent.name']
     if (typeof name === 'string' && path[0] !== name) path.unshift(name)
   }
   return path
+}
+
+/** The nearest first. */
+function spansAbove(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): PlainSpan[] {
+  const seen = new Set([span])
+  for (let at = byId.get(span.parentId ?? ''); at !== undefined && !seen.has(at); ) {
+    seen.add(at)
+    at = byId.get(at.parentId ?? '')
+  }
+  return [...seen].slice(1)
 }
 
 /** Attributes hold JSON as text. */
