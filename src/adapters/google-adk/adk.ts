@@ -67,7 +67,7 @@ export interface AdkTool {
 
 export interface AdkToolCall {
   readonly args: Loose
-  readonly toolContext: { readonly functionCallId?: string }
+  readonly toolContext: { readonly functionCallId?: string; readonly invocationContext?: AdkInvocation }
 }
 
 export function textOf(content: AdkContent | undefined): string {

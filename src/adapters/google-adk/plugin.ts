@@ -4,10 +4,10 @@ import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
-import { isLocked } from '../replace.ts'
+import { isLocked, replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
-import { warnOfUnseen, withUnseenModel } from '../unseen.ts'
+import { unseenTool, warnOfUnseen, withUnseenModel } from '../unseen.ts'
 import {
   type AdkAgent,
   type AdkContent,
@@ -16,6 +16,7 @@ import {
   type AdkModel,
   type AdkRequest,
   type AdkTool,
+  type AdkToolCall,
   textOf,
 } from './adk.ts'
 import { AgentRun } from './agent-run.ts'
@@ -60,7 +61,6 @@ const UNUSED = [
   'beforeToolSelection',
   'beforeContextCompaction',
   'afterContextCompaction',
-  'beforeToolCallback',
   'afterToolCallback',
   'onToolErrorCallback',
 ] as const
@@ -163,6 +163,36 @@ class AdkPlugin {
     return undefined
   }
 
+  /** A tool that no model was offered: one that a workflow runs by itself. */
+  readonly beforeToolCallback = async ({
+    tool,
+    toolContext: { invocationContext },
+  }: {
+    tool: AdkTool
+    toolContext: AdkToolCall['toolContext']
+  }): Promise<undefined> => {
+    const agent = this.#runOf(invocationContext)
+    if (agent === undefined || observedTools.has(tool) || this.#undo.has(tool)) return undefined
+    if (isLocked(tool, 'runAsync')) {
+      agent.run.assertInReach([unseenTool(tool.name, 'local')])
+      warnOfUnseen(`the tool "${tool.name}"`)
+      return undefined
+    }
+    const own = tool.runAsync
+    const undo = replace(tool, 'runAsync', (asked: AdkToolCall) => {
+      const perform = (effective: AdkToolCall) => own.call(tool, effective)
+      const within = this.#runOf(asked.toolContext.invocationContext)
+      return within === undefined ? perform(asked) : callTool(within, tool, asked, perform)
+    })
+    this.#undo.set(tool, undo)
+    originals.set(tool, own)
+    return undefined
+  }
+
+  #runOf(context: AdkInvocation | undefined): AgentRun | undefined {
+    return context && this.#runs.get(context.invocationId)
+  }
+
   #start(context: AdkInvocation, agentName: string | undefined): AgentRun {
     const { dispatcher } = this.#options
     const agent = new AgentRun({ dispatcher, adapter: ADAPTER }, agentName, context)
@@ -223,9 +253,10 @@ class AdkPlugin {
   #tool(agent: AgentRun, tool: AdkTool): AdkTool {
     if (observedTools.has(tool)) return tool
     const perform = tool.agent === undefined ? tool : withOwn(tool, { agent: this.#subAgent(tool.agent) })
+    const own = originals.get(tool) ?? tool.runAsync
     const observed = withOwn(tool, {
-      runAsync: (asked: Parameters<AdkTool['runAsync']>[0]) =>
-        callTool(agent, tool, asked, (effective) => tool.runAsync.call(perform, effective)),
+      runAsync: (asked: AdkToolCall) =>
+        callTool(agent, tool, asked, (effective) => own.call(perform, effective)),
     })
     observedTools.add(observed)
     return observed
@@ -290,3 +321,5 @@ function unseenModel({ run }: AgentRun, { name }: AdkAgent): void {
 }
 
 const observedTools = new WeakSet<object>()
+/** Of tools that a workflow runs by itself: what they ran before ours was put in its place. */
+const originals = new WeakMap<object, AdkTool['runAsync']>()

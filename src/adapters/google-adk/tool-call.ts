@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, type Loose } from '../../wire/reading.ts'
+import { currentCalls } from '../safe/calls.ts'
 import type { AdkTool, AdkToolCall } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
 import { withSpans } from './sdk-spans.ts'
@@ -9,14 +11,19 @@ import { withSpans } from './sdk-spans.ts'
 /** ADK's own tool, which hands the run over to another agent. */
 const TRANSFER = 'transfer_to_agent'
 
+/** Of which run a tool is at work. */
+const atWork = new AsyncLocalStorage<AgentRun>()
+
 /** One tool call, around the tool itself: what other plugins and callbacks made of the arguments is decided on. */
 export async function callTool(
-  { run }: AgentRun,
+  agent: AgentRun,
   tool: AdkTool,
   asked: AdkToolCall,
   perform: (asked: AdkToolCall) => Promise<unknown>,
 ): Promise<unknown> {
-  const calls = await run.calls()
+  // A tool that is a workflow runs others.
+  const within = atWork.getStore() === agent ? currentCalls() : undefined
+  const calls = within ?? (await agent.run.calls())
   const call = calls.openToolCall<unknown, unknown>({
     apiName: tool.name,
     args: asked.args,
@@ -27,7 +34,8 @@ export async function callTool(
       inputSchema: schemaOf(tool),
     }),
   })
-  const outcome = await call.run((args) => withSpans(() => perform({ ...asked, args: args as Loose })))
+  const body = (args: unknown) => withSpans(() => perform({ ...asked, args: args as Loose }))
+  const outcome = await call.run((args) => atWork.run(agent, () => body(args)))
   return givenOf(outcome)
 }
 
