@@ -203,7 +203,7 @@ export class MockTools implements Disposable {
       throw this.#fail(
         'MOCK_UNMATCHED',
         `Tool "${call.apiName}" was called, and no mock fits.\n${explainUnmatched(call, this.#rules)}\n` +
-          "Add a mock that fits, or let the real tool run with `onUnmocked: 'passthrough'`.",
+          `Add a mock that fits, or let the real tool run: mock("${call.apiName}").passesThrough().`,
       )
     }
     this.#note(call, 'live')

@@ -56,7 +56,7 @@ describe('a call that no rule takes', () => {
         '  nearest  mock("get_weather").when({ city: /^Ham/ }).returns({})',
         '           args.city: expected a string that matches /^Ham/, got "Paris"',
         '  and 1 more for this tool',
-        "Add a mock that fits, or let the real tool run with `onUnmocked: 'passthrough'`.",
+        'Add a mock that fits, or let the real tool run: mock("get_weather").passesThrough().',
       ].join('\n'),
     )
     expect(thrownBy(() => mocks[Symbol.dispose]())).toMatchObject({ code: 'MOCK_UNMATCHED' })
