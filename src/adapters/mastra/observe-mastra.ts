@@ -143,7 +143,8 @@ function observeRuns(
   const call: MastraMethod = prototype[name]
   patches.replace(prototype, name, async function (this: MastraAgent, first, options, ...more) {
     const host = hostOf(this)
-    if (host === undefined) return call.call(this, first, options, ...more)
+    // That is this method once more, and again for what comes of tasks in the background: a run each.
+    if (host === undefined || options?.untilIdle) return call.call(this, first, options, ...more)
     // Its loop is a workflow's, in whatever process.
     if (this.durable) return outOfReach(host, this, () => call.call(this, first, options, ...more))
     patches.use()
