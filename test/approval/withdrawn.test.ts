@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { HookDispatcher, type Operation, type ParkedOperation } from 'hookspan'
 import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
 import { type Approvals, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
+import type { ApprovalAnswer } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { KeptRuns } from '../agent/kept-runs.ts'
@@ -118,6 +119,12 @@ it('is not idle while it waits for a human', async () => {
   expect(op.ended).toBe(false)
 })
 
+const SAID: Record<string, ApprovalAnswer> = {
+  t1: { decision: 'approve', alwaysAllow: true },
+  t2: { decision: 'reject' },
+  t3: { decision: 'edit', args: { edited: true } },
+}
+
 describe('a run that is parked', () => {
   async function parkedRun(path: string, end: (op: Operation) => ParkedOperation | Promise<unknown>) {
     const { approvals, dispatcher, op } = desk({ store: sqliteStore({ path }), mode: 'park' })
@@ -154,6 +161,70 @@ describe('a run that is parked', () => {
     const resume = JSON.parse(JSON.stringify(parked)) as ParkedOperation
     await dispatcher.startOperation({ resume }).fail(new Error('no'))
     await expect.poll(() => statuses(approvals)).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it.each([
+    [{ decision: 'approve' }, { state: 'completed', result: { id: 1 } }],
+    [
+      { decision: 'reject', reason: 'not her' },
+      { state: 'rejected', code: 'rejected', reason: 'not her' },
+    ],
+    [
+      { decision: 'edit', args: { id: 2 } },
+      { state: 'denied', code: 'approval_mismatch' },
+    ],
+  ] as const)(
+    'holds a call to what a human said of it, where the gate that asked is gone: %j',
+    async (said, state) => {
+      const path = `${folder()}/a.db`
+      const call = { apiName: 'delete_order', args: { id: 1 }, toolCallId: 't1' }
+      const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+      await before.op.step((step) => step.toolCall(call, (args) => args))
+      const { id } = await pending(before.approvals)
+      const resume = before.op.park({ waitingFor: 'human' })
+      await before.approvals.respond(id, said)
+      await before.approvals.close()
+      const approvals = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+      onTestFinished(() => approvals.close())
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(approvals)
+      const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
+      expect(await op.step((step) => step.toolCall(call, (args) => args))).toMatchObject(state)
+      await op.complete()
+    },
+  )
+
+  it('holds each call to its own answer, where another of its batch was answered for all further ones', async () => {
+    const path = `${folder()}/a.db`
+    const calls = ['t1', 't2', 't3', 't4'].map((toolCallId) => ({
+      apiName: 'delete_order',
+      args: { toolCallId },
+      toolCallId,
+    }))
+    const before = desk({ store: sqliteStore({ path }), mode: 'park' })
+    await before.op.step((step) => Promise.all(calls.map((call) => step.toolCall(call, (args) => args))))
+    for (const { request } of await before.approvals.list({ status: 'pending' })) {
+      const said = SAID[request.toolCallId]
+      if (said !== undefined) await before.approvals.respond(request.id, said)
+    }
+    const resume = before.op.park({ waitingFor: 'human' })
+    await before.approvals.close()
+    const after = createApprovals({ store: sqliteStore({ path }), mode: 'park' })
+    onTestFinished(() => after.close())
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(after)
+    dispatcher.use({ name: 'human', gates: [requireHuman()] })
+    const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
+    const outcomes: object[] = []
+    for (const call of calls) outcomes.push(await op.toolCall(call, (args) => args))
+    expect(outcomes).toMatchObject([
+      { state: 'completed', result: { toolCallId: 't1' } },
+      { state: 'rejected' },
+      { state: 'completed', result: { edited: true } },
+      // Nobody has said anything of it, and now nobody needs to.
+      { state: 'completed', result: { toolCallId: 't4' } },
+    ])
+    await op.complete()
   })
 
   it('lets an agent that is resumed under an aborted signal leave nothing open', async () => {

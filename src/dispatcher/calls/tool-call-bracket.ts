@@ -162,6 +162,10 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   }
 
   /** What a human was asked in the process that parked the run, and nobody asked again. */
+  protected get unasked(): ApprovalRequest | undefined {
+    return this.#asked.request
+  }
+
   protected endQuestion(): void {
     const { request } = this.#asked
     this.#asked.request = undefined

@@ -1,10 +1,11 @@
-import { isRefusal } from '../../gates/chain.ts'
+import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
 import { delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
+import { refusedBefore } from '../humans/said-before.ts'
 import { assertToolMayRun } from '../run/live-calls.ts'
 import { type CallSite, endedError, type OperationCore } from '../run/operation-core.ts'
 import { invalidCall } from '../run/operation-init.ts'
@@ -110,9 +111,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (before !== undefined) return before
     if (this.waited?.unknown && this.init.idempotent !== true) return this.#unknown()
     if (this.waited?.running !== undefined) return this.#real(fn, this.#settler())
-    const decided = this.core.decidesAt('beforeToolCall')
-      ? await this.decide('beforeToolCall', this.call.args)
-      : undefined
+    const decided = await this.#decided()
     if (isRefusal(decided)) {
       // A question that was withdrawn with the end is no refusal.
       if (!this.isOpen) return this.endedBefore()
@@ -144,6 +143,16 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     const instead = (await this.#standIn()) ?? this.cutShort()
     if (instead !== undefined) return instead
     return this.approvedBy === undefined ? this.#real(fn) : this.#once(fn, this.approvedBy)
+  }
+
+  async #decided(): Promise<ChainResult | undefined> {
+    const decided = this.core.decidesAt('beforeToolCall')
+      ? await this.decide('beforeToolCall', this.call.args)
+      : undefined
+    const runs = decided === undefined || (decided.kind === 'proceed' && decided.approvedBy === undefined)
+    const refused = runs ? await refusedBefore(this.core.approver, this.unasked) : undefined
+    if (refused?.stop) this.core.requestStop(refused)
+    return refused ?? decided
   }
 
   #settler() {

@@ -10,6 +10,7 @@ import { answerTo } from './await-answer.ts'
 import { withdrawParked } from './claim-execution.ts'
 import { type HumanAnswer, HumanIntervention, outcomeOf } from './human-intervention.ts'
 import { allowAlways, allowKey, isAlwaysAllowed, type Question, requestFor } from './question.ts'
+import { saidBefore } from './said-before.ts'
 import { type Verdict, Withdrawn, withdrawn } from './verdict.ts'
 
 /** Asks the approver, shown as an activity of its own. Never throws: no answer is a refusal. */
@@ -38,16 +39,20 @@ export async function askHuman(core: OperationCore, question: Question): Promise
     return verdict === 'park' ? { kind: 'wait', request } : verdict.result
   }
   const always = allowKey(question, request)
+  // The question that was asked before the run was parked: its hooks have fired.
+  const resumed = parked?.request?.id === request.id ? parked.request : undefined
   if (isAlwaysAllowed(core, always)) {
     try {
-      await approver.allowed?.(request)
+      // One of the same batch may have been answered before: it is held to its own answer.
+      const said = resumed && (await saidBefore(approver, resumed))
+      if (said === undefined) {
+        await approver.allowed?.(request)
+        return { kind: 'approve', args: request.args, edited: false, unseen: true }
+      }
     } catch (error) {
       return refused('approval_error', `that nobody is asked could not be told: ${errorMessage(error)}`)
     }
-    return { kind: 'approve', args: request.args, edited: false, unseen: true }
   }
-  // The question that was asked before the run was parked: its hooks have fired.
-  const resumed = parked?.request?.id === request.id ? parked.request : undefined
   if (resumed !== undefined && parked !== undefined) parked.request = undefined
   const asked = resumed ?? request
   const human = new AskedHuman(core, question, request, resumed)
