@@ -1,5 +1,5 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
-import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
+import { assertOwnDispatcher } from '../dispatcher/own-dispatcher.ts'
 import { assertFields, type Fields } from '../internal/expect.ts'
 
 /**
@@ -13,6 +13,6 @@ export function assertAdapterOptions<O extends { dispatcher: HookDispatcher }>(
   fields: Fields<O>,
   whose: string,
 ): void {
-  assertDispatcher(options?.dispatcher, whose)
+  assertOwnDispatcher(options?.dispatcher, whose)
   assertFields<O>(options, fields, whose)
 }

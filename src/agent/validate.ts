@@ -1,4 +1,5 @@
 import { DISPATCHER } from '../dispatcher/is-dispatcher.ts'
+import { assertOwnDispatcher } from '../dispatcher/own-dispatcher.ts'
 import { PARENT } from '../dispatcher/run/operation-init.ts'
 import { assertApprover } from '../gates/approver.ts'
 import { APPROVAL_FIELDS } from '../gates/decision.ts'
@@ -104,7 +105,8 @@ const TOOL: Fields<AgentTool> = {
 /** @throws HookspanError `INVALID_OPTION` naming the value and the mend. */
 export function assertOptions(options: ExecAgentOptions): void {
   assertFields<ExecAgentOptions>(options, OPTIONS, 'execAgent')
-  const { agent, prompt, messages, client, approver, gates } = options
+  const { agent, prompt, messages, client, approver, gates, dispatcher } = options
+  if (dispatcher !== undefined) assertOwnDispatcher(dispatcher, 'execAgent')
   assertAgent(agent, new Set())
   if (gates !== undefined) {
     assertGates(gates)

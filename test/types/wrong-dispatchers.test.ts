@@ -1,7 +1,10 @@
 import { pathToFileURL } from 'node:url'
 import { HookDispatcher } from 'hookspan'
+import { execAgent } from 'hookspan/agent'
 import { mock, mockTools, recordEvents, recordTools, replayTools, scriptedApprovals } from 'hookspan/mock'
+import { observeOpenAI } from 'hookspan/openai'
 import { useConfig } from 'hookspan/policies'
+import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { asks, CALLS } from '../support/option-calls.ts'
 
@@ -65,15 +68,30 @@ describe.each(asks.filter(({ keys }) => keys.includes('operation')))(
   },
 )
 
-it('the dispatcher of another copy of hookspan is one', async () => {
-  const built = pathToFileURL('dist/index.js').href
-  const other = (await import(/* @vite-ignore */ built)) as { HookDispatcher: typeof HookDispatcher }
-  expect(other.HookDispatcher).not.toBe(HookDispatcher)
-  const dispatcher = new other.HookDispatcher()
-  using log = recordEvents(dispatcher)
-  using mocks = mockTools(dispatcher, [mock('search').returns({ found: 1 })])
-  const outcome = await dispatcher.startOperation().toolCall({ apiName: 'search', args: {} }, () => 'live')
-  expect(outcome).toMatchObject({ state: 'mocked', result: { found: 1 } })
-  expect(mocks.calls('search')).toHaveLength(1)
-  expect(log.events.length).toBeGreaterThan(1)
+describe('the dispatcher of another copy of hookspan', () => {
+  const ofAnother = async () => {
+    const built = pathToFileURL('dist/index.js').href
+    const other = (await import(/* @vite-ignore */ built)) as { HookDispatcher: typeof HookDispatcher }
+    expect(other.HookDispatcher).not.toBe(HookDispatcher)
+    return new other.HookDispatcher()
+  }
+
+  it('is one for who hears of its runs, and for mocks', async () => {
+    const dispatcher = await ofAnother()
+    using log = recordEvents(dispatcher)
+    using mocks = mockTools(dispatcher, [mock('search').returns({ found: 1 })])
+    const outcome = await dispatcher.startOperation().toolCall({ apiName: 'search', args: {} }, () => 'live')
+    expect(outcome).toMatchObject({ state: 'mocked', result: { found: 1 } })
+    expect(mocks.calls('search')).toHaveLength(1)
+    expect(log.events.length).toBeGreaterThan(1)
+  })
+
+  it('is refused by who takes part in them, with what to do', async () => {
+    const dispatcher = await ofAnother()
+    const refused = /got the `dispatcher` of another copy of hookspan, .*`npm ls hookspan`/
+    const client = new OpenAI({ apiKey: 'none' })
+    expect(() => observeOpenAI(client, { dispatcher })).toThrow(refused)
+    const agent = { name: 'a', model: 'gpt-4o' }
+    await expect(execAgent({ agent, prompt: 'go', client, dispatcher })).rejects.toThrow(refused)
+  })
 })

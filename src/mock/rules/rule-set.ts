@@ -178,7 +178,10 @@ export class RuleSet {
 
 function activate(rule: MockRule): ActiveRule {
   if (!(rule instanceof MockRule)) {
-    throw new HookspanError('INVALID_OPTION', `Expected a rule made by mock(), got ${describeValue(rule)}.`)
+    throw new HookspanError(
+      'INVALID_OPTION',
+      `Expected a rule made by mock(), of this copy of hookspan, got ${describeValue(rule)}.`,
+    )
   }
   const definition = MockRule.definitionOf(rule)
   if (definition.answer === undefined) {
