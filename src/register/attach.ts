@@ -89,12 +89,15 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   '@modelcontextprotocol/client': eachNew('Client', observeMcpClient),
   '@modelcontextprotocol/sdk/server/mcp.js': eachNew('McpServer', observeMcpServer),
   '@modelcontextprotocol/server': eachNew('McpServer', observeMcpServer),
-  '@anthropic-ai/claude-agent-sdk': ({ query: own }, { dispatcher }) => {
+  '@anthropic-ai/claude-agent-sdk': ({ query: own, prewarm }, { dispatcher }) => {
     const { observeClaudeAgent } = adapter<typeof ClaudeAgent>('claude-agent')
     const observed = observeClaudeAgent(own as ClaudeQuery, { dispatcher })
     // None that is known as observed: a program that observes it by itself does so with its own dispatcher.
     const query: ClaudeQuery = (params) => observed(params)
-    return { query, startup: startupOf(query) }
+    const startups = { query, startup: startupOf(query) }
+    return typeof prewarm === 'function'
+      ? { ...startups, prewarm: sparing(prewarm as Sdk, dispatcher) }
+      : startups
   },
   '@mastra/core/agent': eachCalled('Agent', MASTRA_CALLS, (agent, { dispatcher }) =>
     adapter<typeof Mastra>('mastra').observeMastra(agent, { dispatcher }),
@@ -141,6 +144,16 @@ function startupOf(query: ClaudeQuery) {
     close() {},
     async [Symbol.asyncDispose]() {},
   })
+}
+
+type Sdk = (...args: unknown[]) => unknown
+
+/** Of a process that begins without a session: what it is told later is told to it alone. A program has `query()` where it is refused. */
+function sparing(prewarm: Sdk, dispatcher: HookDispatcher): Sdk {
+  return async (...args) => {
+    notAttached(dispatcher, 'a process of prewarm() is not attached: hookspan knows query() and startup().')
+    return prewarm(...args)
+  }
 }
 
 function observeMcpClient(client: object, { dispatcher, bounds }: Attaching): void {

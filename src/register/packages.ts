@@ -19,7 +19,7 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   '@modelcontextprotocol/sdk/server/mcp.js': { how: 'attach', replaced: ['McpServer'] },
   '@modelcontextprotocol/client': { how: 'attach', replaced: ['Client'] },
   '@modelcontextprotocol/server': { how: 'attach', replaced: ['McpServer'] },
-  '@anthropic-ai/claude-agent-sdk': { how: 'attach', replaced: ['query', 'startup'] },
+  '@anthropic-ai/claude-agent-sdk': { how: 'attach', replaced: ['query', 'startup', 'prewarm'] },
   '@mastra/core/agent': { how: 'attach' },
   '@strands-agents/sdk': { how: 'attach' },
   '@google/adk': { how: 'attach', replaced: ['Runner', 'InMemoryRunner'] },

@@ -103,6 +103,20 @@ it.each<[string, () => Promise<CliRun>]>([
   expect(runOf()).toEqual(turns('claude', 'contract'))
 })
 
+it('refuses a spare process of Claude Code where guards are to hold, and says that it is not seen where none are', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+  const start = () => registered(program('claude.mjs'), { args: ['prewarm'], env, cwd })
+  const free = await start()
+  expect(free.stderr).toContain('a process of prewarm() is not attached')
+  expect(free.stdout).toContain('all is wiped\ndone\n')
+
+  const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+  const { code, stdout, stderr } = await start()
+  rmSync(cwd, { recursive: true, force: true })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'NOT_CAPABLE\ndone\n' })
+})
+
 it('leaves an agent to the program that has attached it by itself', async () => {
   const resolve = new URL('support/resolve.ts', import.meta.url).href
   const { code, stdout, stderr } = await registered('--import', {

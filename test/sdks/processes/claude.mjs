@@ -1,4 +1,4 @@
-import { createSdkMcpServer, query, startup, tool } from '@anthropic-ai/claude-agent-sdk'
+import { createSdkMcpServer, prewarm, query, startup, tool } from '@anthropic-ai/claude-agent-sdk'
 import { z } from 'zod'
 
 const wipe = tool('wipe', 'Wipes.', { what: z.string() }, async ({ what }) => {
@@ -12,6 +12,10 @@ const options = {
   tools: [],
   mcpServers: { cleaning: createSdkMcpServer({ name: 'cleaning', tools: [wipe] }) },
   allowedTools: ['mcp__cleaning__wipe'],
+}
+if (process.argv[2] === 'prewarm') {
+  const spare = await prewarm({ options: { cwd: process.env.HOME } }).catch(({ code }) => console.log(code))
+  await spare?.[Symbol.asyncDispose]()
 }
 const run =
   process.argv[2] === 'startup'
