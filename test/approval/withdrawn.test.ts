@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { HookDispatcher, type Operation, type ParkedOperation } from 'hookspan'
 import { type Agent, execAgent, resumeAgent, type SavedRun } from 'hookspan/agent'
 import { type Approvals, auditLog, createApprovals, sqliteStore, verifyAudit } from 'hookspan/approval'
-import type { ApprovalAnswer } from 'hookspan/gates'
+import type { ApprovalAnswer, ApprovalRequest } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { KeptRuns } from '../agent/kept-runs.ts'
@@ -225,6 +225,34 @@ describe('a run that is parked', () => {
       { state: 'completed', result: { toolCallId: 't4' } },
     ])
     await op.complete()
+  })
+
+  it('holds a call to a no that came while its process was dead, whatever is allowed since', async () => {
+    const before = desk({ mode: 'park' })
+    await before.op.step((step) => step.toolCall({ apiName: 'delete', args: {}, toolCallId: 't1' }, () => 1))
+    const asked = await pending(before.approvals)
+    const resume = before.op.park({ waitingFor: 'human' })
+    /** One process goes on: asks about another call, and may die then. */
+    const goOn = async (first: ApprovalAnswer, second?: ApprovalRequest) => {
+      const approvals = createApprovals({ mode: 'park' })
+      await approvals.store.add(asked)
+      await approvals.respond(asked.id, first)
+      if (second !== undefined) {
+        await approvals.store.add(second)
+        await approvals.respond(second.id, { decision: 'reject' })
+      }
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(approvals)
+      dispatcher.use({ name: 'human', gates: [requireHuman()] })
+      const op = dispatcher.startOperation({ resume: JSON.parse(JSON.stringify(resume)) })
+      await op.toolCall({ apiName: 'delete', args: {}, toolCallId: 't1' }, () => 1)
+      const { state } = await op.toolCall({ apiName: 'delete', args: {}, toolCallId: 't2' }, () => 2)
+      return { state, approvals }
+    }
+    const died = await goOn({ decision: 'approve' })
+    expect(died.state).toBe('waiting')
+    const again = await goOn({ decision: 'approve', alwaysAllow: true }, await pending(died.approvals))
+    expect(again.state).toBe('rejected')
   })
 
   it('lets an agent that is resumed under an aborted signal leave nothing open', async () => {

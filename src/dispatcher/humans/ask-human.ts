@@ -43,8 +43,8 @@ export async function askHuman(core: OperationCore, question: Question): Promise
   const resumed = parked?.request?.id === request.id ? parked.request : undefined
   if (isAlwaysAllowed(core, always)) {
     try {
-      // One of the same batch may have been answered before: it is held to its own answer.
-      const said = resumed && (await saidBefore(approver, resumed))
+      // This one may have been answered before, of the same batch or before a process died: it is held to its own answer.
+      const said = await saidBefore(approver, resumed ?? request)
       if (said === undefined) {
         await approver.allowed?.(request)
         return { kind: 'approve', args: request.args, edited: false, unseen: true }
