@@ -51,6 +51,28 @@ describe('recordingFromTrace', () => {
     replay.assertFollowed()
   })
 
+  it('tells the model the very text again, also where it is JSON', async () => {
+    const texts = ['"quoted"', '{ "a": 1 }', '12', 'plain']
+    const run = async (dispatcher: HookDispatcher) => {
+      const op = dispatcher.startOperation({ agentName: 'support' })
+      const told: string[] = []
+      for (const [id, text] of texts.entries()) {
+        const outcome = await op.toolCall({ apiName: 'read', args: { id } }, () => text)
+        told.push(outcome.toToolMessage().content)
+      }
+      await op.complete()
+      return told
+    }
+    const traced = new HookDispatcher()
+    const tree = new TraceTree()
+    traced.use({ name: 'tree', instrument: tree })
+    expect(await run(traced)).toEqual(texts)
+    const dispatcher = new HookDispatcher()
+    const { recording } = recordingFromTrace(JSON.parse(JSON.stringify(tree)))
+    using _replay = replayTools(dispatcher, { recording })
+    expect(await run(dispatcher)).toEqual(texts)
+  })
+
   it('knows what a tool called in turn, which is not called in a replay', () => {
     const span = (id: number, parent: number | undefined, tool: string, more: object = {}) => ({
       name: `execute_tool ${tool}`,

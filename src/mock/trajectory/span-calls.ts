@@ -66,9 +66,15 @@ function toCall(span: PlainSpan, byId: ReadonlyMap<string, PlainSpan>): Trajecto
     name: String(first(NAME) ?? span.name.replace(/^execute_tool /, '')),
     args: parse(first(ARGS)),
     outcome: outcomeOf(span),
-    ...(result !== undefined && { result: parse(unwrapToolResult(parse(result))) }),
+    ...(result !== undefined && { result: resultOf(attributes, parse(result)) }),
     ...(defined(optional) as object),
   }
+}
+
+/** What others write as text may be JSON in JSON; of ours it is what the tool gave. */
+function resultOf(attributes: PlainSpan['attributes'], value: unknown): unknown {
+  const given = unwrapToolResult(value)
+  return attributes['hookspan.tool.outcome'] === undefined ? parse(given) : given
 }
 
 /**
