@@ -18,6 +18,9 @@ export interface Loaded {
 /** Gives what stands in for exports, where that is possible and asked for. */
 export type OnLoaded = (loaded: Loaded) => Readonly<Record<string, unknown>> | undefined
 
+/** The code of an error that the program is not to go on from: it would have no guards. */
+export const NOT_CAPABLE = 'NOT_CAPABLE'
+
 /** What is known of a module that is the entry of a package. */
 export interface Entry {
   readonly name: string
@@ -85,7 +88,7 @@ export function hear(entries: ReadonlyMap<string, Entry>, onLoaded: OnLoaded): v
         return onLoaded({ name, bySdk, version: versionOf(url), exports })
       } catch (error) {
         // It would go without its guards.
-        if ((error as { code?: unknown } | undefined)?.code === 'NOT_CAPABLE') throw error
+        if ((error as { code?: unknown } | undefined)?.code === NOT_CAPABLE) throw error
         tell(`${name} could not be attached: ${error instanceof Error ? error.message : String(error)}`)
         return undefined
       }

@@ -3,7 +3,7 @@ import { LOADED, REFUSED } from '../internal/run-report.ts'
 import { thisBun, watchBun } from './bun-modules.ts'
 import { watchRequests } from './handled-requests.ts'
 import { projectHasConfig } from './has-config.ts'
-import { type OnLoaded, watchModules } from './module-hooks.ts'
+import { NOT_CAPABLE, type OnLoaded, watchModules } from './module-hooks.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
 import type * as Runtime from './runtime.ts'
@@ -15,7 +15,17 @@ import { tell } from './tell.ts'
  */
 const runtime = (): typeof Runtime => requireOwn('./runtime.js')
 
-const onLoaded: OnLoaded = (loaded) => runtime().attachLoaded(loaded)
+let isGuarded = false
+
+const onLoaded: OnLoaded = (loaded) => {
+  try {
+    return runtime().attachLoaded(loaded)
+  } catch (error) {
+    if (!isGuarded || (error as { code?: unknown } | undefined)?.code === NOT_CAPABLE) throw error
+    const message = `${loaded.name} could not be attached, and the hookspan.config.* of this project could not hold in it.`
+    throw Object.assign(new Error(message, { cause: error }), { code: NOT_CAPABLE })
+  }
+}
 const bun = thisBun()
 const why =
   bun === undefined && typeof Module.registerHooks !== 'function'
@@ -26,7 +36,8 @@ const why =
 
 /** A guard that cannot start must not be missing: then the program does not start either. */
 async function holdGuards(): Promise<void> {
-  if (!projectHasConfig()) return
+  isGuarded = projectHasConfig()
+  if (!isGuarded) return
   if (why !== undefined) throw new Error(`${why}: the hookspan.config.* of this project could not hold.`)
   await runtime().useProjectConfig()
 }

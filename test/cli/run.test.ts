@@ -286,6 +286,29 @@ describe('node --import hookspan/register', () => {
     expect((await run(...asked)).stdout).toBe('It is on its way.\n')
   })
 
+  it('goes on without us where a part of ours cannot be loaded, but not without its guards', async () => {
+    const torn = `data:text/javascript,${encodeURIComponent(`
+      import { registerHooks } from 'node:module'
+      registerHooks({
+        load(url, context, next) {
+          if (url.endsWith('/dist/adapters/peer-range.js')) throw new Error('it is torn')
+          return next(url, context)
+        },
+      })`)}`
+    const args = [`--import=${REGISTER}`, program('chat.cjs')]
+    const run = (cwd?: string) => runCli(args, { env, command: `--import=${torn}`, ...(cwd && { cwd }) })
+    const plain = await run()
+
+    expect({ code: plain.code, stdout: plain.stdout }).toEqual({ code: 0, stdout: 'It is on its way.\n' })
+    expect(plain.stderr).toContain('hookspan: openai could not be attached: it is torn')
+
+    const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
+    writeFileSync(join(cwd, 'hookspan.config.json'), '{"version":1,"gates":[]}')
+    const guarded = await run(cwd)
+    expect({ code: guarded.code, stdout: guarded.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(guarded.stderr).toContain('the hookspan.config.* of this project could not hold in it')
+  })
+
   it('says what it does not attach, in one line each, and the program goes on: not without its guards', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     for (const [name, version] of [
