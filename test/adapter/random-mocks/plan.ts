@@ -93,12 +93,16 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
 /** They know which of their tools are agents. Elsewhere such a tool is one like any other. */
 const KNOW_AGENTS = ['execAgent', 'openai-agents', 'strands', 'strands 1.16', 'google-adk']
 
+/** Each asks its own process, which begins the calls of a reply as it likes: which of them a rule answers is not known. */
+const ELSEWHERE = ['claude-agent', 'copilot']
+
 /** What the subject can be asked for, in the order in which its SDK begins the calls of a reply. */
 export function within(subject: ContractSubject, asked: Plan): Plan {
   const { name, capabilities, readsItself, endsOnFailure } = subject
   const steps = asked.steps.map((calls, index): readonly CallPlan[] => {
     const asks = index === asked.asks && capabilities.subAgents
     const all = asks ? [...calls, { tool: EXPERT, q: '' } as const] : calls
+    if (ELSEWHERE.includes(name)) return all.slice(-1)
     // It goes through its tools, and not through the calls.
     return name === 'observeGoogleGenAI'
       ? [...TOOLS, EXPERT].flatMap((tool) => all.filter((call) => call.tool === tool))
