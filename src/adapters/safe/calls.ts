@@ -95,11 +95,13 @@ export class SafeCalls {
   openAgentCall<R = unknown>(init: CallAgentInit): SafeAgentCall<R> {
     const call = this.#opened((calls) => calls.openAgentCall<R>(init))
     // The gates of this run hold in the agent's all the same.
-    const unseen = () => ({
-      instruction: init.instruction,
-      parent: this.#opened(parentFor) as ParentOperation,
-    })
+    const unseen = () => ({ instruction: init.instruction, parent: this.parent() as ParentOperation })
     return new SafeAgentCall<R>(this.failures, unseen, call)
+  }
+
+  /** What makes a run one that belongs here: below this place in its trace, under the same gates. */
+  parent(): ParentOperation | undefined {
+    return this.#opened(parentFor)
   }
 
   openCompaction<R extends CompactResult = CompactResult>(init: CompactInit): SafeCompaction<R> {

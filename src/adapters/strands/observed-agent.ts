@@ -6,6 +6,7 @@ import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
+import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, isAsked } from './agent-run.ts'
 import { plainMessages, systemText, textOf } from './messages.ts'
 import { callModel } from './model-call.ts'
@@ -32,6 +33,11 @@ export interface Host extends RunHost {
 }
 
 type Stream = AsyncGenerator<StrandsEvent, StrandsResult>
+
+/** Whether a tool runs in the background: its agent does not wait for it. */
+const inBackground = new AsyncLocalStorage<true>()
+/** Where no run is. */
+const outside = AsyncLocalStorage.snapshot()
 
 /** What the SDK calls an agent that was given no name. */
 const UNNAMED = 'Strands Agent'
@@ -69,6 +75,13 @@ export class ObservedAgent {
       cancel.call(agent)
     })
     this.#undo.push(undoCancel, replace(registry, 'invoke', this.#invoke(registry.invoke.bind(registry))))
+    const { toolExecutor } = agent
+    const execute = toolExecutor?.executeBackground
+    if (toolExecutor !== undefined && execute !== undefined) {
+      const observed = (...asked: unknown[]) =>
+        inBackground.run(true, () => execute.apply(toolExecutor, asked))
+      this.#undo.push(replace(toolExecutor, 'executeBackground', observed))
+    }
     if (this.#host.omitSdkSpans) this.#undo.push(omitSdkSpans(agent))
     return () => {
       undoStream()
@@ -189,16 +202,20 @@ export class ObservedAgent {
   #tool(terminal: Stage<ToolContext, StrandsBlock>): Stage<ToolContext, StrandsBlock> {
     return (context) => {
       const agent = this.#current
-      return agent === undefined ? this.#alone(context, terminal) : callTool(agent, context, terminal)
+      return agent === undefined || inBackground.getStore()
+        ? this.#alone(context, terminal)
+        : callTool(agent, context, terminal)
     }
   }
 
-  /** A tool in the background, whose agent is through already. */
+  /** A tool in the background, which outlives the step that asked for it, and the run: a run of its own below it. */
   async *#alone(
     context: ToolContext,
     terminal: Stage<ToolContext, StrandsBlock>,
   ): AsyncGenerator<StrandsEvent, { readonly result: StrandsBlock }> {
-    const agent = this.#start(undefined, undefined)
+    const parent = (await this.#current?.run.calls())?.parent()
+    const start = () => this.#start(undefined, undefined)
+    const agent = outside(() => (parent === undefined ? start() : runWith({ parent }, start)))
     try {
       await agent.run.admit()
       return yield* callTool(agent, context, terminal)

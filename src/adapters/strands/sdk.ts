@@ -110,6 +110,8 @@ export interface StrandsAgent {
   cancel(): void
   takeSnapshot(options: { readonly include: readonly string[] }): { readonly data: Loose }
   readonly _middlewareRegistry: StrandsRegistry
+  /** It runs tools in the background since 1.18 or so. */
+  readonly toolExecutor?: { executeBackground?(...asked: unknown[]): unknown }
   readonly _tracer?: { _tracer?: { startSpan?: unknown }; withSpanContext?: unknown }
 }
 
