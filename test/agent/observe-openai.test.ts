@@ -228,7 +228,7 @@ describe.each([
     expect(tree.lines()).toEqual(['invoke_agent a', '  chat gpt-4o'])
   })
 
-  it('makes each model call of runTools one call', async () => {
+  it('makes each model call and each tool of runTools one call', async () => {
     const { client, tree, dispatcher } = observed(
       { toolCalls: [{ id: 'a', name: 'search', arguments: {} }] },
       { content: 'found' },
@@ -247,7 +247,12 @@ describe.each([
     )
     expect(await runner.finalContent()).toBe('found')
     await op.complete()
-    expect(tree.lines()).toEqual(['invoke_agent a', '  chat gpt-4o', '  chat gpt-4o'])
+    expect(tree.lines()).toEqual([
+      'invoke_agent a',
+      '  chat gpt-4o',
+      '  execute_tool search',
+      '  chat gpt-4o',
+    ])
   })
 
   it('is the same client: class, listing, and what is no model call', async () => {

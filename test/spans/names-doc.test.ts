@@ -22,6 +22,7 @@ const OTHERS = new Map([
   ['hookspan.call', 'a mark on a client'],
   ['hookspan.checkpoint', 'the format of a saved record'],
   ['hookspan.config', 'a file, before its ending'],
+  ['hookspan.config.', 'files of that name, whatever their ending'],
   ['hookspan.config.yaml', 'a file'],
   ['hookspan.date', 'a mark in what an engine keeps'],
   ['hookspan.log.', 'ids of hooks'],
