@@ -121,16 +121,15 @@ async function called(
     description: asText(description),
     inputSchema: asObject(parameters),
   }
-  let own: Promise<unknown> | undefined
-  const outcome = await loop.tool<unknown, unknown>({ apiName: name, args, ...defined(told) }, (now) => {
+  let gave: unknown
+  const init = { apiName: name, args, outlastsAbort: true, ...defined(told) }
+  const outcome = await loop.tool<unknown, unknown>(init, async (now) => {
+    // The abort came while gates decided: the SDK begins no tool after one.
+    if (signal.aborted) throw new DOMException('The run was aborted before its tool began.', 'AbortError')
     const said = typeof now === 'string' ? now : JSON.stringify(now)
-    own = body(JSON.stringify(now) === asked ? undefined : said)
-    return own
+    gave = await body(JSON.stringify(now) === asked ? undefined : said)
+    return gave
   })
-  // A runner that is aborted waits for its tools, and asks no model any more.
-  if (signal.aborted && own !== undefined) return own
   if (outcome.state === 'errored') throw outcome.error
-  return outcome.state === 'completed' && outcome.result === (await own)
-    ? outcome.result
-    : outcome.toToolMessage().content
+  return outcome.state === 'completed' && outcome.result === gave ? gave : outcome.toToolMessage().content
 }

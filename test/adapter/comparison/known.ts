@@ -158,7 +158,7 @@ export const KNOWN: readonly Known[] = [
     why: 'the SDK keeps one call and one result for each id',
   },
   {
-    of: ['mastra', 'strands'],
+    of: ['observeOpenAI, runTools', 'mastra', 'strands'],
     where: [
       'execute_tool hookspan.tool.outcome',
       'execute_tool hookspan.tool.success',

@@ -11,6 +11,7 @@ export const openaiRunToolsSubject: ContractSubject = {
   capabilities: OPENAI_CAPABILITIES,
   readsItself: true,
   endsOnFailure: true,
+  waitsForTools: true,
   async run(run) {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
     const client = observeOpenAI(contractClient(run).client, { dispatcher, agentName })
