@@ -14,6 +14,7 @@ import type { MockDecision } from './events/mock-wait.ts'
 import { NamedHooks } from './events/named-hooks.ts'
 import { OperationRecord, type RecordHost } from './events/operation-record.ts'
 import { Reporter } from './events/report.ts'
+import { guardsOf } from './guards-of.ts'
 import { Operation } from './operation.ts'
 import {
   type DispatcherStats,
@@ -37,12 +38,6 @@ import {
 } from './run/operation-init.ts'
 import { claimOf } from './run/state-claim.ts'
 import { reportUnmatched } from './run/unmatched.ts'
-
-const guards = new WeakMap<HookDispatcher, (init: OperationInit) => boolean>()
-
-/** Whether somebody is to decide, or to stand in, in a run that was not started because hookspan itself failed. */
-export const guardsRun = (dispatcher: HookDispatcher, init: OperationInit): boolean =>
-  guards.get(dispatcher)?.(init) ?? true
 
 /**
  * The one place through which every lifecycle event passes.
@@ -75,7 +70,7 @@ export class HookDispatcher {
   constructor(options: HookDispatcherOptions = {}) {
     assertPlatform()
     this.#options = readOptions(options)
-    guards.set(this, (init) => this.#guards(init))
+    guardsOf.set(this, (init) => this.#guards(init))
     this.#reporter = new Reporter(this.#options.onHookError)
     this.#sweeper = new IdleSweeper(this.#options.idleTimeoutMs, this.#records, (record) =>
       this.#abandon(record),

@@ -1,5 +1,6 @@
 import { HookspanError } from '../internal/errors.ts'
-import { HookDispatcher } from './dispatcher.ts'
+import type { HookDispatcher } from './dispatcher.ts'
+import { guardsOf } from './guards-of.ts'
 import { assertDispatcher } from './is-dispatcher.ts'
 
 /**
@@ -10,7 +11,7 @@ import { assertDispatcher } from './is-dispatcher.ts'
  */
 export function assertOwnDispatcher(value: unknown, whose: string): asserts value is HookDispatcher {
   assertDispatcher(value, whose)
-  if (value instanceof HookDispatcher) return
+  if (guardsOf.has(value)) return
   throw new HookspanError(
     'INVALID_OPTION',
     `${whose} got the \`dispatcher\` of another copy of hookspan, whose runs it cannot take part in. Use one copy: ` +

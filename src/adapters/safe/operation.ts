@@ -1,4 +1,4 @@
-import { guardsRun } from '../../dispatcher/dispatcher.ts'
+import { guardsRun } from '../../dispatcher/guards-of.ts'
 import type {
   CompleteInit,
   CompleteResult,
