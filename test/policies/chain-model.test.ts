@@ -368,64 +368,78 @@ function givenBy(args: unknown): Given {
     : { payload, content: 'zz of dan@d.co', success: length === 1 }
 }
 
+/** What becomes of calls, each of which a run of the test comes to. */
+const SEEN = [
+  'completed',
+  'skipped',
+  'tool_not_allowed',
+  'argument_denied',
+  'loop_detected',
+  'budget_exceeded',
+  'gate_error',
+  'gate_invalid',
+  'gate_timeout',
+  'own',
+]
+
 it(
   'decides as the pages of the gates say, wherever they come from, and tells each decision once',
   async () => {
     const seen = new Set<string>()
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(gatePlan, { minLength: 1, maxLength: 5 }),
-        fc.array(callPlan, { minLength: 1, maxLength: 7 }),
-        async (plans, calls) => {
-          const all = plans.map((plan, index) => new NaiveGate(plan, `gate${index}`))
-          const isFiled = ({ plan }: NaiveGate) => plan.inFile && plan.type !== 'own'
-          const filed = all.filter(isFiled)
-          const coded = all.filter((gate) => !isFiled(gate))
-          const dispatcher = new HookDispatcher()
-          const cwd = folder()
-          const entries = filed.map(({ plan, id }) => {
-            const { type, priority, shadow } = plan
-            return { id, type, priority, shadow, ...(plan as { options: Options }).options }
-          })
-          writeFileSync(`${cwd}/hookspan.config.json`, JSON.stringify({ gates: entries }))
-          dispatcher.use(loadConfigSync({ cwd, userFile: false }).plugin)
-          dispatcher.use({ name: 'code', gates: coded.map(({ plan, id }) => madeGate(plan, id)) })
-          const told: HookEvent<'afterToolCall'>[] = []
-          const handler = (event: HookEvent<'afterToolCall'>) => void told.push(event)
-          dispatcher.use({ name: 'see', hooks: [{ id: 'see', type: 'afterToolCall', handler }] })
-          const at = ({ plan }: NaiveGate) => plan.priority ?? 100
-          const reference = new Reference([...filed, ...coded].sort((a, b) => at(a) - at(b)))
-          const op = dispatcher.startOperation({ agentName: 'a' })
-          for (const call of calls) {
-            const expected = reference.call(call)
-            const ran: unknown[] = []
-            const outcome = await op.toolCall(call, (args) => {
-              ran.push(args)
-              return toolOf(args)
+    // Few runs may not have come to all of them.
+    for (let round = 0; round < 5 && !SEEN.every((one) => seen.has(one)); round++)
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(gatePlan, { minLength: 1, maxLength: 5 }),
+          fc.array(callPlan, { minLength: 1, maxLength: 7 }),
+          async (plans, calls) => {
+            const all = plans.map((plan, index) => new NaiveGate(plan, `gate${index}`))
+            const isFiled = ({ plan }: NaiveGate) => plan.inFile && plan.type !== 'own'
+            const filed = all.filter(isFiled)
+            const coded = all.filter((gate) => !isFiled(gate))
+            const dispatcher = new HookDispatcher()
+            const cwd = folder()
+            const entries = filed.map(({ plan, id }) => {
+              const { type, priority, shadow } = plan
+              return { id, type, priority, shadow, ...(plan as { options: Options }).options }
             })
-            const { state, code, result } = { code: undefined, result: undefined, ...outcome }
-            const { success, content } = told.at(-1) as HookEvent<'afterToolCall'>
-            expect(outcome.toToolMessage().content).toBe(content)
-            const gates = (told.at(-1)?.gates ?? []).map((one) => {
-              return [one.gateId, one.point, one.decision, one.enforced, one.code]
-            })
-            const none = { code: undefined, result: undefined, content }
-            expect({ state, code, result, ran, gates, success, content }).toEqual({ ...none, ...expected })
-            if (state === 'denied') {
-              const { reason } = outcome as { reason: string }
-              expect(JSON.parse(outcome.toToolMessage().content)).toEqual({ denied: true, code, reason })
+            writeFileSync(`${cwd}/hookspan.config.json`, JSON.stringify({ gates: entries }))
+            dispatcher.use(loadConfigSync({ cwd, userFile: false }).plugin)
+            dispatcher.use({ name: 'code', gates: coded.map(({ plan, id }) => madeGate(plan, id)) })
+            const told: HookEvent<'afterToolCall'>[] = []
+            const handler = (event: HookEvent<'afterToolCall'>) => void told.push(event)
+            dispatcher.use({ name: 'see', hooks: [{ id: 'see', type: 'afterToolCall', handler }] })
+            const at = ({ plan }: NaiveGate) => plan.priority ?? 100
+            const reference = new Reference([...filed, ...coded].sort((a, b) => at(a) - at(b)))
+            const op = dispatcher.startOperation({ agentName: 'a' })
+            for (const call of calls) {
+              const expected = reference.call(call)
+              const ran: unknown[] = []
+              const outcome = await op.toolCall(call, (args) => {
+                ran.push(args)
+                return toolOf(args)
+              })
+              const { state, code, result } = { code: undefined, result: undefined, ...outcome }
+              const { success, content } = told.at(-1) as HookEvent<'afterToolCall'>
+              expect(outcome.toToolMessage().content).toBe(content)
+              const gates = (told.at(-1)?.gates ?? []).map((one) => {
+                return [one.gateId, one.point, one.decision, one.enforced, one.code]
+              })
+              const none = { code: undefined, result: undefined, content }
+              expect({ state, code, result, ran, gates, success, content }).toEqual({ ...none, ...expected })
+              if (state === 'denied') {
+                const { reason } = outcome as { reason: string }
+                expect(JSON.parse(outcome.toToolMessage().content)).toEqual({ denied: true, code, reason })
+              }
+              seen.add(code ?? state)
             }
-            seen.add(code ?? state)
-          }
-          expect(op.stopRequested?.code).toBe(reference.stop)
-          expect(told).toHaveLength(calls.length)
-        },
-      ),
-      { numRuns: RUNS },
-    )
-    const codes = ['tool_not_allowed', 'argument_denied', 'loop_detected', 'budget_exceeded']
-    const failures = ['gate_error', 'gate_invalid', 'gate_timeout', 'own']
-    expect([...seen]).toEqual(expect.arrayContaining(['completed', 'skipped', ...codes, ...failures]))
+            expect(op.stopRequested?.code).toBe(reference.stop)
+            expect(told).toHaveLength(calls.length)
+          },
+        ),
+        { numRuns: RUNS },
+      )
+    expect([...seen]).toEqual(expect.arrayContaining(SEEN))
   },
   Math.max(60_000, RUNS * 100),
 )
