@@ -3,8 +3,7 @@ import { responses } from '../../wire/responses.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
-import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
-import { watchRunners } from './tool-runner.ts'
+import { turnsHere, watchRunners } from './tool-runner.ts'
 
 const OPENAI: ClientKind = {
   name: 'openai',
@@ -20,10 +19,7 @@ const OPENAI: ClientKind = {
     '/embeddings': { format: chat, operationName: 'embeddings' },
   },
   looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
-  maker: () => {
-    const loop = SdkLoop.current
-    return loop && (() => loop.nextTurn())
-  },
+  maker: turnsHere,
   also: watchRunners,
 }
 

@@ -3,6 +3,7 @@ import { defined } from '../../internal/objects.ts'
 import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { replace } from '../replace.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { warnOnce } from '../warn-once.ts'
 import { OPENAI_CAPABILITIES } from './capabilities.ts'
@@ -17,6 +18,14 @@ interface Runner {
 
 interface Completions {
   runTools(params: Loose, options?: Loose): Runner
+}
+
+const loops = new WeakSet<SdkLoop>()
+
+/** Where a runner makes its model calls: each is a turn. Undefined outside of one, and in the loop of another SDK. */
+export function turnsHere(): (() => Promise<SafeCalls>) | undefined {
+  const loop = SdkLoop.current
+  return loop !== undefined && loops.has(loop) ? () => loop.nextTurn() : undefined
 }
 
 /** Makes each loop that `chat.completions.runTools()` runs an agent. @returns leaves the client as it was. */
@@ -40,6 +49,7 @@ function watchRunner(runner: Runner, options: ObserveOptions): void {
   replace(runner, '_runTools', async (client, params, ...more) => {
     const { signal } = runner.controller
     const loop = await SdkLoop.begin({ ...toldOf(params, options), signal })
+    loops.add(loop)
     const place: ToolPlace = {
       loop,
       signal,
