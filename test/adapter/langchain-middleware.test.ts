@@ -1,0 +1,70 @@
+import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
+import { fakeModel } from '@langchain/core/testing'
+import { HookDispatcher } from 'hookspan'
+import { hookspanMiddleware } from 'hookspan/langchain'
+import { toolPolicy } from 'hookspan/policies'
+import { type AgentMiddleware, createAgent, createMiddleware, tool } from 'langchain'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { activityTree } from '../support/activity-tree.ts'
+
+/** A tool that a middleware brings along for a model call, and runs: by LangChain, or by itself. */
+function bringing(byItself: boolean) {
+  const ran: string[] = []
+  const wipe = tool(
+    async ({ what }) => {
+      ran.push(what)
+      return 'wiped'
+    },
+    { name: 'wipe', description: 'Wipes.', schema: z.object({ what: z.string() }) },
+  )
+  const middleware = createMiddleware({
+    name: 'bringing',
+    wrapModelCall: (request, handler) => handler({ ...request, tools: [...request.tools, wipe] }),
+    wrapToolCall: async (request, handler) => {
+      const { id = '', name, args } = request.toolCall
+      if (name !== 'wipe') return handler(request)
+      if (!byItself) return handler({ ...request, tool: wipe })
+      return new ToolMessage({ content: String(await wipe.invoke(args as never)), tool_call_id: id, name })
+    },
+  })
+  return { middleware, ran }
+}
+
+async function run(deny: readonly string[], order: (ours: AgentMiddleware) => AgentMiddleware[]) {
+  const tree = activityTree()
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(tree.plugin)
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny })] })
+  const model = fakeModel()
+    .respondWithTools([{ name: 'wipe', args: { what: 'all' }, id: '1' }])
+    .respond(new AIMessage('done'))
+  const ours = hookspanMiddleware({ dispatcher }) as AgentMiddleware
+  const agent = createAgent({ model, tools: [], middleware: order(ours) })
+  const { messages } = await agent.invoke({ messages: [new HumanMessage('Clean up.')] })
+  expect(messages.at(-1)?.text).toBe('done')
+  return tree.lines().filter((line) => line.includes('execute_tool'))
+}
+
+it.each([
+  ['LangChain', false],
+  ['the middleware', true],
+])(
+  'a tool that a middleware brings along, and that %s runs, is seen and decided on where ours comes first',
+  async (_who, byItself) => {
+    for (const [deny, expected] of [
+      [['other'], ['all']],
+      [['wipe'], []],
+    ] as const) {
+      const { middleware, ran } = bringing(byItself)
+      expect(await run(deny, (ours) => [ours, middleware])).toEqual(['    execute_tool wipe'])
+      expect(ran).toEqual(expected)
+    }
+  },
+)
+
+it('of those that a middleware before ours runs by itself nothing is seen, as the page says', async () => {
+  const { middleware, ran } = bringing(true)
+  expect(await run(['wipe'], (ours) => [middleware, ours])).toEqual([])
+  expect(ran).toEqual(['all'])
+})
