@@ -1,9 +1,10 @@
 import type { CompleteInit } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { messages } from '../../wire/anthropic-messages.ts'
-import { asList, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import { asList, asObject, type Loose } from '../../wire/reading.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
+import { saidIn } from '../sdk-loop/said.ts'
 import { type LoopInit, SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { ANTHROPIC_CAPABILITIES } from './capabilities.ts'
 import { isRunnable, type ToolPlace, watchTools } from './runnable-tool.ts'
@@ -119,11 +120,11 @@ class WatchedRunner implements ToolPlace {
       operation,
       adapter: { name: 'anthropic', capabilities: ANTHROPIC_CAPABILITIES },
       signal: this.#signal,
-      instruction: textOf(asObject(asked)?.content),
+      instruction: saidIn(asObject(asked)?.content),
       ...(defined({
         agentName,
         input,
-        instructions: textOf(system) || undefined,
+        instructions: saidIn(system) || undefined,
         tools: names,
       }) as Partial<LoopInit>),
     }
@@ -173,9 +174,4 @@ class WatchedRunner implements ToolPlace {
     const aborted = this.#signal?.aborted && error === this.#signal.reason
     return aborted && APIUserAbortError ? new APIUserAbortError() : error
   }
-}
-
-function textOf(content: unknown): string {
-  const texts = asObjects(content).flatMap(({ text }) => asText(text) ?? [])
-  return asText(content) ?? texts.join('\n')
 }

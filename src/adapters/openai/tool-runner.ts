@@ -4,6 +4,7 @@ import { asList, asObject, asObjects, asText, type Loose } from '../../wire/read
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { replace } from '../replace.ts'
 import type { SafeCalls } from '../safe/calls.ts'
+import { saidIn } from '../sdk-loop/said.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { warnOnce } from '../warn-once.ts'
 import { OPENAI_CAPABILITIES } from './capabilities.ts'
@@ -78,9 +79,14 @@ function toldOf({ messages, tools }: Loose, { dispatcher, operation, agentName }
   return {
     dispatcher,
     adapter: { name: 'openai', capabilities: OPENAI_CAPABILITIES },
-    instruction: textOf(said.findLast(({ role }) => role === 'user')),
+    instruction: saidIn(said.findLast(({ role }) => role === 'user')?.content),
     tools: names,
-    ...defined({ operation, agentName, input: messages, instructions: textOf(instructions) || undefined }),
+    ...defined({
+      operation,
+      agentName,
+      input: messages,
+      instructions: saidIn(instructions?.content) || undefined,
+    }),
   }
 }
 
@@ -105,9 +111,4 @@ function endingOf(messages: readonly unknown[], { tool_choice }: Loose): Complet
     return { reason: 'done', ...defined({ content: asText(last.content) }) }
   }
   return { reason: asObject(tool_choice)?.type === 'function' ? 'done' : 'max_steps' }
-}
-
-function textOf(message: Loose | undefined): string {
-  const texts = asObjects(message?.content).flatMap(({ text }) => asText(text) ?? [])
-  return asText(message?.content) ?? texts.join('\n')
 }
