@@ -108,6 +108,24 @@ it.each([true, false])(
   },
 )
 
+it.each<[string, () => Error]>([
+  ['quotes another stack', () => new Error(`retried: ${failure().stack}\nthen ${failure().stack}`)],
+  ['ends in a line like a frame', () => new Error(`refused\n    at https://user:${SECRET}@host/`)],
+  ['was changed', () => Object.assign(new Error(`a\n  at ${SECRET}\n${SECRET}`), { message: 'other' })],
+])('is not in the stack of an error whose message %s', async (_what, make) => {
+  using setup = traced({ redact: cleaned })
+  const op = setup.dispatcher.startOperation({ agentName: 'a' })
+  await op.step((step) =>
+    step.toolCall({ apiName: 'fails', args: {} }, () => {
+      throw make()
+    }),
+  )
+  await op.complete()
+  const { events, status } = setup.span('execute_tool fails')
+  expect(events[0]?.attributes?.['exception.stacktrace']).toContain('planted-secret.test.ts')
+  expect(JSON.stringify([events, status])).not.toContain(SECRET)
+})
+
 it.each([
   ['beforeLlmCall', SECRET],
   ['afterLlmCall', { content: [SECRET] }],
