@@ -94,6 +94,12 @@ function PieceBlock({ piece, onWhole }: { piece: Piece; onWhole?: (() => void) |
   return <LongText text={piece.text} cutChars={piece.cutChars} onWhole={onWhole} />
 }
 
+const OUTCOME_KINDS: Record<string, 'error' | 'human'> = {
+  errored: 'error',
+  waiting: 'human',
+  parked: 'human',
+}
+
 export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelect }) {
   const whole = item.spanId ? () => onSelect(item.spanId) : undefined
   return (
@@ -105,7 +111,7 @@ export function ToolCard({ item, onSelect }: { item: ToolItem; onSelect: OnSelec
         </h3>
         {item.mocked && <Badge kind="mocked">mocked</Badge>}
         {item.outcome && item.outcome !== 'completed' && item.outcome !== 'mocked' && (
-          <Badge kind={item.outcome === 'errored' ? 'error' : 'denied'}>{item.outcome}</Badge>
+          <Badge kind={OUTCOME_KINDS[item.outcome] ?? 'denied'}>{item.outcome}</Badge>
         )}
         {item.gates
           .filter((gate) => gate.decision !== 'proceed')

@@ -22,7 +22,7 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
                 .join(' ')
             : row.state === 'running'
               ? 'waiting'
-              : 'asked'}
+              : row.outcome || 'asked'}
         </Badge>
       )}
       {row.compaction?.tokensBefore !== undefined && (
@@ -38,7 +38,12 @@ export function RowName({ row, plain }: { row: SpanRow; plain?: boolean }) {
       {(row.outcome === 'denied' || row.outcome === 'rejected' || row.outcome === 'skipped') && (
         <Badge kind="denied">{row.outcome}</Badge>
       )}
-      {row.state === 'running' && row.category !== 'human' && <Badge kind="running">running</Badge>}
+      {(row.outcome === 'waiting' || row.outcome === 'parked') && row.category !== 'human' && (
+        <Badge kind="human">{row.outcome}</Badge>
+      )}
+      {row.state === 'running' && row.category !== 'human' && row.outcome !== 'waiting' && (
+        <Badge kind="running">running</Badge>
+      )}
       {row.state === 'interrupted' && <Badge kind="error whole">interrupted</Badge>}
       {row.error && !plain && (
         <Badge kind="error">

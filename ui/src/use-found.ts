@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { criticalPath } from '../../src/viewer/model/timing.ts'
 import { flatten, type TreeNode } from '../../src/viewer/model/tree.ts'
-import { withoutNestedCalls } from '../../src/viewer/model/tree-parts.ts'
+import { eachCallOnce } from '../../src/viewer/model/tree-parts.ts'
 import { failuresIn } from '../../src/viewer/model/why.ts'
 import { useSource } from './hooks.ts'
 import type { Found } from './source.ts'
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, (tree: TreeNode) => TreeNode[]>> = {
   'is:error': failuresIn,
 }
 function told(tree: TreeNode, isKind: (node: TreeNode) => boolean): TreeNode[] {
-  return withoutNestedCalls(flatten(tree)).filter(isKind)
+  return eachCallOnce(flatten(tree)).filter(isKind)
 }
 /** What the run's duration is made of. */
 const CRITICAL = 'is:critical'

@@ -1,5 +1,6 @@
 /** Who called whom: agents, models and tools as nodes, calls as edges. */
 
+import { PARKED } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import type { TreeNode } from './tree.ts'
@@ -103,7 +104,8 @@ function add(
   }
   // A refused call has the status of an error, too.
   const isRefused = row.outcome === 'denied' || row.outcome === 'rejected'
-  node.calls++
+  const calls = row.outcome === PARKED ? 0 : 1
+  node.calls += calls
   node.errors += row.error && !isRefused ? 1 : 0
   node.mocked += row.mocked ? 1 : 0
   node.refused += isRefused ? 1 : 0
@@ -112,7 +114,7 @@ function add(
   if (caller) {
     const key = `${caller.id}\n${id}`
     const edge = edges.get(key) ?? { from: caller.id, to: id, calls: 0, errors: 0 }
-    edge.calls++
+    edge.calls += calls
     edge.errors += row.error ? 1 : 0
     edges.set(key, edge)
   }

@@ -24,6 +24,7 @@ import type {
 import { finish, type InTurns } from './in-turns.ts'
 import { dataPiece, fingerprint, firstWords, type Piece, piece, pieceOf } from './message-pieces.ts'
 import { type Message, type MessagePart, parse } from './messages.ts'
+import { isParked, PARKED } from './parked.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import { ToolCards } from './tool-cards.ts'
@@ -106,6 +107,8 @@ class Scope {
   #step = ''
   readonly #shown = new Map<string, number>()
   readonly #cards = new ToolCards()
+  /** Calls that another span goes on with. */
+  readonly #parked = new Map<string, ToolItem>()
   /** Fingerprints of what the last model call was sent, and the messages themselves. */
   #lastPrints: string[] = []
   #lastInput: Message[] = []
@@ -158,6 +161,7 @@ class Scope {
         this.#tool(node.row)
         return this
       case 'human':
+        if (isParked(node)) return undefined
         this.#add({ kind: 'human', spanId: node.row.spanId, state: node.row.state, ...node.row.human })
         return undefined
       case 'compact':
@@ -326,7 +330,11 @@ class Scope {
   #tool(row: SpanRow): void {
     const span = this.#shared.open(row.spanId)
     const facts = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
-    const card = this.#cards.for(row) ?? this.#card(row.callId, row.label, facts.args)
+    const call = `${row.callId}\n${row.label}`
+    const card =
+      this.#parked.get(call) ?? this.#cards.for(row) ?? this.#card(row.callId, row.label, facts.args)
+    if (row.outcome === PARKED) this.#parked.set(call, card)
+    else this.#parked.delete(call)
     card.spanId = row.spanId
     card.state = row.state
     card.outcome = row.outcome

@@ -2,6 +2,7 @@
 import { modelCall, toolCallFacts } from './call-content.ts'
 import type { InTurns } from './in-turns.ts'
 import { type Message, messageText, textOf } from './messages.ts'
+import { PARKED } from './parked.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { growingTree, type TreeNode } from './tree.ts'
 
@@ -39,7 +40,7 @@ export function* dataSetLine({ summary, rows, open }: RunContent): InTurns<DataS
   const ownCalls: SpanRow[] = []
   for (const { row, isOwn } of root ? walk(root) : []) {
     if (row.category === 'llm' && isOwn) ownCalls.push(row)
-    if (row.category !== 'tool') continue
+    if (row.category !== 'tool' || row.outcome === PARKED) continue
     const span = open(row.spanId)
     yield
     const { args, result, error } = span ? toolCallFacts(span) : { args: null, result: null, error: '' }

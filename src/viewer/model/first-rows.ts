@@ -1,5 +1,6 @@
 /** The beginning of a long run's timeline: what is in sight when the run is opened. */
 import { finish, type InTurns } from './in-turns.ts'
+import { asksAndEnds } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import { flatten, growingTree } from './tree.ts'
 
@@ -11,7 +12,7 @@ export interface FirstRows {
 /**
  * The spans of the first `count` rows of the timeline, and how many rows it has. `undefined` when they could look
  * otherwise without the rest: what runs or was cut off is drawn up to what is last known of it, and a stand-in for a
- * missing parent up to its last child.
+ * missing parent up to its last child. A call that asked a human may be gone on with further down.
  */
 export function firstRows(rows: readonly SpanRow[], count: number): FirstRows | undefined {
   return finish(findingFirstRows(rows, count))
@@ -19,7 +20,7 @@ export function firstRows(rows: readonly SpanRow[], count: number): FirstRows | 
 
 /** `firstRows`, giving way to others now and then. */
 export function* findingFirstRows(rows: readonly SpanRow[], count: number): InTurns<FirstRows | undefined> {
-  if (rows.some((row) => row.state !== 'ended')) return undefined
+  if (rows.some((row) => row.state !== 'ended' || asksAndEnds(row))) return undefined
   const root = yield* growingTree(rows)
   if (!root || root.row.parentSpanId) return undefined
   const all = flatten(root)

@@ -1,5 +1,6 @@
 /** What each tool, model, agent, gate and person did in a run: what sums over many runs are made of. */
 import { errorKind } from './error-kind.ts'
+import { asksAndEnds, PARKED } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import type { TreeNode } from './tree.ts'
 
@@ -93,6 +94,7 @@ export function usesOf(
   for (const { row } of calls) addCall(uses.of('model', row.label), row)
   spendInside(uses, nodes, calls)
   for (const { row } of nodes) {
+    if (row.outcome === PARKED) continue
     if (row.category === 'tool') addCall(uses.of('tool', row.label), row)
     else if (row.category === 'agent') addAgent(uses.of('agent', row.label), row, reasonOf(row.spanId))
     else if (row.category === 'gate') addDecision(uses.of('gate', row.label), row)
@@ -135,7 +137,7 @@ function addCall(use: RunUse, row: SpanRow): void {
   if (row.mocked) use.mocked++
   if (refused) use.denied++
   else if (row.error || row.outcome === 'errored') fail(use, row.errorText)
-  if (!refused && !row.mocked) took(use, row)
+  if (!refused && !row.mocked && !asksAndEnds(row)) took(use, row)
 }
 
 function addAgent(use: RunUse, row: SpanRow, reason: string): void {
@@ -168,13 +170,15 @@ function addDecision(use: RunUse, row: SpanRow): void {
 function addAnswer(use: RunUse, row: SpanRow): void {
   const action = row.human?.action ?? ''
   use.calls++
-  if (row.state === 'running') use.asked++
+  // What ended without an answer was parked: it waits for one elsewhere.
+  const isOpen = row.state === 'running' || (row.state === 'ended' && !action && !row.error)
+  if (isOpen) use.asked++
   else if (action === 'approve') use.approved++
   else if (action === 'edit') use.changed++
   else if (action.startsWith('reject')) use.denied++
   else fail(use, row.errorText || action)
   if (row.human?.waitedMs !== undefined) use.durationsMs.push(row.human.waitedMs)
-  else took(use, row)
+  else if (!isOpen) took(use, row)
 }
 
 function took(use: RunUse, row: SpanRow): void {

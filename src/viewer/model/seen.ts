@@ -5,7 +5,7 @@ import { fingerprint, firstWords, TEXT_LIMIT } from './message-pieces.ts'
 import { type Message, type MessagePart, textOf } from './messages.ts'
 import type { SpanRecord, SpanRow } from './span.ts'
 import { buildTree, flatten, type TreeNode } from './tree.ts'
-import { withoutNestedCalls } from './tree-parts.ts'
+import { eachCallOnce } from './tree-parts.ts'
 
 export interface SeenPart {
   part: MessagePart
@@ -122,7 +122,7 @@ function previousCall(
   const root = buildTree(rows)
   if (!root) return undefined
   const agents = agentsOf(root)
-  const calls = withoutNestedCalls(flatten(root)).filter(({ row }) => row.category === 'llm')
+  const calls = eachCallOnce(flatten(root)).filter(({ row }) => row.category === 'llm')
   const at = calls.findIndex(({ row }) => row.spanId === spanId)
   if (at < 0) return undefined
   const own = calls.slice(0, at).findLast((node) => agents.get(node) === agents.get(calls[at]!))

@@ -7,7 +7,7 @@ import { messagesOf, messageText } from './messages.ts'
 import { type RunUse, usesOf } from './run-uses.ts'
 import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
-import { withoutNestedCalls } from './tree-parts.ts'
+import { eachCallOnce } from './tree-parts.ts'
 import { failuresIn } from './why.ts'
 
 export interface SummaryInput {
@@ -49,10 +49,9 @@ export function* summing({
   yield
   const agents = nodes.filter((node) => node.row.category === 'agent')
   const main = agents[0] ?? nodes[0]
-  const calls = withoutNestedCalls(nodes).filter(
-    (node) => node.row.category === 'llm' || node.row.category === 'embedding',
-  )
-  const tools = nodes.filter((node) => node.row.category === 'tool')
+  const once = eachCallOnce(nodes)
+  const calls = once.filter(({ row }) => row.category === 'llm' || row.category === 'embedding')
+  const tools = once.filter((node) => node.row.category === 'tool')
   const firstAgent = nodes.find((node) => node.row.category === 'agent')
   const opened = opensOnce(open)
   const startUs = rows.reduce((least, row) => Math.min(least, row.startUs), Number.POSITIVE_INFINITY)
@@ -78,7 +77,7 @@ export function* summing({
     endUs,
     durationMs: Number.isFinite(startUs) ? (endUs - startUs) / 1000 : 0,
     spans: rows.length,
-    steps: nodes.filter((node) => node.row.category === 'step').length,
+    steps: once.filter((node) => node.row.category === 'step').length,
     llmCalls: calls.length,
     toolCalls: tools.length,
     mockedCalls: tools.filter((node) => node.row.mocked).length,

@@ -41,7 +41,9 @@ export function timeBreakdown(root: TreeNode, nowUs: number): Record<TimeKind, n
     cursor = Math.max(cursor, edge.at)
     active.change(edge.depth * TIME_KINDS.length + TIME_KINDS.indexOf(edge.kind), edge.opens ? 1 : -1)
   }
-  if (lastUs > cursor) totals.idle += (lastUs - cursor) / 1000
+  // A run that is parked does nothing: it waits for a person.
+  const waits = nodes.some(({ row }) => row.state === 'running' && row.outcome === 'waiting')
+  if (lastUs > cursor) totals[waits ? 'human' : 'idle'] += (lastUs - cursor) / 1000
   return totals
 }
 

@@ -1,22 +1,23 @@
 import type { InTurns } from './in-turns.ts'
+import { isParked } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import { flatten, growingTree, type TreeNode } from './tree.ts'
 
-/** The nodes that say what a run did: model calls told several times by nested instrumentation come once. */
+/** The nodes that say what a run did, each call once. */
 export function* summaryNodes(rows: readonly SpanRow[]): InTurns<TreeNode[]> {
   const root = yield* growingTree(rows)
-  return root ? withoutNestedCalls(flatten(root)) : []
+  return root ? eachCallOnce(flatten(root)) : []
 }
 
-/** `nodes` in tree order. */
-export function withoutNestedCalls(nodes: readonly TreeNode[]): TreeNode[] {
+/** `nodes` in tree order, without what tells once more of a call: nested instrumentation, and the part before a call was parked. */
+export function eachCallOnce(nodes: readonly TreeNode[]): TreeNode[] {
   const kept: TreeNode[] = []
   let inside = Number.POSITIVE_INFINITY
   for (const node of nodes) {
     const isCall = node.row.category === 'llm' || node.row.category === 'embedding'
     if (node.depth > inside && isCall) continue
     if (node.depth <= inside) inside = isCall ? node.depth : Number.POSITIVE_INFINITY
-    kept.push(node)
+    if (!isParked(node)) kept.push(node)
   }
   return kept
 }

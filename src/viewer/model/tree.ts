@@ -3,6 +3,7 @@
  * one whole: what waits for a parent hangs under a stand-in for it, and several roots hang under a stand-in for the trace.
  */
 import { finish, type InTurns } from './in-turns.ts'
+import { asksAndEnds, markParked } from './parked.ts'
 import type { SpanRow } from './span.ts'
 
 export interface TreeNode {
@@ -59,6 +60,7 @@ export function* growingTree(rows: readonly SpanRow[], isRunning = false): InTur
   const root = uniteRoots(roots, [...missing.values()])
   yield* layOut(root)
   if (rows.some((row) => row.state === 'interrupted')) lengthen(root)
+  if (rows.some(asksAndEnds)) markParked(root)
   return root
 }
 

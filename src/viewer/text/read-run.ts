@@ -6,7 +6,7 @@ import { chatMessages, type RunContent } from '../model/data-set.ts'
 import { type Message, messageText } from '../model/messages.ts'
 import type { AttributeValue, SpanRow } from '../model/span.ts'
 import { buildTree, type TreeNode } from '../model/tree.ts'
-import { withoutNestedCalls } from '../model/tree-parts.ts'
+import { eachCallOnce } from '../model/tree-parts.ts'
 
 export interface ReadToolCall {
   name: string
@@ -175,7 +175,7 @@ function walk(root: TreeNode): Placed[] {
     for (const child of [...node.children].reverse()) stack.push({ node: child, agents, agent })
   }
   // Model calls that several instrumentations told come once.
-  return withoutNestedCalls(inOrder).map((node) => found.get(node)!)
+  return eachCallOnce(inOrder).map((node) => found.get(node)!)
 }
 
 /** What the user said, a text for each time that the run was asked. */
