@@ -3,7 +3,7 @@
  * file. `--check` only says whether they are the same.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fillGuide } from '../test/mock/support/guide.ts'
+import { fillGuide } from '../test/examples/support/guide.ts'
 
 const page = new URL('../docs/testing-an-agent.md', import.meta.url)
 const text = readFileSync(page, 'utf8')

@@ -12,7 +12,7 @@ import {
 import { World } from './durable-model/world.ts'
 
 /** More of them look further: `DURABLE_RUNS=5000`; `DURABLE_SEED` has the same ones again, with `DURABLE_PATH` the one that failed. */
-const RUNS = Number(process.env.DURABLE_RUNS ?? 25)
+const RUNS = Number(process.env.DURABLE_RUNS ?? 10)
 const { DURABLE_SEED: seed, DURABLE_PATH: path } = process.env
 
 const tool = (kind: ToolKind, turns = 0, afterMs = 0): CallPlan => ({ kind, turns, afterMs })

@@ -45,7 +45,7 @@ it.each([
         gc()
         return dispatcher.stats().operations
       },
-      { timeout: 120_000 },
+      { timeout: 120_000, interval: 50 },
     )
     .toBe(0)
 

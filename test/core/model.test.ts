@@ -19,9 +19,9 @@ it('keeps order, bounds and isolation in any mix of registrations, dispatches an
       longest = Math.max(longest, model.counts.dispatched)
       dropped += model.counts.dropped
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
   // The runs were not trivial.
   expect(longest).toBeGreaterThan(20)
-  expect(dropped).toBeGreaterThan(100)
+  expect(dropped).toBeGreaterThan(30)
 }, 60_000)

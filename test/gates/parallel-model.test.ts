@@ -5,7 +5,7 @@ import { type Decision, deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { afterEach, expect, it, vi } from 'vitest'
 
 /** More of them look further: `MODEL_RUNS=5000`, `MODEL_SEED=17` for one of them. */
-const RUNS = Number(process.env.MODEL_RUNS ?? 150)
+const RUNS = Number(process.env.MODEL_RUNS ?? 50)
 const SEED = process.env.MODEL_SEED === undefined ? {} : { seed: Number(process.env.MODEL_SEED) }
 
 afterEach(() => void vi.useRealTimers())

@@ -6,7 +6,7 @@ import { fits, someArgs, someWant, type Want, written } from './model/expected.t
 import { globbed } from './model/rules.ts'
 
 /** More of them look further: `MODEL_RUNS=5000`. */
-const RUNS = Number(process.env.MODEL_RUNS ?? 400)
+const RUNS = Number(process.env.MODEL_RUNS ?? 200)
 
 const MODES = ['strict', 'subsequence', 'unordered', 'superset', 'subset'] as const
 const OUTCOMES = ['completed', 'mocked', 'errored', 'denied'] as const

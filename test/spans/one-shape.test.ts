@@ -11,7 +11,7 @@ import { known, shapesOfSdk, shapesOfTree } from './span-shape.ts'
 
 /** A machine that is busy with something else makes fewer. */
 const LIMITS = {
-  numRuns: Number(process.env.HOOKSPAN_RUNS ?? 300),
+  numRuns: Number(process.env.HOOKSPAN_RUNS ?? 100),
   interruptAfterTimeLimit: Number(process.env.HOOKSPAN_RUNS_MS ?? 15_000),
   markInterruptAsFailure: false,
 }

@@ -7,7 +7,7 @@ import { type Expectation, expectation, judge, say } from './model/wanted.ts'
 import { hasAll, sayAll, spansOf, wantedSpans } from './model/wanted-spans.ts'
 
 /** More of them look further: `MODEL_RUNS=5000`; `MODEL_SEED=17` has the same ones again. */
-const RUNS = Number(process.env.MODEL_RUNS ?? 40)
+const RUNS = Number(process.env.MODEL_RUNS ?? 16)
 const seed = process.env.MODEL_SEED === undefined ? {} : { seed: Number(process.env.MODEL_SEED) }
 const timeout = Math.max(60_000, RUNS * 100)
 

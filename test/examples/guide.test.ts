@@ -21,7 +21,7 @@ it('starts from a test that fails as the page says', { timeout: 120_000 }, async
   const folder = mkdtempSync(join(tmpdir(), 'hookspan-guide-'))
   const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1', HOOKSPAN_TRACE_DIR: folder }
   for (const name of Object.keys(env)) if (/^VITEST|^NODE_ENV$|^NODE_OPTIONS$/.test(name)) delete env[name]
-  const args = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/mock/support/guide.config.ts']
+  const args = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/examples/support/guide.config.ts']
   try {
     const run = promisify(execFile)(process.execPath, args, { cwd: root, env })
     const failed = await run.then(
