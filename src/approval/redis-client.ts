@@ -1,5 +1,5 @@
 import { HookspanError } from '../internal/errors.ts'
-import { a, type Fields } from '../internal/expect.ts'
+import { a, type Fields, secret } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
 /** What is used of a client of the `redis` package. */
@@ -26,7 +26,7 @@ export interface RedisPlace {
   client?: RedisClient
 }
 
-export const REDIS_PLACE: Fields<RedisPlace> = { url: a.string, client: a.object }
+export const REDIS_PLACE: Fields<RedisPlace> = { url: secret(a.string), client: a.object }
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {

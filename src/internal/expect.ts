@@ -69,6 +69,12 @@ export function secret(given: Shape): Shape {
   return { ...given, secret: true }
 }
 
+/** What stands in a message for a value that may be, or hold, a secret. */
+export function unshown(value: unknown): unknown {
+  if (value === undefined || value === null) return value
+  return `[${Array.isArray(value) ? 'list' : typeof value}, not shown]`
+}
+
 /** Of `flush({ timeoutMs })` and the like. */
 export const TIMEOUT: Fields<{ timeoutMs?: number }> = { timeoutMs: a.number(0) }
 
@@ -143,8 +149,7 @@ function assertField(
   const { words, required: needed, fits, secret } = (fields as Table)[name] as Shape
   const value = readField(given, name, whose, code)
   if (value === undefined ? needed !== true : fits(value)) return
-  const shown = secret === true && value !== undefined ? `[${typeof value}, not shown]` : value
-  throw expected(`\`${name}\` of ${whose} to be ${words}`, shown, code)
+  throw expected(`\`${name}\` of ${whose} to be ${words}`, secret ? unshown(value) : value, code)
 }
 
 function readField(given: object, name: string, whose: string, code: HookspanErrorCode): unknown {

@@ -1,5 +1,5 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { a, expected, type Fields, required } from '../internal/expect.ts'
+import { a, expected, type Fields, required, secret, unshown } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 
 /** The program that a gate or a hook is. */
@@ -17,8 +17,8 @@ export interface CommandProgram {
 
 export const PROGRAM_FIELDS: Fields<CommandProgram> = {
   command: required(a.value),
-  args: a.list,
-  env: a.object,
+  args: secret(a.list),
+  env: secret(a.object),
   inheritEnv: a.boolean,
   cwd: a.value,
 }
@@ -59,5 +59,5 @@ export function environmentOf(
 
 function assertText(owner: string, name: string, value: unknown): asserts value is string {
   if (typeof value === 'string' && !value.includes('\0')) return
-  throw expected(`\`${name}\` of ${owner} to be a text`, value)
+  throw expected(`\`${name}\` of ${owner} to be a text`, unshown(value))
 }

@@ -25,7 +25,7 @@ async function doctor(env: Record<string, string>, ...args: string[]) {
   expect(stderr).toBe('')
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] }
   expect(code).toBe(ok ? 0 : 1)
-  return { ok, find: (check: string) => findings.find((finding) => finding.check === check) }
+  return { ok, findings, find: (check: string) => findings.find((finding) => finding.check === check) }
 }
 
 /** A server that is no HTTP/1.1 one. */
@@ -73,6 +73,26 @@ describe('hookspan doctor', { timeout: 120_000 }, () => {
     const sent = stub.bodies.map(String).filter((body) => body.includes('invoke_agent doctor'))
     expect(sent).toHaveLength(1)
   })
+
+  it.each(['Authorization: Bearer secret', 'Authorization: Bearer secret==', 'authorization=a,secret'])(
+    'shows no key of an endpoint, nor of headers written as %j',
+    async (headers) => {
+      await using stub = await startOtlpStub({ status: 200 })
+      const { findings, find } = await doctor({
+        OTEL_EXPORTER_OTLP_ENDPOINT: `${stub.url.replace('//', '//user:secret@')}?key=secret`,
+        OTEL_EXPORTER_OTLP_HEADERS: headers,
+      })
+      expect(find('endpoint')?.says).toBe(`${stub.url}/v1/traces?… (from OTEL_EXPORTER_OTLP_ENDPOINT)`)
+      expect(findings).toContainEqual(
+        expect.objectContaining({
+          check: 'headers',
+          state: 'wrong',
+          says: expect.stringContaining('left out'),
+        }),
+      )
+      expect(JSON.stringify(findings)).not.toContain('secret')
+    },
+  )
 
   it.each([
     [400, /400 Bad Request: broken/, /did not understand OTLP\/JSON/],

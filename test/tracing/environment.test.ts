@@ -226,6 +226,17 @@ describe('the environment variable', () => {
     expect(stub.requests.at(-1)?.headers).toMatchObject({ 'x-tenant': 'a' })
   })
 
+  it.each([
+    ['Authorization: Bearer secret==', /left out: `"Authorization…"` \(string\) is no name of a header/],
+    ['Authorization: Bearer secret', /left out: it is not written as name=value/],
+    ['authorization=Bearer a,secret', /left out: it is not written as name=value/],
+  ])('headers written as %j are told of without what may be the value', async (headers, told) => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', headers)
+    await sendOne()
+    expect(troubles).toEqual([expect.stringMatching(told)])
+    expect(troubles.join()).not.toContain('secret')
+  })
+
   it.each<Record<string, string>>([{ 'x key': 'a' }, { 'x-key': 'a\nb' }])(
     'the option `headers` of %o is refused',
     (headers) => {

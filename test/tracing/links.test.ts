@@ -79,6 +79,18 @@ describe('tracing.linkTo()', () => {
     expect(link.text).toContain('Start `npx hookspan view`, or Jaeger with `npx hookspan jaeger`')
   })
 
+  it('shows no key of an endpoint', async () => {
+    const nobody = await refusingUrl()
+    const { link, tracing } = await linkTo({
+      endpoint: `${nobody.replace('//', '//user:secret@')}?key=secret`,
+    })
+    expect(link.text).toMatch(`Nothing answers at ${nobody}/v1/traces?… (connect ECONNREFUSED`)
+    await using stub = await startOtlpStub({ status: 200 })
+    const taken = await linkTo({ endpoint: `${stub.url}?key=secret` })
+    expect(taken.link.text).toContain(`was sent to ${stub.url}/v1/traces?…, whose page is not known`)
+    expect(JSON.stringify([link, taken.link, tracing.stats()])).not.toContain('secret')
+  })
+
   it('says that the spans are refused', async () => {
     await using stub = await startOtlpStub({ status: 403 })
     const { link } = await linkTo({ endpoint: stub.url })

@@ -4,6 +4,7 @@ import { type AgentRun, execAgent } from '../../agent/index.ts'
 import { HookDispatcher } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { requirePeer } from '../../internal/require-peer.ts'
+import { shownUrl } from '../../internal/shown-url.ts'
 import { startScriptedServer } from '../../mock/scripted-server/index.ts'
 import { idsOfOperation } from '../../tracing/index.ts'
 import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
@@ -167,9 +168,12 @@ function tellWhere(
     else
       tell(
         'Sent to',
-        `${collector.tracesUrl}. Its page is not known: set JAEGER_UI_URL for the one of a Jaeger.`,
+        `${shownUrl(collector.tracesUrl)}. Its page is not known: set JAEGER_UI_URL for the one of a Jaeger.`,
       )
   } else {
-    tell('Not sent', `Nothing answers at ${silence?.tracesUrl}. ${START_SOMETHING} Then run the demo again.`)
+    tell(
+      'Not sent',
+      `Nothing answers at ${silence && shownUrl(silence.tracesUrl)}. ${START_SOMETHING} Then run the demo again.`,
+    )
   }
 }

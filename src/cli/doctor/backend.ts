@@ -1,4 +1,5 @@
 import { jsonIn } from '../../internal/json.ts'
+import { shownAsUrl } from '../../internal/shown-url.ts'
 import { headersOf } from '../../tracing/export/headers.ts'
 import { untraced } from '../../tracing/export/untraced.ts'
 import { describeCollector, isJaeger } from '../../tracing/links/collector.ts'
@@ -64,9 +65,10 @@ async function kindOf(tracesUrl: string, answer: Answer, timeoutMs: number): Pro
   if (kind === 'hookspan viewer') return says('hookspan view')
   const named = process.env.JAEGER_UI_URL?.replace(/\/+$/, '')
   if (kind === 'Jaeger') {
-    if (!named || (await isJaeger(named))) return says(`Jaeger, whose page is ${named ?? 'at port 16686'}`)
+    if (!named || (await isJaeger(named)))
+      return says(`Jaeger, whose page is ${named === undefined ? 'at port 16686' : shownAsUrl(named)}`)
     return says(
-      `taken for Jaeger, because JAEGER_UI_URL is "${named}", where no Jaeger answers`,
+      `taken for Jaeger, because JAEGER_UI_URL is "${shownAsUrl(named)}", where no Jaeger answers`,
       'Set JAEGER_UI_URL to the page of Jaeger, or unset it.',
     )
   }

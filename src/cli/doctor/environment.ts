@@ -1,5 +1,7 @@
 import { errorMessage } from '../../internal/errors.ts'
 import { packageVersion } from '../../internal/package-version.ts'
+import { shownUrl } from '../../internal/shown-url.ts'
+import { headersOf } from '../../tracing/export/headers.ts'
 import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
 import { capturesContentByEnv } from '../../tracing/options.ts'
 import type { Finding } from './finding.ts'
@@ -57,13 +59,17 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
       ],
     }
   }
-  const findings: Finding[] = [{ check: 'endpoint', state: 'ok', says: `${tracesUrl} (from ${source})` }]
+  const findings: Finding[] = [
+    { check: 'endpoint', state: 'ok', says: `${shownUrl(tracesUrl)} (from ${source})` },
+  ]
   if (new URL(tracesUrl).port === GRPC_PORT) {
     findings.push({
       check: 'grpc-port',
       state: 'note',
       says: 'port 4317 is where collectors usually take OTLP over gRPC; hookspan sends OTLP over HTTP',
-      mend: `Use port 4318: ${tracesUrl.replace(`:${GRPC_PORT}`, ':4318').replace(/\/v1\/traces$/, '')}`,
+      mend: `Use port 4318: ${shownUrl(tracesUrl)
+        .replace(`:${GRPC_PORT}`, ':4318')
+        .replace(/\/v1\/traces$/, '')}`,
     })
   }
   if (source === TRACES_VARIABLE && !/\/v1\/traces\/?$/.test(new URL(tracesUrl).pathname)) {
@@ -87,16 +93,23 @@ export function checkEndpoint(given: string | undefined): { findings: Finding[];
   const headers =
     process.env.OTEL_EXPORTER_OTLP_TRACES_HEADERS?.trim() || process.env.OTEL_EXPORTER_OTLP_HEADERS?.trim()
   if (headers) {
-    const names = headers.split(',').map((pair) => pair.split('=')[0]?.trim())
+    const leftOut: Finding[] = []
+    const names = Object.keys(
+      headersOf(undefined, (message) =>
+        leftOut.push({ check: 'headers', state: 'wrong', says: message, mend: HEADERS_MEND }),
+      ),
+    )
     findings.push({
       check: 'headers',
       state: 'ok',
-      says: `headers from the environment: ${names.join(', ')}`,
+      says: `headers from the environment: ${names.join(', ') || 'none that can be sent'}`,
     })
+    findings.push(...leftOut)
   }
   return { findings, tracesUrl }
 }
 
+const HEADERS_MEND = 'Write name=value, percent-encoded, with commas between: authorization=Bearer%20…'
 const TRACES_VARIABLE = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
 
 function sourceOf(given: string | undefined): string {

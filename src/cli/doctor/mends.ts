@@ -1,3 +1,4 @@
+import { shownUrl } from '../../internal/shown-url.ts'
 import type { Answer } from '../../tracing/export/parcel.ts'
 import { START_SOMETHING } from '../../tracing/links/trace-link.ts'
 
@@ -65,7 +66,7 @@ function mendOfFailure(message: string, code: string, tracesUrl: string, timeout
     return `No such host: "${hostname}". Check its spelling, and that this machine can resolve it.`
   }
   if (code === 'EPROTO' || /wrong version number/.test(message)) {
-    return `${host} does not speak TLS: use ${tracesUrl.replace(/^https:/, 'http:')}.`
+    return `${host} does not speak TLS: use ${shownUrl(tracesUrl).replace(/^https:/, 'http:')}.`
   }
   if (/CERT|certificate|self-signed/i.test(`${code} ${message}`)) {
     return 'The certificate is not trusted here: set NODE_EXTRA_CA_CERTS to the CA’s file, or run Node with --use-system-ca.'
@@ -77,5 +78,5 @@ function mendOfFailure(message: string, code: string, tracesUrl: string, timeout
     const other = protocol === 'http:' ? ' It may want TLS: try https.' : ''
     return `${host} closes the connection: is it an OTLP/HTTP receiver?${other}`
   }
-  return `Check that ${tracesUrl} is an OTLP/HTTP receiver.`
+  return `Check that ${shownUrl(tracesUrl)} is an OTLP/HTTP receiver.`
 }

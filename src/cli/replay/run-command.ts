@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { errorMessage } from '../../internal/errors.ts'
 import { idsOfOperation } from '../../internal/operation-ids.ts'
 import type { OtlpTraces } from '../../internal/otlp/types.ts'
+import { shownUrl } from '../../internal/shown-url.ts'
 import { collectorHas } from '../../tracing/links/collector.ts'
 import { DEFAULT_CONTENT_BYTES } from '../../tracing/options.ts'
 import { formatCost, formatCount, formatDuration, visibleText } from '../../viewer/model/format.ts'
@@ -109,7 +110,7 @@ async function assertNew(
     if ((await collectorHas(collector, traceId)) !== true) continue
     await tracing.shutdown()
     throw new UsageError(
-      `The ${collector.kind} at ${collector.tracesUrl} has run "${shown(run.id)}" with the label "${shown(label)}" ` +
+      `The ${collector.kind} at ${shownUrl(collector.tracesUrl)} has run "${shown(run.id)}" with the label "${shown(label)}" ` +
         `already (trace ${traceId}), and a second replay would be merged into it. Give another --label, or none.`,
     )
   }
@@ -235,13 +236,13 @@ function printSummary(
   if (output.filePath !== undefined) line(`  written to ${shown(output.filePath)}`)
   if (output.collector !== undefined && undelivered === undefined) {
     const { kind, tracesUrl, pageOf } = output.collector
-    line(`  sent to the ${kind} at ${tracesUrl}`)
+    line(`  sent to the ${kind} at ${shownUrl(tracesUrl)}`)
     const { traceId } = results[0] ?? {}
     const page = traceId === undefined ? undefined : (pageOf(traceId) ?? `trace ${traceId}`)
     if (page !== undefined) line(`  ${results.length === 1 ? '' : 'the first is '}${page}`)
   } else if (output.silence !== undefined && output.filePath === undefined && undelivered === undefined) {
     line(
-      `  kept nowhere: nothing answers at ${output.silence.tracesUrl} (${output.silence.why}). ` +
+      `  kept nowhere: nothing answers at ${shownUrl(output.silence.tracesUrl)} (${output.silence.why}). ` +
         'Start `hookspan view` or Jaeger, or give --out FILE.',
     )
   }

@@ -2,9 +2,11 @@ import { type LookupAddress, type LookupOptions, lookup as resolve } from 'node:
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as AgentTls, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { describeValue, HookspanError } from '../errors.ts'
-import { expected } from '../expect.ts'
+import { HookspanError } from '../errors.ts'
+import { expected, unshown } from '../expect.ts'
+import { shownAsUrl } from '../shown-url.ts'
 import { signatureHeaders } from '../signature.ts'
+import { shownHeaderName } from './header-name.ts'
 import { isPrivateAddress } from './private-addresses.ts'
 
 export interface PostOptions {
@@ -79,7 +81,7 @@ const RESERVED =
 export function assertTarget(url: unknown, owner: string, allowPrivateAddresses: boolean): URL {
   const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   if (target === undefined || !(target.protocol in agents)) {
-    throw expected(`\`url\` of ${owner} to be an http or https URL`, url)
+    throw expected(`\`url\` of ${owner} to be an http or https URL`, shownAsUrl(url))
   }
   if (target.username !== '' || target.password !== '') {
     throw new HookspanError(
@@ -101,13 +103,13 @@ export function assertTarget(url: unknown, owner: string, allowPrivateAddresses:
 /** @throws HookspanError `INVALID_OPTION` for a header that the client sets, or that holds a line break. */
 export function assertHeaders(headers: unknown, owner: string): asserts headers is Record<string, string> {
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    throw expected(`\`headers\` of ${owner} to be an object`, headers)
+    throw expected(`\`headers\` of ${owner} to be an object`, unshown(headers))
   }
   for (const [name, value] of Object.entries(headers)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name) || RESERVED.test(name)) {
       throw new HookspanError(
         'INVALID_OPTION',
-        `The header ${describeValue(name)} of ${owner} cannot be set.`,
+        `The header ${shownHeaderName(name)} of ${owner} cannot be set.`,
       )
     }
     if (typeof value !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {

@@ -5,7 +5,7 @@ import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { describeValue, errorMessage } from '../../internal/errors.ts'
-import { didYouMean } from '../../internal/expect.ts'
+import { didYouMean, unshown } from '../../internal/expect.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { GATE_TYPES, SHARED_OPTIONS } from './gate-types.ts'
 import { HOOK_FIELDS, HOOK_KINDS } from './hook-kinds.ts'
@@ -34,7 +34,7 @@ export function buildLayer(
   // An empty file says nothing, which is not a mistake.
   const value = source.value ?? {}
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw fail([], `expected an object with \`gates\` and \`hooks\`, got ${describeValue(value)}.`)
+    throw fail([], `expected an object with \`gates\` and \`hooks\`, got ${describeValue(unshown(value))}.`)
   }
   assertFields(value, LAYER_FIELDS, [], 'the config', fail)
   const layer = value as ConfigLayer
@@ -43,7 +43,7 @@ export function buildLayer(
   }
   for (const key of ['gates', 'hooks', 'disable'] as const) {
     if (layer[key] === undefined || Array.isArray(layer[key])) continue
-    throw fail([key], `expected \`${key}\` to be a list, got ${describeValue(layer[key])}.`)
+    throw fail([key], `expected \`${key}\` to be a list, got ${describeValue(unshown(layer[key]))}.`)
   }
   const build = (kind: 'gate' | 'hook', given: unknown, path: ConfigPath): LoadedEntry => {
     const { id, type, enabled } = assertEntry(given, path, fail)
@@ -76,7 +76,7 @@ function assertEntry(
   fail: Fail,
 ): { id: string; type: string; enabled?: boolean } {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
-    throw fail(path, `expected an entry with \`id\` and \`type\`, got ${describeValue(entry)}.`)
+    throw fail(path, `expected an entry with \`id\` and \`type\`, got ${describeValue(unshown(entry))}.`)
   }
   const { id, type, enabled, decide, handler } = entry as Record<string, unknown>
   if (typeof id !== 'string' || id === '') {

@@ -1,4 +1,5 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { shownHeaderName } from '../../internal/http/header-name.ts'
 
 const ALL = 'OTEL_EXPORTER_OTLP_HEADERS'
 const TRACES = 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
@@ -31,7 +32,10 @@ function listed(variable: string, onNote: (message: string) => void): Record<str
   const headers: Record<string, string> = {}
   for (const pair of (process.env[variable] ?? '').split(',')) {
     const at = pair.indexOf('=')
-    if (at <= 0) continue
+    if (at <= 0) {
+      if (pair.trim() !== '') onNote(`A header of ${variable} is left out: it is not written as name=value.`)
+      continue
+    }
     const name = decoded(pair.slice(0, at))
     const value = decoded(pair.slice(at + 1))
     const why = problemOf(name, value)
@@ -43,7 +47,7 @@ function listed(variable: string, onNote: (message: string) => void): Record<str
 
 /** Node would refuse every request for it. Values may be secrets. */
 function problemOf(name: string, value: string): string | undefined {
-  if (!NAME.test(name)) return `${describeValue(name)} is no name of a header`
+  if (!NAME.test(name)) return `${shownHeaderName(name)} is no name of a header`
   return VALUE.test(value)
     ? undefined
     : `the value of ${describeValue(name)} has characters that no header may have`

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { errorMessage } from '../../internal/errors.ts'
+import { shownAsUrl } from '../../internal/shown-url.ts'
 import type { HttpAnswer } from './otlp-post.ts'
 import type { Answer, Failure } from './parcel.ts'
 
@@ -34,7 +35,7 @@ export function readError(error: unknown): Failure {
 
 function statusText({ status, headers, body }: HttpAnswer): string {
   const name = STATUS_CODES[status] ?? ''
-  const to = headers.location === undefined ? '' : ` to ${headers.location}`
+  const to = headers.location === undefined ? '' : ` to ${shownAsUrl(headers.location)}`
   const text = said(body)
   return `${status} ${name}${to}${text && `: ${text}`}`
 }

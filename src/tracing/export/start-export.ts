@@ -52,7 +52,7 @@ export interface ExportOptions {
 }
 
 export const EXPORT_FIELDS: Fields<ExportOptions> = {
-  endpoint: a.string,
+  endpoint: secret(a.string),
   headers: secret(a.object),
   protocol: a.value,
   spoolDir: a.value,

@@ -1,7 +1,8 @@
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { shownAsUrl } from '../../internal/shown-url.ts'
 
 export interface TracesEndpoint {
-  /** Of the traces route, without credentials: it is shown in messages. */
+  /** Of the traces route, without user and password. Its query may be a key: messages show it by `shownUrl`. */
   readonly url: string
   /** What the URL's user and password are sent as. */
   readonly headers: Readonly<Record<string, string>>
@@ -56,6 +57,6 @@ function checked(value: string): URL {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
   throw new HookspanError(
     'INVALID_OPTION',
-    `Expected the OTLP endpoint to be an http(s) URL such as "http://localhost:4318", got ${describeValue(value)}.`,
+    `Expected the OTLP endpoint to be an http(s) URL such as "http://localhost:4318", got ${describeValue(shownAsUrl(value))}.`,
   )
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { shownUrl } from '../../internal/shown-url.ts'
 import { exportersByEnv, isDisabledByEnv } from '../export/environment.ts'
 import type { ExportStats } from '../export/span-queue.ts'
 import { idsOfOperation } from '../trace-ids.ts'
@@ -56,14 +57,14 @@ export async function traceLink(run: LinkedRun, source: LinkSource): Promise<Tra
     const { tracesUrl } = search.collector
     return {
       traceId,
-      text: `${tracesUrl} does not take the spans: ${lastError}. Run \`npx hookspan doctor\`.`,
+      text: `${shownUrl(tracesUrl)} does not take the spans: ${lastError}. Run \`npx hookspan doctor\`.`,
     }
   }
   // Who took the spans is there, also where a certificate or a proxy kept us from asking who it is.
   if (!search.found && (exported === 0 || lastError !== undefined)) {
     const { tracesUrl, why, mend } = search
-    if (mend !== '') return { traceId, text: `${tracesUrl} cannot be reached: ${why}${mend}.` }
-    return { traceId, text: `Nothing answers at ${tracesUrl} (${why}). ${START_SOMETHING}` }
+    if (mend !== '') return { traceId, text: `${shownUrl(tracesUrl)} cannot be reached: ${why}${mend}.` }
+    return { traceId, text: `Nothing answers at ${shownUrl(tracesUrl)} (${why}). ${START_SOMETHING}` }
   }
   return linkAt(traceId, search.found ? search.collector : await describeCollector(source.tracesUrl))
 }
@@ -72,10 +73,13 @@ async function linkAt(traceId: string, { kind, tracesUrl, pageOf }: Collector): 
   const url = pageOf(traceId)
   if (url === undefined) {
     const hint = 'JAEGER_UI_URL names the page of a Jaeger behind it.'
-    return { traceId, text: `Trace ${traceId} was sent to ${tracesUrl}, whose page is not known. ${hint}` }
+    return {
+      traceId,
+      text: `Trace ${traceId} was sent to ${shownUrl(tracesUrl)}, whose page is not known. ${hint}`,
+    }
   }
   if (kind === 'Jaeger' && !(await arrives(url))) {
-    return { traceId, url, text: `${url} (Jaeger does not have it: does ${tracesUrl} lead there?)` }
+    return { traceId, url, text: `${url} (Jaeger does not have it: does ${shownUrl(tracesUrl)} lead there?)` }
   }
   return { traceId, url, text: url }
 }
