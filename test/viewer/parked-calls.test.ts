@@ -9,6 +9,9 @@ import { finish } from '../../src/viewer/model/in-turns.ts'
 import type { UseSums } from '../../src/viewer/model/run-uses.ts'
 import { timeBreakdown } from '../../src/viewer/model/timing.ts'
 import { buildTree, flatten } from '../../src/viewer/model/tree.ts'
+import { createPaint } from '../../src/viewer/text/paint.ts'
+import { runsText } from '../../src/viewer/text/runs-text.ts'
+import { showText } from '../../src/viewer/text/show-text.ts'
 import { testFile } from '../../src/viewer/text/test-file.ts'
 import { start } from './start.ts'
 import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
@@ -34,7 +37,7 @@ const chat = (number: number, parent: number, start: number, said: object): Test
   ...{ spanId: id(number), parentSpanId: id(parent), name: 'chat scripted', start, end: start + 5 },
   attributes: {
     ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'scripted' },
-    'gen_ai.input.messages': messages(says('user', 'Delete order 7')),
+    'gen_ai.input.messages': messages(says('user', `To ${parent}`)),
     'gen_ai.output.messages': messages(said),
   },
 })
@@ -147,7 +150,16 @@ it("is an open question as long as nobody went on with it, and the time is the h
     },
   })
   const run = await shown([parked(FIRST[0]!), ...FIRST.slice(1, 4), parked(FIRST[4]!), ...FIRST.slice(5)])
-  expect(run.summary).toMatchObject({ status: 'waiting', toolCalls: 2 })
+  expect(run.summary).toMatchObject({ status: 'waiting', toolCalls: 2, waiting: 1 })
+  expect(
+    flat(buildConversation(run.rows, run.open).items).find(({ kind }) => kind === 'agent'),
+  ).toMatchObject({
+    outcome: 'waiting',
+  })
+  const nowMs = run.summary.startUs / 1000 + 60_000
+  const paint = createPaint(false)
+  expect(runsText([run.summary], { paint, width: 120, nowMs })).toContain(' 1 m 0 s ')
+  expect(showText(run.summary, run.rows, { paint, width: 120, nowMs })).toMatch(/^1 m 0 s, /m)
   expect(await run.uses('human')).toEqual({
     nobody: expect.objectContaining({ calls: 1, asked: 1, failed: 0 }),
   })
@@ -156,4 +168,9 @@ it("is an open question as long as nobody went on with it, and the time is the h
   expect((await run.uses('tool')).delete).not.toHaveProperty('durationMs')
   const { human: waited, idle } = timeBreakdown(run.tree, run.summary.startUs + 60_000_000)
   expect([Math.round(waited / 1000), Math.round(idle / 1000)]).toEqual([60, 0])
+})
+
+it('waits, also where the span of its run is sent only by who goes on with it', async () => {
+  const { summary } = await shown(FIRST.slice(1))
+  expect(summary).toMatchObject({ status: 'waiting', waiting: 1 })
 })

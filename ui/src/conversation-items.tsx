@@ -159,7 +159,7 @@ export function HumanLine({ item, onSelect }: { item: HumanItem; onSelect: OnSel
     ? `${item.action}${item.approver ? ` by ${item.approver}` : ''}${item.waitedMs ? ` after ${formatDuration(item.waitedMs)}` : ''}`
     : item.state === 'running'
       ? 'waiting for an answer'
-      : 'no answer recorded'
+      : 'asked, no answer recorded'
   return (
     <button type="button" class="line human" onClick={() => onSelect(item.spanId)}>
       <Icon name="human" />

@@ -312,7 +312,12 @@ function AgentHead({ item, open, onToggle }: { item: AgentItem; open: boolean; o
       <Icon name="chevron" />
       <Icon name="agent" />
       <Text>{item.label}</Text>
-      {item.state === 'running' && <Badge kind="running">running</Badge>}
+      {item.state === 'running' &&
+        (item.outcome === 'waiting' ? (
+          <Badge kind="human">waiting</Badge>
+        ) : (
+          <Badge kind="running">running</Badge>
+        ))}
       {item.error && (
         <Badge kind="error">
           <Text>{item.error}</Text>

@@ -10,6 +10,7 @@ import {
 } from '../../src/viewer/model/format.ts'
 import { share } from '../../src/viewer/model/run-numbers.ts'
 import type { RunSummary } from '../../src/viewer/model/span.ts'
+import { elapsedMs } from '../../src/viewer/model/timing.ts'
 import { AnswerButton } from './approvals.tsx'
 import { MarkBadges } from './marks.tsx'
 import { Badge, StatusMark, Text } from './parts.tsx'
@@ -43,8 +44,6 @@ function number(key: string, head: string, of: (run: RunSummary) => string): Run
   return { key, head, class: 'c-num', sort: key, greatestFirst: true, isExtra: true, cell: of }
 }
 
-const isOpen = ({ status }: RunSummary) => status === 'running' || status === 'waiting'
-
 /** In the order in which they stand. What the run is comes before all of them. */
 export const RUN_COLUMNS: readonly RunColumn[] = [
   {
@@ -66,8 +65,7 @@ export const RUN_COLUMNS: readonly RunColumn[] = [
     class: 'c-num',
     sort: 'duration',
     greatestFirst: true,
-    cell: (run, { us }) =>
-      formatDuration(isOpen(run) ? Math.max(run.durationMs, (us - run.startUs) / 1000) : run.durationMs),
+    cell: (run, { us }) => formatDuration(elapsedMs(run, us)),
   },
   {
     key: 'tokens',

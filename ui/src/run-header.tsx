@@ -1,6 +1,7 @@
 /** What a run is and what it came to, above all of its views. */
 import { formatCost, formatCount, formatDuration, TOLD_BY_STATUS } from '../../src/viewer/model/format.ts'
 import type { RunSummary, SpanRow } from '../../src/viewer/model/span.ts'
+import { elapsedMs } from '../../src/viewer/model/timing.ts'
 import type { TreeNode } from '../../src/viewer/model/tree.ts'
 import { testCommand } from './export-menu.tsx'
 import { useSource } from './hooks.ts'
@@ -30,8 +31,7 @@ export function RunHeader({
 }) {
   const source = useSource()
   const estimate = useEstimateWords()
-  const running = summary.status === 'running' || summary.status === 'waiting'
-  const ms = running ? Math.max(summary.durationMs, (nowUs - summary.startUs) / 1000) : summary.durationMs
+  const ms = elapsedMs(summary, nowUs)
   const cached = summary.inputTokens > 0 ? summary.cachedTokens / summary.inputTokens : 0
   const people = whoAnswered(rows)
   const show = (view: View, find: string) => pathOf({ ...route, view, find })

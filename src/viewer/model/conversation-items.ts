@@ -53,6 +53,8 @@ export interface AgentItem {
   label: string
   spanId: string
   state: SpanRow['state']
+  /** `waiting`: it was parked, and nobody went on with it. */
+  outcome: string
   error: string
   items: ConversationItem[]
 }

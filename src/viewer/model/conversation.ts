@@ -192,6 +192,7 @@ class Scope {
       label: row.label || row.name,
       spanId: row.spanId,
       state: row.state,
+      outcome: row.outcome,
       error: row.errorText,
       items: isDeep ? [] : scope.items,
     }

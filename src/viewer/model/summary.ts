@@ -4,6 +4,7 @@ import { NAMES, read } from './attributes.ts'
 import { oneLine } from './digest.ts'
 import { finish, type InTurns } from './in-turns.ts'
 import { messagesOf, messageText } from './messages.ts'
+import { asksAndEnds, PARKED } from './parked.ts'
 import { type RunUse, usesOf } from './run-uses.ts'
 import type { AskedInRun, RunStatus, RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { flatten, growingTree, TRACE_ROOT, type TreeNode } from './tree.ts'
@@ -60,7 +61,8 @@ export function* summing({
   const reason = lastReason(agents, reasonOf)
   // Most have none, and to find that out is not to walk through them.
   const errors = root && rows.some((row) => row.error) ? failuresIn(root).length : 0
-  const asks = nodes.filter((node) => node.row.category === 'human' && node.row.state === 'running').length
+  const status = asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isFresh })
+  const asks = nodes.filter(({ row }) => isOpenQuestion(row, status)).length
   const sum = (pick: (row: SpanRow) => number) => calls.reduce((total, node) => total + pick(node.row), 0)
   const summary: RunSummary = {
     traceId,
@@ -69,7 +71,7 @@ export function* summing({
     service: main?.row.service ?? '',
     model: calls[0]?.row.label ?? '',
     conversationId,
-    status: asked?.open ? 'waiting' : statusOf(nodes, { reason, errors, isFresh }),
+    status,
     reason,
     inputPreview: yield* firstText([firstAgent, nodes[0], nodes.find(isModelCall)], opened, userText),
     answerPreview: yield* firstText([firstAgent, nodes[0], nodes.findLast(isModelCall)], opened, answerText),
@@ -106,6 +108,12 @@ function lastReason(agents: readonly TreeNode[], reasonOf: (spanId: string) => s
   return main.map((node) => reasonOf(node.row.spanId)).findLast(Boolean) ?? ''
 }
 
+/** A question of a run that was parked has ended where it was asked. */
+function isOpenQuestion({ category, state, outcome, human }: SpanRow, status: RunStatus): boolean {
+  if (category !== 'human' || outcome === PARKED) return false
+  return state === 'running' || (status === 'waiting' && state === 'ended' && !human?.action)
+}
+
 interface RunFacts {
   reason: string
   errors: number
@@ -118,6 +126,8 @@ function statusOf(nodes: readonly TreeNode[], { reason, errors, isFresh }: RunFa
   if (open.some((node) => node.row.state === 'running' && asks(node))) return 'waiting'
   if (open.some((node) => node.row.state === 'running')) return 'running'
   const top = nodes[0]
+  // The span of a run that is parked is sent by who goes on with it.
+  if (top && lacksItsAgent(top) && nodes.some(({ row }) => asksAndEnds(row))) return 'waiting'
   if (top && lacksItsAgent(top)) return isFresh ? 'running' : 'interrupted'
   if (top && open.length > 0 && (top.row.state === 'interrupted' || top.row.category === 'missing'))
     return 'interrupted'

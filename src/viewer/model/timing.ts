@@ -1,5 +1,5 @@
 /** Where a run's time went, and which spans its end waited for. */
-import type { SpanCategory, SpanRow } from './span.ts'
+import type { RunSummary, SpanCategory, SpanRow } from './span.ts'
 import { flatten, type TreeNode } from './tree.ts'
 
 export type TimeKind = 'model' | 'tool' | 'human' | 'other' | 'idle'
@@ -109,6 +109,12 @@ export function criticalPath(root: TreeNode, nowUs: number): Set<string> {
 export function endOf(row: SpanRow, nowUs: number): number {
   if (row.endUs > 0) return row.endUs
   return row.state === 'running' ? Math.max(nowUs, row.startUs) : (row.lastSeenUs ?? row.startUs)
+}
+
+/** How long a run has gone on, or waited; once it is over, how long it took. */
+export function elapsedMs({ status, startUs, durationMs }: RunSummary, nowUs: number): number {
+  const isOpen = status === 'running' || status === 'waiting'
+  return isOpen ? Math.max(durationMs, (nowUs - startUs) / 1000) : durationMs
 }
 
 export function durationMs(row: SpanRow): number {

@@ -1,5 +1,6 @@
 import { formatAgo, formatCost, formatCount, formatDuration, statusWord } from '../model/format.ts'
 import type { RunStatus, RunSummary } from '../model/span.ts'
+import { elapsedMs } from '../model/timing.ts'
 import { type Paint, padEnd, padStart, type Style } from './paint.ts'
 
 export const STATUS_STYLES: Record<RunStatus, Style> = {
@@ -26,7 +27,7 @@ export function runsText(
     { head: 'RUN', of: (run) => run.traceId.slice(0, 8), style: () => 'dim' },
     { head: 'STATUS', of: (run) => statusWord(run.status), style: (run) => STATUS_STYLES[run.status] },
     { head: 'AGENT', of: (run) => paint.safe(run.title || 'unnamed', 24), style: () => 'bold' },
-    { head: 'TIME', right: true, of: (run) => formatDuration(run.durationMs) },
+    { head: 'TIME', right: true, of: (run) => formatDuration(elapsedMs(run, nowMs * 1000)) },
     { head: 'TOKENS', right: true, of: (run) => formatCount(run.inputTokens + run.outputTokens) },
     { head: 'COST', right: true, of: (run) => formatCost(run.costUsd) },
     { head: 'CALLS', right: true, of: (run) => `${run.llmCalls}+${run.toolCalls}` },
