@@ -18,10 +18,8 @@ export {
   type ToolRecording,
 } from './recordings/recording.ts'
 export { type RedactRecording, redactKeys } from './recordings/redact.ts'
+export type { ReplayMode, ReplayReport, ReplayToolsOptions } from './recordings/replay-options.ts'
 export {
-  type ReplayMode,
-  type ReplayReport,
-  type ReplayToolsOptions,
   replayTools,
   ToolReplay,
 } from './recordings/replay-tools.ts'

@@ -6,7 +6,8 @@ export interface MockToolsOptions {
   /**
    * What happens to a call that no rule answers. `error`: it fails, the real tool does not run, and the test is
    * told. `passthrough`: the real tool runs. `warn`: the real tool runs, with one `console.warn` per tool. A sub-agent
-   * of this process runs in any case, unless a rule mocks it whole: its own calls are mocked.
+   * of this process runs in any case, unless a rule mocks it whole: its own calls are mocked. Not asked where
+   * `replayTools()` is at work: the call is for the recording.
    *
    * @default 'error'
    */
@@ -25,10 +26,10 @@ export interface MockToolsOptions {
 /** One call that reached the mocks. */
 export interface MockToolsCall extends Omit<MockedCall, 'rootOperationId' | 'callNumber' | 'signal'> {
   /**
-   * `mock`, `simulated`, or `live` when the real tool ran; `refused` when nothing did; `agent` when a sub-agent ran,
-   * whose own calls are mocked.
+   * `mock`, `simulated`, `replay` for a recording, or `live` when the real tool ran; `refused` when nothing did; `agent`
+   * when a sub-agent ran, whose own calls are mocked.
    */
-  readonly answeredBy: 'mock' | 'simulated' | 'live' | 'refused' | 'agent'
+  readonly answeredBy: 'mock' | 'simulated' | 'replay' | 'live' | 'refused' | 'agent'
   readonly rule?: string
 }
 

@@ -7,24 +7,22 @@ import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { Failures } from './failures.ts'
+import { Layers, type RecordingLayer, type RulesLayer } from './layers.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
-import { isForTool } from './rules/address.ts'
 import { type Answer, give, type Standing, sourceOf } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
 import { isSubAgent } from './sub-agent.ts'
 import { ToolCatalog } from './tool-catalog.ts'
-import { unknownTool, unusedRule } from './unused-rules.ts'
-
-/** The mocks of a dispatcher, the oldest first. Rules of newer ones go before those of older ones. */
-const layersOf = new WeakMap<HookDispatcher, readonly MockTools[]>()
+import { unusedRules } from './unused-rules.ts'
 
 let nextId = 0
 
 /**
  * Lets rules stand in for the tools of every operation of a dispatcher, until it is disposed. Mocked calls pass
- * gates and hooks as real ones do, and the real tool is never touched.
+ * gates and hooks as real ones do, and the real tool is never touched. Rules of newer mocks of a dispatcher go before those
+ * of older ones, and all of them before a recording (`replayTools()`), which is asked for what no rule takes.
  *
  * Leaving its `using` block fails the test when a call had no rule, broke a schema, or a rule was not used.
  *
@@ -48,7 +46,8 @@ export class MockTools implements Disposable {
   readonly #failures = new Failures()
   readonly #calls: MockToolsCall[] = []
   readonly #warned = new Set<string>()
-  readonly #dispatcher: HookDispatcher
+  readonly #layers: Layers
+  readonly #leave: () => void
   readonly #undo: Disposable
   /** Unused rules that a test was told of. */
   readonly #told = new Set<ActiveRule>()
@@ -62,9 +61,14 @@ export class MockTools implements Disposable {
     this.#options = options
     this.#onUnmocked = onUnmocked
     this.#catalog = new ToolCatalog(options.tools)
+    const layer: RulesLayer = {
+      appliesTo: (operation) => options.appliesTo?.(operation) !== false,
+      hasRule: (call) => this.#hasRule(call),
+      answer: (call) => this.#answer(call),
+    }
     const plugin: Plugin = {
       name: `mocks:${nextId}`,
-      standIn: (call) => this.#answer(call),
+      standIn: (call) => this.#layers.askRules(call, layer),
       standsInFor: () => this.#rules.all.map(({ definition }) => definition.address.tool),
       hooks: [
         {
@@ -74,9 +78,9 @@ export class MockTools implements Disposable {
         },
       ],
     }
-    this.#dispatcher = dispatcher
+    this.#layers = Layers.of(dispatcher)
     this.#undo = dispatcher.use(plugin)
-    layersOf.set(dispatcher, [...(layersOf.get(dispatcher) ?? []), this])
+    this.#leave = this.#layers.addRules(layer)
   }
 
   /** Every call that reached the mocks, in order; those of one tool when a name is given. */
@@ -102,7 +106,7 @@ export class MockTools implements Disposable {
     const known = [...this.#catalog.names, ...this.#calls.map((call) => call.apiName)]
     return {
       discovered: sorted(known.filter((name) => !agents.has(name))),
-      mocked: names('mock', 'simulated'),
+      mocked: names('mock', 'simulated', 'replay'),
       live: names('live'),
       refused: names('refused'),
     }
@@ -114,7 +118,7 @@ export class MockTools implements Disposable {
    * @throws HookspanError with the code of the failure, or `MOCKS_FAILED` for several.
    */
   assertUsed(): void {
-    const unused = this.#unused()
+    const unused = unusedRules(this.#rules.all, this.#calls, this.#catalog.names)
     for (const { rule } of unused) this.#told.add(rule)
     this.#failures.throwAll(
       'mocks',
@@ -126,7 +130,9 @@ export class MockTools implements Disposable {
   [Symbol.dispose](): void {
     if (this.#disposed) return
     this.detach()
-    const untold = this.#unused().filter(({ rule }) => !this.#told.has(rule))
+    const untold = unusedRules(this.#rules.all, this.#calls, this.#catalog.names).filter(
+      ({ rule }) => !this.#told.has(rule),
+    )
     this.#failures.throwUntold(
       'mocks',
       untold.map(({ failure }) => failure),
@@ -136,20 +142,8 @@ export class MockTools implements Disposable {
   /** Takes the mocks out without a check. */
   detach(): void {
     this.#disposed = true
-    const others = layersOf.get(this.#dispatcher)?.filter((layer) => layer !== this) ?? []
-    layersOf.set(this.#dispatcher, others)
+    this.#leave()
     this.#undo[Symbol.dispose]()
-  }
-
-  /** The oldest mocks are asked first, and speak for all: a call is for the newest ones that have a rule for it. */
-  async #answer(call: StandInCall): Promise<StandInAnswer | undefined> {
-    const layers = (layersOf.get(this.#dispatcher) ?? []).filter(
-      (layer) => layer.#options.appliesTo?.(call.operation) !== false,
-    )
-    if (layers[0] !== this) return undefined
-    const newest = layers.at(-1) as MockTools
-    const taker = layers.length === 1 ? this : layers.findLast((layer) => layer.#hasRule(call))
-    return (taker ?? newest).#answerAlone(call)
   }
 
   #hasRule(call: StandInCall): boolean {
@@ -161,7 +155,7 @@ export class MockTools implements Disposable {
     }
   }
 
-  async #answerAlone(call: StandInCall): Promise<StandInAnswer | undefined> {
+  async #answer(call: StandInCall): Promise<StandInAnswer | undefined> {
     const checked = this.#checkArguments(call)
     // Awaited only when there is something to wait for: calls get rules in the order in which they were made.
     if (checked instanceof Promise) await checked
@@ -173,6 +167,7 @@ export class MockTools implements Disposable {
     const source = sourceOf(answer)
     // Before anything is waited for: calls are told in the order in which they were made, one that hangs among them.
     this.#note(call, source, rule)
+    this.#layers.recording?.overrule(call, String(rule), source === 'live')
     if (source === 'live') {
       if (delayMs > 0) await delay(delayMs, call.signal)
       return undefined
@@ -196,7 +191,9 @@ export class MockTools implements Disposable {
     }
   }
 
-  #unmocked(call: StandInCall): undefined {
+  #unmocked(call: StandInCall): StandInAnswer | undefined {
+    const { recording } = this.#layers
+    if (recording !== undefined) return this.#replayed(call, recording)
     if (isSubAgent(call)) return this.#note(call, 'agent') as undefined
     if (this.#onUnmocked === 'error') {
       this.#note(call, 'refused')
@@ -214,6 +211,17 @@ export class MockTools implements Disposable {
       )
     }
     return undefined
+  }
+
+  #replayed(call: StandInCall, recording: RecordingLayer): StandInAnswer | undefined {
+    try {
+      const answer = recording.answer(call)
+      this.#note(call, answer !== undefined ? 'replay' : isSubAgent(call) ? 'agent' : 'live')
+      return answer
+    } catch (error) {
+      this.#note(call, 'refused')
+      throw error
+    }
   }
 
   #checkArguments(call: StandInCall): void | Promise<void> {
@@ -260,28 +268,6 @@ export class MockTools implements Disposable {
       'MOCK_RESULT',
       `The mocked result of "${call.apiName}" breaks the tool's output schema.\n  rule     ${rule}\n${indent(formatProblems(problems, 'result'))}`,
     )
-  }
-
-  #unused(): { rule: ActiveRule; failure: HookspanError }[] {
-    // Tools that were called are no list of those there are: only a declaration or a model's request is one.
-    const listed = this.#catalog.names.size > 0
-    const known = new Set([...this.#catalog.names, ...this.#calls.map(({ apiName }) => apiName)])
-    return this.#rules.all.flatMap((rule) => {
-      const unknown = rule.used === 0 && listed && !this.#isKnown(rule, known)
-      if (unknown) return [{ rule, failure: unknownTool(rule, known) }]
-      return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, this.#calls) }] : []
-    })
-  }
-
-  #isKnown({ definition }: ActiveRule, known: ReadonlySet<string>): boolean {
-    const { tool } = definition.address
-    if (known.has(tool)) return true
-    // A tool's home is not part of what a model is offered.
-    const bare = {
-      ...definition.address,
-      tool: tool.includes('/') ? tool.slice(tool.lastIndexOf('/') + 1) : tool,
-    }
-    return [...known].some((apiName) => isForTool(bare, { identifier: '', apiName }))
   }
 
   #note(call: StandInCall, answeredBy: MockToolsCall['answeredBy'], rule?: ActiveRule): void {

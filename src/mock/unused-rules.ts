@@ -5,8 +5,35 @@ import { isForTool } from './rules/address.ts'
 import { describeCall } from './rules/explain.ts'
 import type { ActiveRule } from './rules/rule-set.ts'
 
+/** `offered`: the tools that are known by a declaration, or by a model's request. */
+export function unusedRules(
+  rules: readonly ActiveRule[],
+  calls: readonly MockToolsCall[],
+  offered: ReadonlySet<string>,
+): { rule: ActiveRule; failure: HookspanError }[] {
+  // Tools that were called are no list of those there are: only a declaration or a model's request is one.
+  const listed = offered.size > 0
+  const known = new Set([...offered, ...calls.map(({ apiName }) => apiName)])
+  return rules.flatMap((rule) => {
+    const unknown = rule.used === 0 && listed && !isKnown(rule, known)
+    if (unknown) return [{ rule, failure: unknownTool(rule, known) }]
+    return rule.missing > 0 ? [{ rule, failure: unusedRule(rule, calls) }] : []
+  })
+}
+
+function isKnown({ definition }: ActiveRule, known: ReadonlySet<string>): boolean {
+  const { tool } = definition.address
+  if (known.has(tool)) return true
+  // A tool's home is not part of what a model is offered.
+  const bare = {
+    ...definition.address,
+    tool: tool.includes('/') ? tool.slice(tool.lastIndexOf('/') + 1) : tool,
+  }
+  return [...known].some((apiName) => isForTool(bare, { identifier: '', apiName }))
+}
+
 /** A rule that answered fewer calls than it should. */
-export function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
+function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): HookspanError {
   const wanted = Number.isFinite(rule.limit) ? rule.limit : 'at least 1'
   const others = calls.filter(({ apiName, identifier }) =>
     isForTool(rule.definition.address, { apiName, identifier }),
@@ -25,7 +52,7 @@ export function unusedRule(rule: ActiveRule, calls: readonly MockToolsCall[]): H
 }
 
 /** A rule that could never answer. */
-export function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
+function unknownTool(rule: ActiveRule, known: ReadonlySet<string>): HookspanError {
   const { tool } = rule.definition.address
   const close = nearestName(tool, known)
   return new HookspanError(

@@ -198,7 +198,15 @@ describe('replayTools', () => {
       message: 'declined for anna@example.org',
     })
     expect(outcomes.every(({ state }) => state === 'mocked' || state === 'errored')).toBe(true)
-    expect(replay.report()).toEqual({ recorded: 8, served: 8, live: 0, divergences: [], drifted: [] })
+    expect(replay.report()).toEqual({
+      recorded: 8,
+      served: 8,
+      overruled: 0,
+      live: 0,
+      divergences: [],
+      unreached: [],
+      drifted: [],
+    })
     replay.assertFollowed()
   })
 
@@ -364,6 +372,42 @@ describe('replayTools', () => {
     )
     expect(changed.replay.report().drifted).toEqual(['counter'])
     expect(thrownBy(() => changed.replay.assertFollowed())).toMatchObject({ code: 'REPLAY_DRIFTED' })
+  })
+
+  it.each([
+    ['another way', (from: object) => from],
+    [
+      'as JSON Schema, of a schema of code',
+      () => ({ '~standard': { vendor: 'own', version: 1, validate: (value: unknown) => ({ value }) } }),
+    ],
+  ])('knows a tool again that an SDK offers to the model %s', async (_name, own) => {
+    const run = async (dispatcher: HookDispatcher, from: object) => {
+      const op = dispatcher.startOperation({ agentName: 'a' })
+      const schema = { type: 'object', properties: { from } }
+      const offered = {
+        type: 'function',
+        name: 'find',
+        parameters: { ...schema, additionalProperties: false },
+      }
+      const ask = () => op.llmCall({ model: 'm', request: { input: 'go', tools: [offered] } }, () => ({}))
+      await ask()
+      await op.toolCall({ apiName: 'find', args: {}, inputSchema: own(schema) }, () => 1)
+      await ask()
+      await op.complete()
+    }
+    const first = new HookDispatcher()
+    using recorder = recordTools(first)
+    await run(first, { type: 'string' })
+    const recording = recorder.recording()
+    const same = new HookDispatcher()
+    using replay = replayTools(same, { recording })
+    await run(same, { type: 'string' })
+    replay.assertFollowed()
+    const other = new HookDispatcher()
+    const changed = replayTools(other, { recording })
+    await run(other, { type: 'number' })
+    expect(changed.report().drifted).toEqual(['find'])
+    changed.detach()
   })
 
   it('records or replays with auto, never half of each, and compares no recording with itself', async () => {

@@ -1,60 +1,25 @@
-import { existsSync } from 'node:fs'
 import type { HookDispatcher, StandInAnswer, StandInCall } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, assertFields, expected, type Fields } from '../../internal/expect.ts'
+import { assertFields } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { Failures } from '../failures.ts'
+import { Layers } from '../layers.ts'
 import { isSubAgent } from '../sub-agent.ts'
-import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
+import { ToolCatalog } from '../tool-catalog.ts'
 import { type Divergence, divergenceOfMiss, divergenceOfUnserved, divergencesOfOrder } from './divergence.ts'
-import { RECORD_FIELDS, recordTools, type ToolRecorder } from './record-tools.ts'
+import { heldTo, type MadeCall } from './held-to.ts'
+import { recordTools, type ToolRecorder } from './record-tools.ts'
+import { callKey, type RecordedToolCall, schemaDigest, type ToolRecording } from './recording.ts'
 import {
-  callKey,
-  checkRecording,
-  type RecordedToolCall,
-  readRecording,
-  schemaDigest,
-  type ToolRecording,
-} from './recording.ts'
-import type { RedactRecording } from './redact.ts'
+  load,
+  REPLAY_FIELDS,
+  type ReplayReport,
+  type ReplayToolsOptions,
+  readMode,
+} from './replay-options.ts'
 import { comparePositions, type Position, positionOf, RunOrder } from './run-order.ts'
-
-export type ReplayMode = 'strict' | 'record' | 'auto'
-
-export interface ReplayToolsOptions {
-  /** The recording's file. Needed unless `recording` is given. */
-  file?: string
-  /** A recording that is no file. */
-  recording?: ToolRecording
-  /**
-   * `strict`: every call is answered from the recording, and all of the recording is called for. `record`: the real
-   * tools run, and the file is written anew. `auto`: `strict` where the file exists, else `record`; never half of
-   * each, for a replay with live calls in it proves nothing.
-   *
-   * @default 'strict'
-   */
-  mode?: ReplayMode
-  /** The function with which it was recorded: arguments are compared as they were written. */
-  redact?: RedactRecording
-  /** Tools whose schemas cannot be seen in model requests. */
-  tools?: readonly ToolDeclaration[]
-}
-
-export interface ReplayReport {
-  /** Calls in the recording. */
-  readonly recorded: number
-  /** Calls that the recording answered. */
-  readonly served: number
-  /** Real tools that ran: 0 unless it was recorded. */
-  readonly live: number
-  readonly divergences: readonly Divergence[]
-  /** Tools whose schema is not the recorded one. */
-  readonly drifted: readonly string[]
-}
-
-const FIELDS: Fields<ReplayToolsOptions> = { ...RECORD_FIELDS, recording: a.object, mode: a.value }
 
 let nextId = 0
 
@@ -62,6 +27,9 @@ let nextId = 0
  * Lets a recording stand in for the tools of every operation of a dispatcher, until it is disposed. Calls are found
  * by agent, tool and arguments, not by the order in which they arrive; equal calls get their results in the
  * recorded order. What is not in the recording is a divergence and never a guess.
+ *
+ * Rules of `mockTools()` on the same dispatcher go before it, and it answers what no rule takes. A run of which a rule
+ * answered a recorded call may go another way from there, so that what it leaves out since is told and fails nothing.
  *
  * @throws HookspanError `INVALID_RECORDING`, `INVALID_OPTION`.
  * @example
@@ -78,24 +46,33 @@ export class ToolReplay implements Disposable {
   readonly #recording: ToolRecording
   readonly #recorder: ToolRecorder | undefined
   readonly #open = new Map<string, RecordedToolCall[]>()
-  readonly #made: { position: Position; call: RecordedToolCall }[] = []
+  readonly #made: (MadeCall & { readonly position: Position })[] = []
+  /** Recorded, and answered by a rule: an agent that tries again has the answer still. */
+  readonly #overruled: RecordedToolCall[] = []
+  /** The first rule that did. */
+  #since: string | undefined
   readonly #misses: Divergence[] = []
   readonly #drifted = new Map<string, HookspanError>()
   readonly #failures = new Failures()
   readonly #catalog: ToolCatalog
   readonly #order = new RunOrder()
   readonly #undo: Disposable | undefined
+  readonly #leave: () => void
   #served = 0
+  #live = 0
   #told = false
   #disposed = false
 
   constructor(dispatcher: HookDispatcher, options: ReplayToolsOptions) {
     assertDispatcher(dispatcher, 'replayTools')
-    assertFields<ReplayToolsOptions>(options, FIELDS, 'replayTools')
+    assertFields<ReplayToolsOptions>(options, REPLAY_FIELDS, 'replayTools')
     this.#options = options
     this.#catalog = new ToolCatalog(options.tools)
     this.mode = readMode(options)
+    const layers = Layers.of(dispatcher)
     if (this.mode === 'record') {
+      // What no rule takes is for the real tool.
+      this.#leave = layers.addRecording({ answer: () => undefined, overrule: () => {} })
       this.#recording = { format: 'hookspan-recording', version: 1, redacted: false, tools: {}, calls: [] }
       const { file, redact, tools } = options
       this.#recorder = recordTools(dispatcher, { file, redact, tools })
@@ -106,10 +83,15 @@ export class ToolReplay implements Disposable {
       const key = callKey(call)
       this.#open.set(key, [...(this.#open.get(key) ?? []), call])
     }
+    this.#leave = layers.addRecording({
+      answer: (call) => this.#answer(call),
+      overrule: (call, rule, live) => this.#overrule(call, rule, live),
+    })
     const id = `hookspan.replay.${nextId++}`
     this.#undo = dispatcher.use({
       name: id,
-      standIn: (call) => this.#answer(call),
+      // Rules ask it for what they do not take.
+      standIn: (call) => (layers.hasRulesFor(call) ? undefined : this.#answer(call)),
       hooks: [
         { id: `${id}.start`, type: 'onStart', handler: (event: HookEvent) => void this.#order.note(event) },
         {
@@ -122,7 +104,7 @@ export class ToolReplay implements Disposable {
   }
 
   report(): ReplayReport {
-    const live = this.#recorder?.recording().calls.length ?? 0
+    const live = this.#recorder?.recording().calls.length ?? this.#live
     // A call that was made with other arguments is told as changed, and not once more as missing.
     const changed = new Set(
       this.#misses.flatMap(({ kind, recorded }) => (kind === 'changed' && recorded ? [recorded] : [])),
@@ -130,18 +112,20 @@ export class ToolReplay implements Disposable {
     const unserved = [...this.#open.values()]
       .flat()
       .filter((call) => !changed.has(call) && call.inside === undefined)
-      .map(divergenceOfUnserved)
     const { calls } = this.#recording
     const expected = calls.filter(({ inside }) => inside === undefined)
-    const made = this.#made
-      .toSorted((a, b) => comparePositions(a.position, b.position))
-      .map(({ call }) => call)
+    const inOrder = this.#made.toSorted((a, b) => comparePositions(a.position, b.position))
+    const { made, recorded } = heldTo(inOrder, expected)
+    const held = new Set(recorded)
+    const missing = unserved.filter((call) => held.has(call)).map(divergenceOfUnserved)
     return {
       recorded: calls.length,
       served: this.#served,
+      overruled: this.#made.filter(({ overruled }) => overruled).length,
       live,
       divergences:
-        this.mode === 'record' ? [] : [...this.#misses, ...unserved, ...divergencesOfOrder(made, expected)],
+        this.mode === 'record' ? [] : [...this.#misses, ...missing, ...divergencesOfOrder(made, recorded)],
+      unreached: unserved.filter((call) => !held.has(call)),
       drifted: [...this.#drifted.keys()].sort(),
     }
   }
@@ -167,6 +151,7 @@ export class ToolReplay implements Disposable {
   [Symbol.dispose](): void {
     if (this.#disposed) return
     this.#disposed = true
+    this.#leave()
     if (this.#recorder !== undefined) return this.#recorder[Symbol.dispose]()
     this.#undo?.[Symbol.dispose]()
     if (!this.#told) this.#failures.throwUntold('replay', this.#endFailures())
@@ -175,6 +160,7 @@ export class ToolReplay implements Disposable {
   /** Takes the recording out without a check, and without writing. */
   detach(): void {
     this.#disposed = true
+    this.#leave()
     this.#recorder?.stop()
     this.#undo?.[Symbol.dispose]()
   }
@@ -189,15 +175,14 @@ export class ToolReplay implements Disposable {
   #answer(call: StandInCall): StandInAnswer | undefined {
     const made = this.#toRecorded(call)
     this.#checkDrift(call)
-    const recorded = this.#take(made)
+    const recorded = this.#take(made) ?? this.#takeOverruled(made)
     if (recorded === undefined) {
-      const divergence = divergenceOfMiss(made, this.#recording.calls, [...this.#open.values()].flat())
+      const divergence = this.#divergenceOf(made)
       this.#misses.push(divergence)
       throw this.#failures.add(new HookspanError('REPLAY_DIVERGED', divergence.message))
     }
     this.#served++
-    const { ordinal } = this.#order.note(call.operation)
-    this.#made.push({ position: positionOf(ordinal, call), call: made })
+    this.#note(call, { call: made, recorded, overruled: false })
     // It makes its own recorded calls. What it said then is not said for it.
     if (isSubAgent(call)) return undefined
     return {
@@ -205,6 +190,33 @@ export class ToolReplay implements Disposable {
       source: 'replay',
       rule: `call ${this.#recording.calls.indexOf(recorded) + 1} of the recording`,
     }
+  }
+
+  #overrule(call: StandInCall, rule: string, live: boolean): void {
+    if (live) this.#live++
+    const made = this.#toRecorded(call)
+    const recorded = this.#take(made)
+    if (recorded === undefined) return
+    this.#since ??= rule
+    this.#overruled.push(recorded)
+    this.#note(call, { call: made, recorded, overruled: true })
+  }
+
+  #note(call: StandInCall, made: MadeCall): void {
+    const { ordinal } = this.#order.note(call.operation)
+    this.#made.push({ ...made, position: positionOf(ordinal, call) })
+  }
+
+  #divergenceOf(made: RecordedToolCall): Divergence {
+    const divergence = divergenceOfMiss(made, this.#recording.calls, [...this.#open.values()].flat())
+    if (this.#since === undefined) return divergence
+    const since = `\n  since    ${this.#since} answered in place of the recording: what is called since and was not recorded needs a mock, too`
+    return { ...divergence, message: divergence.message + since }
+  }
+
+  #takeOverruled(made: RecordedToolCall): RecordedToolCall | undefined {
+    const at = this.#overruled.findIndex((call) => callKey(call) === callKey(made))
+    return at < 0 ? undefined : this.#overruled.splice(at, 1)[0]
   }
 
   /** Of equal calls the first of the same run; what a tool called in turn comes last, for tools do not run here. */
@@ -236,39 +248,17 @@ export class ToolReplay implements Disposable {
 
   #checkDrift({ apiName, inputSchema, operation }: StandInCall): void {
     const recorded = this.#recording.tools[apiName]?.inputSchema
-    const now = schemaDigest(inputSchema ?? this.#catalog.inputSchema(operation.operationId, apiName))
-    if (recorded === undefined || now === undefined || recorded === now || this.#drifted.has(apiName)) return
+    // The tool's own, and what of it the model is offered, which SDKs may write otherwise: either may have been recorded.
+    const schemas = [inputSchema, this.#catalog.inputSchema(operation.operationId, apiName)]
+    const now = schemas.flatMap((schema) => schemaDigest(schema) ?? [])
+    if (recorded === undefined || now.length === 0 || now.includes(recorded)) return
+    if (this.#drifted.has(apiName)) return
     const failure = new HookspanError(
       'REPLAY_DRIFTED',
-      `The input schema of "${apiName}" has changed since the recording.\n  recorded ${recorded}\n  now      ${now}\nRecord it again.`,
+      `The input schema of "${apiName}" has changed since the recording.\n  recorded ${recorded}\n  now      ${now[0]}\nRecord it again.`,
     )
     this.#drifted.set(apiName, this.#failures.add(failure))
   }
-}
-
-function readMode({ mode = 'strict', file, recording }: ReplayToolsOptions): 'replay' | 'record' {
-  if (!['strict', 'record', 'auto'].includes(mode)) {
-    throw expected('`mode` to be "strict", "record" or "auto"', mode)
-  }
-  if ((file === undefined) === (recording === undefined) || (recording !== undefined && mode !== 'strict')) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      'Expected replayTools() to get a `file`, or, with mode "strict", a `recording`.',
-    )
-  }
-  if (mode === 'strict') return 'replay'
-  return mode === 'record' || !existsSync(file as string) ? 'record' : 'replay'
-}
-
-function load({ file, recording, redact }: ReplayToolsOptions): ToolRecording {
-  const loaded = file === undefined ? checkRecording(recording) : readRecording(file)
-  if (loaded.redacted && redact === undefined) {
-    throw new HookspanError(
-      'INVALID_RECORDING',
-      'Recording: it was redacted, so arguments can only be compared with the same `redact` function. Give it to replayTools().',
-    )
-  }
-  return loaded
 }
 
 function toMock({ result, content, success, error }: RecordedToolCall): ToolMock {
