@@ -5,6 +5,8 @@ import { isHookType } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { assertFields, TIMEOUT } from '../internal/expect.ts'
 import { assertPlatform } from '../internal/platform.ts'
+import { coreOf } from './calls/call-maker.ts'
+import { endInside } from './calls/end-inside.ts'
 import { refusalContent } from './calls/tool-outcome.ts'
 import { DISPATCHED, type Dispatched } from './events/dispatched.ts'
 import { type DrainReport, DrainWaiters } from './events/drain.ts'
@@ -36,7 +38,8 @@ import {
   newOperationId,
   type OperationInit,
 } from './run/operation-init.ts'
-import { claimOf } from './run/state-claim.ts'
+import type { ParkedOperation } from './run/parked.ts'
+import { claimOf, StateClaim } from './run/state-claim.ts'
 import { reportUnmatched } from './run/unmatched.ts'
 
 /**
@@ -249,9 +252,25 @@ export class HookDispatcher {
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
     this.#reportUnmatched(init, disabled)
-    return Operation.start(this.#operationHost, record, init, claim, disabled, (operation) =>
-      this.#operations.set(record, operation),
+    const operation = Operation.start(this.#operationHost, record, init, claim, disabled, (started) =>
+      this.#operations.set(record, started),
     )
+    this.#endInside(operation, init.resume?.inside, claim?.pending)
+    return operation
+  }
+
+  /** What tools of a process that died had begun. */
+  #endInside(operation: Operation, runs: readonly ParkedOperation[] = [], pending?: Promise<void>): void {
+    if (pending !== undefined) {
+      pending.then(() => this.#endInside(operation, runs)).catch(() => {})
+      return
+    }
+    for (const resume of runs) {
+      // It is at work in this process yet.
+      if (this.#records.get(resume.operationId)?.managed) continue
+      StateClaim.cover(resume)
+      endInside(coreOf(operation), resume, (parent) => this.startOperation({ ...parent, resume }).interrupt())
+    }
   }
 
   #reportUnmatched(

@@ -13,7 +13,7 @@ import { OpenStep, STEP, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
-import { runAt } from './run/current.ts'
+import { currentPlace, runAt } from './run/current.ts'
 import type { Disabled } from './run/disabled.ts'
 import { infoOf } from './run/info.ts'
 import { type CallSite, endedError, OperationCore, type OperationHost } from './run/operation-core.ts'
@@ -123,6 +123,8 @@ export class Operation extends CallMaker {
       init.clock?.(),
       report,
     )
+    const above = live === undefined ? parent === undefined && currentPlace()?.core.inside : live.inside
+    const inside = above ? above.below(host) : undefined
     const joined = joinSignals(init.signal, live?.signal)
     const core = new OperationCore(host, record, info, init, traced, {
       signal: joined.signal,
@@ -134,6 +136,7 @@ export class Operation extends CallMaker {
       tree: live?.tree ?? new RunTree(init.resume?.tree),
       questions: live?.questions,
       claim,
+      inside,
     })
     record.traced = traced
     record.questions = core.questions
@@ -141,6 +144,10 @@ export class Operation extends CallMaker {
     let callIndex = 0
     const operation = new Operation(core, { traced, stepIndex: undefined, nextCallIndex: () => callIndex++ })
     created(operation)
+    inside?.begins({
+      saved: () => (core.ended || core.phase.ending ? undefined : parkedOf(core, 'checkpoint')),
+      leave: () => operation.leave(),
+    })
     claim?.pending?.catch(() => operation.leave())
     live?.started(info.operationId)
     if (init.resume === undefined) core.tell('onStart', () => startOf(init, off))
@@ -356,6 +363,7 @@ export class Operation extends CallMaker {
     if (core.ended || core.phase.ending) return
     core.phase.leave()
     core.questions.park(true)
+    core.inside?.leave()
     core.closeAll('interrupted')
     const waitingFor = 'another process'
     core.traced.end({ kind: 'operation', waitingFor, left: true, totals: core.totals() }, core.timestamp)

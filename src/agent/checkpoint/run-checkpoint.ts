@@ -1,6 +1,8 @@
+import { coreOf } from '../../dispatcher/calls/call-maker.ts'
 import { CallRefused, refusalBy } from '../../dispatcher/calls/suspended.ts'
 import { idempotencyKeyOf } from '../../dispatcher/calls/tool-call-init.ts'
 import type { Operation, ParkedOperation, WaitingCall } from '../../dispatcher/index.ts'
+import { HOLDS_BUT_AGENTS, Inside } from '../../dispatcher/run/inside.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { ModelToolCall, SavedRun } from '../run-state.ts'
 import { wayTo } from './record.ts'
@@ -43,9 +45,11 @@ export class RunCheckpoint {
   /** From now on what is saved includes this run. */
   follow(op: Operation, save: (operation: ParkedOperation) => SavedRun, resumed?: SavedRun): void {
     this.#source = { op, save }
+    Inside.keep(coreOf(op), () => this.save(), HOLDS_BUT_AGENTS)
     for (const key of Object.keys(resumed?.children ?? {})) this.#children.add(key)
     for (const call of resumed?.operation.waiting ?? []) {
-      if (call.unknown) this.#untold.set(idempotencyKeyOf(op.operationId, call.callKey), call)
+      if (call.unknown && call.within === undefined)
+        this.#untold.set(idempotencyKeyOf(op.operationId, call.callKey), call)
     }
     this.#keeper.join(wayTo(this.#keys), this)
   }
@@ -121,10 +125,15 @@ export class RunCheckpoint {
    */
   #calls(operationId: string, open: readonly WaitingCall[]): WaitingCall[] {
     const calls = new Map(open.map((call) => [idempotencyKeyOf(operationId, call.callKey), call]))
-    for (const [key, call] of calls) if (call.kind === undefined) this.#untold.set(key, call)
+    for (const [key, call] of calls) if (isOfLoop(call)) this.#untold.set(key, call)
     for (const [key, call] of this.#untold) calls.set(key, call)
     return [...calls.values()]
   }
+}
+
+/** The loop is told what comes of it, and not the tool of another call. */
+function isOfLoop({ kind, within }: WaitingCall): boolean {
+  return kind === undefined && within === undefined
 }
 
 function checkpointOf(op: Operation): ParkedOperation | undefined {

@@ -1,14 +1,23 @@
 import { isRefusal } from '../../gates/chain.ts'
+import { untilAborted } from '../../internal/async.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 import { decide } from './decide.ts'
 
 /**
  * What the first step or call waits for: where the run was saved, that no other process goes on with it; then the
- * `onStart` gates, which decide once. Undefined when they have. Rejects with `STATE_CLAIMED`.
+ * `onStart` gates, which decide once. In a tool of a run that is saved, each waits until what it is in is saved. Undefined when
+ * there is nothing to wait for. Rejects with `STATE_CLAIMED`, and where it cannot be saved.
  */
 export function admission(core: OperationCore): Promise<unknown> | undefined {
   const { phase, claim } = core
   if (claim?.pending !== undefined) return claim.pending.then(() => admission(core))
+  const saving = core.ended ? undefined : core.inside?.pending
+  if (saving !== undefined) {
+    const saved = untilAborted(saving, core.signal).then(() => admission(core))
+    // Whoever waits for it is told, and some only ask whether there is anything to wait for.
+    saved.catch(() => {})
+    return saved
+  }
   if (phase.name === 'running') return undefined
   if (phase.name === 'new') {
     if (core.decidesAt('onStart')) return admit(core)

@@ -156,7 +156,7 @@ export class AgentCall<R> extends HeldCall<R, CalledAgent, AgentEnd> {
 
   /** The agent's own run goes on from what is saved of it. */
   get savedCall(): WaitingCall | undefined {
-    return this.#begun ? this.#saved() : undefined
+    return this.#begun ? this.#saved() : this.#waited
   }
 
   #saved(): WaitingCall {

@@ -187,7 +187,17 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
   #saved() {
     const { toolCallId, apiName, callKey, callIndex, identifier, source } = this.call
     const settled = this.#settled.length > 0 ? { settled: this.#settled } : {}
-    return { toolCallId, apiName, callKey: callKey as string, callIndex, identifier, source, ...settled }
+    const within = this.site.callKey === undefined ? {} : { within: this.site.callKey }
+    return {
+      toolCallId,
+      apiName,
+      callKey: callKey as string,
+      callIndex,
+      identifier,
+      source,
+      ...settled,
+      ...within,
+    }
   }
 }
 

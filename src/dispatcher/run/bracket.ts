@@ -34,6 +34,7 @@ export abstract class Bracket<E extends ActivityEnd, S extends Place = Place>
     this.#key = 'callKey' in activity ? activity.callKey : undefined
     this.traced = site.traced.open(activity, core.info, timestamp)
     core.track(this)
+    core.inside?.opens(activity.kind, site.callKey)
   }
 
   /** «The run ended (done) during the compaction.» */

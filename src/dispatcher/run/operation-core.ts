@@ -20,6 +20,7 @@ import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { Disabled } from './disabled.ts'
+import type { Inside } from './inside.ts'
 import type { LiveParent, OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
@@ -66,6 +67,7 @@ export interface Inherited
   readonly agentPath: readonly string[]
   readonly questions: OpenQuestions | undefined
   readonly claim: StateClaim | undefined
+  readonly inside: Inside | undefined
 }
 
 const NO_GATES: readonly Gate[] = []
@@ -94,6 +96,8 @@ export class OperationCore {
   nextStepIndex = 0
   /** Saved on its way: see {@link spanKey}. */
   kept = false
+  /** Of a run that is saved on its way, and of those in its tools. */
+  inside: Inside | undefined
   /** How often it was parked before. */
   parks: number | undefined
   steps = 0
@@ -124,6 +128,8 @@ export class OperationCore {
     this.phase = new Phase(resume)
     this.#runKey = resume?.runKey
     this.startedAtMs = resume?.startedAt ?? record.clock()
+    this.inside = inherited.inside
+    this.kept = this.inside !== undefined
     if (resume !== undefined) this.#restore(resume)
   }
 
@@ -137,7 +143,7 @@ export class OperationCore {
     this.toolCalls = totals.toolCalls
     this.usage = { inputTokens: totals.inputTokens, outputTokens: totals.outputTokens }
     this.costUsd = totals.costUsd
-    this.kept = kept === true
+    this.kept ||= kept === true
     this.parks = parks
     this.#nextCall = callCount
     this.#resumable.push(...waiting)
@@ -258,6 +264,12 @@ export class OperationCore {
     return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
   }
 
+  /** The call of an agent whose run is saved: of a process that died. */
+  takeAgentCall(callKey: string | undefined): WaitingCall | undefined {
+    const index = this.#resumable.findIndex((call) => call.kind === 'agent' && call.callKey === callKey)
+    return index < 0 ? undefined : this.#resumable.splice(index, 1)[0]
+  }
+
   /** Those that nobody has taken up again: the end of the run is to end them, too. */
   takeResumable(): WaitingCall[] {
     return this.#resumable.splice(0)
@@ -286,6 +298,7 @@ export class OperationCore {
 
   /** Nothing of the operation is held any more. */
   leave(): void {
+    this.inside?.over()
     this.#inherited.release()
     this.host.ended(this.record)
   }

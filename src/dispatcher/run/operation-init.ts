@@ -9,6 +9,7 @@ import type { PriceOf } from '../options.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import { type AdapterInfo, assertAdapter } from './capabilities.ts'
 import type { Disabled } from './disabled.ts'
+import type { Inside } from './inside.ts'
 import type { ParkedOperation } from './parked.ts'
 import type { RunTree } from './run-tree.ts'
 import type { RunTool } from './unmatched.ts'
@@ -47,6 +48,7 @@ export interface LiveParent extends ParentOperation {
     readonly tree: RunTree
     readonly questions: OpenQuestions
     readonly signal: AbortSignal | undefined
+    readonly inside: Inside | undefined
     /** Told the id of the child, so that `afterCallAgent` can name it. */
     readonly started: (operationId: string) => void
   }

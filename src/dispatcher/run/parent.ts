@@ -20,7 +20,7 @@ export function parentOf(
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-  const { signal, approver, tree, questions } = core
+  const { signal, approver, tree, questions, inside } = core
   const live: LiveParent['live'] = {
     traced,
     gates: () => core.allGates(),
@@ -29,6 +29,7 @@ export function parentOf(
     tree,
     questions,
     signal,
+    inside,
     started,
   }
   Object.defineProperty(parent, 'live', { value: live, enumerable: false })

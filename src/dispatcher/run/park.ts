@@ -15,7 +15,8 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
   const { steps, llmCalls, toolCalls, usage, costUsd } = core.totals()
   const { traceparent, parentTraceparent } = core.traced
   const openStep = core.unfinishedStep
-  const { input } = core
+  const { input, inside } = core
+  const runs = waitingFor === 'checkpoint' && inside !== undefined ? inside.saved() : []
   return {
     version: 1,
     ...core.info,
@@ -41,6 +42,7 @@ export function parkedOf(core: OperationCore, waitingFor: string): ParkedOperati
     waiting: core.unfinishedCalls,
     questions: core.questions.ids,
     ...(core.phase.unadmitted && { unadmitted: input === undefined ? {} : { input } }),
-    tree: { sums: core.tree.totals, state: core.tree.savedState() },
+    ...(runs.length > 0 && { inside: runs }),
+    ...(!inside?.isBelow && { tree: { sums: core.tree.totals, state: core.tree.savedState() } }),
   }
 }

@@ -43,6 +43,8 @@ export interface ParkedOperation extends OperationInfo {
   readonly gates?: readonly GateRecord[]
   /** The run is saved on its way: a process that dies leaves spans open, which are ended where it goes on. */
   readonly kept?: true
+  /** Runs that its tools had begun when it was saved: nobody goes on with them, and who goes on with this one ends them. */
+  readonly inside?: readonly ParkedOperation[]
   /** How often it was parked: what goes on after a park is another part of its step, with a span of its own. */
   readonly parks?: number
 }
@@ -72,6 +74,8 @@ export interface WaitingCall {
    * run again, but answered with `execution_unknown`, unless the call says that it is `idempotent`.
    */
   readonly unknown?: true
+  /** The call whose tool makes it: its own code does, and nobody else takes it up. */
+  readonly within?: string
 }
 
 /** A step that was suspended. */

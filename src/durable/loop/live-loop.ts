@@ -8,6 +8,7 @@ import {
   StateClaim,
 } from '../../dispatcher/index.ts'
 import { inDurableRun } from '../../dispatcher/run/durable-run.ts'
+import { Inside } from '../../dispatcher/run/inside.ts'
 import type { OperationCore } from '../../dispatcher/run/operation-core.ts'
 import { withdrawRun } from '../../gates/approver.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
@@ -79,6 +80,7 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
     const last = kept.at(-1)
     this.#goesOn = last !== undefined
     this.#op = this.#start(last?.saved, input)
+    Inside.keep(this.core, () => this.keep('inside of a tool', { name: 'inside' }))
     this.steps = new LoopSteps(this.#op, last?.turn)
     if (endsAt !== undefined) this.#endAt(endsAt)
     // Before the loop begins, so that it ends what a dead process had begun.

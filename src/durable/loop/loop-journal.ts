@@ -31,7 +31,7 @@ export class LoopJournal {
       for (const [key, entry] of Object.entries(entries)) this.#kept.set(key, entry)
     }
     for (const call of records.at(-1)?.saved.waiting ?? []) {
-      if (call.unknown) this.#begun.set(call.callKey, call)
+      if (isHeld(call)) this.#begun.set(call.callKey, call)
     }
   }
 
@@ -108,12 +108,17 @@ export class LoopJournal {
     const open = new Map(this.#begun)
     for (const call of saved.waiting ?? []) {
       const { unknown, ...decided } = call
-      const isHeld = this.#held.has(call.callKey)
-      open.set(call.callKey, isHeld ? decided : call)
-      if (unknown && !isHeld) this.#begun.set(call.callKey, call)
+      const isDecided = this.#held.has(call.callKey)
+      open.set(call.callKey, isDecided ? decided : call)
+      if (isHeld(call) && !isDecided) this.#begun.set(call.callKey, call)
     }
     return { ...saved, waiting: [...open.values()] }
   }
+}
+
+/** Its tool was begun by the loop: what comes of it is kept. */
+function isHeld({ unknown, within }: WaitingCall): boolean {
+  return unknown === true && within === undefined
 }
 
 function recordOf(

@@ -122,8 +122,7 @@ function expectEvents({ lives, plan: { what } }: World): void {
 }
 
 /** One trace; whatever was exported lies below what was exported, up to the root. */
-function expectSpans({ lives, plan: { what }, callPlans }: World): void {
-  const hasAside = what === 'loop' && [...callPlans.values()].some(({ kind }) => kind === 'agent')
+function expectSpans({ lives, callPlans }: World): void {
   const root = idsOfOperation(ID)
   const lines = lives.flatMap(({ spans }) => spans)
   expect([...new Set(lines.map(({ traceId }) => traceId))]).toEqual([root.traceId])
@@ -147,11 +146,10 @@ function expectSpans({ lives, plan: { what }, callPlans }: World): void {
       !unfinished.has(parentId) &&
       !(isDenied && name === 'human_intervention'),
   )
-  if (!hasAside || !lives.some(({ dead }) => dead))
-    expect(
-      orphans.map(({ name, pid }) => `${name} of life ${pid}`),
-      'orphans',
-    ).toEqual([])
+  expect(
+    orphans.map(({ name, pid }) => `${name} of life ${pid}`),
+    'orphans',
+  ).toEqual([])
   for (const { number, dead, spans } of lives) {
     if (dead) continue
     const open = spans.filter(({ at, spanId }) => at === 'start' && !ids.has(spanId))

@@ -10,14 +10,12 @@ export interface Held {
   readonly told: string
   /** How often something was killed. */
   readonly kills: number
-  /** An agent ran in a tool that was killed: what was exported of it lies below a run that nobody ended. */
-  readonly inTool?: true
 }
 
 /** Tools that may not be run twice for one call. */
 const UNKEYED = ['write', 'note', 'delete']
 
-export function expectHeld(expect: ExpectStatic, { lines, operationId, told, kills, inTool }: Held): void {
+export function expectHeld(expect: ExpectStatic, { lines, operationId, told, kills }: Held): void {
   const tools = lines.filter((line): line is ToolLine => 'tool' in line)
   const begun = (name: string) => tools.filter(({ tool, phase }) => tool === name && phase === 'begin')
   const booked = lines.filter((line): line is MarkLine => 'mark' in line && line.mark.startsWith('booked'))
@@ -55,16 +53,11 @@ export function expectHeld(expect: ExpectStatic, { lines, operationId, told, kil
   expect(last.length, 'onComplete').toBeGreaterThanOrEqual(1)
   expect(last.length, 'onComplete').toBeLessThanOrEqual(1 + kills)
 
-  expectOneTrace(expect, lines, operationId, inTool)
+  expectOneTrace(expect, lines, operationId)
 }
 
 /** One trace, whose spans all lie below the run's own, over spans that were exported, too. */
-export function expectOneTrace(
-  expect: ExpectStatic,
-  lines: readonly Line[],
-  operationId: string,
-  inTool = false,
-): void {
+export function expectOneTrace(expect: ExpectStatic, lines: readonly Line[], operationId: string): void {
   const spans = lines.filter((line): line is SpanLine => 'span' in line)
   const root = idsOfOperation(operationId)
   expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([root.traceId]))
@@ -72,12 +65,10 @@ export function expectOneTrace(
   const ids = new Set(ended.map(({ spanId }) => spanId))
   expect(ids.has(root.spanId), 'the run has its span').toBe(true)
   const orphans = ended.filter(({ parentId, spanId }) => spanId !== root.spanId && !ids.has(parentId ?? ''))
-  if (!inTool) {
-    expect(
-      orphans.map(({ name }) => name),
-      'orphans',
-    ).toEqual([])
-  }
+  expect(
+    orphans.map(({ name }) => name),
+    'orphans',
+  ).toEqual([])
   const roots = ended.filter(({ parentId }) => parentId === undefined)
   expect(new Set(roots.map(({ spanId }) => spanId))).toEqual(new Set([root.spanId]))
 }
