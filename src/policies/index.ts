@@ -16,6 +16,7 @@ export {
 export { type ConfigInUse, type UseConfigOptions, useConfig } from './config/use-config.ts'
 export { type HttpGateOptions, httpGate } from './http-gate.ts'
 export type { GateInvocation } from './invocation.ts'
+export type { RedactKind } from './known-forms.ts'
 export { type LoopGuardOptions, loopGuard } from './loop-guard.ts'
 export type { ReadyGateOptions } from './options.ts'
 export {
@@ -28,7 +29,7 @@ export {
 export type { RegisteredWebhook, WebhookRegistration } from './over-http/remote-webhooks.ts'
 export { type HooksServer, type ServeHooksOptions, serveHooks } from './over-http/serve-hooks.ts'
 export type { GateProtocol } from './protocols/protocol.ts'
-export { type RedactKind, type RedactOptions, type RedactPlace, redact } from './redact.ts'
+export { type RedactOptions, type RedactPlace, redact } from './redact.ts'
 export { type RequireHumanOptions, requireHuman } from './require-human.ts'
 export { type ToolCacheOptions, toolCache } from './tool-cache.ts'
 export { type ToolPolicyOptions, toolPolicy } from './tool-policy.ts'

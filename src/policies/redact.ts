@@ -3,18 +3,10 @@ import { type Decision, type Gate, type GateContext, type GatePoint, mutate } fr
 import { a, type Fields } from '../internal/expect.ts'
 import { toContent } from '../internal/json.ts'
 import { defined, isRecord } from '../internal/objects.ts'
+import { REDACT_KINDS, type RedactKind, withoutKind } from './known-forms.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
 
-export type RedactKind =
-  | 'email'
-  | 'creditCard'
-  | 'iban'
-  | 'usSsn'
-  | 'ipAddress'
-  | 'apiKey'
-  | 'jwt'
-  | 'privateKey'
 export type RedactPlace = 'modelInput' | 'modelOutput' | 'toolResult' | 'toolArguments'
 
 export interface RedactOptions extends ReadyGateOptions {
@@ -31,24 +23,6 @@ export interface RedactOptions extends ReadyGateOptions {
   replacement?: string
 }
 
-/** Written so that none backtracks: each repetition is bounded or cannot overlap what follows it. */
-const KINDS: Readonly<Record<RedactKind, { pattern: RegExp; valid?: (text: string) => boolean }>> = {
-  privateKey: {
-    pattern:
-      /-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----\s{0,4}(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n){0,8}[^-]{1,10000}-----END [A-Z ]{0,20}PRIVATE KEY-----/g,
-  },
-  jwt: { pattern: /\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,4000}\.[\w-]{8,4000}/g },
-  apiKey: {
-    pattern:
-      /\b(?:sk-[\w-]{16,200}|gh[pousr]_\w{20,200}|github_pat_\w{20,200}|AKIA[0-9A-Z]{16}|xox[abeprs]-[\w-]{10,200}|AIza[\w-]{35}|glpat-[\w-]{20,64})/g,
-  },
-  email: { pattern: /\b[\w.%+-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,180}[a-zA-Z0-9])?\.[a-zA-Z]{2,24}\b/g },
-  iban: { pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b/g, valid: isIban },
-  creditCard: { pattern: /\b\d(?:[ -]?\d){12,18}\b/g, valid: isCard },
-  usSsn: { pattern: /\b\d{3}-\d{2}-\d{4}\b/g },
-  ipAddress: { pattern: /\b(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\b/g },
-}
-
 const POINTS: Readonly<Record<RedactPlace, GatePoint>> = {
   modelInput: 'beforeLlmCall',
   modelOutput: 'afterLlmCall',
@@ -59,7 +33,7 @@ const POINTS: Readonly<Record<RedactPlace, GatePoint>> = {
 export const REDACT: Fields<RedactOptions> = {
   ...READY,
   in: a.someOf(...Object.keys(POINTS)),
-  kinds: a.someOf(...Object.keys(KINDS)),
+  kinds: a.someOf(...REDACT_KINDS),
   patterns: a.object,
   replacement: a.string,
 }
@@ -89,7 +63,7 @@ const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal', 'parts', 'providerTool
 export function redact(options: RedactOptions = {}): Gate {
   const gate = common(options, REDACT, 'redact')
   const places = options.in ?? ['modelInput', 'modelOutput', 'toolResult']
-  const kinds = options.kinds ?? (Object.keys(KINDS) as RedactKind[])
+  const kinds = options.kinds ?? REDACT_KINDS
   const clean = cleaner(kinds, options, `gate "${gate.id}"`)
   return {
     ...gate,
@@ -122,11 +96,7 @@ function textCleaner(kinds: readonly RedactKind[], options: RedactOptions, owner
   return (text) => {
     let clean = text
     for (const { pattern, standIn } of own) clean = pattern.replace(clean, standIn)
-    for (const kind of kinds) {
-      const { pattern, valid } = KINDS[kind]
-      const standIn = replacement.replaceAll('{name}', kind)
-      clean = clean.replace(pattern, (found) => (valid === undefined || valid(found) ? standIn : found))
-    }
+    for (const kind of kinds) clean = withoutKind(clean, kind, replacement.replaceAll('{name}', kind))
     return clean
   }
 }
@@ -199,26 +169,4 @@ function cleanFields(value: Record<string, unknown>, clean: Clean): Record<strin
     changed ||= name !== key || !Object.is(field.value, item)
   }
   return changed ? cleaned : value
-}
-
-/** An issuer's first digit and the Luhn check, so that order numbers and timestamps stay. */
-function isCard(text: string): boolean {
-  const digits = text.replace(/\D/g, '')
-  if (!/^[2-6]/.test(digits)) return false
-  let sum = 0
-  for (let i = 0; i < digits.length; i++) {
-    const digit = Number(digits[digits.length - 1 - i])
-    const doubled = i % 2 === 1 ? digit * 2 : digit
-    sum += doubled > 9 ? doubled - 9 : doubled
-  }
-  return sum % 10 === 0
-}
-
-/** ISO 13616: the remainder by 97 is 1. */
-function isIban(text: string): boolean {
-  const plain = text.replaceAll(' ', '')
-  const digits = [...plain.slice(4), ...plain.slice(0, 4)].map((char) => Number.parseInt(char, 36)).join('')
-  let rest = 0
-  for (const digit of digits) rest = (rest * 10 + Number(digit)) % 97
-  return rest === 1
 }

@@ -267,6 +267,23 @@ describe('redact', () => {
   })
 
   it.each([
+    ['the date and the code of a card', '4111 1111 1111 1111 12/27 123', '[creditCard] 12/27 123'],
+    ['the code', '4111-1111-1111-1111-999', '[creditCard]-999'],
+    ['a code without a gap in the number', '4111111111111111 123', '[creditCard] 123'],
+    ['a quantity', 'qty 2 4111 1111 1111 1111', 'qty 2 [creditCard]'],
+    ['another card', '3782 822463 10005 4111 1111 1111 1111', '[creditCard] [creditCard]'],
+    ['a currency', 'ES9121000418450200051332 EUR 100', '[iban] EUR 100'],
+    ['a word', 'ES91 2100 0418 4502 0005 1332 PAID', '[iban] PAID'],
+    ['a label', 'NR01 DE89 3704 0044 0532 0130 00', 'NR01 [iban]'],
+  ])('knows a number beside %s', async (_what, text, clean) => {
+    const { outcome } = await callTool(
+      start([gate('afterToolCall', () => mutate(text)), redact({ in: ['toolResult'] })]).op,
+    )
+    expect(outcome).toMatchObject({ result: clean })
+  })
+
+  it.each([
+    '52 31 44 12 99 23 61 52 33 41 55 66 77',
     'GB29 3704 0044 0532 0130 00',
     'DE00 0000',
     '1.2.3',
