@@ -4,6 +4,7 @@ import { PARKED } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import type { TreeNode } from './tree.ts'
+import { isSameCall } from './tree-parts.ts'
 
 export interface GraphNode {
   id: string
@@ -38,14 +39,20 @@ export interface AgentGraph {
 export function buildGraph(root: TreeNode): AgentGraph {
   const nodes = new Map<string, GraphNode>()
   const edges = new Map<string, GraphEdge>()
-  const stack: { node: TreeNode; caller: GraphNode | undefined }[] = [{ node: root, caller: undefined }]
+  interface Item {
+    node: TreeNode
+    caller: GraphNode | undefined
+    /** It tells of the call that it lies in. */
+    isAgain: boolean
+  }
+  const stack: Item[] = [{ node: root, caller: undefined, isAgain: false }]
   for (let item = stack.pop(); item; item = stack.pop()) {
-    const caller = add(nodes, edges, item.node.row, item.caller)
+    const caller = item.isAgain ? item.caller : add(nodes, edges, item.node.row, item.caller)
     for (let index = item.node.children.length - 1; index >= 0; index--) {
       const node = item.node.children[index]!
       // A model call nested in a model call is the same call, told twice.
       if (node.row.category === 'llm' && item.node.row.category === 'llm') continue
-      stack.push({ node, caller })
+      stack.push({ node, caller, isAgain: isSameCall(node, item.node) })
     }
   }
   deepen([...edges.values()], nodes)

@@ -29,7 +29,7 @@ import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
 import { durationMs } from './timing.ts'
 import { ToolCards } from './tool-cards.ts'
 import { growingTree, type TreeNode } from './tree.ts'
-import { firstCallsIn } from './tree-parts.ts'
+import { firstCallsIn, isSameCall } from './tree-parts.ts'
 
 type Open = (spanId: string) => SpanRecord | undefined
 
@@ -57,19 +57,23 @@ export function* conversing(
   top.hear(root.row)
   const heard = new Set([top])
   // Not recursive: what calls what can be twenty thousand deep.
-  const stack: { node: TreeNode; scope: Scope; step: string }[] = []
+  /** `isAgain`: it tells of the call that it lies in. */
+  const stack: { node: TreeNode; scope: Scope; step: string; isAgain: boolean }[] = []
   const enter = (node: TreeNode, scope: Scope, step: string) => {
-    for (let index = node.children.length - 1; index >= 0; index--)
-      stack.push({ node: node.children[index]!, scope, step })
+    for (let index = node.children.length - 1; index >= 0; index--) {
+      const child = node.children[index]!
+      stack.push({ node: child, scope, step, isAgain: isSameCall(child, node) })
+    }
   }
   // The run's own agent is the run: the page shows it as such.
-  stack.push({ node: root, scope: top, step: '' })
+  stack.push({ node: root, scope: top, step: '', isAgain: false })
   for (let next = stack.pop(); next; next = stack.pop()) {
     yield
     if (shared.items >= atLeast) return { items: top.items, hasContent: shared.hasContent, isPart: true }
     const { node, scope } = next
     scope.tellUntil(node.row.startUs)
-    const inner = node === root && root.row.category !== 'llm' ? top : scope.visit(node, next.step)
+    const isTold = node === root ? root.row.category !== 'llm' : next.isAgain
+    const inner = isTold ? scope : scope.visit(node, next.step)
     if (!inner) continue
     if (node !== root) inner.hear(node.row)
     heard.add(inner)

@@ -5,6 +5,7 @@ import { type Message, messageText, textOf } from './messages.ts'
 import { PARKED } from './parked.ts'
 import type { RunSummary, SpanRecord, SpanRow } from './span.ts'
 import { growingTree, type TreeNode } from './tree.ts'
+import { isSameCall } from './tree-parts.ts'
 
 export interface RunContent {
   summary: RunSummary
@@ -38,9 +39,9 @@ export function* dataSetLine({ summary, rows, open }: RunContent): InTurns<DataS
   const root = yield* growingTree(rows)
   const calls: DataSetLine['calls'] = []
   const ownCalls: SpanRow[] = []
-  for (const { row, isOwn } of root ? walk(root) : []) {
+  for (const { row, isOwn, isAgain } of root ? walk(root) : []) {
     if (row.category === 'llm' && isOwn) ownCalls.push(row)
-    if (row.category !== 'tool' || row.outcome === PARKED) continue
+    if (row.category !== 'tool' || row.outcome === PARKED || isAgain) continue
     const span = open(row.spanId)
     yield
     const { args, result, error } = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
@@ -67,13 +68,21 @@ export function* dataSetLine({ summary, rows, open }: RunContent): InTurns<DataS
 }
 
 /** In order; what is not below a second agent is the run's own. */
-function walk(root: TreeNode): { row: SpanRow; isOwn: boolean }[] {
-  const found: { row: SpanRow; isOwn: boolean }[] = []
-  const stack = [{ node: root, agents: 0 }]
+interface Walked {
+  row: SpanRow
+  isOwn: boolean
+  /** It tells of the call that it lies in. */
+  isAgain: boolean
+}
+
+function walk(root: TreeNode): Walked[] {
+  const found: Walked[] = []
+  const stack = [{ node: root, agents: 0, isAgain: false }]
   for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
     const agents = top.agents + (top.node.row.category === 'agent' ? 1 : 0)
-    found.push({ row: top.node.row, isOwn: agents <= 1 })
-    for (const node of [...top.node.children].reverse()) stack.push({ node, agents })
+    found.push({ row: top.node.row, isOwn: agents <= 1, isAgain: top.isAgain })
+    for (const node of [...top.node.children].reverse())
+      stack.push({ node, agents, isAgain: isSameCall(node, top.node) })
   }
   return found
 }

@@ -32,7 +32,9 @@ export function markParked(root: TreeNode): void {
     const around = agent === node ? [] : node.row.category === 'step' ? [...place.around, node] : place.around
     for (const child of node.children) stack.push({ node: child, agent, around })
   }
-  places.sort((a, b) => b.node.row.startUs - a.node.row.startUs)
+  // By their ends, which lie further apart than their begins: two processes may have two clocks.
+  const ended = ({ node }: Place) => node.row.endUs || Number.MAX_SAFE_INTEGER
+  places.sort((a, b) => ended(b) - ended(a))
   for (const { node, agent, around } of places) {
     const key = `${node.row.callId}\n${node.row.label}`
     const known = later.get(agent) ?? new Set()

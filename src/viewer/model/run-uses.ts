@@ -1,6 +1,6 @@
 /** What each tool, model, agent, gate and person did in a run: what sums over many runs are made of. */
 import { errorKind } from './error-kind.ts'
-import { asksAndEnds, PARKED } from './parked.ts'
+import { asksAndEnds } from './parked.ts'
 import type { SpanRow } from './span.ts'
 import type { TreeNode } from './tree.ts'
 
@@ -84,17 +84,17 @@ export const NO_MESSAGE = 'no message'
 const NAME_CHARS = 200
 const ERRORS_PER_USE = 20
 
-/** `nodes`: the run's tree; `calls`: those of them that are calls of models, each once. */
+/** `nodes`: the run's tree; `once`: those of them that tell of a call for the first time. */
 export function usesOf(
   nodes: readonly TreeNode[],
-  calls: readonly TreeNode[],
+  once: readonly TreeNode[],
   reasonOf: (spanId: string) => string,
 ): RunUse[] {
   const uses = new Uses()
+  const calls = once.filter(({ row }) => row.category === 'llm' || row.category === 'embedding')
   for (const { row } of calls) addCall(uses.of('model', row.label), row)
   spendInside(uses, nodes, calls)
-  for (const { row } of nodes) {
-    if (row.outcome === PARKED) continue
+  for (const { row } of once) {
     if (row.category === 'tool') addCall(uses.of('tool', row.label), row)
     else if (row.category === 'agent') addAgent(uses.of('agent', row.label), row, reasonOf(row.spanId))
     else if (row.category === 'gate') addDecision(uses.of('gate', row.label), row)

@@ -98,7 +98,7 @@ export function* summing({
     labels: marks.labels,
   }
   yield
-  return { summary, uses: usesOf(nodes, calls, reasonOf) }
+  return { summary, uses: usesOf(nodes, once, reasonOf) }
 }
 
 /** Of the main agent; when it was resumed, of its last part. What its sub-agents ended for does not count. */

@@ -9,17 +9,27 @@ export function* summaryNodes(rows: readonly SpanRow[]): InTurns<TreeNode[]> {
   return root ? eachCallOnce(flatten(root)) : []
 }
 
-/** `nodes` in tree order, without what tells once more of a call: nested instrumentation, and the part before a call was parked. */
+/** `nodes` of a whole tree, in its order, without what tells once more of a call: nested instrumentation, and the part before a call was parked. */
 export function eachCallOnce(nodes: readonly TreeNode[]): TreeNode[] {
   const kept: TreeNode[] = []
+  const path: TreeNode[] = []
   let inside = Number.POSITIVE_INFINITY
   for (const node of nodes) {
+    path[node.depth] = node
     const isCall = node.row.category === 'llm' || node.row.category === 'embedding'
     if (node.depth > inside && isCall) continue
     if (node.depth <= inside) inside = isCall ? node.depth : Number.POSITIVE_INFINITY
-    if (!isParked(node)) kept.push(node)
+    if (!isParked(node) && !isSameCall(node, path[node.depth - 1])) kept.push(node)
   }
   return kept
+}
+
+/** A tool call told by two instrumentations: the span of one lies in that of the other. */
+export function isSameCall({ row }: TreeNode, parent: TreeNode | undefined): boolean {
+  if (row.category !== 'tool' || parent?.row.category !== 'tool' || row.label !== parent.row.label)
+    return false
+  const [one, other] = [row.callId, parent.row.callId]
+  return one === other ? one !== '' : one === '' || other === ''
 }
 
 export interface Sums {

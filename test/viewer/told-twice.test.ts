@@ -1,0 +1,61 @@
+/** A tool call of which hookspan and its SDK tell, one inside of the other (`sdkSpans: 'nest'`), is one call. */
+import { expect, it } from 'vitest'
+import { buildGraph } from '../../src/viewer/model/agent-graph.ts'
+import { buildConversation } from '../../src/viewer/model/conversation.ts'
+import { dataSetLine } from '../../src/viewer/model/data-set.ts'
+import { finish } from '../../src/viewer/model/in-turns.ts'
+import type { UseSums } from '../../src/viewer/model/run-uses.ts'
+import { buildTree } from '../../src/viewer/model/tree.ts'
+import { start } from './start.ts'
+import { getJson, id, otlp, post, type TestSpan, TRACE } from './support.ts'
+
+const tool = (number: number, parent: number, name: string, callId: string): TestSpan => ({
+  ...{
+    spanId: id(number),
+    parentSpanId: id(parent),
+    name: `execute_tool ${name}`,
+    start: number,
+    end: 30 - number,
+  },
+  attributes: {
+    ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name },
+    ...(callId !== '' && { 'gen_ai.tool.call.id': callId }),
+  },
+})
+
+it.each([
+  ['with the same id', [tool(2, 1, 'wipe', 'c1'), tool(3, 2, 'wipe', 'c1')], ['wipe 1']],
+  ['without an id', [tool(2, 1, 'wipe', 'c1'), tool(3, 2, 'wipe', '')], ['wipe 1']],
+  [
+    'with what it calls',
+    [tool(2, 1, 'code', 'c1'), tool(3, 2, 'code', 'c1'), tool(4, 3, 'look', '')],
+    ['code 1', 'look 1'],
+  ],
+  ['unless it calls itself', [tool(2, 1, 'wipe', 'c1'), tool(3, 2, 'wipe', 'c2')], ['wipe 2']],
+  [
+    'unless another tool lies between',
+    [tool(2, 1, 'wipe', 'c1'), tool(3, 2, 'look', 'c2'), tool(4, 3, 'wipe', 'c1')],
+    ['wipe 2', 'look 1'],
+  ],
+])('%s', async (_how, tools, expected) => {
+  const viewer = await start()
+  const root = {
+    ...{ spanId: id(1), name: 'invoke_agent a', end: 40 },
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' },
+  }
+  await post(viewer, otlp([root, ...tools]))
+  const { rows, summary } = viewer.store.run(TRACE)!
+  const open = (spanId: string) => viewer.store.span(TRACE, spanId)
+  const count = (names: readonly string[]) =>
+    [...new Set(names)].map((name) => `${name} ${names.filter((one) => one === name).length}`)
+  const { uses } = await getJson<UseSums>(viewer, '/api/uses/tool')
+  expect(uses.map(({ name, calls }) => `${name} ${calls}`).sort()).toEqual(expected.toSorted())
+  expect(summary.toolCalls).toBe(uses.reduce((sum, { calls }) => sum + calls, 0))
+  expect(count(finish(dataSetLine({ summary, rows, open })).calls.map(({ tool }) => tool))).toEqual(expected)
+  const cards = buildConversation(rows, open).items.flatMap((item) =>
+    item.kind === 'tool' ? [item.name] : [],
+  )
+  expect(count(cards)).toEqual(expected)
+  const nodes = buildGraph(buildTree(rows)!).nodes.filter(({ kind }) => kind === 'tool')
+  expect(nodes.map(({ label, calls }) => `${label} ${calls}`)).toEqual(expected)
+})
