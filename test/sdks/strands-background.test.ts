@@ -7,6 +7,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
 import { settled } from '../support/seen-by-caller.ts'
+import { traced } from '../support/span-tree.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const name = '@strands-agents/sdk'
@@ -80,6 +81,18 @@ it.each([true, false])(
     const at = lines.indexOf('    execute_tool wipe')
     expect(lines[at - 1]).toBe('  invoke_agent cleaner')
     expect(lines.join()).not.toContain('error')
+  },
+)
+
+it.each([['omit', 1] as const, ['nest', 2] as const])(
+  'the span that the SDK makes of it is left out, or nested: %s',
+  async (sdkSpans, spans) => {
+    using tracing = traced()
+    expect(tracing.makeGlobal()).toBe(true)
+    const { agent } = wiping(true)
+    await observeStrands(agent, { dispatcher: tracing.dispatcher, sdkSpans }).invoke('hi')
+    await settled(tracing.dispatcher)
+    expect(tracing.spans().filter(({ name }) => name === 'execute_tool wipe')).toHaveLength(spans)
   },
 )
 

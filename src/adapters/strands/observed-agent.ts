@@ -78,11 +78,14 @@ export class ObservedAgent {
     const { toolExecutor } = agent
     const execute = toolExecutor?.executeBackground
     if (toolExecutor !== undefined && execute !== undefined) {
-      const observed = (...asked: unknown[]) =>
-        inBackground.run(true, () => execute.apply(toolExecutor, asked))
+      const observed: typeof execute = (scope, ...asked) => {
+        // It has a tracer of its own, made for this call.
+        if (this.#host.omitSdkSpans) omitSdkSpans(scope.tracer)
+        return inBackground.run(true, () => execute.call(toolExecutor, scope, ...asked))
+      }
       this.#undo.push(replace(toolExecutor, 'executeBackground', observed))
     }
-    if (this.#host.omitSdkSpans) this.#undo.push(omitSdkSpans(agent))
+    if (this.#host.omitSdkSpans) this.#undo.push(omitSdkSpans(agent._tracer))
     return () => {
       undoStream()
       this.#isLeft = true

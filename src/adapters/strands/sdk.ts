@@ -111,8 +111,15 @@ export interface StrandsAgent {
   takeSnapshot(options: { readonly include: readonly string[] }): { readonly data: Loose }
   readonly _middlewareRegistry: StrandsRegistry
   /** It runs tools in the background since 1.18 or so. */
-  readonly toolExecutor?: { executeBackground?(...asked: unknown[]): unknown }
-  readonly _tracer?: { _tracer?: { startSpan?: unknown }; withSpanContext?: unknown }
+  readonly toolExecutor?: {
+    executeBackground?(scope: { readonly tracer?: SpanHolder }, ...asked: unknown[]): unknown
+  }
+  readonly _tracer?: SpanHolder
+}
+
+export interface SpanHolder {
+  _tracer?: { startSpan?: unknown }
+  withSpanContext?: unknown
 }
 
 /** By what is built upon. */
