@@ -88,6 +88,22 @@ describe('the tree', () => {
 })
 
 describe('the conversation', () => {
+  it.each(['', ' \n', undefined])('shows no message of a model that only calls its tools: %j', (content) => {
+    const said = (parts: object[]) => JSON.stringify([{ role: 'assistant', parts }])
+    const call = { type: 'tool_call', id: 'c1', name: 'look', arguments: {} }
+    const text = content === undefined ? [] : [{ type: 'text', content }]
+    const { rows, open } = load(
+      otlp([
+        {
+          ...{ spanId: id(1), name: 'chat m' },
+          attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.output.messages': said([...text, call]) },
+        },
+      ]),
+    )
+    const kinds = buildConversation(rows, open).items.map(({ kind }) => kind)
+    expect(kinds).toEqual(['step', 'tool'])
+  })
+
   it('shows each message once, each call as one card, and what a compaction took away', () => {
     const { rows, open } = sample()
     const { items } = buildConversation(rows, open)

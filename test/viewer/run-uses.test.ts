@@ -260,3 +260,26 @@ it.each([
   expect(await uses(after, 'tool')).toEqual(wanted)
   expect(await found(after, '')).toEqual([SAMPLE_TRACE])
 })
+
+it('tells people who gave no name from nobody, and a run that ended from a rejection', async () => {
+  const viewer = await start()
+  const asked = (number: number, action: string, error?: string): TestSpan => ({
+    ...{ traceId: trace(0), spanId: id(number), parentSpanId: id(1), name: 'human_intervention' },
+    ...(error !== undefined && { error }),
+    attributes: { 'hookspan.human.action': action, 'hookspan.human.waited_ms': 5 },
+  })
+  await post(
+    viewer,
+    otlp([
+      run(0, [])[0]!,
+      asked(2, 'approve'),
+      asked(3, 'rejectAndContinue'),
+      asked(4, 'timeout'),
+      asked(5, 'rejectAndContinue', 'the run ended before anybody answered'),
+    ]),
+  )
+  expect((await uses(viewer, 'human')).uses).toMatchObject([
+    { name: 'nobody', calls: 2, failed: 2, denied: 0 },
+    { name: 'unnamed', calls: 2, failed: 0, approved: 1, denied: 1 },
+  ])
+})

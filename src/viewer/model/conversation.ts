@@ -22,7 +22,15 @@ import type {
   ToolItem,
 } from './conversation-items.ts'
 import { finish, type InTurns } from './in-turns.ts'
-import { dataPiece, fingerprint, firstWords, type Piece, piece, pieceOf } from './message-pieces.ts'
+import {
+  dataPiece,
+  fingerprint,
+  firstWords,
+  type Piece,
+  piece,
+  pieceOf,
+  saysNothing,
+} from './message-pieces.ts'
 import { type Message, type MessagePart, parse } from './messages.ts'
 import { isParked, PARKED } from './parked.ts'
 import type { AttributeValue, SpanRecord, SpanRow } from './span.ts'
@@ -279,7 +287,9 @@ class Scope {
 
   #show(message: Message, print: string, row: SpanRow, said: boolean): void {
     this.#shown.set(print, (this.#shown.get(print) ?? 0) + 1)
-    const pieces = message.parts.flatMap(pieceOf)
+    // Beside its calls a model often says nothing.
+    const telling = message.parts.filter((part) => !saysNothing(part))
+    const pieces = (telling.length > 0 ? telling : message.parts).flatMap(pieceOf)
     for (const shown of pieces) this.#limitImage(shown)
     if (pieces.length > 0 && message.role !== 'tool') {
       const item: MessageItem = { kind: 'message', role: message.role, pieces, spanId: row.spanId }

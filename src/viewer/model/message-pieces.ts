@@ -35,6 +35,10 @@ export function fingerprint(message: Message): string {
   return `${role}\n${parts.filter(Boolean).join('\n')}`
 }
 
+export function saysNothing(part: MessagePart): boolean {
+  return (part.type === 'text' || part.type === 'reasoning') && part.text.trim() === ''
+}
+
 export function pieceOf(part: MessagePart): Piece[] {
   switch (part.type) {
     case 'text':

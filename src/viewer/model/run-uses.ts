@@ -98,7 +98,7 @@ export function usesOf(
     if (row.category === 'tool') addCall(uses.of('tool', row.label), row)
     else if (row.category === 'agent') addAgent(uses.of('agent', row.label), row, reasonOf(row.spanId))
     else if (row.category === 'gate') addDecision(uses.of('gate', row.label), row)
-    else if (row.category === 'human') addAnswer(uses.of('human', row.human?.approver || NOBODY), row)
+    else if (row.category === 'human') addAnswer(uses.of('human', whoAnswered(row)), row)
   }
   return uses.all()
 }
@@ -167,12 +167,21 @@ function addDecision(use: RunUse, row: SpanRow): void {
   else if (gate.decision === 'require_approval') use.asked++
 }
 
+const ANSWERS = /^(approve|edit|reject)/
+
+/** One who gives no name has answered all the same; what a run refused by itself, as it ended, has nobody. */
+function whoAnswered({ human, error }: SpanRow): string {
+  if (human?.approver) return human.approver
+  return !error && ANSWERS.test(human?.action ?? '') ? '' : NOBODY
+}
+
 function addAnswer(use: RunUse, row: SpanRow): void {
   const action = row.human?.action ?? ''
   use.calls++
   // What ended without an answer was parked: it waits for one elsewhere.
   const isOpen = row.state === 'running' || (row.state === 'ended' && !action && !row.error)
   if (isOpen) use.asked++
+  else if (row.error) fail(use, row.errorText || action)
   else if (action === 'approve') use.approved++
   else if (action === 'edit') use.changed++
   else if (action.startsWith('reject')) use.denied++
