@@ -9,7 +9,7 @@ import { assertMockToolsOptions } from './assert-mock-options.ts'
 import { Failures } from './failures.ts'
 import { Layers, type RecordingLayer, type RulesLayer } from './layers.ts'
 import type { MockCoverage, MockToolsCall, MockToolsOptions } from './mock-tools-types.ts'
-import { type Answer, give, type Standing, sourceOf } from './rules/answer.ts'
+import { type Answer, give, hungTooLong, type Standing, sourceOf } from './rules/answer.ts'
 import { describeCall, explainUnmatched } from './rules/explain.ts'
 import type { MockRule } from './rules/mock-rule.ts'
 import { type ActiveRule, RuleSet } from './rules/rule-set.ts'
@@ -38,6 +38,9 @@ export function mockTools(
   return new MockTools(dispatcher, rules, options)
 }
 
+/** Ends the calls that hang on a mock: their test is out of time. */
+export let letGo: (mocks: MockTools) => void
+
 export class MockTools implements Disposable {
   readonly #rules: RuleSet
   readonly #options: MockToolsOptions
@@ -51,7 +54,12 @@ export class MockTools implements Disposable {
   readonly #undo: Disposable
   /** Unused rules that a test was told of. */
   readonly #told = new Set<ActiveRule>()
+  readonly #letGo = new AbortController()
   #disposed = false
+
+  static {
+    letGo = (mocks) => mocks.#letGo.abort(hungTooLong())
+  }
 
   constructor(dispatcher: HookDispatcher, rules: readonly MockRule[], options: MockToolsOptions) {
     const { onUnmocked = 'error' } = options
@@ -172,7 +180,7 @@ export class MockTools implements Disposable {
       if (delayMs > 0) await delay(delayMs, call.signal)
       return undefined
     }
-    const given = await give(answer as Standing, mocked, call.onProgress)
+    const given = await give(answer as Standing, mocked, call.onProgress, this.#letGo.signal)
     await this.#checkResult(call, given, rule)
     const mock = delayMs > 0 ? { ...given, delayMs: delayMs + (given.delayMs ?? 0) } : given
     return { mock, source, rule: String(rule) }

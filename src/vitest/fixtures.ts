@@ -41,6 +41,8 @@ const META_KEY = 'hookspan'
 type Use<T> = (value: T) => Promise<void>
 type Context = {
   kit: TestKit
+  /** vitest's own: aborted when the test is out of time. */
+  signal: AbortSignal
   task: TestTask & { meta: object; result?: { state?: string } }
 }
 type OnDispatcher = Context & { dispatcher: HookDispatcher }
@@ -59,8 +61,8 @@ type OnDispatcher = Context & { dispatcher: HookDispatcher }
  * })
  */
 export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
-  kit: async ({ task }: Pick<Context, 'task'>, use: Use<TestKit>) => {
-    const kit = new TestKit()
+  kit: async ({ task, signal }: Omit<Context, 'kit'>, use: Use<TestKit>) => {
+    const kit = new TestKit(signal)
     await use(kit)
     const failures = await kit.finish(task.result?.state === 'fail')
     const { coverage } = kit
@@ -77,8 +79,11 @@ export const test = baseTest.extend<HookspanFixtures & { kit: TestKit }>({
   trace: async ({ kit, dispatcher }: OnDispatcher, use: Use<TestTrace>) => use(kit.on(dispatcher).trace),
   replay: async ({ kit, dispatcher, task }: OnDispatcher, use: Use<HookspanFixtures['replay']>) =>
     use((options) => kit.on(dispatcher).replay(recordingPath(task, options), options)),
-  repeat: async ({ kit }: Context, use: Use<HookspanFixtures['repeat']>) =>
-    use((runs, fn, options) => repeatWith(runs, fn, options, ({ coverage }) => kit.countWith(coverage))),
+  repeat: async ({ kit, signal }: Context, use: Use<HookspanFixtures['repeat']>) =>
+    use((runs, fn, options) => {
+      const onRun = ({ coverage }: TestKit) => kit.countWith(coverage)
+      return repeatWith(runs, fn, options, { onRun, signal })
+    }),
 })
 
 export const it = test

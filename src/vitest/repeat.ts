@@ -32,12 +32,19 @@ export function repeatRuns(
   return repeatWith(runs, fn, options)
 }
 
-/** As {@link repeatRuns}; `onRun` is given the fixtures of each run at its end. */
+interface OfTest {
+  /** Given the fixtures of each run at its end. */
+  onRun?: (kit: TestKit) => void
+  /** No run begins once it is aborted. */
+  signal?: AbortSignal
+}
+
+/** As {@link repeatRuns}, as a part of a test. */
 export async function repeatWith(
   runs: number,
   fn: (run: RepeatedRun) => unknown,
   options: { concurrency?: number } = {},
-  onRun: (kit: TestKit) => void = () => {},
+  test: OfTest = {},
 ): Promise<RepeatReport> {
   assertKnown(options, ['concurrency'], 'repeatRuns')
   const { concurrency = 1 } = options
@@ -48,9 +55,9 @@ export async function repeatWith(
   const failures: { index: number; error: Error; tree: string }[] = []
   let next = 0
   const worker = async () => {
-    while (next < runs) {
+    while (next < runs && !test.signal?.aborted) {
       const index = next++
-      const failed = await runOnce(index, fn, onRun)
+      const failed = await runOnce(index, fn, test)
       if (failed !== undefined) failures.push(failed)
     }
   }
@@ -59,8 +66,8 @@ export async function repeatWith(
   return report(runs, failures)
 }
 
-async function runOnce(index: number, fn: (run: RepeatedRun) => unknown, onRun: (kit: TestKit) => void) {
-  const kit = new TestKit()
+async function runOnce(index: number, fn: (run: RepeatedRun) => unknown, { onRun, signal }: OfTest) {
+  const kit = new TestKit(signal)
   const errors: Error[] = []
   try {
     await fn(withIndex(kit, index))
@@ -68,7 +75,7 @@ async function runOnce(index: number, fn: (run: RepeatedRun) => unknown, onRun: 
     errors.push(error instanceof Error ? error : new Error(String(error)))
   }
   errors.push(...(await kit.finish()))
-  onRun(kit)
+  onRun?.(kit)
   return errors.length === 0 ? undefined : { index, error: joinFailures(errors), tree: kit.trace.tree() }
 }
 

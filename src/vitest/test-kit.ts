@@ -20,6 +20,7 @@ import {
   scriptedModel,
   type ToolReplay,
 } from '../mock/index.ts'
+import { letGo } from '../mock/mock-tools.ts'
 import { isSubAgent } from '../mock/sub-agent.ts'
 import type { RecordedSpan } from '../spans/span-tree.ts'
 import { coverageOf } from './coverage.ts'
@@ -60,7 +61,9 @@ export class TestKit {
   #mocks: MockTools | undefined
   #humans: ScriptedApprovals | undefined
 
-  constructor() {
+  /** `signal`: the test's, aborted when it is out of time. */
+  constructor(signal?: AbortSignal) {
+    signal?.addEventListener('abort', () => this.#letGo(), { once: true })
     const tree = this.#tree
     this.#instrument = this.#own.use({ name: 'hookspan/vitest', instrument: tree })
     this.#log = recordEvents(this.#own)
@@ -175,6 +178,12 @@ export class TestKit {
         )
       },
     })
+  }
+
+  /** A test that waits for a mock that hangs goes on to what cleans up behind it, and not in the time of the next one. */
+  #letGo(): void {
+    if (this.#dispatcher === this.#own) this.#own.interruptAll()
+    if (this.#mocks !== undefined) letGo(this.#mocks)
   }
 
   /** In time by the real clock: a test may have stopped its own. */

@@ -1,6 +1,7 @@
 import { ToolResult } from '../../dispatcher/index.ts'
 import type { ToolMock } from '../../hooks/index.ts'
 import { delay } from '../../internal/async.ts'
+import { HookspanError } from '../../internal/errors.ts'
 import { toContent } from '../../internal/json.ts'
 import { snapshot } from '../../internal/snapshot.ts'
 import type { MockedCall } from './mocked-call.ts'
@@ -37,11 +38,15 @@ export function sourceOf(answer: Answer): 'mock' | 'simulated' | 'live' {
   return answer.kind === 'function' && answer.simulated ? 'simulated' : 'mock'
 }
 
-/** What the answer comes to for one call. Never rejects for what a rule's function throws: the tool throws that. */
+/**
+ * What the answer comes to for one call. Never rejects for what a rule's function throws: the tool throws that. One that
+ * hangs ends with `letGo`, at the latest.
+ */
 export async function give(
   answer: Standing,
   call: MockedCall,
   onProgress: ((value: unknown) => void) | undefined,
+  letGo: AbortSignal,
 ): Promise<ToolMock> {
   switch (answer.kind) {
     case 'value':
@@ -53,9 +58,9 @@ export async function give(
     case 'timeout':
       return { error: timeoutError(call.apiName, answer.afterMs), delayMs: answer.afterMs }
     case 'hang':
-      return { error: await aborted(call.signal) }
+      return { error: await aborted(call.signal, letGo) }
     case 'sequence':
-      return give(answer.items[call.callNumber % answer.items.length] as Standing, call, onProgress)
+      return give(answer.items[call.callNumber % answer.items.length] as Standing, call, onProgress, letGo)
     case 'stream':
       return stream(answer.chunks, answer.end, call, onProgress)
     case 'function':
@@ -122,9 +127,18 @@ function timeoutError(apiName: string, afterMs: number): DOMException {
   return new DOMException(`Tool "${apiName}" timed out after ${afterMs} ms (mocked).`, 'TimeoutError')
 }
 
-function aborted(signal: AbortSignal | undefined): Promise<unknown> {
+export function hungTooLong(): HookspanError {
+  return new HookspanError(
+    'MOCK_UNMATCHED',
+    'The mock hung until its test was out of time. A tool that hangs is ended by the agent: give it a timeout, or a `signal`.',
+  )
+}
+
+function aborted(...signals: readonly (AbortSignal | undefined)[]): Promise<unknown> {
   return new Promise((resolve) => {
-    if (signal?.aborted) resolve(signal.reason)
-    signal?.addEventListener('abort', () => resolve(signal.reason), { once: true })
+    for (const signal of signals) {
+      if (signal?.aborted) resolve(signal.reason)
+      signal?.addEventListener('abort', () => resolve(signal.reason), { once: true })
+    }
   })
 }

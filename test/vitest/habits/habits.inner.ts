@@ -149,6 +149,27 @@ sharedTest('bad: on a dispatcher of its own', async ({ mocks }) => {
   expect(await call(shared, 'of the shared')).toMatchObject({ state: 'errored' })
 })
 
+const cleaned: string[] = []
+test('bad: a mock that hangs', { timeout: 1_000 }, async ({ dispatcher, mocks }) => {
+  mocks.use(mock('t').hangs())
+  await call(dispatcher).finally(() => cleaned.push('t'))
+})
+test('bad: a mock that hangs, again and again', { timeout: 1_000 }, async ({ repeat }) => {
+  await repeat(3, async ({ dispatcher, mocks, index }) => {
+    mocks.use(mock('t').hangs())
+    await call(dispatcher).finally(() => cleaned.push(`run ${index}`))
+  })
+})
+sharedTest('bad: a mock that hangs, on a shared dispatcher', { timeout: 1_000 }, async ({ mocks }) => {
+  mocks.use(mock('t').hangs())
+  const outcome = await call(shared)
+  cleaned.push(outcome.toToolMessage().content)
+})
+test('ok: nothing of them is left', async () => {
+  const said = expect.stringContaining('hung until its test was out of time')
+  await expect.poll(() => cleaned, { timeout: 5_000 }).toEqual(['t', 'run 0', said])
+})
+
 test('bad: a trace that cannot be saved', async ({ dispatcher, mocks }) => {
   process.env.HOOKSPAN_TRACE_DIR = import.meta.filename
   mocks.use()
