@@ -109,9 +109,12 @@ function wrapFunction(name: string, tool: AnyFunction, options: WrapToolsOptions
     return call(args, (given) => tool.apply(this, given as never[]))
   }
   const { prototype: _own, ...kept } = Object.getOwnPropertyDescriptors(tool) as Record<
-    string,
+    string | symbol,
     PropertyDescriptor
   >
+  // Another way to call it, that `promisify()` or an SDK would take instead.
+  for (const key of Object.getOwnPropertySymbols(kept))
+    if (typeof kept[key]?.value === 'function') delete kept[key]
   return Object.defineProperties(copy, kept)
 }
 

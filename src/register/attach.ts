@@ -15,10 +15,12 @@ import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { packageOf } from './installed.ts'
 import type { Loaded } from './module-hooks.ts'
+import { PACKAGES } from './packages.ts'
 import { report } from './report.ts'
 import { requireOwn } from './require-own.ts'
+import { decidingRunner } from './responses-runner.ts'
 import { type RunBounds, scriptName } from './run-bounds.ts'
-import { attached, notAttached } from './unattached.ts'
+import { attached, notAttached, refused } from './unattached.ts'
 
 export interface Attaching {
   readonly dispatcher: HookDispatcher
@@ -51,6 +53,7 @@ const ATTACH: Readonly<Record<string, Attach>> = {
     ['runTools'],
     (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
   ),
+  'openai/helpers/responses-tool-runner': decidingRunner,
   '@anthropic-ai/sdk': eachClientAndRunner(
     'Anthropic',
     (of) => of.Beta?.Messages?.prototype,
@@ -176,6 +179,8 @@ export function attach(
   { name, version, bySdk, exports }: Loaded,
   to: Attaching,
 ): Loaded['exports'] | undefined {
+  const listed = PACKAGES[name]
+  if (listed?.how === 'refuse') return refused(name, listed, exports, to.dispatcher)
   const known = ATTACH[name]
   if (known === undefined) return undefined
   const sdk = packageOf(name)

@@ -76,7 +76,7 @@ function watchRequired(names: Names): void {
 /** Names and files of what the program gets, by `import` and by `require()`. */
 function* found(bun: Bun): Generator<readonly [name: string, path: string]> {
   const folders = [process.cwd(), dirname(bun.main)]
-  const names = Object.keys(PACKAGES).filter((name) => PACKAGES[name]?.how === 'attach')
+  const names = Object.keys(PACKAGES).filter((name) => PACKAGES[name]?.how !== 'tell')
   for (const folder of [...folders, ...agentsOf(bun, folders)]) {
     const { resolve } = createRequire(join(folder, 'program'))
     for (const name of names) {

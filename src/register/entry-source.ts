@@ -30,7 +30,7 @@ export function isReplaced(name: string): boolean {
 
 function replacedOf(name: string): readonly string[] {
   const known = PACKAGES[name]
-  return known?.how === 'attach' ? (known.replaced ?? []) : []
+  return known === undefined || known.how === 'tell' ? [] : (known.replaced ?? [])
 }
 
 /** A module that hands through all of another, and other exports for some. */

@@ -43,7 +43,7 @@ export function watchModules(onLoaded: OnLoaded): void {
       const name = nameOf(specifier, resolved.url, isProgram)
       const known = name === undefined ? undefined : PACKAGES[name]
       if (name === undefined || known === undefined) return resolved
-      if (known.how === 'attach') entries.set(resolved.url, { name, bySdk: isSdk(context.parentURL) })
+      if (known.how !== 'tell') entries.set(resolved.url, { name, bySdk: isSdk(context.parentURL) })
       // What an SDK loads by itself is the SDK's affair.
       else if (isProgram) tell(`${name} is not attached: ${known.instead} (docs/adapters.md).`)
       return resolved

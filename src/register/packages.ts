@@ -4,13 +4,26 @@ import { AI_SDK_NAMES } from '../adapters/ai-sdk/names.ts'
 export type KnownPackage =
   /** Its exports are handed over once they are there. `replaced`: those of them that the program gets others for. */
   | { readonly how: 'attach'; readonly replaced?: readonly string[] }
+  /** Those exports of it run tools where no adapter is. It is said of each that is used, and none is where guards are to hold. */
+  | { readonly how: 'refuse'; readonly replaced: readonly string[]; readonly instead: string }
   | { readonly how: 'tell'; readonly instead: string }
 
 /** By what a program writes to load them. */
 export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   openai: { how: 'attach' },
+  'openai/helpers/responses-tool-runner': { how: 'attach', replaced: ['ResponsesToolRunner'] },
+  'openai/helpers/decisions-tool-runner': {
+    how: 'refuse',
+    replaced: ['DecisionsToolRunner'],
+    instead: 'hookspan does not know decisions',
+  },
   '@anthropic-ai/sdk': { how: 'attach' },
   '@openai/agents-core': { how: 'attach' },
+  '@openai/agents-realtime': {
+    how: 'refuse',
+    replaced: ['RealtimeSession'],
+    instead: 'hookspan knows the runs of a Runner',
+  },
   ai: { how: 'attach', replaced: AI_SDK_NAMES },
   langchain: { how: 'attach', replaced: ['createAgent'] },
   '@google/genai': { how: 'attach', replaced: ['GoogleGenAI'] },
@@ -23,6 +36,11 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   '@mastra/core/agent': { how: 'attach' },
   '@strands-agents/sdk': { how: 'attach' },
   '@google/adk': { how: 'attach', replaced: ['Runner', 'InMemoryRunner'] },
+  '@langchain/langgraph/prebuilt': {
+    how: 'refuse',
+    replaced: ['ToolNode', 'createReactAgent'],
+    instead: 'hookspan knows createAgent() of langchain',
+  },
   '@langchain/langgraph': { how: 'tell', instead: 'hand hookspanCallbacks() to graphs of your own' },
   '@github/copilot-sdk': { how: 'attach', replaced: ['CopilotClient'] },
 }

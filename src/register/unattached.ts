@@ -1,5 +1,7 @@
 import type { HookDispatcher } from '../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
+import type { Loaded } from './module-hooks.ts'
+import type { KnownPackage } from './packages.ts'
 import { tell } from './tell.ts'
 
 /**
@@ -44,4 +46,33 @@ function guardOf({ plugins }: HookDispatcher): string | undefined {
   const mocks = ({ standIn, hooks = [] }: HookDispatcher['plugins'][number]) =>
     standIn !== undefined || hooks.some(({ mocks }) => mocks)
   return plugins.some(mocks) ? 'Tools are mocked' : undefined
+}
+
+type Callable = (new (...args: unknown[]) => object) & ((...args: unknown[]) => unknown)
+
+/** What runs tools past all that hookspan has is told when it is used, and not used where guards are to hold. */
+export function refused(
+  name: string,
+  { replaced, instead }: Extract<KnownPackage, { how: 'refuse' }>,
+  exports: Loaded['exports'],
+  dispatcher: HookDispatcher,
+): Loaded['exports'] {
+  const given = replaced.map((one) => {
+    const own = exports[one]
+    // Not in this version.
+    if (typeof own !== 'function') return [one, own]
+    const use = () => notAttached(dispatcher, `${one} of ${name} is not attached: ${instead}.`)
+    const guarded = new Proxy(own as Callable, {
+      construct(...args) {
+        use()
+        return Reflect.construct(...args)
+      },
+      apply(...args) {
+        use()
+        return Reflect.apply(...args)
+      },
+    })
+    return [one, guarded]
+  })
+  return Object.fromEntries(given)
 }

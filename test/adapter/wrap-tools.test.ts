@@ -1,9 +1,14 @@
+import { promisify } from 'node:util'
 import { HookDispatcher, type HookEvent } from 'hookspan'
 import { wrapTools } from 'hookspan/adapter'
 import { mutate } from 'hookspan/gates'
-import { mock, mockTools } from 'hookspan/mock'
+import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman, toolPolicy } from 'hookspan/policies'
-import { describe, expect, it, vi } from 'vitest'
+import OpenAI from 'openai'
+import { ResponsesToolRunner, runnerFunction } from 'openai/helpers/responses-tool-runner'
+import { zodResponsesFunction } from 'openai/helpers/zod'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { z } from 'zod'
 
 const search = async ({ q }: { q: string }) => `found ${q}`
 
@@ -52,6 +57,27 @@ describe('wrapTools', () => {
     expect([tools.plain.name, tools.plain.length, tools.plain.schema]).toEqual([plain.name, 1, plain.schema])
     await dispatcher.drain()
     expect(events).toMatchObject([{ identifier: 'library', toolCallId: 'call_7' }])
+  })
+
+  it('leaves out other ways to call a function, which nobody would be asked about', async () => {
+    const { tool, execute } = runnerFunction(
+      zodResponsesFunction({ name: 'wipe', parameters: z.object({}), function: () => 'wiped' }),
+    )
+    const promised = Object.assign(async () => 'wiped', { [promisify.custom]: async () => 'wiped' })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use({ name: 'careful', gates: [toolPolicy({ allow: [] })] })
+    const tools = wrapTools({ wipe: execute, promised }, { dispatcher, onRefused: 'tell' })
+
+    expect(Object.getOwnPropertySymbols(tools.promised)).toEqual([])
+    const model = await startScriptedServer({
+      steps: [{ toolCalls: [{ name: 'wipe' }] }, { content: 'done' }],
+    })
+    onTestFinished(() => model.close())
+    const client = new OpenAI({ apiKey: 'none', baseURL: model.baseURL })
+    const runner = new ResponsesToolRunner({ functions: [{ tool, execute: tools.wipe }] })
+    await runner.run(client, { model: 'm', input: 'hi' })
+    expect(JSON.stringify(model.requests)).toContain('denied')
+    expect(JSON.stringify(model.requests)).not.toContain('wiped')
   })
 
   it('lets gates, mocks and humans have their say', async () => {

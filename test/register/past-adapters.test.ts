@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startScriptedServer } from 'hookspan/mock'
+import { expect, it, onTestFinished } from 'vitest'
+import { startCollector } from '../support/collector.ts'
+import { programEnv, receivedTree, registered } from '../support/registered.ts'
+
+const at = (path: string) => fileURLToPath(new URL(`processes/${path}`, import.meta.url))
+
+/** A project whose gate denies the tool of its program. */
+function guarded(): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'hookspan-past-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  const gates = [{ id: 'no-wiping', type: 'toolPolicy', deny: ['wipe'] }]
+  writeFileSync(join(cwd, 'hookspan.config.json'), JSON.stringify({ gates }))
+  return cwd
+}
+
+it.each([
+  ['past/decisions-runner.mjs', 'DecisionsToolRunner'],
+  ['past/tool-node.mjs', 'ToolNode'],
+  ['past/tool-node.cjs', 'ToolNode'],
+  ['past/react-agent.mjs', 'createReactAgent'],
+  ['past/realtime.mjs', 'RealtimeSession'],
+  ['past/computer.mjs', 'the computer'],
+])(
+  'keeps what runs tools past all adapters from a program with guards, and tells of it in others: %s',
+  async (file, name) => {
+    const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+    const bare = await registered(at(file), { env })
+    expect({ code: bare.code, stdout: bare.stdout }, bare.stderr).toEqual({ code: 0, stdout: 'made\n' })
+    expect(bare.stderr).toMatch(new RegExp(`hookspan: ${name} of .* is not attached: hookspan `))
+
+    const held = await registered(at(file), { env, cwd: guarded() })
+    expect({ code: held.code, stdout: held.stdout }, held.stderr).toEqual({ code: 1, stdout: '' })
+    expect(held.stderr).toMatch(new RegExp(`${name} of .* Gate "no-wiping" decides of hookspan.config`))
+  },
+)
+
+it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunner', async (kind) => {
+  const ask = { toolCalls: [{ id: 'call_1', name: 'wipe', arguments: { what: 'all' } }] }
+  const model = await startScriptedServer({ steps: [ask, { content: 'done' }, ask, { content: 'done' }] })
+  const collector = await startCollector()
+  onTestFinished(async () => {
+    await model.close()
+    await collector.stop()
+  })
+  const env = programEnv(model.baseURL, collector.url)
+  const run = (cwd?: string) =>
+    registered(at('responses-runner.mjs'), { env, args: [kind], ...(cwd && { cwd }) })
+
+  expect(await run()).toMatchObject({ code: 0, stdout: 'all is wiped\n' })
+  const spans = receivedTree(collector.spans)
+  expect(spans.filter((name) => name.includes('execute_tool'))).toEqual(['  execute_tool wipe'])
+
+  expect(await run(guarded())).toMatchObject({ code: 0, stdout: '' })
+})
