@@ -1,13 +1,15 @@
 import * as ai from 'ai'
 import { HookDispatcher } from 'hookspan'
 import { observeAISDK } from 'hookspan/ai-sdk'
+import { createApprovals, memoryStore } from 'hookspan/approval'
 import { mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
-import { toolPolicy } from 'hookspan/policies'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { activityTree } from '../support/activity-tree.ts'
 import { settled } from '../support/seen-by-caller.ts'
+import { eventsOf } from '../support/told-events.ts'
 import { scripted } from './subjects/ai-sdk.ts'
 
 type Nested = { execute(input: unknown, options: unknown): Promise<string> }
@@ -99,6 +101,40 @@ describe.each([false, true])('a tool that calls others (stream: %s)', (stream) =
       await run(sdk, ours.tools, stream)
       expect(ours.ran).toEqual(ran)
     }
+  })
+
+  it('waits for the human who is asked about what it calls', async () => {
+    const ours = tools()
+    const { sdk, dispatcher } = observed()
+    const approvals = createApprovals({ store: memoryStore() })
+    dispatcher.use(approvals)
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'search' })] })
+    const content = run(sdk, ours.tools, stream)
+    for (const decision of ['approve', 'reject'] as const) {
+      await expect.poll(() => approvals.list({ status: 'pending' })).toHaveLength(1)
+      const [asked] = await approvals.list({ status: 'pending' })
+      await approvals.respond(asked?.request.id as string, { decision, approver: 'ines' })
+    }
+
+    expect(JSON.stringify(await content)).toMatch(/found a, Error: .*rejected/)
+    expect(ours.ran).toEqual(['code x', 'search a'])
+  })
+
+  it('says that what it calls cannot be parked for a human, and leaves no question and no call open', async () => {
+    const ours = tools()
+    const { sdk, dispatcher } = observed()
+    const events = eventsOf(dispatcher)
+    const store = memoryStore()
+    dispatcher.use(createApprovals({ store, mode: 'park' }))
+    dispatcher.use({ name: 'careful', gates: [requireHuman({ match: 'search' })] })
+
+    const content = JSON.stringify(await run(sdk, ours.tools, stream))
+    expect(content.match(/let it wait in the process/g)).toHaveLength(2)
+    expect(ours.ran).toEqual(['code x'])
+    await settled(dispatcher)
+    const ended = events.flatMap((event) => (event.hookType === 'afterToolCall' ? [event.apiName] : []))
+    expect(ended).toEqual(['search', 'search', 'code'])
+    expect((await store.list()).map(({ status }) => status)).toEqual(['cancelled', 'cancelled'])
   })
 
   it('is given what a gate and a mock make of the calls', async () => {

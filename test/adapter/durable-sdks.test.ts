@@ -13,6 +13,7 @@ import { anthropicSubject } from './subjects/anthropic.ts'
 import { googleGenAISubject } from './subjects/google-genai.ts'
 import { langchainSubject } from './subjects/langchain.ts'
 import { openaiAgentsSubject } from './subjects/openai-agents.ts'
+import { openaiRunToolsSubject } from './subjects/openai-run-tools.ts'
 
 const REPLIES: readonly ContractReply[] = [
   { toolCalls: [{ id: 'c1', name: 'search', args: { q: 'bags' } }] },
@@ -27,7 +28,14 @@ const REPLIES: readonly ContractReply[] = [
 
 const never = () => new Promise<never>(() => {})
 
-const SUBJECTS = [aiSdkSubject, openaiAgentsSubject, langchainSubject, anthropicSubject, googleGenAISubject]
+const SUBJECTS = [
+  aiSdkSubject,
+  openaiAgentsSubject,
+  openaiRunToolsSubject,
+  langchainSubject,
+  anthropicSubject,
+  googleGenAISubject,
+]
 const CASES = SUBJECTS.flatMap((subject) =>
   ([undefined, 'read'] as const).map((stream) => ({
     name: `${subject.name}${stream ? ', streamed' : ''}`,
