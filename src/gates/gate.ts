@@ -14,7 +14,7 @@ export interface TreeTotals {
   readonly outputTokens: number
   /** US dollars; 0 while no call had a known price. */
   readonly costUsd: number
-  /** Model calls that used tokens whose price is not known. */
+  /** Model calls that used tokens whose price is not known, those included that did not say how many. */
   readonly unpricedCalls: number
   /** Milliseconds since the root operation started, time spent parked not included. */
   readonly durationMs: number

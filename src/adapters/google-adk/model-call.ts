@@ -1,6 +1,7 @@
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
 import { generateContent } from '../../wire/generate-content.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
+import { isStream } from '../../wire/watch-stream.ts'
 import { relay } from '../sdk-loop/relay.ts'
 import type { AdkContent, AdkModel, AdkRequest, AdkResponse } from './adk.ts'
 import type { AgentRun } from './agent-run.ts'
@@ -45,7 +46,10 @@ async function* observedCall(
     standInChunks: (message: LlmResponse) => [generateContent.write({ response: message }, {})],
   })
   const decided = await call.decided
-  if (decided.state === 'answered') return yield standIn(decided.response)
+  if (decided.state === 'answered') {
+    const { reply, response } = decided
+    return yield isStream(reply) ? { content: await contentOf(reply) } : standIn(response)
+  }
   const effective = decided.request === told ? request : effectiveOf(request, decided.request)
   const responses = new WeakMap<object, AdkResponse>()
   const answers = relay(ask(effective), (step) => call.run(() => withSpans(step)))
@@ -80,6 +84,16 @@ async function* chunksOf(
     known.set(chunk, response)
     yield chunk
   }
+}
+
+/** What a durable run has kept, with what only its model understands. */
+async function contentOf(chunks: AsyncIterable<unknown>): Promise<AdkContent> {
+  const parts: unknown[] = []
+  for await (const chunk of chunks) {
+    const [candidate] = asObjects(asObject(chunk)?.candidates)
+    parts.push(...asObjects(asObject(candidate?.content)?.parts))
+  }
+  return { role: 'model', parts } as AdkContent
 }
 
 function standIn(message: LlmResponse): AdkResponse {

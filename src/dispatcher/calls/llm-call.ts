@@ -101,10 +101,12 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
 
   /** The model has answered. Gives what the caller gets: the same, unless a gate has its say. */
   settle(reply: R): R | Promise<R> {
+    this.replied = true
     return this.core.decidesAt('afterLlmCall') ? this.#gate(reply) : this.#close(reply)
   }
 
   noteAnswered(reply?: R): void {
+    this.replied = true
     this.mark.answered = reply === undefined ? { response: {} } : this.#read(reply)
   }
 

@@ -1,4 +1,4 @@
-import type { LlmRequest, StreamEndKind } from '../../hooks/index.ts'
+import type { LlmRequest, StreamEndKind, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
@@ -19,6 +19,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected readonly chunkGapsMs: number[] = []
   /** What the model itself gave, where a gate put something else in its place: it is paid for all the same. */
   protected spent: LlmReading | undefined
+  /** The model has answered; false where a gate did in its place. */
+  protected replied = false
   readonly mark: ModelCallMark
   #announced = false
 
@@ -82,7 +84,8 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     const { usage, costUsd: given } = this.spent ?? reading
     const { model = this.init.model } = reading.head ?? reading.response
     const costUsd = given ?? core.priceOf(this.provider, model, usage)
-    core.addLlm(usage, costUsd)
+    const scripted = this.#scripted()
+    core.addLlm(usage, costUsd, !scripted && this.#untold(usage))
     this.site.noteLlm?.(reading, usage, costUsd)
     const end = new LlmActivityEnd(reading, this.request)
     if (usage !== undefined) end.usage = usage
@@ -90,7 +93,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     if (this.firstChunkMs !== undefined) end.timeToFirstChunkMs = this.firstChunkMs
     if (this.chunkGapsMs.length > 0) end.chunkGapsMs = this.chunkGapsMs
     if (streamEnd !== undefined) end.streamEnd = streamEnd
-    if (this.#scripted()) end.mocked = true
+    if (scripted) end.mocked = true
     core.tell('afterLlmCall', () => {
       const { kind: _kind, reading: _reading, chunkGapsMs: _gaps, ...shared } = end
       const { response } = reading
@@ -102,10 +105,10 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected failed(error: unknown): LlmEnd {
     this.announce()
     const { core } = this
-    const { usage, costUsd } = this.spent ?? {}
+    const partial = this.readSoFar()
+    const { usage, costUsd } = this.spent ?? partial ?? {}
     const mocked = this.#scripted(error) && { mocked: true }
     core.addLlm(usage, costUsd ?? core.priceOf(this.provider, this.init.model, usage))
-    const partial = this.readSoFar()
     const came = {
       ...mocked,
       ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
@@ -128,6 +131,12 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
       ...came,
       ...(chunkGapsMs.length > 0 && { chunkGapsMs }),
     }
+  }
+
+  /** A chat that says nothing of its tokens has used some all the same. What a client of MCP asks its model is not ours to pay. */
+  #untold(usage: TokenUsage | undefined): boolean {
+    const { operationName = 'chat' } = this.init
+    return this.replied && usage === undefined && operationName === 'chat' && this.provider !== 'mcp'
   }
 
   #scripted(error?: unknown): boolean {

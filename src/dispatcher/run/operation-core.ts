@@ -329,9 +329,9 @@ export class OperationCore {
     }
   }
 
-  addLlm(usage: TokenUsage | undefined, costUsd: number | undefined): void {
+  addLlm(usage: TokenUsage | undefined, costUsd: number | undefined, untold = false): void {
     this.llmCalls++
-    this.tree.addUsage(usage, costUsd)
+    this.tree.addUsage(usage, costUsd, 1, untold)
     this.usage = addUsage(this.usage, usage)
     this.costUsd = addOptional(this.costUsd, costUsd)
   }

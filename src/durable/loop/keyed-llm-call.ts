@@ -1,6 +1,7 @@
 import type { LlmCallDecision, LlmCallInit, LlmFunction, OpenLlmCall } from '../../dispatcher/index.ts'
 import type { LlmResponse } from '../../hooks/index.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { AnyCollector, readReply } from '../../wire/formats.ts'
 import { setMethods, type Target } from '../../wire/stream-target.ts'
 import type { LoopKeeper } from './keeper.ts'
 import { errorOf, failureOf, fromKept, toKept } from './kept-json.ts'
@@ -22,15 +23,22 @@ export class KeyedLlmCall<R> {
     this.#key = loop.keyOf('model call')
   }
 
-  #kept(): { readonly value: R } | undefined {
+  #kept(): { readonly value: R; said(): LlmResponse } | undefined {
     const kept = this.#loop.keptOf(this.#key, this.#init.model)
     if (kept === undefined) return undefined
     if (kept.failure !== undefined) throw errorOf(kept.failure)
-    return {
-      value: (kept.pieces === undefined
-        ? fromKept(kept.value)
-        : streamOf(fromKept(kept.pieces) as unknown[])) as R,
+    const { read = readReply } = this.#init
+    if (kept.pieces === undefined) {
+      const value = fromKept(kept.value) as R
+      return { value, said: () => read(value).response }
     }
+    const pieces = fromKept(kept.pieces) as unknown[]
+    const said = () => {
+      const collector = new AnyCollector()
+      for (const piece of pieces) collector.push(piece)
+      return collector.read().response
+    }
+    return { value: streamOf(pieces) as R, said }
   }
 
   /** From its beginning to its end. */
@@ -56,7 +64,17 @@ export class KeyedLlmCall<R> {
 
   async #decide(): Promise<LlmCallDecision<R>> {
     const kept = this.#kept()
-    if (kept !== undefined) return { state: 'answered', reply: kept.value, response: {} }
+    if (kept !== undefined) {
+      const { value: reply, said } = kept
+      return {
+        state: 'answered',
+        reply,
+        // Not all who ask have use for it.
+        get response() {
+          return said()
+        },
+      }
+    }
     await this.#loop.stepAgain(this.#turn)
     return this.#loop.atWork(async () => {
       try {
