@@ -59,3 +59,29 @@ it.each([
   const nodes = buildGraph(buildTree(rows)!).nodes.filter(({ kind }) => kind === 'tool')
   expect(nodes.map(({ label, calls }) => `${label} ${calls}`)).toEqual(expected)
 })
+
+it.each([
+  ['another service', 'there', 1],
+  ['the same service', 'here', 2],
+])('a remote agent and who calls it, from %s', async (_where, service, calls) => {
+  const viewer = await start()
+  const agent = (number: number, parent: number, name: string): TestSpan => ({
+    ...{ spanId: id(number), parentSpanId: parent === 0 ? '' : id(parent), name: `invoke_agent ${name}` },
+    ...{ start: number, end: 40 - number },
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
+  })
+  await post(viewer, otlp([agent(1, 0, 'front'), agent(2, 1, 'worker')], { 'service.name': 'here' }))
+  await post(viewer, otlp([agent(3, 2, 'worker'), tool(4, 3, 'look', '')], { 'service.name': service }))
+  const { rows } = viewer.store.run(TRACE)!
+  const { uses } = await getJson<UseSums>(viewer, '/api/uses/agent')
+  expect(uses.find(({ name }) => name === 'worker')).toMatchObject({ calls })
+  const { nodes, edges } = buildGraph(buildTree(rows)!)
+  expect(nodes.map(({ label, calls }) => `${label} ${calls}`)).toEqual([
+    'front 1',
+    `worker ${calls}`,
+    'look 1',
+  ])
+  expect(edges.filter(({ from, to }) => from === to)).toHaveLength(calls - 1)
+  const items = buildConversation(rows, (spanId) => viewer.store.span(TRACE, spanId)).items
+  expect(JSON.stringify(items).match(/"kind":"agent"/g)).toHaveLength(calls)
+})

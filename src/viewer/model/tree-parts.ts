@@ -24,10 +24,14 @@ export function eachCallOnce(nodes: readonly TreeNode[]): TreeNode[] {
   return kept
 }
 
-/** A tool call told by two instrumentations: the span of one lies in that of the other. */
+/**
+ * Told twice, one span in the other: a tool call by two instrumentations; the run of a remote agent by who called it and by
+ * itself.
+ */
 export function isSameCall({ row }: TreeNode, parent: TreeNode | undefined): boolean {
-  if (row.category !== 'tool' || parent?.row.category !== 'tool' || row.label !== parent.row.label)
-    return false
+  if (!parent || row.category !== parent.row.category || row.label !== parent.row.label) return false
+  if (row.category === 'agent') return row.service !== parent.row.service
+  if (row.category !== 'tool') return false
   const [one, other] = [row.callId, parent.row.callId]
   return one === other ? one !== '' : one === '' || other === ''
 }
