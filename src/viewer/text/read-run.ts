@@ -5,11 +5,13 @@ import { modelCall, toolCallFacts } from '../model/call-content.ts'
 import { chatMessages, type RunContent } from '../model/data-set.ts'
 import { type Message, messageText } from '../model/messages.ts'
 import type { AttributeValue, SpanRow } from '../model/span.ts'
-import { buildTree, type TreeNode } from '../model/tree.ts'
+import { buildTree, flatten, type TreeNode } from '../model/tree.ts'
 import { eachCallOnce } from '../model/tree-parts.ts'
+import { repeatable } from './repeatable.ts'
 
 export interface ReadToolCall {
   name: string
+  callId: string
   args: AttributeValue
   /** What the model asked for, where that is there: a person may have changed it, and it may be no object. */
   asked: AttributeValue | undefined
@@ -55,6 +57,8 @@ export interface ReadRun {
   calls: ReadToolCall[]
   agent: ReadAgent
   isCompacted: boolean
+  /** What the stand-in of a test cannot repeat, where one is wanted. */
+  leftOut: readonly string[]
 }
 
 interface Placed {
@@ -66,10 +70,19 @@ interface Placed {
 }
 
 /** @throws HookspanError when the run lacks what a test is made of, saying what. */
-export function readRun({ summary, rows, open }: RunContent): ReadRun {
+export function readRun({ summary, rows, open }: RunContent, standsIn = false): ReadRun {
   const id = summary.traceId.slice(0, 8)
   const root = buildTree(rows)
   const placed = root ? walk(root) : []
+  // Where the call was parked, the sub-agent lies in the span before.
+  const runsAgent = ({ row, children }: TreeNode) =>
+    row.category === 'tool' && children.some((child) => child.row.category === 'agent')
+  const subAgents = new Set(
+    root &&
+      flatten(root)
+        .filter(runsAgent)
+        .map(({ row }) => row.label),
+  )
   const modelRows = placed.filter(({ row }) => row.category === 'llm').sort(byStart)
   const read = modelRows.map((place) => {
     const span = open(place.row.spanId)
@@ -89,17 +102,20 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
   const own = read.filter(({ agents }) => agents.length <= 1)
   const steps = read.map(({ output, row }) => stepOf(output, row))
   const made = placed.filter(({ row }) => row.category === 'tool').sort(byStart)
-  const calls = made.map((place) => {
+  const all = made.map((place) => {
     const turn = modelRows.filter((model) => model.row.startUs <= place.row.startUs).length
     return {
-      ...callOf(place, open),
+      ...callOf(place, open, subAgents),
       turn,
       asked: askedFor(place.row.callId, steps.slice(0, turn)),
       ends: endsAgent(place, made, open),
     }
   })
-  addWrittenCalls(steps, read, calls)
-  const mine = own.length > 0 ? own : read
+  addWrittenCalls(steps, read, all)
+  const { calls, unasked, leftOut } = standsIn
+    ? repeatable(steps, read, all)
+    : { calls: all, unasked: new Set<number>(), leftOut: [] }
+  const mine = (own.length > 0 ? own : read).filter((place) => !unasked.has(read.indexOf(place)))
   const { history, prompts, firstAt, lastAt } = turnsOf(
     mine.map(({ input, output }) => ({ input, output })),
     mine.map((place) => steps[read.indexOf(place)]!.toolCalls.length > 0),
@@ -113,12 +129,15 @@ export function readRun({ summary, rows, open }: RunContent): ReadRun {
     history,
     prompts,
     // What the agent said before it was asked anything is what it goes on from.
-    steps: steps.filter((_step, index) => !mine.slice(0, firstAt).includes(read[index]!)),
+    steps: steps.filter(
+      (_step, index) => !unasked.has(index) && !mine.slice(0, firstAt).includes(read[index]!),
+    ),
     lastSteps: mine.length - lastAt,
     endsOnTools: (steps[read.indexOf(mine.at(-1)!)]?.toolCalls.length ?? 0) > 0,
     calls,
     agent: agentOf(read, calls, [summary.agent || 'agent']),
     isCompacted: placed.some(({ row }) => row.category === 'compact'),
+    leftOut,
   }
 }
 
@@ -219,6 +238,7 @@ function stepOf(output: readonly Message[], row: SpanRow): ReadModelStep {
 function callOf(
   { row, node, agents }: Placed,
   open: RunContent['open'],
+  subAgents: ReadonlySet<string>,
 ): Omit<ReadToolCall, 'turn' | 'asked' | 'ends'> {
   const span = open(row.spanId)
   const facts = span ? toolCallFacts(span) : { args: null, result: null, error: '' }
@@ -227,10 +247,11 @@ function callOf(
   const reason = asked && open(asked.row.spanId)?.attributes['hookspan.human.rejection_reason']
   return {
     name: row.label,
+    callId: row.callId,
     ...facts,
     outcome: row.outcome || (row.error ? 'errored' : 'completed'),
     agents,
-    isSubAgent: node.children.some((child) => child.row.category === 'agent'),
+    isSubAgent: subAgents.has(row.label),
     gate: gate && {
       id: gate.id,
       ...(gate.code && { code: gate.code }),

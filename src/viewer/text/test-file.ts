@@ -45,7 +45,7 @@ export function testFile(runs: readonly RunContent[], tested?: TestedAgent): Tes
   return { text: `${[top, imports(used, tested), ...tests].join('\n\n')}\n`, notes: [...notes, ...leftOut] }
 
   function testMadeOf(content: RunContent): string {
-    const run = readRun(content)
+    const run = readRun(content, tested === undefined)
     const title = titleOf(content)
     const count = (titles.get(title) ?? 0) + 1
     titles.set(title, count)
@@ -95,6 +95,10 @@ function testOf(title: string, { summary }: RunContent, run: ReadRun, writing: W
   const denied = run.calls.filter(({ outcome, human }) => outcome === 'denied' && human === undefined)
   const unable = whyNot(summary, run, tested)
   if (unable) throw new HookspanError('INVALID_OPTION', `Run ${summary.traceId.slice(0, 8)} ${unable}`)
+  if (run.leftOut.length > 0)
+    notes.push(
+      `The test of run ${summary.traceId.slice(0, 8)} leaves out ${run.leftOut.join('; ')}. ${NAME_IT}`,
+    )
   if (tested !== undefined) {
     for (const call of denied)
       notes.push(
