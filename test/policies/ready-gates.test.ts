@@ -1,5 +1,5 @@
 import { HookDispatcher, type HookEvent, ToolResult } from 'hookspan'
-import { type Gate, mutate } from 'hookspan/gates'
+import { type Gate, mutate, skip } from 'hookspan/gates'
 import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callTool, gate, spy, start } from '../gates/support.ts'
@@ -93,6 +93,58 @@ describe('budget', () => {
     const lax = start([budget({ maxCostUsd: 5, unknownPrice: 'proceed' })])
     await call(lax.op)
     expect(await call(lax.op)).not.toHaveProperty('denied')
+  })
+
+  it('does not take a reply that says no usage for free', async () => {
+    const dispatcher = { priceOf: () => 0.01 }
+    const { op } = start([budget({ maxCostUsd: 5 })], { dispatcher })
+    const failing = () => op.llmCall({ model: 'm', request: {} }, () => Promise.reject(new Error('401')))
+    await expect(failing()).rejects.toThrow('401')
+    const { usage: _none, ...untold } = reply('x')
+    const init = { model: 'm', request: {}, standIn: () => ({ ...reply(''), denied: true }) }
+    expect(await op.llmCall(init, () => untold)).toBe(untold)
+    expect(await call(op)).toHaveProperty('denied')
+    expect(op.stopRequested).toMatchObject({
+      reason: expect.stringContaining('1 model call(s) is not known'),
+    })
+    const lax = start([budget({ maxCostUsd: 5, unknownPrice: 'proceed' })], { dispatcher })
+    await lax.op.llmCall(init, () => untold)
+    expect(await call(lax.op)).not.toHaveProperty('denied')
+  })
+
+  it('does not count what a gate said in a model’s place as a reply without usage', async () => {
+    const first = { asked: false }
+    const says = gate('beforeLlmCall', () => {
+      if (first.asked) return undefined
+      first.asked = true
+      return skip({ content: 'no need' })
+    })
+    const { op } = start([says, budget({ maxCostUsd: 5 })], { dispatcher: { priceOf: () => 0.01 } })
+    expect(await call(op)).toHaveProperty('denied')
+    expect(await call(op)).not.toHaveProperty('denied')
+  })
+
+  it('counts what a stream had told of its tokens when it failed', async () => {
+    const { op } = start([budget({ maxTokens: 1_000 })])
+    async function* broken() {
+      yield {
+        type: 'message_start',
+        message: {
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          usage: { input_tokens: 990, output_tokens: 20 },
+        },
+      }
+      throw new Error('cut')
+    }
+    const read = async () => {
+      const stream = await op.llmCall({ model: 'm', request: { stream: true } }, () => broken())
+      for await (const _ of stream);
+    }
+    await expect(read()).rejects.toThrow('cut')
+    expect(await call(op)).toHaveProperty('denied')
+    expect(op.stopRequested).toMatchObject({ reason: expect.stringContaining('1010 of 1000 tokens') })
   })
 
   it('does not send a request that would pass the token limit', async () => {

@@ -9,6 +9,9 @@ import type { CallSite, OperationCore } from '../run/operation-core.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
 import { tellProviderCalls } from './provider-call.ts'
 
+/** Calls that often say no usage, and cost next to nothing. */
+const NO_CHAT: ReadonlySet<string> = new Set(['embeddings', 'rerank'])
+
 /** A model call between its two hooks, as they and the instruments are told of it. */
 export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   protected readonly init: LlmCallInit<R>
@@ -133,10 +136,10 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     }
   }
 
-  /** A chat that says nothing of its tokens has used some all the same. What a client of MCP asks its model is not ours to pay. */
+  /** A model that says nothing of its tokens has used some all the same. What a client of MCP asks its model is not ours to pay. */
   #untold(usage: TokenUsage | undefined): boolean {
     const { operationName = 'chat' } = this.init
-    return this.replied && usage === undefined && operationName === 'chat' && this.provider !== 'mcp'
+    return this.replied && usage === undefined && !NO_CHAT.has(operationName) && this.provider !== 'mcp'
   }
 
   #scripted(error?: unknown): boolean {
