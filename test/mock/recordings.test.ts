@@ -155,6 +155,34 @@ describe('recordTools', () => {
     expect(real.ran).toBe(0)
   })
 
+  it('redacts in JSON that a tool gave or was given as text, and leaves other text as it is', async () => {
+    const dispatcher = new HookDispatcher()
+    const recorder = recordTools(dispatcher, { redact: redactKeys(['token']) })
+    const text = JSON.stringify({ rows: [{ token: 's3cret', body: '{"token":"s3cret"}' }] })
+    const untouched = '{ "id":  7 }'
+    const answers: Record<string, unknown> = {
+      text,
+      parts: { content: [{ type: 'text', text }] },
+      error: new Error(text),
+      untouched,
+    }
+    const op = dispatcher.startOperation({ agentName: 'a' })
+    for (const [apiName, answer] of Object.entries(answers)) {
+      await op.toolCall({ apiName, args: { body: text } }, () => {
+        if (answer instanceof Error) throw answer
+        return answer
+      })
+    }
+    await op.complete()
+    const recording = recorder.recording()
+    expect(JSON.stringify(recording)).not.toContain('s3cret')
+    expect(recording.calls.map(({ tool }) => tool)).toEqual(Object.keys(answers))
+    expect(recording.calls[0]?.result).toBe(
+      '{"rows":[{"token":"[redacted]","body":"{\\"token\\":\\"[redacted]\\"}"}]}',
+    )
+    expect(recording.calls[3]?.result).toBe(untouched)
+  })
+
   it('refuses a misspelt option: the file would hold what was to be redacted', () => {
     const options = { file: 'never-written.json', redct: redactKeys(['email']) }
     expect(() => recordTools(new HookDispatcher(), options)).toThrow('Unknown option `redct` of recordTools')

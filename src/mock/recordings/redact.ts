@@ -1,3 +1,5 @@
+import { jsonIn } from '../../internal/json.ts'
+
 /** Changes what a recording is to hold. Also given the arguments of a replayed call, before they are compared. */
 export type RedactRecording = (
   value: unknown,
@@ -5,7 +7,7 @@ export type RedactRecording = (
 ) => unknown
 
 /**
- * Replaces the values of these properties, at every depth.
+ * Replaces the values of these properties, at every depth, and in text that is JSON as a whole.
  *
  * @example
  * recordTools(dispatcher, { file, redact: redactKeys(['email', 'token']) })
@@ -13,6 +15,7 @@ export type RedactRecording = (
 export function redactKeys(keys: readonly string[], replacement: unknown = '[redacted]'): RedactRecording {
   const names = new Set(keys.map((key) => key.toLowerCase()))
   const walk = (value: unknown): unknown => {
+    if (typeof value === 'string') return inText(value)
     if (Array.isArray(value)) return value.map(walk)
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
@@ -22,13 +25,11 @@ export function redactKeys(keys: readonly string[], replacement: unknown = '[red
       ]),
     )
   }
-  return (value, { part }) => {
-    // What a model is told is JSON as text where the result was an object.
-    if (part !== 'content' || typeof value !== 'string') return walk(value)
-    try {
-      return JSON.stringify(walk(JSON.parse(value)))
-    } catch {
-      return value
-    }
+  const inText = (text: string): string => {
+    const value = /^\s*[[{]/.test(text) ? jsonIn(text) : undefined
+    if (value === undefined) return text
+    const walked = JSON.stringify(walk(value))
+    return walked === JSON.stringify(value) ? text : walked
   }
+  return walk
 }
