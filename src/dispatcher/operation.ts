@@ -241,7 +241,7 @@ export class Operation extends CallMaker {
 
   /**
    * Ends the run. Whatever is open of it ends first; `onComplete` fires once, further calls do nothing. A run that
-   * a gate or a human stopped ends as `denied`, also when its runtime calls it done.
+   * a gate or a human stopped ends as `denied`, also when its runtime calls it done, or leaves it and nobody aborted it.
    *
    * @returns the outcome after the `beforeComplete` gates: what to tell the caller of the run.
    * @throws HookspanError `INVALID_OPTION` for an unknown reason.
@@ -251,7 +251,8 @@ export class Operation extends CallMaker {
     const { reason = 'done', content } = init
     if (!COMPLETION_REASONS.includes(reason)) throw unknownReason(reason)
     const core = this.#core
-    const stopped = core.stop !== undefined && reason === 'done'
+    const isLeft = reason === 'interrupted' && core.signal?.aborted !== true
+    const stopped = core.stop !== undefined && (reason === 'done' || isLeft)
     const asked: CompleteResult = {
       reason: stopped ? 'denied' : reason,
       ...(content !== undefined && { content }),

@@ -49,6 +49,19 @@ describe('a run that is to end', () => {
     expect(last(events)).toMatchObject({ reason: 'denied' })
   })
 
+  it('ends as denied, also when its runtime leaves it, unless somebody aborts it', async () => {
+    const { op, events } = startWatched({ gates: [stopping] })
+    await op.toolCall(drop, () => {})
+    expect(await op.complete({ reason: 'interrupted' })).toEqual({ reason: 'denied' })
+    expect(last(events)).toMatchObject({ reason: 'denied' })
+
+    const controller = new AbortController()
+    const aborted = startWatched({ gates: [stopping], signal: controller.signal })
+    await aborted.op.toolCall(drop, () => {})
+    controller.abort()
+    expect(await aborted.op.complete({ reason: 'interrupted' })).toEqual({ reason: 'interrupted' })
+  })
+
   it('does not run a tool that waited for its own gates meanwhile', async () => {
     let ran = 0
     const slow: Gate = {
