@@ -167,3 +167,86 @@ it('a snapshot that is sent again, or comes late, hides neither that the run wai
   }
   expect(statuses).toEqual(['running', 'waiting', 'waiting', 'running', 'running', 'ok', 'ok'])
 })
+
+describe('a process that died, of which the next one with its spool tells', () => {
+  const began = 10
+  const snapshot = runSpan('', { start: began, end: 500, attributes: { 'hookspan.span.state': 'started' } })
+  const died = runSpan('', { start: began, end: began, attributes: { 'hookspan.span.state': 'interrupted' } })
+  const laterSnapshot = { ...snapshot, end: 5_000 }
+  const ended = { ...runSpan('done'), start: began }
+  const here = { 'process.pid': process.pid, 'service.name': 'first' }
+  const elsewhere = { ...here, 'service.name': 'second' }
+
+  it.each<[string, [TestSpan, typeof here][], string]>([
+    ['was not done', [[died, here]], 'interrupted'],
+    [
+      'whatever it had sent before',
+      [
+        [snapshot, here],
+        [died, here],
+      ],
+      'interrupted',
+    ],
+    [
+      'also where that is sent again',
+      [
+        [died, here],
+        [snapshot, here],
+      ],
+      'interrupted',
+    ],
+    [
+      'unless another goes on with it',
+      [
+        [died, here],
+        [laterSnapshot, elsewhere],
+      ],
+      'running',
+    ],
+    [
+      'also where that is told late',
+      [
+        [laterSnapshot, elsewhere],
+        [died, here],
+      ],
+      'running',
+    ],
+    [
+      'and ends it',
+      [
+        [died, here],
+        [ended, elsewhere],
+      ],
+      'ok',
+    ],
+    [
+      'and ended it before',
+      [
+        [ended, elsewhere],
+        [died, here],
+      ],
+      'ok',
+    ],
+  ])('%s', async (_what, sent, expected) => {
+    const viewer = await start()
+    for (const [span, resource] of sent) await post(viewer, otlp([span], resource))
+    const { runs } = await getJson<RunList>(viewer, '/api/runs')
+    expect(runs.map(({ status }) => status)).toEqual([expected])
+  })
+})
+
+it('is not done where several of its parts wait for the agent that called them', async () => {
+  const viewer = await start()
+  const part = (number: number, parent: number, step: boolean): TestSpan => ({
+    ...{ spanId: id(number), parentSpanId: id(parent), start: number - 60_000, end: number - 59_990 },
+    name: step ? 'step' : 'chat m',
+    attributes: step ? { 'hookspan.step.index': 0 } : { 'gen_ai.operation.name': 'chat' },
+  })
+  await post(viewer, otlp([part(3, 1, true), part(4, 3, false), part(6, 5, false)]))
+  await expect
+    .poll(async () => {
+      viewer.store.recheckOpenRuns(Date.now() + 3_600_000)
+      return (await getJson<RunList>(viewer, '/api/runs')).runs.map(({ status }) => status)
+    })
+    .toEqual(['interrupted'])
+})

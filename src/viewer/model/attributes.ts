@@ -161,6 +161,8 @@ export const GATE_EVENT = 'hookspan.gate'
 export const USER_MESSAGE_EVENT = 'hookspan.user_message'
 /** The value of `hookspan.span.state` that marks a start snapshot. */
 export const STARTED = 'started'
+/** A span whose process died, told by the next that has its spool: where it ended is not known. */
+export const DIED = 'interrupted'
 
 /** Prefixes of the numbered attributes of OpenInference and Traceloop, and where each keeps its message. */
 export const NUMBERED_MESSAGES = {

@@ -1,6 +1,7 @@
 /** Reads from a span, on arrival, what lists and rows show; the rest stays packed until someone opens it. */
 import {
   type AttributeSource,
+  DIED,
   GATE_EVENT,
   NAMES,
   readBoolean,
@@ -22,6 +23,8 @@ export interface SpanDigest
   > {
   /** A start snapshot: the span has begun and its end will follow. */
   started: boolean
+  /** Of a span that has begun: its process died, says the next one. */
+  died: boolean
   conversationId: string
   reason: string
   /** Of a call of a model that its trace does not price: what a table of prices needs, beside the tokens. */
@@ -106,7 +109,8 @@ export function digestSpan(
   category: SpanCategory = classify(name, attributes),
 ): SpanDigest {
   const usage = category === 'llm' || category === 'embedding'
-  const started = readText(attributes, NAMES.spanState) === STARTED
+  const state = readText(attributes, NAMES.spanState)
+  const started = state === STARTED || state === DIED
   // A run that was parked goes on in another process, which ends its span.
   const parked = started && readText(attributes, NAMES.waitingFor) !== ''
   const costUsd = usage ? costOf(attributes) : 0
@@ -114,6 +118,7 @@ export function digestSpan(
   return {
     category,
     started,
+    died: state === DIED && !parked,
     label: labelOf(category, name, attributes),
     conversationId: readText(attributes, NAMES.conversationId),
     reason: readText(attributes, NAMES.reason),

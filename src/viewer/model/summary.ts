@@ -139,9 +139,8 @@ function statusOf(nodes: readonly TreeNode[], { reason, errors, isFresh }: RunFa
 
 /** Steps are in a run: while its span has not come, the run is not over. */
 function lacksItsAgent(top: TreeNode): boolean {
-  return (
-    !isReal(top) && top.row.spanId !== TRACE_ROOT && top.children.some(({ row }) => row.category === 'step')
-  )
+  if (top.row.spanId === TRACE_ROOT) return top.children.some((part) => !isReal(part) && lacksItsAgent(part))
+  return !isReal(top) && top.children.some(({ row }) => row.category === 'step')
 }
 
 function isModelCall({ row }: TreeNode): boolean {

@@ -50,7 +50,7 @@ export class RunSpans {
       this.newestUs = Math.max(this.newestUs, facts.startUs, facts.endUs)
       const known = this.#byId.get(facts.spanId)
       // The ended span replaces its snapshots. One of those that comes late replaces neither it nor a later one.
-      if (known && facts.endUs === 0 && (known.row.endUs > 0 || facts.sentEndUs < known.sentEndUs)) {
+      if (known && facts.endUs === 0 && (known.row.endUs > 0 || isOlder(facts, origin, known))) {
         this.#drop(id, index)
         continue
       }
@@ -113,9 +113,21 @@ export class RunSpans {
   }
 }
 
+/** Of two states of a span that has not ended. That its process died is the last that is told of that process. */
+function isOlder({ digest, sentEndUs }: SpanFacts, origin: number, known: StoredSpan): boolean {
+  const knownDied = known.row.state === 'interrupted'
+  if (origin === known.origin && digest.died !== knownDied) return knownDied
+  return sentEndUs < known.sentEndUs
+}
+
 function storedRow(facts: SpanFacts, service: string): SpanRow {
   const { endUs, error } = facts
-  const row = rowOf(facts, facts.digest, { endUs, state: endUs > 0 ? 'ended' : 'running', error, service })
+  const row = rowOf(facts, facts.digest, {
+    endUs,
+    state: endUs > 0 ? 'ended' : facts.digest.died ? 'interrupted' : 'running',
+    error,
+    service,
+  })
   const costUsd = estimatedCost(facts, row)
   if (costUsd === undefined) return row
   row.costUsd = costUsd
