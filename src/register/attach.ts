@@ -49,15 +49,18 @@ const MASTRA_CALLS = [
 const ATTACH: Readonly<Record<string, Attach>> = {
   openai: eachClientAndRunner(
     'OpenAI',
-    (of) => of.Chat?.Completions?.prototype,
-    ['runTools'],
+    ({ Chat }) => [[Chat?.Completions, 'runTools']],
     (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
   ),
   'openai/helpers/responses-tool-runner': decidingRunner,
   '@anthropic-ai/sdk': eachClientAndRunner(
     'Anthropic',
-    (of) => of.Beta?.Messages?.prototype,
-    ['toolRunner', 'thread'],
+    ({ Beta }) => [
+      [Beta?.Messages, 'toolRunner'],
+      [Beta?.Messages, 'thread'],
+      [Beta?.Sessions?.Events, 'toolRunner'],
+      [Beta?.Environments?.Work, 'worker'],
+    ],
     (client, options) => adapter<typeof Anthropic>('anthropic').observeAnthropic(client, options),
   ),
   '@openai/agents-core': (exports, { dispatcher }) =>
@@ -242,19 +245,24 @@ function eachCalled(
 
 /** The classes of a client's resources, which it has as its own fields. */
 interface ClientClass {
-  readonly Chat?: { readonly Completions?: { readonly prototype: Runners } }
-  readonly Beta?: { readonly Messages?: { readonly prototype: Runners } }
+  readonly Chat?: { readonly Completions?: Resource }
+  readonly Beta?: {
+    readonly Messages?: Resource
+    readonly Sessions?: { readonly Events?: Resource }
+    readonly Environments?: { readonly Work?: Resource }
+  }
 }
 
-interface Runners {
-  readonly _client: Client
+interface Resource {
+  readonly prototype: Runners
 }
+
+type Runners = Client & { readonly _client: Client }
 
 /** Likewise; and the runs of tools of a client are seen from the first one on, which is before its first request. */
 function eachClientAndRunner(
   className: string,
-  runnersOf: (of: ClientClass) => Runners | undefined,
-  methods: readonly string[],
+  runnersOf: (of: ClientClass) => readonly (readonly [of: Resource | undefined, method: string])[],
   observe: (client: Client, options: ObserveOptions) => unknown,
 ): Attach {
   return (exports, to) => {
@@ -262,11 +270,11 @@ function eachClientAndRunner(
     const seen = new WeakSet<Client>()
     const options = { dispatcher, operationOf: bounds.operationOf, agentName: scriptName() }
     const observed = (client: Client) => observe(client, options)
-    const prototype = runnersOf((exports[className] ?? exports.default) as ClientClass) as Runs | undefined
-    for (const method of methods) {
+    for (const [of, method] of runnersOf((exports[className] ?? exports.default) as ClientClass)) {
+      const prototype: Client | undefined = of?.prototype
       const own = prototype?.[method]
       if (prototype === undefined || typeof own !== 'function') continue
-      prototype[method] = function (this: Runs & Runners, ...args: unknown[]) {
+      prototype[method] = function (this: Runners, ...args: unknown[]) {
         if (seen.has(this._client)) return own.apply(this, args)
         const isAttached = attached(`an object of ${className}`, dispatcher, () => observed(this._client))
         seen.add(this._client)
@@ -276,8 +284,6 @@ function eachClientAndRunner(
     return eachClient(className, observed, seen)(exports, to)
   }
 }
-
-type Runs = Record<string, (...args: unknown[]) => unknown>
 
 type Class = new (...args: unknown[]) => object
 

@@ -18,6 +18,12 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
     instead: 'hookspan does not know decisions',
   },
   '@anthropic-ai/sdk': { how: 'attach' },
+  '@anthropic-ai/sdk/helpers/beta/environments': {
+    how: 'refuse',
+    replaced: ['SessionToolRunner', 'EnvironmentWorker'],
+    instead:
+      'hookspan knows beta.sessions.events.toolRunner() and beta.environments.work.worker() of a client',
+  },
   '@openai/agents-core': { how: 'attach' },
   '@openai/agents-realtime': {
     how: 'refuse',

@@ -25,6 +25,7 @@ it.each([
   ['past/react-agent.mjs', 'createReactAgent'],
   ['past/realtime.mjs', 'RealtimeSession'],
   ['past/computer.mjs', 'the computer'],
+  ['past/environment-worker.mjs', 'EnvironmentWorker'],
 ])(
   'keeps what runs tools past all adapters from a program with guards, and tells of it in others: %s',
   async (file, name) => {
@@ -56,4 +57,14 @@ it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunne
   expect(spans.filter((name) => name.includes('execute_tool'))).toEqual(['  execute_tool wipe'])
 
   expect(await run(guarded())).toMatchObject({ code: 0, stdout: '' })
+})
+
+it('decides on the tools of a hosted session, before the first request of its client', async () => {
+  const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+  const file = at('session-runner.mjs')
+  expect(await registered(file, { env })).toMatchObject({ code: 0, stdout: 'all is wiped\nwipe: done\n' })
+  expect(await registered(file, { env, cwd: guarded() })).toMatchObject({
+    code: 0,
+    stdout: 'wipe: refused\n',
+  })
 })

@@ -6,7 +6,8 @@ import { observeClient, unobserveClient } from '../generated-client/observe-clie
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
-import { watchRunners } from './tool-runner.ts'
+import { watchSessions } from './sessions.ts'
+import { toolErrorOf, watchRunners } from './tool-runner.ts'
 
 export interface ObserveAnthropicOptions extends ObserveOptions {
   /**
@@ -32,7 +33,11 @@ const ANTHROPIC: ClientKind = {
     return loop && (() => loop.turn())
   },
   also: (client, options: ObserveAnthropicOptions) => {
-    const runners = () => watchRunners(client, options)
+    const runners = () =>
+      allOrNone(
+        () => watchRunners(client, options),
+        () => watchSessions(client, options, toolErrorOf(client)),
+      )
     if (options.sdkSpans === 'nest') return runners()
     return allOrNone(runners, () => replace(client as { _tracer?: unknown }, '_tracer', undefined))
   },
@@ -42,8 +47,9 @@ const ANTHROPIC: ClientKind = {
  * Makes each model call of an Anthropic client (messages and beta messages, streamed or not, `parse`, `stream`,
  * message threads, legacy completions) a model call of the operation that is running, and each `beta.messages.toolRunner()`
  * an agent: its turns are steps, its tools are tool calls that gates decide on and mocks stand in for. A runner inside
- * the tool of another one is a sub-agent. Everything else the client does is left alone and not seen: batches, token
- * counts, files, hosted agents and their sessions.
+ * the tool of another one is a sub-agent. The tools that the session of a hosted agent has run here are tool calls of a
+ * run, by `beta.sessions.events.toolRunner()` and by `beta.environments.work.worker()`. Everything else the client does is
+ * left alone and not seen: batches, token counts, files, hosted agents and what their models are asked.
  *
  * @returns the same client, with its whole surface. Clients that its `withOptions()` makes are observed, too.
  * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.

@@ -58,6 +58,12 @@ export function watchRunners(client: object, options: ObserveOptions): () => voi
   )
 }
 
+/** What the SDK's runners make a result of that says `is_error`. */
+export function toolErrorOf(client: object): ToolPlace['ToolError'] {
+  const { messages } = (client as { beta?: { messages?: object } }).beta ?? {}
+  return (messages?.constructor as { ToolError?: ToolPlace['ToolError'] } | undefined)?.ToolError ?? Error
+}
+
 function withTools(params: Loose, place: ToolPlace): Loose {
   return Array.isArray(params?.tools) ? { ...params, tools: watchTools(params.tools, place) } : params
 }
@@ -79,8 +85,7 @@ class WatchedRunner implements ToolPlace {
     this.#client = client
     this.#options = options
     this.#signal = requestOptions?.signal as AbortSignal | undefined
-    const { constructor: Messages } = (client as { beta: { messages: object } }).beta.messages
-    this.ToolError = (Messages as { ToolError?: ToolPlace['ToolError'] }).ToolError ?? Error
+    this.ToolError = toolErrorOf(client)
     this.runner = make(this)
     this.#watch()
   }

@@ -16,7 +16,8 @@ import type { SafeAgentCall } from '../safe/held-calls.ts'
 import { SafeOperation, type SafeStep, startOperation } from '../safe/operation.ts'
 
 /** What is told of the agent's loop before it begins. */
-export interface LoopInit extends Pick<OperationInit, 'agentName' | 'input' | 'instructions' | 'tools'> {
+export interface LoopInit
+  extends Pick<OperationInit, 'agentName' | 'conversationId' | 'input' | 'instructions' | 'tools'> {
   readonly dispatcher: HookDispatcher
   /** Undefined for a single question, which has neither turns nor tools, and is nobody's sub-agent. */
   readonly adapter?: AdapterInfo | undefined
