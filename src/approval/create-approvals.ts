@@ -18,7 +18,14 @@ import type { AuditEvent, AuditLog } from './audit-log.ts'
 import { answerFields, attemptOf, checkedAnswer, closedError } from './check-answer.ts'
 import { memoryStore } from './memory-store.ts'
 import { SideWork } from './side-work.ts'
-import { type ApprovalFilter, type ApprovalRecord, type ApprovalStore, asOf, isOpen } from './store.ts'
+import {
+  type ApprovalFilter,
+  type ApprovalRecord,
+  type ApprovalStore,
+  asOf,
+  isOpen,
+  type KeptAnswer,
+} from './store.ts'
 import { Waiters } from './waiters.ts'
 
 /** Tells people of requests, and takes their answers where it has a way to. */
@@ -212,15 +219,13 @@ class ApprovalDesk implements Approvals {
     answer: ApprovalAnswer,
     append: AuditLog['append'],
   ): Promise<ApprovalRecord> {
-    const { id, argsDigest } = known.request
+    const { id } = known.request
     const now = Date.now()
     const current = (await inReach(this.store.get(id))) ?? known
     if (!isOpen(current, now)) throw closedError(current, now)
-    const { approver, decision, reason, args, stop, alwaysAllow } = answer
-    const editedDigest = args === undefined ? undefined : digestOf(args)
-    const told = defined({ decision, argsDigest, editedDigest, approver, reason, stop, alwaysAllow })
-    await append({ event: 'answered', requestId: id, ...told })
-    const result = await this.store.answer(id, answer, now).catch(async (error: unknown) => {
+    await append(answeredEvent(known.request, answer))
+    const kept: KeptAnswer = this.#options.audit === undefined ? answer : { ...answer, logged: true }
+    const result = await this.store.answer(id, kept, now).catch(async (error: unknown) => {
       await append({ event: 'refused', requestId: id, code: 'STORE_FAILED', problem: errorMessage(error) })
       throw error
     })
@@ -299,7 +304,7 @@ class ApprovalDesk implements Approvals {
       if (record === undefined) {
         throw new HookspanError('APPROVAL_NOT_FOUND', `the request ${request.id} is gone`)
       }
-      if (record.status === 'answered') return record.answer as ApprovalAnswer
+      if (record.status === 'answered') return this.#heard(record)
       if (record.status !== 'pending') throw closedError(record, now)
       if (!isOpen(record, now)) return this.#expire(request, now)
       if (signal.aborted) {
@@ -334,14 +339,21 @@ class ApprovalDesk implements Approvals {
 
   async #expire(request: ApprovalRequest, now: number): Promise<ApprovalAnswer> {
     const record = await this.#closed(request.id, 'expired', now)
-    if (record?.status === 'answered') return record.answer as ApprovalAnswer
+    if (record?.status === 'answered') return this.#heard(record)
     throw closedError(record ?? { request, status: 'expired' }, now)
   }
 
   /** The last word at the moment of expiry: an answer that was taken in time counts, and none is taken after. */
   async #atExpiry(request: ApprovalRequest): Promise<ApprovalAnswer | undefined> {
     const record = await this.#closed(request.id, 'expired', Date.now())
-    return record?.status === 'answered' ? record.answer : undefined
+    return record?.status === 'answered' ? this.#heard(record) : undefined
+  }
+
+  /** Who answered may have known nothing of the log: it is in there before it counts. */
+  async #heard({ request, answer }: ApprovalRecord): Promise<ApprovalAnswer> {
+    const { logged, ...given } = answer as KeptAnswer
+    if (!logged) await this.#audit({ ...answeredEvent(request, given), elsewhere: true })
+    return given
   }
 
   async #closed(
@@ -417,6 +429,13 @@ async function inReach<T>(reading: Promise<T>): Promise<T> {
     const message = `The store of approvals cannot be read: ${errorMessage(error)}. Nothing was changed.`
     throw new HookspanError('APPROVAL_UNREACHABLE', message, { cause: error })
   }
+}
+
+function answeredEvent({ id, argsDigest }: ApprovalRequest, answer: ApprovalAnswer): AuditEvent {
+  const { approver, decision, reason, args, stop, alwaysAllow } = answer
+  const editedDigest = args === undefined ? undefined : digestOf(args)
+  const told = defined({ decision, argsDigest, editedDigest, approver, reason, stop, alwaysAllow })
+  return { event: 'answered', requestId: id, ...told }
 }
 
 function requestedEvent({ id, operationId, apiName, argsDigest }: ApprovalRequest): AuditEvent {

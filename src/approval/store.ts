@@ -2,11 +2,17 @@ import type { ApprovalAnswer, ApprovalRequest, ExecutionLedger } from '../gates/
 
 export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
 
+/** An answer as it is kept. */
+export interface KeptAnswer extends ApprovalAnswer {
+  /** It was written to an audit log as it was given. */
+  readonly logged?: true
+}
+
 /** A request and what became of it. Plain JSON. */
 export interface ApprovalRecord {
   readonly request: ApprovalRequest
   readonly status: ApprovalStatus
-  readonly answer?: ApprovalAnswer
+  readonly answer?: KeptAnswer
   /** When the status left `pending`, in epoch milliseconds. */
   readonly closedAt?: number
   /** Whether the approved call has begun to run, and whether it was told how it ended. */
@@ -34,7 +40,7 @@ export interface ApprovalStore extends ExecutionLedger {
    * Takes an answer where the request is still pending and has not expired by `now`, else leaves it. Gives the record
    * and whether this very call closed it; undefined for an unknown id.
    */
-  answer(id: string, answer: ApprovalAnswer, now: number): Promise<ClosedRecord | undefined>
+  answer(id: string, answer: KeptAnswer, now: number): Promise<ClosedRecord | undefined>
   /** Closes a pending request without an answer. */
   close(id: string, status: 'expired' | 'cancelled', now: number): Promise<ClosedRecord | undefined>
   /** Calls back when a request was answered or closed, soon after; may miss some. Gives how to stop. */

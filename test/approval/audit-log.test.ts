@@ -253,3 +253,53 @@ it('tells that an answer is for all further calls, or ends the run', async () =>
     { event: 'answered', requestId: 'r2', decision: 'reject', reason: 'enough', stop: true },
   ])
 })
+
+describe('an answer by somebody who knows nothing of the log', () => {
+  const scene = (audit: AuditLog) => {
+    const store = memoryStore()
+    const { call, ran } = desk({ store, audit })
+    // As `hookspan approvals approve --db` without `--audit`.
+    return { call, ran, others: createApprovals({ store }) }
+  }
+
+  it.each(['approve', 'reject'] as const)('is written there before it counts: %s', async (decision) => {
+    const path = `${folder()}/audit.jsonl`
+    const { call, ran, others } = scene(auditLog({ path }))
+    const outcome = call()
+    const { id } = await pending(others)
+    await others.respond(id, { decision, approver: 'ines', reason: 'so' })
+    await outcome
+
+    expect(ran).toHaveLength(decision === 'approve' ? 1 : 0)
+    const entries = readFileSync(path, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const answered = entries.filter(({ event }) => event === 'answered')
+    expect(answered).toMatchObject([
+      { requestId: id, decision, approver: 'ines', reason: 'so', elsewhere: true },
+    ])
+    expect(verifyAudit({ path })).toMatchObject({ ok: true })
+  })
+
+  it('does not count where it cannot be written', async () => {
+    const { call, ran, others } = scene({
+      append: async ({ event }) => {
+        if (event === 'answered') throw new Error('the disk is full')
+      },
+    })
+    const outcome = call()
+    const { id } = await pending(others)
+    await others.respond(id, { decision: 'approve', approver: 'ines' })
+
+    expect(JSON.stringify(await outcome)).toContain('the disk is full')
+    expect(ran).toEqual([])
+  })
+
+  it('cannot say that it is in the log', async () => {
+    const { call, others } = scene({ append: async () => {} })
+    void call()
+    const { id } = await pending(others)
+    await expect(others.respond(id, { decision: 'approve', logged: true } as never)).rejects.toThrow(/logged/)
+  })
+})
