@@ -48,6 +48,8 @@ const INPUT_FIELDS = [
   'contents',
   'systemInstruction',
   'system_instruction',
+  'prediction',
+  'suffix',
 ]
 /** Fields of a reply; the calls it asks for keep their arguments, or the tools would not work. */
 const OUTPUT_FIELDS = ['content', 'reasoning', 'refusal', 'parts', 'providerToolCalls', 'alternatives']

@@ -45,6 +45,8 @@ export interface LcModelRequest {
   readonly model?: unknown
   readonly messages: readonly LcMessage[]
   readonly systemMessage?: LcMessage
+  /** The same as text. Only one of the two may be changed. */
+  readonly systemPrompt?: string
   readonly tools?: readonly LcTool[]
   readonly modelSettings?: Readonly<Record<string, unknown>>
   readonly toolChoice?: unknown

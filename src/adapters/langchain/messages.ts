@@ -60,6 +60,7 @@ function usageOf(usage: Readonly<Record<string, unknown>>): TokenUsage {
     inputTokens: count(input_tokens) ?? 0,
     outputTokens: count(output_tokens) ?? 0,
     cachedInputTokens: count((input_token_details as Loose | undefined)?.cache_read),
+    cacheCreationInputTokens: count((input_token_details as Loose | undefined)?.cache_creation),
     reasoningTokens: count((output_token_details as Loose | undefined)?.reasoning),
   }) as TokenUsage
 }

@@ -99,12 +99,13 @@ function effectiveOf(request: LcModelRequest, asked: LlmRequest, effective: LlmR
   if (effective === asked) return request
   const { messages, tools: _tools, tool_choice, ...settings } = effective
   const spoken = messages === asked.messages ? request.messages : withoutSystem(messages)
-  const told = messages === asked.messages ? undefined : systemOf(messages)
+  const told = messages === asked.messages ? {} : systemOf(request, messages)
   return {
     ...request,
     messages: spoken,
     modelSettings: { ...request.modelSettings, ...settings },
-    ...defined({ toolChoice: tool_choice ?? request.toolChoice, systemPrompt: told }),
+    ...defined({ toolChoice: tool_choice ?? request.toolChoice }),
+    ...told,
   }
 }
 
@@ -114,9 +115,14 @@ function withoutSystem(messages: unknown): readonly LcMessage[] {
   return (Array.isArray(messages) ? messages : []).filter((message) => !isSystem(message))
 }
 
-function systemOf(messages: unknown): string | undefined {
-  const found = (Array.isArray(messages) ? messages : []).find(isSystem)
-  return typeof found?.content === 'string' ? found.content : undefined
+/** LangChain makes a list of parts even of a text, and looks whether it is the same message. */
+function systemOf({ systemMessage }: LcModelRequest, messages: unknown): Partial<LcModelRequest> {
+  const { content } = ((Array.isArray(messages) ? messages : []).find(isSystem) ?? {}) as Partial<LcMessage>
+  if (content === undefined || content === systemMessage?.content) return {}
+  if (systemMessage === undefined || textOf(systemMessage) === '')
+    return { systemPrompt: textOf({ content }) }
+  const copy = Object.create(Object.getPrototypeOf(systemMessage)) as LcMessage
+  return { systemMessage: Object.assign(copy, systemMessage, { content }) }
 }
 
 interface ModelLike {

@@ -60,12 +60,21 @@ function outputToWire(output: unknown): unknown {
  * the copies before is known again: its items are put into other words for those who read them, and for nobody else.
  */
 export function requestToWire(request: ModelRequest, model: string, stream: boolean): LlmRequest {
-  const { systemInstructions, input, tools, modelSettings = {}, previousResponseId, conversationId } = request
+  const {
+    systemInstructions,
+    input,
+    tools,
+    modelSettings = {},
+    previousResponseId,
+    conversationId,
+    prompt,
+  } = request
   const { temperature, topP, maxTokens, frequencyPenalty, presencePenalty, toolChoice, reasoning } =
     modelSettings
   const wire = present<Loose>({
     model,
     instructions: asName(systemInstructions),
+    prompt,
     input,
     tools: asList(tools).map(toolToWire),
     temperature,
@@ -100,6 +109,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 
 const FIELDS: Readonly<Record<string, string>> = {
   instructions: 'systemInstructions',
+  prompt: 'prompt',
   previous_response_id: 'previousResponseId',
   conversation: 'conversationId',
 }
