@@ -144,6 +144,9 @@ export class NaiveRun {
     const endUs = Math.max(0, ...spans.map((one) => endOf(one) || one.startUs))
     const errors = failures(nodes).length
     const reason = reasonOf(agents)
+    const status = asked?.open ? 'waiting' : this.#status(nodes, reason, errors, nowMs)
+    const isOpen = ({ state, means: { human } }: Node) =>
+      state === 'running' || (status === 'waiting' && state === 'ended' && !human?.action)
     const sum = (key: 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'costUsd') =>
       calls.reduce((total, node) => total + (node.means[key] ?? 0), 0)
     return {
@@ -154,12 +157,12 @@ export class NaiveRun {
         (nodes.find((node) => node.span) ?? main)?.span?.name ||
         '',
       agent: main?.means.category === 'agent' ? main.means.label : '',
-      service: main?.span ? String(RESOURCES[main.span.resource]!['service.name'] ?? '') : '',
+      service: main ? serviceOf(main) : '',
       model: calls[0]?.means.label ?? '',
       conversationId:
         spans.sort((a, b) => a.startUs - b.startUs).find(({ means }) => means.conversationId)?.means
           .conversationId ?? '',
-      status: asked?.open ? 'waiting' : this.#status(nodes, reason, errors, nowMs),
+      status,
       reason,
       startUs,
       endUs,
@@ -170,7 +173,7 @@ export class NaiveRun {
       toolCalls: tools.length,
       mockedCalls: tools.filter((node) => node.means.mocked).length,
       errors,
-      waiting: Math.max(of('human').filter((node) => node.state === 'running').length, asked?.open ?? 0),
+      waiting: Math.max(of('human').filter(isOpen).length, asked?.open ?? 0),
       inputTokens: sum('inputTokens'),
       outputTokens: sum('outputTokens'),
       cachedTokens: sum('cachedTokens'),
@@ -190,13 +193,9 @@ export class NaiveRun {
     if (running.some(({ means }) => means.category === 'human' || means.outcome === 'waiting'))
       return 'waiting'
     if (running.length > 0) return 'running'
-    if (
-      top &&
-      !top.span &&
-      top.spanId !== 'trace' &&
-      top.children.some(({ means }) => means.category === 'step')
-    )
-      return this.silentMs(nowMs) < SILENT_MS ? 'running' : 'interrupted'
+    const lost = top?.spanId === 'trace' ? top.children : nodes.slice(0, 1)
+    if (lost.some(({ span, children }) => !span && children.some(({ means }) => means.category === 'step')))
+      return nodes.some(isAsking) ? 'waiting' : this.silentMs(nowMs) < SILENT_MS ? 'running' : 'interrupted'
     if (top && open.length > 0 && (top.state === 'interrupted' || !top.span)) return 'interrupted'
     if (reason === 'denied' || reason === 'interrupted') return reason
     const agent = nodes.find(({ means }) => means.category === 'agent')
@@ -241,7 +240,7 @@ export class NaiveRun {
         if (node.means.mocked) count(use, 'mocked')
         if (refused) count(use, 'denied')
         else if (node.error || outcome === 'errored') fail(use, node.errorText)
-        if (!refused && !node.means.mocked) took(use, node)
+        if (!refused && !node.means.mocked && !isAsking(node)) took(use, node)
       }
       if (calls.has(node)) {
         for (const kind of ['agent', 'tool']) {
@@ -252,7 +251,7 @@ export class NaiveRun {
           else count(use, 'costUsd', node.means.costUsd ?? 0)
         }
       }
-      if (category === 'agent') {
+      if (category === 'agent' && !isAgain(node)) {
         const use = of('agent', label)
         count(use, 'calls')
         if (node.means.reason === 'denied') count(use, 'denied')
@@ -278,15 +277,18 @@ export class NaiveRun {
       }
       if (category === 'human') {
         const { action = '', approver, waitedMs } = node.means.human!
-        const use = of('human', approver || 'nobody')
+        const isAnswer = !node.error && /^(approve|edit|reject)/.test(action)
+        const use = of('human', approver || (isAnswer ? '' : 'nobody'))
         count(use, 'calls')
-        if (node.state === 'running') count(use, 'asked')
+        const isOpen = node.state === 'running' || (node.state === 'ended' && !action && !node.error)
+        if (isOpen) count(use, 'asked')
+        else if (node.error) fail(use, node.errorText || action)
         else if (action === 'approve') count(use, 'approved')
         else if (action === 'edit') count(use, 'changed')
         else if (action.startsWith('reject')) count(use, 'denied')
         else fail(use, node.errorText || action)
         if (waitedMs !== undefined) use.durationsMs.push(waitedMs)
-        else took(use, node)
+        else if (!isOpen) took(use, node)
       }
     }
     return [...uses.values()]
@@ -302,6 +304,25 @@ export class NaiveRun {
       })),
     }
   }
+}
+
+/** A call that ended with a question. */
+function isAsking({ means, state }: Node): boolean {
+  return means.category === 'tool' && means.outcome === 'waiting' && state === 'ended'
+}
+
+/** A remote agent, of which its caller tells, too. */
+function isAgain({ means, span, above: [caller] }: Node): boolean {
+  return (
+    means.category === 'agent' &&
+    caller?.means.category === 'agent' &&
+    caller.means.label === means.label &&
+    serviceOf(caller) !== serviceOf({ span })
+  )
+}
+
+function serviceOf({ span }: Pick<Node, 'span'>): string {
+  return span ? String(RESOURCES[span.resource]!['service.name'] ?? '') : ''
 }
 
 function endOf({ startUs, endUs, means }: SentSpan): number {
