@@ -1,11 +1,16 @@
 /** A call that was parked for a human is told by two spans, or more: the one that asked, and the one that went on with it. */
 import type { SpanRow } from './span.ts'
-import type { TreeNode } from './tree.ts'
+
+/** As the tree has it, which is built by this. */
+interface Told {
+  row: SpanRow
+  readonly children: readonly Told[]
+}
 
 /** The outcome of a row that another one goes on with: its part of the call is over, and what came of it stands there. */
 export const PARKED = 'parked'
 
-export function isParked({ row }: TreeNode): boolean {
+export function isParked({ row }: Told): boolean {
   return row.outcome === PARKED
 }
 
@@ -15,14 +20,14 @@ export function asksAndEnds(row: SpanRow): boolean {
 }
 
 /** Marks the calls that were gone on with, the questions in them, and the steps that were begun anew for them. */
-export function markParked(root: TreeNode): void {
+export function markParked(root: Told): void {
   interface Place {
-    node: TreeNode
+    node: Told
     /** The agent that calls, and what is around the node in it. */
-    agent: TreeNode
-    around: readonly TreeNode[]
+    agent: Told
+    around: readonly Told[]
   }
-  const later = new Map<TreeNode, Set<string>>()
+  const later = new Map<Told, Set<string>>()
   const places: Place[] = []
   const stack: Place[] = [{ node: root, agent: root, around: [] }]
   for (let place = stack.pop(); place; place = stack.pop()) {

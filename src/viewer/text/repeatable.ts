@@ -6,7 +6,7 @@
 import { canonicalJson } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import type { Message } from '../model/messages.ts'
-import type { ReadModelStep, ReadToolCall } from './read-run.ts'
+import type { ReadModelStep, ReadToolCall } from './read-call.ts'
 
 interface Reply {
   input: readonly Message[]

@@ -1,7 +1,8 @@
 /** The agent of a test whose own is not named, written from what the trace tells. */
 import { canonicalJson } from '../../internal/json.ts'
 import { literal, quoted } from './literals.ts'
-import type { ReadAgent, ReadRun, ReadToolCall } from './read-run.ts'
+import type { ReadToolCall } from './read-call.ts'
+import type { ReadAgent, ReadRun } from './read-run.ts'
 
 /** An agent that does what the trace tells: its tools are for the mocks, and never run. */
 export function standIn(

@@ -5,7 +5,8 @@ import { canonicalJson } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
 import type { RunContent } from '../model/data-set.ts'
 import { literal, quoted } from './literals.ts'
-import { type ReadModelStep, type ReadRun, type ReadToolCall, readRun } from './read-run.ts'
+import type { ReadModelStep, ReadToolCall } from './read-call.ts'
+import { type ReadRun, readRun } from './read-run.ts'
 import { standIn } from './stand-in.ts'
 
 export interface TestedAgent {
