@@ -49,7 +49,11 @@ const MASTRA_CALLS = [
 const ATTACH: Readonly<Record<string, Attach>> = {
   openai: eachClientAndRunner(
     'OpenAI',
-    ({ Chat }) => [[Chat?.Completions, 'runTools']],
+    ({ Chat, Beta }) => [
+      [Chat?.Completions, 'runTools'],
+      [Beta?.Agents?.Sessions, 'create'],
+      [Beta?.Agents?.Sessions, 'stream'],
+    ],
     (client, options) => adapter<typeof OpenAI>('openai').observeOpenAI(client, options),
   ),
   'openai/helpers/responses-tool-runner': decidingRunner,
@@ -247,6 +251,7 @@ function eachCalled(
 interface ClientClass {
   readonly Chat?: { readonly Completions?: Resource }
   readonly Beta?: {
+    readonly Agents?: { readonly Sessions?: Resource }
     readonly Messages?: Resource
     readonly Sessions?: { readonly Events?: Resource }
     readonly Environments?: { readonly Work?: Resource }

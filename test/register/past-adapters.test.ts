@@ -59,12 +59,14 @@ it.each(['plain', 'typed'])('decides on the %s functions of a ResponsesToolRunne
   expect(await run(guarded())).toMatchObject({ code: 0, stdout: '' })
 })
 
-it('decides on the tools of a hosted session, before the first request of its client', async () => {
-  const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
-  const file = at('session-runner.mjs')
-  expect(await registered(file, { env })).toMatchObject({ code: 0, stdout: 'all is wiped\nwipe: done\n' })
-  expect(await registered(file, { env, cwd: guarded() })).toMatchObject({
-    code: 0,
-    stdout: 'wipe: refused\n',
-  })
-})
+it.each([
+  ['session-runner.mjs', 'all is wiped\nwipe: done\n', 'wipe: refused\n'],
+  ['agent-session.mjs', 'all is wiped\n', '{"denied":true\n'],
+])(
+  'decides on the tools of a hosted session, before the first request of its client: %s',
+  async (name, bare, held) => {
+    const env = programEnv('http://127.0.0.1:9/v1', 'http://127.0.0.1:9')
+    expect(await registered(at(name), { env })).toMatchObject({ code: 0, stdout: bare })
+    expect(await registered(at(name), { env, cwd: guarded() })).toMatchObject({ code: 0, stdout: held })
+  },
+)

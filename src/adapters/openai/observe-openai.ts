@@ -3,6 +3,8 @@ import { responses } from '../../wire/responses.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
+import { allOrNone } from '../replace.ts'
+import { watchSessions } from './hosted-agents.ts'
 import { turnsHere, watchRunners } from './tool-runner.ts'
 
 const OPENAI: ClientKind = {
@@ -20,7 +22,11 @@ const OPENAI: ClientKind = {
   },
   looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
   maker: turnsHere,
-  also: watchRunners,
+  also: (client, options) =>
+    allOrNone(
+      () => watchRunners(client, options),
+      () => watchSessions(client, options),
+    ),
 }
 
 /**
@@ -30,10 +36,11 @@ const OPENAI: ClientKind = {
  * belongs to `options.operation`, else to an operation of its own. A response that is made in the background is one call, up to
  * the `responses.retrieve()` of this process that first finds it made. Each `chat.completions.runTools()` is an agent: its
  * turns are steps, its tools are tool calls that gates decide on and mocks stand in for; inside the tool of another one it is
- * a sub-agent. Calls that `step.llmCall()` makes itself are not
+ * a sub-agent. The `toolHandlers` of a hosted agent's session are tool calls, each of an operation of its own outside of any.
+ * Calls that `step.llmCall()` makes itself are not
  * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
  * translations, moderations, decisions, batches, fine-tuning, the realtime API, responses over a WebSocket, assistants,
- * hosted agents.
+ * what the model of a hosted agent is asked.
  *
  * @returns the same client, with its whole surface: `parse`, `stream`, `withResponse`, `asResponse`, `tee`, ...
  * Clients that its `withOptions()` makes are observed, too.
