@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { HookDispatcher } from 'hookspan'
+import { currentCalls } from 'hookspan/adapter'
 import { type Agent, type ExecAgentOptions, execAgent } from 'hookspan/agent'
 import { deny } from 'hookspan/gates'
 import { callTool, callTools, type ModelStep, scriptedModel } from 'hookspan/mock'
@@ -306,6 +307,81 @@ it('of a run that was stopped, denied, left unanswered, or begun by the agent pa
   expect(await runTests(...files)).toMatchObject({
     passed: true,
     said: expect.stringMatching(/Tests +4 passed/),
+  })
+})
+
+it('of calls that no model asked for, inside of tools and beside them, passes at once, and says so', async () => {
+  const lookup = (args: object) => currentCalls()?.toolCall({ apiName: 'lookup', args }, () => 1)
+  const asks: Agent = {
+    name: 'asks',
+    model: 'gpt-4o',
+    tools: [
+      {
+        name: 'ask',
+        execute: async () => {
+          await lookup({})
+          // What a tool asks a model is the tool's own.
+          await currentCalls()?.llmCall({ model: 'gpt-4o-mini', request: { messages: [] } }, () => ({
+            choices: [{ message: { role: 'assistant', content: 'inside' } }],
+          }))
+          return 'asked'
+        },
+      },
+    ],
+  }
+  const trace = await record(asks, 'Ask', [callTool('ask', {}), 'Asked.'])
+
+  // The user's own hands, in a recording of both.
+  const dual = 'b8'.repeat(16)
+  const span = (number: number, name: string, attributes: Record<string, string>) => ({
+    ...{ traceId: dual, spanId: id(number), name, start: number * 10, end: number * 10 + 5, attributes },
+    ...(number > 1 && { parentSpanId: id(1) }),
+  })
+  const says = (role: string, ...parts: object[]) => ({ role, parts })
+  const text = (content: string) => ({ type: 'text', content })
+  const asked = { type: 'tool_call', id: 'c1', name: 'find_line', arguments: { id: 'L1' } }
+  const found = { type: 'tool_call_response', id: 'c1', response: 'found' }
+  const chat = (number: number, input: object[], output: object) =>
+    span(number, 'chat gpt-4o', {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'gpt-4o',
+      'gen_ai.input.messages': JSON.stringify(input),
+      'gen_ai.output.messages': JSON.stringify([output]),
+    })
+  const call = (number: number, name: string, callId: string, args: object) =>
+    span(number, `execute_tool ${name}`, {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': name,
+      'gen_ai.tool.call.id': callId,
+      'gen_ai.tool.call.arguments': JSON.stringify(args),
+      'gen_ai.tool.call.result': '"found"',
+    })
+  const input = [says('user', text('My phone is offline'))]
+  const history = [...input, says('assistant', asked), says('tool', found)]
+  const toggle = says('assistant', text('Toggle it, please'))
+  await post(
+    viewer,
+    otlp([
+      {
+        ...span(1, 'invoke_agent telecom', {
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.agent.name': 'telecom',
+        }),
+        end: 100,
+      },
+      chat(2, input, says('assistant', asked)),
+      call(3, 'find_line', 'c1', { id: 'L1' }),
+      chat(4, history, toggle),
+      call(5, 'toggle_data', 'u1', {}),
+      chat(6, [...history, toggle, says('user', text('It works'))], says('assistant', text('Fine.'))),
+    ]),
+  )
+  await hookspan('export', trace, '-f', 'vitest', '-o', 'inside.test.ts')
+  const { stderr } = await hookspan('export', dual, '-f', 'vitest', '-o', 'beside.test.ts')
+  expect(stderr).toContain('"toggle_data", which was called and not asked for')
+  expect(await runTests('inside.test.ts', 'beside.test.ts')).toMatchObject({
+    passed: true,
+    said: expect.stringMatching(/Tests +2 passed/),
   })
 })
 
