@@ -27,7 +27,7 @@ const ARROWS: Record<string, readonly string[]> = {
   vitest: [...CORE, 'spans', 'mock'],
   'vitest-reporter': ['mock', 'vitest'],
   viewer: ['approval', 'wire'],
-  register: [...CORE, 'tracing', 'policies', 'adapters'],
+  register: [...CORE, 'adapter', 'tracing', 'policies', 'adapters'],
   cli: [...TOP, 'adapter', 'agent', 'adapters', 'viewer'],
   internal: [],
   '.': ['hooks', 'wire', 'dispatcher'],

@@ -168,6 +168,8 @@ export class ObservedTools {
       toolCallId,
       apiName: name,
       args: input,
+      // The tool that makes it is at work, and cannot be left and gone on with.
+      ...(within !== undefined && { parkable: false }),
       ...defined({
         description: typeof description === 'string' ? description : undefined,
         inputSchema: schemaOf(tool.inputSchema),

@@ -7,7 +7,7 @@ import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { watchSessions } from './sessions.ts'
-import { toolErrorOf, watchRunners } from './tool-runner.ts'
+import { watchRunners } from './tool-runner.ts'
 
 export interface ObserveAnthropicOptions extends ObserveOptions {
   /**
@@ -33,13 +33,9 @@ const ANTHROPIC: ClientKind = {
     return loop && (() => loop.turn())
   },
   also: (client, options: ObserveAnthropicOptions) => {
-    const runners = () =>
-      allOrNone(
-        () => watchRunners(client, options),
-        () => watchSessions(client, options, toolErrorOf(client)),
-      )
-    if (options.sdkSpans === 'nest') return runners()
-    return allOrNone(runners, () => replace(client as { _tracer?: unknown }, '_tracer', undefined))
+    const tools = [() => watchRunners(client, options), () => watchSessions(client, options)]
+    const omit = () => replace(client as { _tracer?: unknown }, '_tracer', undefined)
+    return allOrNone(...tools, ...(options.sdkSpans === 'nest' ? [] : [omit]))
   },
 }
 
@@ -47,9 +43,8 @@ const ANTHROPIC: ClientKind = {
  * Makes each model call of an Anthropic client (messages and beta messages, streamed or not, `parse`, `stream`,
  * message threads, legacy completions) a model call of the operation that is running, and each `beta.messages.toolRunner()`
  * an agent: its turns are steps, its tools are tool calls that gates decide on and mocks stand in for. A runner inside
- * the tool of another one is a sub-agent. The tools that the session of a hosted agent has run here are tool calls of a
- * run, by `beta.sessions.events.toolRunner()` and by `beta.environments.work.worker()`. Everything else the client does is
- * left alone and not seen: batches, token counts, files, hosted agents and what their models are asked.
+ * the tool of another one is a sub-agent. The tools that a hosted agent's session has run here, by `events.toolRunner()` or
+ * a `worker()`, are tool calls of a run. All else is not seen: batches, token counts, files, what hosted agents' models are asked.
  *
  * @returns the same client, with its whole surface. Clients that its `withOptions()` makes are observed, too.
  * @throws HookspanError `INVALID_OPTION` when the client is none, or is observed by another dispatcher.

@@ -8,6 +8,7 @@ import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
 import { warnOnce } from '../warn-once.ts'
 import { type ToolPlace, watchTools } from './runnable-tool.ts'
+import { toolErrorOf } from './tool-runner.ts'
 
 /** The model is asked by Anthropic itself. Here are only the tools that a session has run on this machine. */
 const ADAPTER = {
@@ -35,11 +36,8 @@ interface Hosted {
 }
 
 /** Makes the tools that sessions of hosted agents have run here tool calls. @returns leaves the client as it was. */
-export function watchSessions(
-  client: object,
-  options: ObserveOptions,
-  ToolError: ToolPlace['ToolError'],
-): () => void {
+export function watchSessions(client: object, options: ObserveOptions): () => void {
+  const ToolError = toolErrorOf(client)
   const { sessions, environments } = (client as { beta?: Hosted }).beta ?? {}
   const watch = (tools: unknown, sessionId: unknown, signal: unknown) =>
     Array.isArray(tools) ? new Session(options, ToolError, sessionId, signal).watched(tools) : tools

@@ -37,10 +37,9 @@ const OPENAI: ClientKind = {
  * the `responses.retrieve()` of this process that first finds it made. Each `chat.completions.runTools()` is an agent: its
  * turns are steps, its tools are tool calls that gates decide on and mocks stand in for; inside the tool of another one it is
  * a sub-agent. The `toolHandlers` of a hosted agent's session are tool calls, each of an operation of its own outside of any.
- * Calls that `step.llmCall()` makes itself are not
- * counted twice. Everything else the client does is left alone and not seen: images, video, speech, transcriptions and
- * translations, moderations, decisions, batches, fine-tuning, the realtime API, responses over a WebSocket, assistants,
- * what the model of a hosted agent is asked.
+ * Calls that `step.llmCall()` makes itself are not counted twice. Everything else the client does is left alone and not seen:
+ * images, video, speech, transcriptions and translations, moderations, decisions, batches, fine-tuning, the realtime API,
+ * responses over a WebSocket, assistants, what the model of a hosted agent is asked.
  *
  * @returns the same client, with its whole surface: `parse`, `stream`, `withResponse`, `asResponse`, `tee`, ...
  * Clients that its `withOptions()` makes are observed, too.
