@@ -22,5 +22,14 @@ export const IN_PROCESS: AdapterCapabilities = {
   abort: true,
 }
 
+/** Where the provider runs the agent, and only its tools are run here. */
+export const HOSTED: AdapterCapabilities = {
+  ...IN_PROCESS,
+  steps: false,
+  llmCalls: false,
+  streams: false,
+  decideLlmCalls: false,
+}
+
 /** Where the SDK can stop at a call, and go on with it in another process, too. */
 export const PARKING: AdapterCapabilities = { ...IN_PROCESS, park: true }

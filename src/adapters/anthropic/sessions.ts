@@ -1,7 +1,7 @@
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
-import { IN_PROCESS } from '../capabilities.ts'
+import { HOSTED } from '../capabilities.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
@@ -9,12 +9,6 @@ import { withOwn } from '../sdk-loop/with-own.ts'
 import { warnOnce } from '../warn-once.ts'
 import { type ToolPlace, watchTools } from './runnable-tool.ts'
 import { toolErrorOf } from './tool-runner.ts'
-
-/** The model is asked by Anthropic itself. Here are only the tools that a session has run on this machine. */
-const ADAPTER = {
-  name: 'anthropic, sessions',
-  capabilities: { ...IN_PROCESS, steps: false, llmCalls: false, streams: false, decideLlmCalls: false },
-}
 
 interface Tool {
   close?(): unknown
@@ -131,7 +125,7 @@ class Session implements ToolPlace {
     this.#loop ??= SdkLoop.begin({
       dispatcher,
       operation,
-      adapter: ADAPTER,
+      adapter: { name: 'anthropic, sessions', capabilities: HOSTED },
       instruction: '',
       ...defined({ ...this.#told, agentName }),
     })

@@ -1,7 +1,8 @@
-import { wrapTools } from '../../adapter/wrap-tools.ts'
 import { defined } from '../../internal/objects.ts'
+import { HOSTED } from '../capabilities.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
 import { allOrNone, replace } from '../replace.ts'
+import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 
 type Handler = (args: unknown, ...more: unknown[]) => unknown
 
@@ -32,25 +33,41 @@ export function watchSessions(client: object, options: ObserveOptions): () => vo
   )
 }
 
-function decidedOn(given: Given, { dispatcher, agentName, operation }: ObserveOptions): Given {
+function decidedOn(given: Given, options: ObserveOptions): Given {
   const { toolHandlers: handlers } = given ?? {}
   if (typeof handlers !== 'object' || handlers === null) return given
-  const inPlace = (handler: Handler): Handler =>
-    operation === undefined || operation.ended ? handler : (...args) => operation.run(() => handler(...args))
   const value = Object.fromEntries(
-    Object.entries(handlers).map(([name, handler]) => {
-      // The session itself says what is wrong with it.
-      if (typeof handler !== 'function') return [name, handler]
-      const tools = wrapTools(
-        { [name]: handler },
-        { dispatcher, onRefused: 'tell', ...defined({ agentName }) },
-      )
-      return [name, inPlace(tools[name] as Handler)]
-    }),
+    Object.entries(handlers).map(([name, handler]) => [
+      name,
+      // Of one that is none the session itself says what is wrong with it.
+      typeof handler === 'function' ? toolOf(name, handler as Handler, options) : handler,
+    ]),
   )
   // What else it has stays as it is, accessors and what is hidden, too.
   return Object.create(Object.getPrototypeOf(given), {
     ...Object.getOwnPropertyDescriptors(given),
     toolHandlers: { value, enumerable: true, configurable: true, writable: true },
   }) as Given
+}
+
+function toolOf(
+  name: string,
+  handler: Handler,
+  { dispatcher, operation, agentName }: ObserveOptions,
+): Handler {
+  const tool: Handler = async (input, ...more) => {
+    const adapter = { name: 'openai, sessions', capabilities: HOSTED }
+    const told = { dispatcher, operation, adapter, instruction: '', input, ...defined({ agentName }) }
+    const loop = await SdkLoop.begin(told)
+    const outcome = await loop.tool({ apiName: name, args: input }, (args) => handler(args, ...more))
+    if (outcome.state === 'errored') {
+      await loop.fail(outcome.error)
+      throw outcome.error
+    }
+    await loop.complete({ reason: 'done' })
+    return 'result' in outcome ? outcome.result : outcome.toToolMessage().content
+  }
+  // The SDK has marks of its own on what it made of a schema: it hands those more arguments.
+  const { prototype: _own, ...marks } = Object.getOwnPropertyDescriptors(handler) as PropertyDescriptorMap
+  return Object.defineProperties(tool, marks)
 }
