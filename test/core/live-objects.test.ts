@@ -45,11 +45,11 @@ function indexOf(item: object): Index {
 }
 
 /** What a runtime holds, with all that a hook could get hold of. */
-function world() {
+function world(levels = 500) {
   const lines = Object.setPrototypeOf(['a'], Lines.prototype) as string[]
   const inner = { n: 1 }
   let deep: { inner?: object } = { inner }
-  for (let i = 0; i < 5_000; i++) deep = { inner: deep }
+  for (let i = 0; i < levels; i++) deep = { inner: deep }
   const state = {
     order: new Order(),
     bytes: Buffer.from([1, 2, 3]),
@@ -155,7 +155,7 @@ describe('what a runtime hands over', () => {
   )
 
   it('is copied with its class and its own fields, and without what is private to it', () => {
-    const runtime = world()
+    const runtime = world(5_000)
     const dispatcher = new HookDispatcher(failures())
     const seen: Record<string, never>[] = []
     dispatcher.register('op', [hook('afterStep', (event) => void seen.push(event as never))])
