@@ -92,7 +92,12 @@ export const KNOWN: readonly Known[] = [
   },
   {
     of: ['observeAnthropic'],
-    where: ['chat gen_ai.usage.input_tokens', 'chat gen_ai.usage.output_tokens'],
+    where: [
+      'chat gen_ai.usage.input_tokens',
+      'chat gen_ai.usage.output_tokens',
+      'invoke_agent hookspan.operation.input_tokens',
+      'invoke_agent hookspan.operation.output_tokens',
+    ],
     when: 'streamed',
     why: 'the API counts tokens at the beginning of a stream, too, so that a broken one has some',
   },
