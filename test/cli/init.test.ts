@@ -185,7 +185,8 @@ describe('hookspan init, in odd places', () => {
 
 it('knows each package that `hookspan run` attaches, and a way for it', () => {
   const known = KNOWN_SDKS.map(([name]) => name as string)
-  const others = ['@openai/agents-core', '@langchain/langgraph']
+  // Parts of an SDK, and one that is told.
+  const others = ['@openai/agents-core', '@openai/agents-realtime', '@langchain/langgraph']
   const packages = Object.keys(PACKAGES).map((name) =>
     name
       .split('/')
