@@ -10,6 +10,7 @@ const BY_PATH = ['cli/bin.js', 'cli/demo/refund-policy.js', 'register/runtime.js
 /** A few lines that whoever wants them has in his own file: to load them with others would cost more. */
 const isInlined = (file: string) =>
   file === 'internal/user.js' ||
+  file === 'internal/marks-of.js' ||
   file === 'policies/config/names.js' ||
   file === 'internal/run-report.js' ||
   /^adapters\/.+\/(capabilities|names)\.js$/.test(file)

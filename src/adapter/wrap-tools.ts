@@ -7,6 +7,7 @@ import {
 import { type AdapterInfo, CAPABILITIES } from '../dispatcher/run/capabilities.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields } from '../internal/expect.ts'
+import { marksOf } from '../internal/marks-of.ts'
 import { defined, isRecord } from '../internal/objects.ts'
 import { assertAdapterOptions } from './adapter-options.ts'
 
@@ -108,14 +109,7 @@ function wrapFunction(name: string, tool: AnyFunction, options: WrapToolsOptions
   const copy = function (this: unknown, ...args: unknown[]): Promise<unknown> {
     return call(args, (given) => tool.apply(this, given as never[]))
   }
-  const { prototype: _own, ...kept } = Object.getOwnPropertyDescriptors(tool) as Record<
-    string | symbol,
-    PropertyDescriptor
-  >
-  // Another way to call it, that `promisify()` or an SDK would take instead.
-  for (const key of Object.getOwnPropertySymbols(kept))
-    if (typeof kept[key]?.value === 'function') delete kept[key]
-  return Object.defineProperties(copy, kept)
+  return Object.defineProperties(copy, marksOf(tool))
 }
 
 function wrapObject(name: string, tool: Record<string, unknown>, options: WrapToolsOptions): object {

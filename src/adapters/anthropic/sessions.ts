@@ -1,3 +1,4 @@
+import { decidesAt } from '../../gates/gate.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
@@ -79,7 +80,9 @@ function assertNobodyDecides({ dispatcher }: ObserveOptions): void {
     ({ gates = [], hooks = [], standIn }) =>
       standIn !== undefined ||
       hooks.some(({ mocks }) => mocks) ||
-      gates.some(({ point, shadow }) => !shadow && /ToolCall\b/.test(String(point))),
+      gates.some(
+        (gate) => !gate.shadow && (decidesAt(gate, 'beforeToolCall') || decidesAt(gate, 'afterToolCall')),
+      ),
   )
   if (decides) throw new HookspanError('NOT_CAPABLE', `${what} Gates and mocks could not hold in them.`)
   warnOnce(`hookspan: ${what}`)

@@ -1,3 +1,4 @@
+import { marksOf } from '../../internal/marks-of.ts'
 import { defined } from '../../internal/objects.ts'
 import { HOSTED } from '../capabilities.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
@@ -68,6 +69,5 @@ function toolOf(
     return 'result' in outcome ? outcome.result : outcome.toToolMessage().content
   }
   // The SDK has marks of its own on what it made of a schema: it hands those more arguments.
-  const { prototype: _own, ...marks } = Object.getOwnPropertyDescriptors(handler) as PropertyDescriptorMap
-  return Object.defineProperties(tool, marks)
+  return Object.defineProperties(tool, marksOf(handler))
 }
