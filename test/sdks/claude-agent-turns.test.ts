@@ -92,19 +92,56 @@ it('an agent that the user does not permit has failed, and did not run', async (
 })
 
 describe('a model call', () => {
-  it('that breaks off is told once, with the reply that came when it was asked again, whose tool runs', async () => {
+  it.each([
+    ['before it was read', { content: 'I', broken: true }],
+    // Claude Code closes such a stream itself, in the model's place.
+    ['in its first block', { content: 'I', cutAfterChunks: 3, chunkDelayMs: 300 }],
+  ])(
+    'that breaks off %s is told once, with the reply that came when it was asked again, whose tool runs',
+    async (_, cut) => {
+      using tracing = traced()
+      await askClaude(tracing.dispatcher, [cut, asks(bash('a')), done], permitted)
+      expect(tracing.tree()).toBe(
+        [
+          'invoke_agent claude',
+          '  step 0',
+          '    chat contract',
+          '    execute_tool Bash',
+          '  step 1',
+          '    chat contract',
+        ].join('\n'),
+      )
+    },
+  )
+
+  it.each([
+    ['is told with it, and so is the one that goes on from there', 6, []],
+    ['is told with it, and its tool runs', 12, ['    execute_tool Bash']],
+  ])('that breaks off behind what Claude Code keeps %s', async (_, cutAfterChunks, ran) => {
     using tracing = traced()
-    await askClaude(tracing.dispatcher, [{ content: 'I', broken: true }, asks(bash('a')), done], permitted)
+    const events = eventsOf(tracing.dispatcher)
+    const { id, name, args } = bash('a')
+    const cut = {
+      content: 'I',
+      toolCalls: [{ id, name, arguments: args }],
+      cutAfterChunks,
+      chunkDelayMs: 200,
+    }
+    await askClaude(tracing.dispatcher, [cut, asks(bash('b')), done], permitted)
     expect(tracing.tree()).toBe(
       [
         'invoke_agent claude',
         '  step 0',
         '    chat contract',
-        '    execute_tool Bash',
+        ...ran,
         '  step 1',
+        '    chat contract',
+        '    execute_tool Bash',
+        '  step 2',
         '    chat contract',
       ].join('\n'),
     )
+    expect(findAll(events, 'afterLlmCall')[0]?.response.content).toBe('I')
   })
 
   it('that fails is told as failed, and the next prompt has one of its own', async () => {

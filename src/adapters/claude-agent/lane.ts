@@ -78,7 +78,11 @@ export class Lane {
   }
 
   async told(message: Message): Promise<void> {
-    if (message.type === 'stream_event') return this.#event(asObject(message.event) ?? {})
+    if (message.type === 'stream_event') {
+      // Claude Code itself closes a stream that broke off. Where nothing of the reply is left, it asks the same again.
+      if (message.abandoned_blocks !== undefined && this.#reply?.content.length === 0) return
+      return this.#event(asObject(message.event) ?? {})
+    }
     const said = asObject(message.message)
     if (said === undefined) return
     if (message.type === 'user') {

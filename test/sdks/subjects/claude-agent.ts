@@ -34,6 +34,8 @@ export function homeOf(run: { readonly home?: string } = {}): {
 export type ClaudeReply =
   | ContractReply
   | Pick<ScriptedStep, 'error'>
+  /** A stream of which its client has read everything before it breaks off. */
+  | Pick<ScriptedStep, 'content' | 'toolCalls' | 'cutAfterChunks' | 'chunkDelayMs'>
   /** Says nothing before its client has left. */
   | { readonly whenAsked: () => void }
 
@@ -49,7 +51,7 @@ export async function scriptedClaude(replies: Readonly<Record<string, readonly C
         if (!signal.aborted) await once(signal, 'abort')
         return { content: 'too late' }
       }
-      return 'error' in next ? next : stepOf(next as ContractReply, 3)
+      return 'error' in next || 'cutAfterChunks' in next ? next : stepOf(next as ContractReply, 3)
     },
   })
 }
