@@ -16,6 +16,8 @@ export interface TreeTotals {
   readonly costUsd: number
   /** Model calls that used tokens whose price is not known, those included that did not say how many. */
   readonly unpricedCalls: number
+  /** Model calls that used tokens, and did not say how many. */
+  readonly unmeasuredCalls: number
   /** Milliseconds since the root operation started, time spent parked not included. */
   readonly durationMs: number
 }
@@ -29,6 +31,7 @@ export const NO_TOTALS: TreeTotals = {
   outputTokens: 0,
   costUsd: 0,
   unpricedCalls: 0,
+  unmeasuredCalls: 0,
   durationMs: 0,
 }
 

@@ -10,7 +10,7 @@ export interface BudgetOptions extends ReadyGateOptions {
    * dispatcher a `priceOf`.
    */
   maxCostUsd?: number
-  /** Input and output tokens together. */
+  /** Input and output tokens together. A model call that says no usage counts as too many, unless `unknownUsage` says else. */
   maxTokens?: number
   maxToolCalls?: number
   maxSteps?: number
@@ -18,6 +18,8 @@ export interface BudgetOptions extends ReadyGateOptions {
   maxDurationMs?: number
   /** What a model call of unknown price means under `maxCostUsd`. @default 'deny' */
   unknownPrice?: 'deny' | 'proceed'
+  /** What a model call that says no usage means under `maxTokens`. @default 'deny' */
+  unknownUsage?: 'deny' | 'proceed'
   /**
    * Tokens that a request will need before any comes back; what would pass `maxTokens` is not sent.
    *
@@ -38,6 +40,7 @@ export const BUDGET: Fields<BudgetOptions> = {
   maxSteps: a.number(0),
   maxDurationMs: a.number(0),
   unknownPrice: a.oneOf('deny', 'proceed'),
+  unknownUsage: a.oneOf('deny', 'proceed'),
   estimateTokens: a.function,
   stop: a.boolean,
 }
@@ -70,7 +73,8 @@ export function budget(options: BudgetOptions): Gate {
 
 function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefined {
   const { totals } = ctx
-  const { maxCostUsd, maxTokens, maxSteps, maxDurationMs, unknownPrice = 'deny' } = options
+  const { maxCostUsd, maxTokens, maxSteps, maxDurationMs } = options
+  const { unknownPrice = 'deny', unknownUsage = 'deny' } = options
   if (maxCostUsd !== undefined) {
     if (totals.costUsd >= maxCostUsd) return `$${totals.costUsd.toFixed(4)} of $${maxCostUsd}`
     if (totals.unpricedCalls > 0 && unknownPrice === 'deny') {
@@ -80,6 +84,9 @@ function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefine
   if (maxTokens !== undefined) {
     const tokens = tokensOf(totals)
     if (tokens >= maxTokens) return `${tokens} of ${maxTokens} tokens`
+    if (totals.unmeasuredCalls > 0 && unknownUsage === 'deny') {
+      return `${totals.unmeasuredCalls} model call(s) did not say how many tokens they used, so that ${maxTokens} cannot be held`
+    }
     if (ctx.point === 'beforeLlmCall') {
       const request = ctx.payload as Record<string, unknown>
       const next = (options.estimateTokens ?? estimateTokens)(request)

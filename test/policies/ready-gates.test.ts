@@ -112,6 +112,20 @@ describe('budget', () => {
     expect(await call(lax.op)).not.toHaveProperty('denied')
   })
 
+  it('does not send more requests when it cannot count the tokens of a reply that says none', async () => {
+    const { usage: _none, ...untold } = reply('x')
+    const init = { model: 'm', request: {}, standIn: () => ({ ...reply(''), denied: true }) }
+    const { op } = start([budget({ maxTokens: 10_000 })])
+    expect(await op.llmCall(init, () => untold)).toBe(untold)
+    expect(await call(op)).toHaveProperty('denied')
+    expect(op.stopRequested).toMatchObject({
+      reason: expect.stringContaining('1 model call(s) did not say how many tokens they used'),
+    })
+    const lax = start([budget({ maxTokens: 10_000, unknownUsage: 'proceed' })])
+    await lax.op.llmCall(init, () => untold)
+    expect(await call(lax.op)).not.toHaveProperty('denied')
+  })
+
   it('does not count what a gate said in a model’s place as a reply without usage', async () => {
     const first = { asked: false }
     const says = gate('beforeLlmCall', () => {

@@ -45,6 +45,7 @@ export class RunTree {
     sums.outputTokens += usage?.outputTokens ?? 0
     sums.costUsd += costUsd ?? 0
     if ((usage !== undefined || untold) && costUsd === undefined) sums.unpricedCalls++
+    if (untold) sums.unmeasuredCalls++
   }
 
   /** What JSON can carry of the gates' memory. */
