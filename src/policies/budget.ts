@@ -62,7 +62,8 @@ export function budget(options: BudgetOptions): Gate {
   const { stop = true } = options
   return {
     ...gate,
-    point: ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent'],
+    // Counting tool calls alone asks for no more than an adapter must be able to: Claude's model calls are out of reach.
+    point: spends(options) ? ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent'] : 'beforeToolCall',
     decide(ctx) {
       const spent = spentLimit(options, ctx) ?? tooManyCalls(options, gate.id, ctx)
       if (spent === undefined) return undefined
@@ -70,6 +71,10 @@ export function budget(options: BudgetOptions): Gate {
     },
   }
 }
+
+/** Whether it has a limit that a model call, or another agent, may reach. */
+const spends = (options: BudgetOptions) =>
+  LIMITS.some((name) => name !== 'maxToolCalls' && options[name] !== undefined)
 
 function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefined {
   const { totals } = ctx

@@ -36,7 +36,7 @@ async function start(run: ContractRun, messages: ai.ModelMessage[]): Promise<Ran
     tools: toolsOf(run),
     messages,
     maxRetries: 0,
-    stopWhen: ai.isStepCount(5),
+    stopWhen: ai.isStepCount(15),
     telemetry: { functionId: run.agentName },
     ...(run.signal && { abortSignal: run.signal }),
   }

@@ -45,7 +45,7 @@ export const mastraSubject: ContractSubject = {
 }
 
 async function outcomeOf(run: ContractRun, agent: Untyped, kept: Untyped): Promise<ContractOutcome> {
-  const options = run.signal && { abortSignal: run.signal }
+  const options = { maxSteps: 15, ...(run.signal && { abortSignal: run.signal }) }
   try {
     if (run.stream !== undefined) {
       const result = await agent.stream(run.prompt, options)

@@ -1,0 +1,4 @@
+import { holdAlike } from './policies-alike.ts'
+import { SUBJECTS } from './subjects/index.ts'
+
+holdAlike(SUBJECTS)

@@ -1,0 +1,8 @@
+import { holdAlike } from '../adapter/policies-alike.ts'
+import { claudeAgentSubject } from './subjects/claude-agent.ts'
+import { copilotSubject } from './subjects/copilot.ts'
+import { googleAdkSubject } from './subjects/google-adk.ts'
+import { mastraSubject } from './subjects/mastra.ts'
+import { strandsSubject } from './subjects/strands.ts'
+
+holdAlike([mastraSubject, strandsSubject, googleAdkSubject, claudeAgentSubject, copilotSubject])
