@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { otlpBody } from '../../support/otlp-body.ts'
@@ -117,3 +118,5 @@ async function obey(order: Order): Promise<unknown> {
 
 process.on('message', (order: Order) => void obey(order).then((result) => process.send?.({ result })))
 process.on('disconnect', () => process.exit())
+// For the next one: it is killed, and does not come to write it.
+flushCompileCache()

@@ -2,8 +2,9 @@
  * A traced agent that runs until it is killed, or has made as many runs as it should. What it started and ended it
  * writes into a file of its own, after hookspan was told: that file is what the collector's count is compared with.
  */
+import { once } from 'node:events'
 import { openSync, writeSync } from 'node:fs'
-import { flushCompileCache } from 'node:module'
+import { flushCompileCache, registerHooks } from 'node:module'
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing } from 'hookspan/tracing'
 import { witness } from './witness.ts'
@@ -21,6 +22,13 @@ export interface AgentOrder {
   readonly then?: 'stay' | 'shutdown' | 'exit' | 'throw' | 'reject' | 'SIGTERM'
   /** Keeps a run open all the time. */
   readonly leaveOpen?: boolean
+  /** It makes no spans but those that stay open before it is told `go`: others may still be starting. */
+  readonly waits?: boolean
+  /**
+   * On the whole SDK, which takes longer to load than all else together. The small one has hookspan's own processor under it
+   * as well: what is kept, sent and noted is the same code. @default false
+   */
+  readonly wholeSdk?: boolean
 }
 
 const SPANS_PER_RUN = 3
@@ -34,6 +42,16 @@ function note(line: string, isLast = order.truthIsBuffered !== true): void {
   if (!isLast && unwritten.length < 1_000_000) return
   writeSync(truth, unwritten)
   unwritten = ''
+}
+
+if (!order.wholeSdk) {
+  // As where only the small one is installed.
+  registerHooks({
+    resolve(name, context, next) {
+      if (name !== '@opentelemetry/sdk-node') return next(name, context)
+      throw Object.assign(new Error(`${name} is hidden`), { code: 'MODULE_NOT_FOUND' })
+    },
+  })
 }
 
 const onTrouble = (message: string) => console.error(message)
@@ -70,6 +88,12 @@ process.channel?.unref()
 // For the next one: most are killed, which do not come to write it.
 flushCompileCache()
 process.stdout.write('running\n')
+if (order.waits) {
+  const go = once(process, 'message')
+  process.channel?.ref()
+  await go
+  process.channel?.unref()
+}
 const startedAt = performance.now()
 let made = 0
 while (made < (order.spans ?? Number.POSITIVE_INFINITY)) {
