@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { folder } from '../approval/support.ts'
 import { startCollector } from '../support/collector.ts'
 import type { Order } from './processes/racing.ts'
+import { COMPILED } from './support/compiled.ts'
 import { tell } from './support/tell.ts'
 
 const SCRIPT = fileURLToPath(new URL('./processes/racing.ts', import.meta.url))
@@ -27,6 +28,7 @@ class Racer {
   constructor(...args: string[]) {
     this.#child = spawn(process.execPath, ['--no-warnings', SCRIPT, ...args], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      env: { ...process.env, ...COMPILED },
     })
     this.#child.on('message', (message) => this.#said.push(message as Said | 'ready'))
     onTestFinished(() => void this.#child.kill('SIGKILL'))

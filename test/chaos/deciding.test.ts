@@ -22,6 +22,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { folder, redisUrl } from '../approval/support.ts'
 import { runCli } from '../support/run-cli.ts'
 import type { Order, Place } from './processes/deciding.ts'
+import { COMPILED } from './support/compiled.ts'
 import { tell } from './support/tell.ts'
 
 /** More of them look further: `HOOKSPAN_RACES=100`, `HOOKSPAN_RACE_SEED=17` for one of them. */
@@ -71,6 +72,7 @@ class Worker {
   constructor(place: Place) {
     this.child = spawn(process.execPath, ['--no-warnings', SCRIPT, JSON.stringify(place)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, ...COMPILED },
     })
     const url = Promise.withResolvers<string>()
     this.#url = url.promise

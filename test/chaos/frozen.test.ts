@@ -6,6 +6,7 @@ import type { ExportStats } from 'hookspan/tracing'
 import { describe, expect, it } from 'vitest'
 import type { FunctionOrder } from './processes/frozen-function.ts'
 import { startAgent } from './support/agent.ts'
+import { COMPILED } from './support/compiled.ts'
 import { scene, wait } from './support/scene.ts'
 import { tell } from './support/tell.ts'
 
@@ -25,7 +26,10 @@ class FrozenFunction implements AsyncDisposable {
   readonly #ready: Promise<unknown>
 
   constructor(order: Omit<FunctionOrder, 'truth'>) {
-    this.child = fork(SCRIPT, [JSON.stringify({ ...order, truth: at.truth() })], { silent: true })
+    this.child = fork(SCRIPT, [JSON.stringify({ ...order, truth: at.truth() })], {
+      silent: true,
+      env: { ...process.env, ...COMPILED },
+    })
     this.#ready = once(this.child, 'message')
   }
 

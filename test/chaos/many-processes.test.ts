@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { COMPILED } from './support/compiled.ts'
 import { scene } from './support/scene.ts'
 import { tell } from './support/tell.ts'
 
@@ -13,7 +12,7 @@ const CLUSTER = fileURLToPath(new URL('./processes/clustered.ts', import.meta.ur
 const at = scene()
 /** Waits for its end, which has to be a good one. */
 async function runs(args: readonly string[]): Promise<void> {
-  const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'hookspan-chaos-code') }
+  const env = { ...process.env, ...COMPILED }
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -7,6 +7,7 @@ import type { AgentRun } from 'hookspan/agent'
 import { sqliteStore } from 'hookspan/approval'
 import { expect, it, onTestFinished } from 'vitest'
 import { folder } from '../approval/support.ts'
+import { COMPILED } from './support/compiled.ts'
 import { tell } from './support/tell.ts'
 
 const SCRIPT = fileURLToPath(new URL('./processes/resuming.ts', import.meta.url))
@@ -20,6 +21,7 @@ class Worker {
   constructor(...args: string[]) {
     this.child = spawn(process.execPath, ['--no-warnings', SCRIPT, ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, ...COMPILED },
     })
     this.child.on('message', (message) => this.#said.push(message))
     onTestFinished(() => void this.child.kill('SIGKILL'))

@@ -69,11 +69,11 @@ it('keeps its memory flat through an outage of ten minutes at 1,000 spans a seco
   // As many as come in ten minutes, made as fast as they can be: nothing of the spool goes by the clock.
   const spans = 600_000
   const tracing = { endpoint: at.collector.url, spoolDir: at.spoolDir, queue: SMALL_QUEUE }
-  const order = { tracing, truth: at.truth(), truthIsBuffered: true, spansPerSecond: 1_000_000, spans }
-  await using agent = startAgent({ ...order, then: 'stay' }, SMALL_HEAP)
+  const bulk = { truthIsBuffered: true, spansPerSecond: 1_000_000, spans, callsPerRun: 28 }
+  await using agent = startAgent({ tracing, truth: at.truth(), ...bulk, then: 'stay' }, SMALL_HEAP)
   await agent.running
   let early: AgentStats
-  for (early = await agent.stats(); early.queued < spans / 10; early = await agent.stats()) await wait(50)
+  for (early = await agent.stats(); early.queued < spans / 10; early = await agent.stats()) await wait(250)
   const live = await highestMemory(agent, agent.made)
   const { queued, dropped } = await agent.stats()
   expect([queued, dropped]).toEqual([spans, 0])

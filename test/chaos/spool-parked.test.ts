@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { COMPILED } from './support/compiled.ts'
 import { scene } from './support/scene.ts'
 import { tell } from './support/tell.ts'
 
@@ -9,7 +10,9 @@ const AGENT = fileURLToPath(new URL('../viewer/processes/park-a-run.ts', import.
 const at = scene()
 
 function start(mode: 'park' | 'resume'): ChildProcess {
-  return spawn(process.execPath, ['--no-warnings', AGENT, mode, at.collector.url, at.spoolDir])
+  return spawn(process.execPath, ['--no-warnings', AGENT, mode, at.collector.url, at.spoolDir], {
+    env: { ...process.env, ...COMPILED },
+  })
 }
 
 /** What the next process needs to go on with the run, from one that is killed when it has parked it. */

@@ -11,7 +11,7 @@ import { scene } from './support/scene.ts'
 import { tell } from './support/tell.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const WITNESS = fileURLToPath(new URL('./processes/witness.ts', import.meta.url))
+const beside = (file: string) => JSON.stringify(fileURLToPath(new URL(file, import.meta.url)))
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 const FILES = 8
 const RUNS = 5
@@ -23,11 +23,14 @@ import { openSync, writeSync } from 'node:fs'
 import { HookDispatcher } from 'hookspan'
 import { startTracing } from 'hookspan/tracing'
 import { afterAll } from 'vitest'
-import { witness } from ${JSON.stringify(WITNESS)}
+import { hideWholeSdk } from ${beside('./processes/small-sdk.ts')}
+import { witness } from ${beside('./processes/witness.ts')}
 
 const truth = openSync(process.env.TRUTH, 'a')
 const spanProcessors = [witness((line) => void writeSync(truth, line))]
 const { ENDPOINT: endpoint, SPOOL: spoolDir } = process.env
+// The first file is on the whole one.
+if (process.env.VITEST_WORKER_ID !== '1') hideWholeSdk()
 const tracing = startTracing({ endpoint, spanProcessors, ...(spoolDir && { spoolDir }) })
 globalThis.dispatcher = new HookDispatcher()
 dispatcher.use(tracing)
@@ -59,7 +62,9 @@ async function runTests({ pool, isolate, ends = true, spoolDir }: Pool): Promise
   const folder = mkdtempSync(join(ROOT, '.cache', 'vitest-workers-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const options = { include: ['*.case.js'], setupFiles: ['./setup.js'], pool, isolate, maxWorkers: 4 }
-  writeFileSync(join(folder, 'vitest.config.js'), `export default ${JSON.stringify({ test: options })}`)
+  // As in a project that has installed it: not transformed, but loaded by Node.
+  const config = `{ test: { ...${JSON.stringify(options)}, server: { deps: { external: [/\\/dist\\//] } } } }`
+  writeFileSync(join(folder, 'vitest.config.js'), `export default ${config}`)
   writeFileSync(join(folder, 'setup.js'), setup(ends))
   for (let file = 0; file < FILES; file++) writeFileSync(join(folder, `agents-${file}.case.js`), CASE)
   const inherited = Object.entries(process.env).filter(

@@ -8,7 +8,8 @@ import type { ContractTool } from 'hookspan/adapter/contract'
 import { createApprovals, sqliteStore } from 'hookspan/approval'
 import { requireHuman } from 'hookspan/policies'
 import { startTracing } from 'hookspan/tracing'
-import { SUBJECTS } from '../../adapter/subjects/index.ts'
+import { oneSubject } from '../../adapter/subjects/one.ts'
+import { hideWholeSdk } from './small-sdk.ts'
 
 export interface Order {
   readonly race: number
@@ -16,9 +17,9 @@ export interface Order {
   readonly state?: unknown
 }
 
-const [name, folder = '', endpoint = ''] = process.argv.slice(2)
-const subject = SUBJECTS.find((one) => one.name === name)
-if (subject === undefined) throw new Error(`no subject ${name}`)
+const [name = '', folder = '', endpoint = ''] = process.argv.slice(2)
+const subject = await oneSubject(name)
+hideWholeSdk()
 const approvals = createApprovals({ store: sqliteStore({ path: `${folder}/approvals.db` }), mode: 'park' })
 const tracing = startTracing({ endpoint })
 const dispatcher = new HookDispatcher()
@@ -41,7 +42,7 @@ async function run({ race, state }: Order): Promise<object> {
   const replies = state === undefined ? [call('refund')] : [call('send_mail'), { content: 'done' }]
   const tools = ['refund', 'send_mail'].map((name) => tool(name, race))
   const asked = { dispatcher, agentName: `race ${race}`, prompt: 'Refund it.', replies, tools }
-  return (subject as NonNullable<typeof subject>).run({ ...asked, ...(state !== undefined && { state }) })
+  return subject.run({ ...asked, ...(state !== undefined && { state }) })
 }
 
 /** The SDK may have wrapped what it was told. */

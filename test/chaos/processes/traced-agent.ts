@@ -4,9 +4,10 @@
  */
 import { once } from 'node:events'
 import { openSync, writeSync } from 'node:fs'
-import { flushCompileCache, registerHooks } from 'node:module'
+import { flushCompileCache } from 'node:module'
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing } from 'hookspan/tracing'
+import { hideWholeSdk } from './small-sdk.ts'
 import { witness } from './witness.ts'
 
 export interface AgentOrder {
@@ -18,23 +19,22 @@ export interface AgentOrder {
   readonly spansPerSecond: number
   /** Spans to make; without it, until it is killed. */
   readonly spans?: number
+  /** Tool calls of each run, a span each beside the two of the run and of its step. @default 1 */
+  readonly callsPerRun?: number
   /** After that many: go on doing nothing, end by itself, `process.exit()`, an exception, a rejection. */
   readonly then?: 'stay' | 'shutdown' | 'exit' | 'throw' | 'reject' | 'SIGTERM'
   /** Keeps a run open all the time. */
   readonly leaveOpen?: boolean
   /** It makes no spans but those that stay open before it is told `go`: others may still be starting. */
   readonly waits?: boolean
-  /**
-   * On the whole SDK, which takes longer to load than all else together. The small one has hookspan's own processor under it
-   * as well: what is kept, sent and noted is the same code. @default false
-   */
+  /** Not on the small SDK. @default false */
   readonly wholeSdk?: boolean
 }
 
-const SPANS_PER_RUN = 3
 const TICK_MS = 10
 
 const order = JSON.parse(process.argv[2] ?? '{}') as AgentOrder
+const { callsPerRun = 1 } = order
 const truth = openSync(order.truth, 'a')
 let unwritten = ''
 function note(line: string, isLast = order.truthIsBuffered !== true): void {
@@ -44,15 +44,7 @@ function note(line: string, isLast = order.truthIsBuffered !== true): void {
   unwritten = ''
 }
 
-if (!order.wholeSdk) {
-  // As where only the small one is installed.
-  registerHooks({
-    resolve(name, context, next) {
-      if (name !== '@opentelemetry/sdk-node') return next(name, context)
-      throw Object.assign(new Error(`${name} is hidden`), { code: 'MODULE_NOT_FOUND' })
-    },
-  })
-}
+if (!order.wholeSdk) hideWholeSdk()
 
 const onTrouble = (message: string) => console.error(message)
 const tracing = startTracing({
@@ -67,7 +59,10 @@ dispatcher.use(tracing)
 
 async function oneRun(agentName: string): Promise<void> {
   const op = dispatcher.startOperation({ agentName })
-  await op.step((step) => step.toolCall({ apiName: 'look', args: { at: 'it' } }, async () => 'seen'))
+  await op.step(async (step) => {
+    for (let call = 0; call < callsPerRun; call++)
+      await step.toolCall({ apiName: 'look', args: { at: 'it' } }, async () => 'seen')
+  })
   await op.complete({ reason: 'done' })
 }
 
@@ -100,7 +95,7 @@ while (made < (order.spans ?? Number.POSITIVE_INFINITY)) {
   const due = ((performance.now() - startedAt) / 1_000) * order.spansPerSecond
   while (made < due && made < (order.spans ?? Number.POSITIVE_INFINITY)) {
     await oneRun('worker')
-    made += SPANS_PER_RUN
+    made += 2 + callsPerRun
   }
   await new Promise((resolve) => setTimeout(resolve, TICK_MS))
 }

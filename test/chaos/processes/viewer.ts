@@ -1,4 +1,5 @@
 /** A viewer in a process of its own that tells how long its loop was held. Args: its options as JSON. */
+import { flushCompileCache } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { startViewer } from '../../../src/viewer/index.ts'
 
@@ -7,6 +8,7 @@ const viewer = await startViewer({
   ...JSON.parse(process.argv[2] ?? '{}'),
   onNotice: (message) => console.error(message),
 })
+flushCompileCache()
 const delay = monitorEventLoopDelay({ resolution: 5 })
 delay.enable()
 

@@ -1,18 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ExportStats } from 'hookspan/tracing'
 import type { AgentOrder } from '../processes/traced-agent.ts'
 import type { Received } from './collector.ts'
+import { COMPILED } from './compiled.ts'
 import { preferTo } from './prefer-to.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/traced-agent.ts', import.meta.url))
-
-/** Hundreds of them start: most of that is compiling. */
-const COMPILED = join(tmpdir(), 'hookspan-chaos-code')
 
 export interface TracedAgent extends AsyncDisposable {
   readonly child: ChildProcess
@@ -46,7 +42,7 @@ export function startAgent(order: AgentOrder, wrapper: readonly string[] = []): 
   ]
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
+    env: { ...process.env, ...COMPILED },
   })
   preferTo(child.pid)
   let stderr = ''

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Answer, Count, Order } from '../processes/collector.ts'
+import { COMPILED } from './compiled.ts'
 import { preferTo } from './prefer-to.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/collector.ts', import.meta.url))
@@ -31,7 +32,10 @@ export interface Received {
 
 /** Starts a collector in a process of its own. */
 export async function startCollectorProcess(): Promise<Collector> {
-  const child = fork(SCRIPT, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(SCRIPT, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, ...COMPILED },
+  })
   preferTo(child.pid)
   let last: Promise<unknown> = Promise.resolve()
   const ask = (order: Order): Promise<unknown> => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { ViewerOptions } from 'hookspan/viewer'
 import { expect } from 'vitest'
+import { COMPILED } from './compiled.ts'
 
 const SCRIPT = fileURLToPath(new URL('../processes/viewer.ts', import.meta.url))
 
@@ -32,6 +33,7 @@ export async function startViewerProcess(
 ): Promise<ViewerProcess> {
   const child = spawn(process.execPath, ['--no-warnings', SCRIPT, JSON.stringify(options)], {
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    env: { ...process.env, ...COMPILED },
   })
   let stderr = ''
   child.stderr?.on('data', (chunk) => {
