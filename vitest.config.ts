@@ -38,6 +38,9 @@ const OF_TRACING = 'src/tracing/**/*.test.ts'
 /** The commands that read the viewer's store, each a process of its own. */
 const COMMANDS = 'test/viewer/commands*.test.ts'
 
+/** Asks what of an SDK is as it was: nobody else may have observed it. */
+const ADAPTER_ALONE = 'test/adapter/openai-agents/observe-agents.test.ts'
+
 /** Lets files find SDKs in a folder that has its own. */
 const packagesOf = (folder: string, { dependencies }: { dependencies: object }, files: RegExp): Plugin => ({
   name: folder,
@@ -82,13 +85,16 @@ export default defineConfig({
         tracing: ['test/tracing/**/*.test.ts', OF_TRACING],
         policies: ['test/{policies,approval}/**/*.test.ts'],
         adapter: ['test/adapter/**/*.test.ts'],
+        'adapter-alone': [ADAPTER_ALONE],
         viewer: ['test/viewer/**/*.test.ts'],
       }).map(([name, include]) => ({
         extends: true as const,
         test: {
           name,
           include,
-          exclude: ['**/node_modules/**', COMMANDS],
+          // As with the unit tests: loading hookspan and an SDK anew for each file is half of their time.
+          isolate: name === 'policies' || name === 'adapter-alone',
+          exclude: ['**/node_modules/**', COMMANDS, ...(name === 'adapter' ? [ADAPTER_ALONE] : [])],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

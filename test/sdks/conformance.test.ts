@@ -1,18 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { conformsInContract } from '../conformance/contract.ts'
 import { seenBy } from '../conformance/programs.ts'
 import { PROFILES, violationsOf } from '../conformance/watch.ts'
-import { claudeAgentSubject } from './subjects/claude-agent.ts'
-import { copilotSubject } from './subjects/copilot.ts'
-import { googleAdkSubject } from './subjects/google-adk.ts'
-import { mastraSubject } from './subjects/mastra.ts'
-import { strandsSubject } from './subjects/strands.ts'
 import { runProgram } from './support/elsewhere.ts'
 
-// The rules of test/conformance, for what that suite has no SDK of.
-conformsInContract([claudeAgentSubject, copilotSubject, googleAdkSubject, mastraSubject, strandsSubject])
-
+// The rules of test/conformance, for what that suite has no SDK of. Contract runs: comparison.test.ts.
 const EXAMPLES = [
   'claude-agent/ask-a-human.ts',
   'claude-agent/support.ts',

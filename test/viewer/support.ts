@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Viewer } from 'hookspan/viewer'
+import { expect } from 'vitest'
 
 export type Value = string | number | boolean | Value[] | { [key: string]: Value }
 
@@ -19,11 +20,18 @@ export interface TestSpan {
 }
 
 export const TRACE = 'a'.repeat(32)
-/** Recent, so that what has not ended may still be running. */
-const BEGIN_MS = Date.now() - 10_000
+const begins = new Map<string | undefined, number>()
 
-/** What happens now: spans are told in milliseconds since this file was read, and what is silent for long has died. */
-export const nowMs = () => Date.now() - BEGIN_MS
+/** When a file of tests began, of many in a process: recent, so that what has not ended may still be running. */
+function beginMs(): number {
+  const { testPath } = expect.getState()
+  const begin = begins.get(testPath) ?? Date.now() - 10_000
+  begins.set(testPath, begin)
+  return begin
+}
+
+/** What happens now: spans are told in milliseconds since their file began, and what is silent for long has died. */
+export const nowMs = () => Date.now() - beginMs()
 
 /** `1` becomes `0000000000000001`. */
 export const id = (number: number): string => number.toString(16).padStart(16, '0')
@@ -40,7 +48,7 @@ export function otlp(spans: TestSpan[], resource: Record<string, Value> = { 'ser
 }
 
 export function otlpSpan(span: TestSpan) {
-  const nanos = (ms: number) => `${BigInt(Math.round((BEGIN_MS + ms) * 1000)) * 1000n}`
+  const nanos = (ms: number) => `${BigInt(Math.round((beginMs() + ms) * 1000)) * 1000n}`
   return {
     traceId: span.traceId ?? TRACE,
     spanId: span.spanId,
