@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { isWithin } from '../../src/internal/version-range.ts'
+import { callCli } from '../support/call-cli.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { runCli } from '../support/run-cli.ts'
 import { SELF_SIGNED } from '../support/self-signed.ts'
@@ -21,7 +22,7 @@ interface Finding {
 }
 
 async function doctor(env: Record<string, string>, ...args: string[]) {
-  const { code, stdout, stderr } = await runCli(['doctor', '--json', '--timeout', '1000', ...args], { env })
+  const { code, stdout, stderr } = await callCli(['doctor', '--json', '--timeout', '1000', ...args], { env })
   expect(stderr).toBe('')
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] }
   expect(code).toBe(ok ? 0 : 1)

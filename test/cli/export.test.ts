@@ -14,6 +14,7 @@ import { loopGuard } from 'hookspan/policies'
 import { startTracing } from 'hookspan/tracing'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { callCli } from '../support/call-cli.ts'
 import { runCli } from '../support/run-cli.ts'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
 import { id, otlp, post } from '../viewer/support.ts'
@@ -144,7 +145,7 @@ async function record(
 }
 
 async function hookspan(...args: string[]) {
-  const { code, stdout, stderr } = await runCli([...args, '--url', viewer.url], { cwd: project })
+  const { code, stdout, stderr } = await callCli([...args, '--url', viewer.url], { cwd: project })
   expect([code, code === 0 || stderr]).toEqual([0, true])
   return { stdout, stderr }
 }
@@ -482,7 +483,7 @@ it('as Markdown has the size that was asked for, and what matters most', async (
 
 it('says what is wrong with what it was asked', async () => {
   const refused = async (...args: string[]) => {
-    const { code, stderr } = await runCli(['export', ...args, '--url', viewer.url], { cwd: project })
+    const { code, stderr } = await callCli(['export', ...args, '--url', viewer.url], { cwd: project })
     expect(code).not.toBe(0)
     return stderr
   }

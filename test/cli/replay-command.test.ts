@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startViewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callCli } from '../support/call-cli.ts'
 import { refusingUrl, startOtlpStub } from '../support/otlp-stub.ts'
 import { runCli } from '../support/run-cli.ts'
 
@@ -38,11 +39,13 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
     nobody = await refusingUrl()
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  const replay = (args: string[], env: Record<string, string> = { OTEL_EXPORTER_OTLP_ENDPOINT: nobody }) =>
-    runCli(['replay', ...args], { env })
+  const toNobody = (): Record<string, string> => ({ OTEL_EXPORTER_OTLP_ENDPOINT: nobody })
+  const replay = (args: string[], env = toNobody()) => callCli(['replay', ...args], { env })
+  /** In a process of its own. */
+  const start = (args: string[], env = toNobody()) => runCli(['replay', ...args], { env })
 
   it('shows one run as a tree and says that nobody kept it', async () => {
-    const { code, stdout, stderr } = await replay([file('chat.json', chat)])
+    const { code, stdout, stderr } = await start([file('chat.json', chat)])
 
     expect(stderr).toBe('')
     expect(stdout).toContain('invoke_agent chat')
@@ -153,7 +156,7 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
     ['a concurrency of none', ['x.json', '--concurrency', '0'], /'0' is invalid.*at least 1/s],
     ['a speed that is no number', ['x.json', '--speed', 'fast'], /'fast' is invalid.*above 0/s],
   ])('exits with 2 for %s', async (_what, args, message) => {
-    const { code, stderr } = await replay(args)
+    const { code, stderr } = await start(args)
     expect(stderr).toMatch(message)
     expect(stderr).not.toMatch(/^\s+at /m)
     expect(code).toBe(2)
@@ -165,7 +168,7 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
     ['an empty file', '', /the file is empty/],
   ])('exits with 2 and sends nothing for %s', async (_what, value, message) => {
     await using stub = await startOtlpStub({ status: 200 })
-    const { code, stderr } = await replay([
+    const { code, stderr } = await start([
       file('chat.json', chat),
       file('bad.json', value),
       '--endpoint',
@@ -341,7 +344,7 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
     'does every run and exits with 1 when the endpoint that was named %s',
     async (_what, answer, message) => {
       await using stub = answer && (await startOtlpStub(answer))
-      const { code, stdout, stderr } = await replay([
+      const { code, stdout, stderr } = await start([
         file('chat.json', chat),
         '--endpoint',
         stub?.url ?? nobody,
@@ -356,7 +359,7 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
 
   it('does every run and exits with 1 when the endpoint that was named never answers', async () => {
     await using stub = await startOtlpStub(undefined)
-    const { code, stdout, stderr } = await replay([file('chat.json', chat), '--endpoint', stub.url])
+    const { code, stdout, stderr } = await start([file('chat.json', chat), '--endpoint', stub.url])
     expect(stdout).toMatch(/✓ 1 run replayed/)
     expect(stderr).toMatch(
       /^not delivered: .*no answer within 5000 ms\. Run `hookspan doctor` for the cause\.\n$/,
@@ -385,8 +388,8 @@ describe('hookspan replay', { timeout: 120_000 }, () => {
     const path = file('chat.json', chat)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape is what is looked for
     const colour = /\u001b\[/
-    expect((await replay([path])).stdout).not.toMatch(colour)
-    expect((await replay([path], { FORCE_COLOR: '1', OTEL_EXPORTER_OTLP_ENDPOINT: nobody })).stdout).toMatch(
+    expect((await start([path])).stdout).not.toMatch(colour)
+    expect((await start([path], { FORCE_COLOR: '1', OTEL_EXPORTER_OTLP_ENDPOINT: nobody })).stdout).toMatch(
       colour,
     )
   })

@@ -12,16 +12,21 @@ export interface CliRun {
   stderr: string
 }
 
+/** What a command takes over from those who run the tests. */
+export function inheritedEnv(): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(OTEL_|HOOKSPAN_|FORCE_COLOR|NO_COLOR|CI$|COLUMNS|NODE_OPTIONS|VITEST|JAEGER_)/.test(name),
+  )
+  return Object.fromEntries(inherited)
+}
+
 /** Runs the command line in a process of its own, as a user does. @param options.command Another file to run. */
 export async function runCli(
   args: readonly string[],
   options: { env?: Record<string, string>; cwd?: string; command?: string } = {},
 ): Promise<CliRun> {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(OTEL_|HOOKSPAN_|FORCE_COLOR|NO_COLOR|CI$|COLUMNS|NODE_OPTIONS|VITEST|JAEGER_)/.test(name),
-  )
   const child = spawn(process.execPath, [options.command ?? bin, ...args], {
-    env: { ...Object.fromEntries(inherited), ...options.env },
+    env: { ...inheritedEnv(), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // No command takes as long; one that never ends must not outlive its test.
     timeout: 120_000,

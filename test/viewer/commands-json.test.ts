@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startViewer, type Viewer } from 'hookspan/viewer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { callCli } from '../support/call-cli.ts'
 import { SAMPLE_TRACE, sampleRun } from './sample-run.ts'
 import { id, otlp, post } from './support.ts'
 
@@ -27,7 +28,8 @@ afterAll(async () => {
 })
 
 async function json(...args: string[]) {
-  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args, '--json'])
+  const { code, stdout, stderr } = await callCli([...args, '--json'])
+  expect([code, code === 0 || stderr]).toEqual([0, true])
   return JSON.parse(stdout)
 }
 
