@@ -119,6 +119,7 @@ export default defineConfig({
           include: ['test/package/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          globalSetup: 'test/package/shared.ts',
         },
       },
       {
@@ -235,6 +236,7 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,
+          globalSetup: 'test/package/shared.ts',
         },
       },
     ],

@@ -14,7 +14,7 @@ it('shows a run in Jaeger by what the README says alone: the link that is printe
   const quote = readReadme(README)[0]!
   const beside = quote.install!.split(' ').slice(3)
   await using jaeger = await startJaeger()
-  const project = await installPacked(...beside)
+  const project = await installPacked(beside)
   try {
     writeFileSync(join(project.folder, quote.saveAs!), quote.code)
     const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: jaeger.otlpUrl, JAEGER_UI_URL: jaeger.uiUrl }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+import { OTEL_SDKS } from './otel-sdks.ts'
 import { installPacked, outside, run } from './support.ts'
 
 const AGENT = `
@@ -87,8 +88,8 @@ describe('hookspan in Next.js', () => {
   const env = () => ({ ...outside, NEXT_TELEMETRY_DISABLED: '1', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   beforeAll(async () => {
     collector = await startCollector()
-    const sdks = ['ai@7', 'zod@4', '@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301']
-    project = await installPacked('next@16', 'react@19', 'react-dom@19', ...sdks)
+    const next = ['next@16', 'react@19', 'react-dom@19']
+    project = await installPacked(OTEL_SDKS['3.x'], [...next, 'ai@7', 'zod@4'])
     save('package.json', JSON.stringify({ private: true }))
     save('app/layout.jsx', LAYOUT)
     save('app/page.jsx', 'export default () => <p>hi</p>')
@@ -103,12 +104,20 @@ describe('hookspan in Next.js', () => {
   })
 
   /** Not beyond its test: the next one's build is refused beside one that still goes on. */
-  const buildNext = (signal: AbortSignal) =>
-    run(process.execPath, ['node_modules/next/dist/bin/next', 'build'], {
+  const buildNext = (signal: AbortSignal, config: object = {}) => {
+    // A worker for each core would load it all again, for three routes.
+    save('next.config.mjs', `export default ${JSON.stringify({ experimental: { cpus: 1 }, ...config })}`)
+    return run(process.execPath, ['node_modules/next/dist/bin/next', 'build'], {
       cwd: project.folder,
       env: env(),
       signal,
     })
+  }
+  const KEPT_OUT = {
+    serverExternalPackages: ['hookspan'],
+    output: 'standalone',
+    outputFileTracingIncludes: { '/*': ['node_modules/@opentelemetry/**/*', 'node_modules/hookspan/**/*'] },
+  }
   const serve = (mode: 'start' | 'dev') =>
     answers(project.folder, ['node_modules/next/dist/bin/next', mode, '--port', '0'])
   async function answers(cwd: string, args: string[]): Promise<(path: string) => Promise<unknown>> {
@@ -153,8 +162,7 @@ describe('hookspan in Next.js', () => {
   })
 
   it('traces and decides in each route, kept out of the bundle', async ({ signal }) => {
-    save('next.config.mjs', "export default { serverExternalPackages: ['hookspan'] }")
-    await buildNext(signal)
+    await buildNext(signal, KEPT_OUT)
     const get = await serve('start')
     const before = runs()
     expect([await get('/one'), await get('/two'), await get('/one')]).toEqual([held, held, held])
@@ -162,17 +170,8 @@ describe('hookspan in Next.js', () => {
     expect(collector.spans.filter(({ name }) => name === 'execute_tool drop_table')).toHaveLength(before + 3)
   })
 
-  it('is in a standalone build with what it loads, where the trace of files names both', async ({
-    signal,
-  }) => {
-    const files = ['node_modules/@opentelemetry/**/*', 'node_modules/hookspan/**/*']
-    const config = {
-      serverExternalPackages: ['hookspan'],
-      output: 'standalone',
-      outputFileTracingIncludes: { '/*': files },
-    }
-    save('next.config.mjs', `export default ${JSON.stringify(config)}`)
-    await buildNext(signal)
+  // What the build before has made.
+  it('is in a standalone build with what it loads, where the trace of files names both', async () => {
     // Elsewhere: above its own folder are all the packages of the project.
     const folder = mkdtempSync(join(tmpdir(), 'hookspan-standalone-'))
     try {
@@ -200,8 +199,7 @@ describe('hookspan in Next.js', () => {
 describe('hookspan in a minified bundle', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
-    const sdks = ['@opentelemetry/api@1', '@opentelemetry/sdk-node@0.301', 'openai@7']
-    project = await installPacked(...sdks, 'webpack@5', '@restatedev/restate-sdk@1')
+    project = await installPacked(OTEL_SDKS['3.x'], ['openai@7', 'webpack@5', '@restatedev/restate-sdk@1'])
   })
   afterAll(() => project?.remove())
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OLDEST_VITEST } from './otel-sdks.ts'
-import { installPacked, outside, pack, ROOT, run } from './support.ts'
+import { installPacked, outside, ROOT, run, tarball } from './support.ts'
 
 /** What people have whose projects are older than hookspan's tests, and ADK, which brings an older `@google/genai`. */
 const BESIDE = ['ai@6.0.326', 'openai@5.23.2', OLDEST_VITEST, '@google/adk@2.0.0', '@opentelemetry/api@1.9.0']
@@ -26,7 +26,7 @@ await server.close()
 describe('beside versions of its peers that it was not tested with', () => {
   let project: Awaited<ReturnType<typeof installPacked>>
   beforeAll(async () => {
-    project = await installPacked(...BESIDE)
+    project = await installPacked([], BESIDE)
   })
   afterAll(() => project?.remove())
 
@@ -62,10 +62,8 @@ describe('beside versions of its peers that it was not tested with', () => {
 /** npm looks into the newest version of each optional peer with a range, also of one that is not there, and refuses. */
 describe('npm install hookspan', () => {
   let folder: string
-  let tarball: string
-  beforeAll(async () => {
+  beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'hookspan-order-'))
-    tarball = await pack(folder)
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -91,7 +89,7 @@ describe('npm install hookspan', () => {
           },
         )
       await install(packages)
-      await install([tarball])
+      await install([tarball()])
     },
     120_000,
   )

@@ -3,12 +3,12 @@
  * under the name it is to be saved as, the command, and its output compared.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readReadme } from '../support/readme.ts'
-import { outside, pack, ROOT, run, SUBPATHS } from './support.ts'
+import { linked, NPM_FLAGS, outside, ROOT, run, SUBPATHS, tarball } from './support.ts'
 import { type ToolName, toolFor } from './tools.ts'
 
 const quotes = readReadme(readFileSync(join(ROOT, 'README.md'), 'utf8')).map((quote) => ({
@@ -21,10 +21,8 @@ const scripts = quotes.filter(({ saveAs }) => !saveAs.includes('.test.'))
 const [seeARun] = quotes
 
 let root: string
-let tarball: string
-beforeAll(async () => {
+beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'hookspan-paste-'))
-  tarball = await pack(root)
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
@@ -43,13 +41,26 @@ async function emptyProject(name: string): Promise<string> {
 /** The README's own line; the package comes from the tarball, because this version is nowhere else yet. */
 function install(folder: string, line: string) {
   const words = line.split(' ').slice(1)
-  const args = [
-    ...words.map((word) => (word === 'hookspan' ? tarball : word)),
-    '--no-audit',
-    '--no-fund',
-    '--prefer-offline',
-  ]
+  const args = [...words.map((word) => (word === 'hookspan' ? tarball() : word)), ...NPM_FLAGS]
   return run('npm', args, { cwd: folder, env: outside })
+}
+
+let first: Promise<string> | undefined
+/** Where the README's first line was typed, in an empty folder. */
+function firstProject(): Promise<string> {
+  first ??= emptyProject('see').then(async (folder) => {
+    await install(folder, seeARun?.install ?? '')
+    return folder
+  })
+  return first
+}
+
+/** A project with another line. What the first one brings lies there for npm, which drops what the other one does not name. */
+async function nextProject(name: string, line: string): Promise<string> {
+  const folder = await emptyProject(name)
+  await linked(join(await firstProject(), 'node_modules'), join(folder, 'node_modules'))
+  await install(folder, line)
+  return folder
 }
 
 const save = (folder: string, { code }: { code: string }, name: string) =>
@@ -100,8 +111,7 @@ describe('from an empty folder', () => {
 
   it('shows my agent’s run in the viewer', async () => {
     const startedAt = performance.now()
-    const folder = await emptyProject('see')
-    await install(folder, seeARun?.install ?? '')
+    const folder = await firstProject()
     save(folder, seeARun!, seeARun!.saveAs)
     const view = await startView(folder)
     try {
@@ -163,8 +173,8 @@ describe('from an empty folder', () => {
 
   it('installs what the skill has installed, which is enough for its file', async () => {
     const skill = readFileSync(join(ROOT, 'skills/hookspan/SKILL.md'), 'utf8')
-    const folder = await emptyProject('skill')
-    await install(folder, /^npm install .*$/m.exec(skill)?.[0] ?? '')
+    const folder = await nextProject('skill', /^npm install .*$/m.exec(skill)?.[0] ?? '')
+    expect(existsSync(join(folder, 'node_modules/openai'))).toBe(false)
     const code = /<!-- file: hookspan\.mjs -->\n```js\n([\s\S]*?)```/.exec(skill)?.[1] ?? ''
     save(folder, { code }, 'hookspan.mjs')
     const program = "const { tracing } = await import('./hookspan.mjs'); console.log(tracing.stats().queued)"
@@ -179,8 +189,7 @@ describe('in projects of other kinds', () => {
   let folder: string
   let view: Awaited<ReturnType<typeof startView>>
   beforeAll(async () => {
-    folder = await emptyProject('commonjs')
-    await install(folder, `npm install ${everything.join(' ')}`)
+    folder = await nextProject('commonjs', `npm install ${everything.join(' ')}`)
     for (const quote of quotes) {
       save(folder, quote, quote.saveAs)
       save(folder, quote, quote.saveAs.replace(/\.mjs$/, '.mts'))
@@ -287,7 +296,7 @@ describe('in projects of other kinds', () => {
       'packages: [app]\nhoist: false\nignoredBuiltDependencies: [protobufjs]\n',
     )
     const dependencies = Object.fromEntries(
-      everything.map((name) => [name, name === 'hookspan' ? `file:${tarball}` : '*']),
+      everything.map((name) => [name, name === 'hookspan' ? `file:${tarball()}` : '*']),
     )
     writeFileSync(join(app, 'package.json'), JSON.stringify({ name: 'app', private: true, dependencies }))
     await run(pnpm, ['install', '--no-frozen-lockfile'], { cwd: workspace, env: outside }).catch((error) => {
@@ -315,7 +324,7 @@ describe('in projects of other kinds', () => {
       // Yarn installs no peers by itself.
       [...everything, '@opentelemetry/api'].map((name) => [
         name,
-        name === 'hookspan' ? `file:${tarball}` : '*',
+        name === 'hookspan' ? `file:${tarball()}` : '*',
       ]),
     )
     writeFileSync(

@@ -1,33 +1,24 @@
-import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { idsOfOperation } from 'hookspan/tracing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCollector } from '../support/collector.ts'
 import { OTEL_SDKS } from './otel-sdks.ts'
-
-const run = promisify(execFile)
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+import { installPacked, ROOT, run } from './support.ts'
 
 describe.each(Object.entries(OTEL_SDKS))('OpenTelemetry SDK %s', (_version, packages) => {
+  let project: Awaited<ReturnType<typeof installPacked>>
   let folder: string
   let collector: Awaited<ReturnType<typeof startCollector>>
   beforeAll(async () => {
     collector = await startCollector()
-    folder = mkdtempSync(join(tmpdir(), 'hookspan-sdk-'))
-    writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
-    const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT })
-    await run('npm', ['install', '--no-audit', '--no-fund', `./${stdout.trim()}`, ...packages], {
-      cwd: folder,
-    })
+    project = await installPacked(packages)
+    folder = project.folder
     copyFileSync(join(ROOT, 'test/package/fixtures/traced-run.mjs'), join(folder, 'traced-run.mjs'))
   })
   afterAll(async () => {
     await collector.stop()
-    rmSync(folder, { recursive: true, force: true })
+    project?.remove()
   })
 
   it('delivers the same spans', async () => {
