@@ -21,6 +21,9 @@ const UNIT = [
   'test/{core,spans,wire,agent,types,gates,mock,vitest}/**/*.test.ts',
 ]
 
+/** Asks whether an SDK is as it was: nobody else may have observed it. */
+const ADAPTER_ALONE = 'test/adapter/openai-agents/observe-agents.test.ts'
+
 /** Those that stop the clock, or ask what is left in the process: others must not be at work in it. */
 const ALONE = UNIT.flatMap((pattern) => globSync(pattern)).filter((file) =>
   /useFakeTimers|resetModules|vi\.mock\(|unhandledRejection|expose-gc/.test(readFileSync(file, 'utf8')),
@@ -37,9 +40,6 @@ const OF_TRACING = 'src/tracing/**/*.test.ts'
 
 /** The commands that read the viewer's store, each a process of its own. */
 const COMMANDS = 'test/viewer/commands*.test.ts'
-
-/** Asks what of an SDK is as it was: nobody else may have observed it. */
-const ADAPTER_ALONE = 'test/adapter/openai-agents/observe-agents.test.ts'
 
 /** Lets files find SDKs in a folder that has its own. */
 const packagesOf = (folder: string, { dependencies }: { dependencies: object }, files: RegExp): Plugin => ({
@@ -70,7 +70,7 @@ export default defineConfig({
       ...[
         // Loading hookspan anew for each file would be two thirds of their time.
         { name: 'unit', isolate: false, include: UNIT, without: ALONE },
-        { name: 'unit-alone', isolate: true, include: ALONE, without: [] },
+        { name: 'unit-alone', isolate: true, include: [...ALONE, ADAPTER_ALONE], without: [] },
       ].map(({ without, ...which }) => ({
         extends: true as const,
         test: {
@@ -85,7 +85,6 @@ export default defineConfig({
         tracing: ['test/tracing/**/*.test.ts', OF_TRACING],
         policies: ['test/{policies,approval}/**/*.test.ts'],
         adapter: ['test/adapter/**/*.test.ts'],
-        'adapter-alone': [ADAPTER_ALONE],
         viewer: ['test/viewer/**/*.test.ts'],
       }).map(([name, include]) => ({
         extends: true as const,
@@ -93,8 +92,8 @@ export default defineConfig({
           name,
           include,
           // As with the unit tests: loading hookspan and an SDK anew for each file is half of their time.
-          isolate: name === 'policies' || name === 'adapter-alone',
-          exclude: ['**/node_modules/**', COMMANDS, ...(name === 'adapter' ? [ADAPTER_ALONE] : [])],
+          isolate: name === 'policies',
+          exclude: ['**/node_modules/**', COMMANDS, ADAPTER_ALONE],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
