@@ -42,6 +42,8 @@ export interface ScriptedClientOptions {
   fetch: ScriptedFetch
   /** None: what the script says is what the test sees. */
   maxRetries: number
+  /** A test in `jsdom` or `happy-dom` looks like a browser, where clients refuse keys; this one opens nothing. */
+  dangerouslyAllowBrowser: true
 }
 
 /** A chat or responses client, as far as it is shared by the versions of the `openai` package. */
@@ -106,7 +108,8 @@ export class ScriptedModel implements Disposable {
   }
 
   get clientOptions(): ScriptedClientOptions {
-    return { apiKey: 'scripted', baseURL: this.baseURL, fetch: this.fetch, maxRetries: 0 }
+    const { baseURL, fetch } = this
+    return { apiKey: 'scripted', baseURL, fetch, maxRetries: 0, dangerouslyAllowBrowser: true }
   }
 
   /** What was asked, in order. */
