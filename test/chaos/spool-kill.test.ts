@@ -9,7 +9,8 @@ import { tell } from './support/tell.ts'
 const KILLS = Number(process.env.HOOKSPAN_KILLS ?? 100)
 /** Started together, and at work when all of them are there: whoever starts would take the others' time. */
 const GROUP = 12
-const KILLED_WITHIN_MS = 3_000
+/** So long that what is on its way as one is killed is next to nothing of what it has made. */
+const KILLED_WITHIN_MS = 6_000
 
 vi.setConfig({ testTimeout: 9_000 * KILLS })
 const at = scene()
@@ -50,13 +51,10 @@ const comingAndGoing: Weather = () => {
   }
 }
 
-/**
- * An answer that its process had no time to take is not noted: of every fourth that is killed the two spans of a request, and more
- * where others have the machine. Whoever notes nothing doubles a hundred of each.
- */
+/** An answer that its process had no time to take is not noted: a moment, and more where others have the machine. */
 function mayDouble(): number {
   const waiting = (loadavg()[0] ?? 0) / availableParallelism()
-  return Math.min(10, 0.5 * Math.max(1, waiting) ** 2)
+  return Math.min(0.05, 0.001 * Math.max(1, waiting) ** 2)
 }
 
 it(`loses nothing to SIGKILL at ${KILLS} random points, and closes what was open`, async () => {
@@ -109,7 +107,7 @@ it(`loses nothing to SIGKILL at ${KILLS} random points, and closes what was open
     doubled: received.doubled,
   })
   expect(lostSpans).toEqual([])
-  expect(received.doubled / truths.length).toBeLessThan(mayDouble())
+  expect(received.doubled / ended).toBeLessThan(mayDouble())
   for (const { open } of told) {
     expect(open.size).toBeGreaterThan(2)
     for (const id of open) expect(['interrupted', 'ended']).toContain(received.states.get(id))
