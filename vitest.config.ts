@@ -129,6 +129,8 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,
+          // They share a browser, and what they load.
+          isolate: false,
         },
       },
       {

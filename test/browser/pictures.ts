@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { startViewer } from 'hookspan/viewer'
 import type { Page } from 'playwright-core'
-import { launch } from './support.ts'
+import { start } from './support.ts'
 
 const ENCODER = 'sharp@0.35.5'
 const KEPT = resolve('.cache/pictures')
@@ -58,7 +58,7 @@ async function still(page: Page, name: string): Promise<void> {
 
 const encode = encoder()
 const viewer = await startViewer({ db: ':memory:', port: 0 })
-const browser = await launch()
+const browser = await start()
 try {
   const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' })
   await page.goto(viewer.url)

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { reusing } from './reused.ts'
 
 export const SHOTS = fileURLToPath(new URL('../../.cache/screenshots/', import.meta.url))
 
@@ -13,7 +14,20 @@ const CANDIDATES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
+let launched: Promise<Browser> | undefined
+
+/** One for all files, which close it by closing their pages; the process takes it along. */
 export async function launch(): Promise<Browser> {
+  launched ??= start()
+  const browser = await launched
+  browser.close = async () => {
+    for (const context of browser.contexts()) await context.close()
+  }
+  return browser
+}
+
+/** One that its caller closes. */
+export async function start(): Promise<Browser> {
   const executablePath = CANDIDATES.find((path) => path && existsSync(path))
   if (!executablePath)
     throw new Error(
@@ -27,7 +41,8 @@ export async function launch(): Promise<Browser> {
     '--disable-component-update',
     '--disable-sync',
   ]
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', ...quiet] })
+  const args = ['--no-sandbox', '--disable-gpu', ...quiet]
+  return reusing(await chromium.launch({ executablePath, args }))
 }
 
 /** What went wrong in the page: errors, refused resources, violations of the policy. Empty when all is well. */
