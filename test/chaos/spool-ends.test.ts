@@ -20,6 +20,8 @@ it.each([
     truth: at.truth(),
     spansPerSecond: 100_000,
     spans: 201,
+    // Which listens to the ends of a process, too.
+    wholeSdk: true,
     ...(then && { then }),
   })
   expect(await agent.ended).toBe(code)
