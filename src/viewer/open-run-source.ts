@@ -24,7 +24,7 @@ import { defaultDatabaseFile } from './store/open-database.ts'
 import type { RunList } from './store/reader.ts'
 import { Store } from './store/store.ts'
 import { StoreSource } from './store-source.ts'
-import { whoAnswers } from './who-answers.ts'
+import { noViewerAt, whoAnswers } from './who-answers.ts'
 
 /** A terminal waits so long for a search to be whole; then what is missing is told. */
 const WHOLE_MS = 10_000
@@ -59,10 +59,7 @@ export async function openRunSource(options: RunSourceOptions = {}): Promise<Run
   const url = (options.url ?? 'http://127.0.0.1:4318').replace(/\/$/, '')
   // One that is named is there; it may have much to do.
   if (await isViewer(url, options.url === undefined ? 1_000 : 10_000)) return new ViewerSource(url)
-  if (options.url)
-    throw new Error(
-      `No hookspan viewer answers at ${url}. Start one with \`hookspan view\`, or leave --url out.`,
-    )
+  if (options.url) throw noViewerAt(url)
   return fileSource(defaultDatabaseFile())
 }
 

@@ -1,3 +1,5 @@
+import { shownAsUrl } from '../internal/shown-url.ts'
+
 /** What a viewer says of itself, by which it is told from whoever else may listen there. */
 export interface Announced {
   /** `hookspan-viewer`, or `hookspan-page` of one that shows runs of elsewhere. */
@@ -13,4 +15,11 @@ export async function whoAnswers(url: string, timeoutMs: number): Promise<Announ
   } catch {
     return undefined
   }
+}
+
+/** Where somebody said that a viewer is, and none is. */
+export function noViewerAt(url: string): Error {
+  return new Error(
+    `No hookspan viewer answers at ${shownAsUrl(url)}. Start one with \`hookspan view\`, or leave --url out.`,
+  )
 }

@@ -4,7 +4,7 @@ import type { SpanRow } from '../../viewer/model/span.ts'
 import { receiveTraces } from '../../viewer/otlp/receive.ts'
 import { defaultDatabaseFile } from '../../viewer/store/open-database.ts'
 import { Store } from '../../viewer/store/store.ts'
-import { whoAnswers } from '../../viewer/who-answers.ts'
+import { noViewerAt, whoAnswers } from '../../viewer/who-answers.ts'
 
 export interface TargetFlags {
   db?: string
@@ -30,10 +30,9 @@ export async function openPullTarget({ db, url }: TargetFlags): Promise<PullTarg
   const { name } = (await whoAnswers(asked, url === undefined ? 1_000 : 10_000)) ?? {}
   if (name === 'hookspan-viewer') return new ViewerTarget(asked)
   if (url === undefined) return new FileTarget(defaultDatabaseFile())
+  if (name !== 'hookspan-page') throw noViewerAt(url)
   throw new Error(
-    name === 'hookspan-page'
-      ? `The viewer at ${url} shows runs of elsewhere, read only. Name another with --url, or a file with --db.`
-      : `No hookspan viewer answers at ${url}. Start one with \`hookspan view\`, or leave --url out.`,
+    `The viewer at ${url} shows runs of elsewhere, read only. Name another with --url, or a file with --db.`,
   )
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { shownAsUrl } from '../../internal/shown-url.ts'
 import { type HeldPort, holdPort } from '../../viewer/held-port.ts'
 import type { Viewer } from '../../viewer/index.ts'
 
@@ -42,17 +43,18 @@ const saying = (now: string, later: string) => ({
 
 /** The one that listens already, or one that is to be started. */
 export async function findViewer({ db, keep = false }: RunFlags): Promise<ViewerInUse> {
-  const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim()
-  const url = endpoint || DEFAULT
+  const url = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim() || DEFAULT
   const answer = await ask(url)
   if (answer === 'viewer') {
-    const link = url.replace(/\/+$/, '')
-    return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, endpoint: link, isOurs: false }
+    const endpoint = url.replace(/\/+$/, '')
+    const link = String(shownAsUrl(endpoint))
+    return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, endpoint, isOurs: false }
   }
   const port = portHere(url)
   if (answer === 'other' || port === undefined) {
-    const now = `spans are sent to ${url}${answer === 'other' ? '' : ', where nobody answers now'}`
-    return { ...saying(now, `Spans were sent to ${url}`), isOurs: false }
+    const shown = shownAsUrl(url)
+    const now = `spans are sent to ${shown}${answer === 'other' ? '' : ', where nobody answers now'}`
+    return { ...saying(now, `Spans were sent to ${shown}`), isOurs: false }
   }
   try {
     return behind(await holdPort(port, HOST), db, keep)
