@@ -43,7 +43,7 @@ export function checkedAnswer(
   if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
     throw new HookspanError(
       'APPROVAL_MISMATCH',
-      `The answer is for other arguments: digest ${argsDigest}, expected ${request.argsDigest}. Look at the request again.`,
+      `The answer is for other arguments: expected digest ${request.argsDigest}, got ${argsDigest}. Look at the request again.`,
     )
   }
   if (!request.allow.includes(decision as 'approve')) {
@@ -75,8 +75,8 @@ function editedArgs(args: unknown): unknown {
 }
 
 const MAX_NOTED_CHARS = 400
-/** What is wrong with arguments, or a body, is told in words that have them, which the log never has. */
-const WHY_REFUSED = /(`args` are refused|The body is refused).*/s
+/** What is wrong with arguments, a body or a field that has them is told in words that have them, which the log never has. */
+const WHY_REFUSED = /((?:`args` are|The body is) refused|(?=, got )).*/s
 
 /** Who tried what, and why not, as the audit log tells it: nothing that a stranger could make long. */
 export function attemptOf(

@@ -1,7 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { redisStore, webhookChannel } from 'hookspan/approval'
+import { redisCheckpoints } from 'hookspan/agent'
+import { redisChannel, redisStore, webhookChannel } from 'hookspan/approval'
 import { commandGate, httpGate, loadConfigSync, webhookHook } from 'hookspan/policies'
 import { startTracing } from 'hookspan/tracing'
 import { expect, it } from 'vitest'
@@ -35,6 +36,9 @@ it.each<[string, () => unknown]>([
   ['arguments as a text', command({ args: `--token=${SECRET}` })],
   ['a channel to no URL', () => webhookChannel({ url: `u:${SECRET}@ops.example` })],
   ['a Redis that is a list', () => redisStore({ url: [`redis://:${SECRET}@redis.example`] as never })],
+  ['a Redis without its colon', () => redisStore({ url: `redis//:${SECRET}@redis.example` })],
+  ['a Redis of another scheme', () => redisChannel({ url: `https://u:${SECRET}@redis.example` })],
+  ['checkpoints in no URL', () => redisCheckpoints({ url: `u:${SECRET}@redis.example:6379` })],
   ['a collector of gRPC', () => startTracing({ endpoint: `grpc://collector.example?key=${SECRET}` })],
   ['a collector in a list', () => startTracing({ endpoint: [`http://u:${SECRET}@h`] as never })],
   ['entries that are no list', config(`gates: { id: g, secret: ${SECRET} }`)],

@@ -1,6 +1,6 @@
 import { ToolResult } from 'hookspan'
 import { type AuditEvent, approvalRoutes, createApprovals } from 'hookspan/approval'
-import { deny, gateAt, mutate, requireApproval } from 'hookspan/gates'
+import { type ApprovalRequest, deny, gateAt, mutate, requireApproval } from 'hookspan/gates'
 import { commandGate } from 'hookspan/policies'
 import { expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
@@ -126,12 +126,8 @@ it.each<[string, () => Error]>([
   expect(JSON.stringify([events, status])).not.toContain(SECRET)
 })
 
-it.each([
-  ['beforeLlmCall', SECRET],
-  ['afterLlmCall', { content: [SECRET] }],
-  ['beforeCallAgent', { instruction: SECRET }],
-  ['beforeComplete', { reason: SECRET }],
-] as const)('of an edit that cannot stand at %s is not in the audit log', async (point, args) => {
+/** Approvals with a request, and what their log is told. */
+async function asked(point: ApprovalRequest['point']) {
   const events: AuditEvent[] = []
   const approvals = createApprovals({ audit: { append: async (event) => void events.push(event) } })
   const place = { operationId: 'o', rootOperationId: 'o', toolCallId: 't', callKey: 'c', gateId: 'g' }
@@ -143,9 +139,32 @@ it.each([
     point,
     allow: ['approve', 'edit', 'reject'],
   })
+  return { approvals, events }
+}
+
+it.each([
+  ['beforeLlmCall', SECRET],
+  ['afterLlmCall', { content: [SECRET] }],
+  ['beforeCallAgent', { instruction: SECRET }],
+  ['beforeComplete', { reason: SECRET }],
+] as const)('of an edit that cannot stand at %s is not in the audit log', async (point, args) => {
+  const { approvals, events } = await asked(point)
   const answered = approvals.respond('apr_1', { decision: 'edit', args })
   await expect(answered).rejects.toMatchObject({ code: 'INVALID_ANSWER' })
   expect(events).toMatchObject([{ event: 'refused', requestId: 'apr_1', code: 'INVALID_ANSWER' }])
+  expect(JSON.stringify(events)).not.toContain(SECRET)
+})
+
+it.each<[string, object]>([
+  ['a decision that has them', { decision: { type: 'edit', args: { password: SECRET } } }],
+  ['a digest that is them', { decision: 'approve', argsDigest: JSON.stringify({ password: SECRET }) }],
+  ['a digest with them', { decision: 'approve', argsDigest: { password: SECRET } }],
+  ['a reason with them', { decision: 'reject', reason: { password: SECRET } }],
+  ['a list', [{ decision: 'edit', args: { password: SECRET } }]],
+])('of an answer with arguments in the wrong place is not in the audit log: %s', async (_what, answer) => {
+  const { approvals, events } = await asked('beforeToolCall')
+  await expect(approvals.respond('apr_1', answer as never)).rejects.toThrow('answer')
+  expect(events).toMatchObject([{ event: 'refused', requestId: 'apr_1' }])
   expect(JSON.stringify(events)).not.toContain(SECRET)
 })
 
