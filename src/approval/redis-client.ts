@@ -1,5 +1,5 @@
 import { HookspanError } from '../internal/errors.ts'
-import { a, type Fields, secret } from '../internal/expect.ts'
+import { a, type Fields, secret, shape } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
 /** What is used of a client of the `redis` package. */
@@ -26,7 +26,15 @@ export interface RedisPlace {
   client?: RedisClient
 }
 
-export const REDIS_PLACE: Fields<RedisPlace> = { url: secret(a.string), client: a.object }
+/** Checked here: what the client throws for another one has it whole, with its password. Nothing at all is the local one. */
+const REDIS_URL = shape('a URL of redis://, rediss:// or unix://', (value) => {
+  if (typeof value !== 'string') return false
+  return value === '' || value.startsWith('unix:') || (URL.canParse(value) && isRedis(new URL(value)))
+})
+
+const isRedis = ({ protocol }: URL) => protocol === 'redis:' || protocol === 'rediss:'
+
+export const REDIS_PLACE: Fields<RedisPlace> = { url: secret(REDIS_URL), client: a.object }
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {

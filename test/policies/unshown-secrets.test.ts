@@ -37,7 +37,10 @@ it.each<[string, () => unknown]>([
   ['a channel to no URL', () => webhookChannel({ url: `u:${SECRET}@ops.example` })],
   ['a Redis that is a list', () => redisStore({ url: [`redis://:${SECRET}@redis.example`] as never })],
   ['a Redis without its colon', () => redisStore({ url: `redis//:${SECRET}@redis.example` })],
-  ['a Redis of another scheme', () => redisChannel({ url: `https://u:${SECRET}@redis.example` })],
+  [
+    'a Redis of another scheme',
+    () => redisChannel({ url: `https://u:${SECRET}@h`, secret: SECRET.repeat(3) }),
+  ],
   ['checkpoints in no URL', () => redisCheckpoints({ url: `u:${SECRET}@redis.example:6379` })],
   ['a collector of gRPC', () => startTracing({ endpoint: `grpc://collector.example?key=${SECRET}` })],
   ['a collector in a list', () => startTracing({ endpoint: [`http://u:${SECRET}@h`] as never })],
