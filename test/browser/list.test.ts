@@ -132,6 +132,27 @@ describe('the list of many runs', () => {
     await page.close()
   })
 
+  it('opens a run by a click anywhere in its row, but none on its box, and keeps words that are marked', async () => {
+    const { page } = await open()
+    const row = page.locator('tr.run').nth(3)
+    const path = await row.locator('.c-run a').getAttribute('href')
+    await row.locator('.c-mark').click({ position: { x: 3, y: 3 } })
+    await page.evaluate(() => getSelection()?.selectAllChildren(document.querySelector('tr.run .c-when')!))
+    await row.locator('.c-num').first().dispatchEvent('click')
+    expect(new URL(page.url()).pathname).toBe('/')
+    await page.evaluate(() => getSelection()?.removeAllRanges())
+    const inNewTab = page.context().waitForEvent('page')
+    await row
+      .locator('.c-num')
+      .first()
+      .click({ modifiers: ['ControlOrMeta'] })
+    expect(new URL((await inNewTab).url()).pathname).toBe(path)
+    expect(new URL(page.url()).pathname).toBe('/')
+    await row.locator('.c-num').first().click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(path)
+    await page.context().close()
+  })
+
   it('is one step back from a run, however many were leafed through', async () => {
     const { page } = await open('?q=agent:billing')
     await page.locator('.runs tr.run a').first().click()

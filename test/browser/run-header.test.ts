@@ -3,7 +3,7 @@ import { startViewer, type Viewer } from 'hookspan/viewer'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SAMPLE_TRACE, sampleRun } from '../viewer/sample-run.ts'
-import { post } from '../viewer/support.ts'
+import { id, otlp, post, type TestSpan } from '../viewer/support.ts'
 import { findFlaws, launch, SHOTS, watch } from './support.ts'
 
 let browser: Browser
@@ -59,5 +59,30 @@ it('the mocked ones, the tokens and the duration lead on, too', async () => {
   await factOf('Duration').click()
   await expect.poll(() => page.getByRole('tab', { selected: true }).innerText()).toContain('Timeline')
   await expect.poll(() => page.locator('.found').innerText()).toMatch(/^\d+ of \d+/)
+  await page.close()
+})
+
+it('a long title takes the room of what was asked, leaves the buttons in their line, and says where it was cut', async () => {
+  const name =
+    'replay__of_a_recorded_run_with_a_name_that_nobody_would_give_by_hand_and_every_script_does'.repeat(2)
+  const root: TestSpan = { traceId: id(77).padStart(32, '7'), spanId: id(1), name, start: 0, end: 9 }
+  await post(viewer, otlp([root]))
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  await page.goto(`${viewer.url}/run/${root.traceId}`)
+  const tops = (selector: string) =>
+    page.locator(selector).evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)))
+  await page.locator('.timeline-rows .row').first().waitFor()
+  expect(new Set(await tops('.run-title .actions > *')).size).toBe(1)
+  for (const cut of ['.run-title h1', '.timeline-rows .c-name .what']) {
+    const inSight = await page
+      .locator(cut)
+      .first()
+      .evaluate((element) => {
+        const whole = element.getBoundingClientRect()
+        const frame = element.parentElement!.getBoundingClientRect()
+        return whole.right <= frame.right + 0.5 && element.scrollWidth > element.clientWidth
+      })
+    expect(inSight, cut).toBe(true)
+  }
   await page.close()
 })

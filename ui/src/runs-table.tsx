@@ -133,7 +133,7 @@ function RunRow({
   onMark: () => void
 }) {
   return (
-    <tr class={`run ${selected ? 'selected' : ''}`}>
+    <tr class={`run ${selected ? 'selected' : ''}`} onClick={openFromAnywhere}>
       <td class="c-mark">
         <input
           type="checkbox"
@@ -162,6 +162,18 @@ function RunRow({
       ))}
     </tr>
   )
+}
+
+/**
+ * A click beside the title is one on the title, with the same keys held; not one on what is a button or a link itself, nor
+ * one that ends in words that were marked.
+ */
+function openFromAnywhere(event: MouseEvent): void {
+  const clicked = event.target as Element
+  if (clicked.closest('a, button, input, .c-mark') || String(getSelection()) !== '') return
+  const { ctrlKey, metaKey, shiftKey, altKey } = event
+  const same = { ctrlKey, metaKey, shiftKey, altKey, bubbles: true, cancelable: true }
+  ;(event.currentTarget as Element).querySelector('.c-run a')?.dispatchEvent(new MouseEvent('click', same))
 }
 
 function Said({ run }: { run: RunSummary }) {
