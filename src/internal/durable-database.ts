@@ -15,6 +15,8 @@ export function openDurableDatabase(path: string, schema: string): DatabaseSync 
   try {
     // FULL: what was taken is on the disk, whatever happens to the machine.
     db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+    // What was forgotten is overwritten: it would stay in the file, for who reads its bytes.
+    db.exec('PRAGMA secure_delete = ON;')
     db.exec(schema)
     return db
   } catch (error) {

@@ -1,4 +1,4 @@
-import { truncateSync } from 'node:fs'
+import { existsSync, readFileSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type Agent,
@@ -198,6 +198,24 @@ it.skipIf(url === undefined)(
     })
   },
 )
+
+it('of a run that has ended nothing is left in the files', async () => {
+  const place = folder()
+  const checkpoint = sqliteCheckpoints({ path: `${place}/checkpoints.db` })
+  const has = (file: string) => existsSync(file) && readFileSync(file).includes('PLANTED-7f3a')
+  const inFiles = () => ['', '-wal'].filter((end) => has(`${place}/checkpoints.db${end}`))
+  const kept: string[][] = []
+  const execute = (): string => {
+    kept.push(inFiles())
+    return 'PLANTED-7f3a'.repeat(1_000)
+  }
+  const client = scriptedModel([callTools(['look', { at: 'PLANTED-7f3a' }]), 'PLANTED-7f3a'])
+  const agent: Agent = { name: 'a', model: 'm', tools: [{ name: 'look', execute }] }
+  const run = await execAgent({ agent, client, prompt: 'PLANTED-7f3a', checkpoint, priceOf: () => 0 })
+  expect([run.status, kept]).toEqual(['done', [['-wal']]])
+  await checkpoint.dispose?.()
+  expect(inFiles()).toEqual([])
+})
 
 it('a Redis that cannot be reached keeps nobody waiting, and nothing is run', async () => {
   const store = redisCheckpoints({ url: 'redis://127.0.0.1:1', timeoutMs: 50 })
