@@ -162,4 +162,17 @@ describe('a collector behind TLS', () => {
       new RegExp(`Cannot read the file that ${variable} names, .*nowhere.*ENOENT`),
     )
   })
+
+  it.each([
+    ['of several lines', CLIENT.key],
+    ['of one line', CLIENT.key.replaceAll('\n', '\\n')],
+    ['in base64', Buffer.from(CLIENT.key).toString('base64')],
+  ])('does not show a key that stands where its file should be named, %s', (_form, key) => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_CLIENT_KEY', key)
+    const start = () => startTracing({ endpoint: 'https://127.0.0.1:9' })
+    expect(start).toThrow('OTEL_EXPORTER_OTLP_CLIENT_KEY names the file')
+    expect(start).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining(key.slice(30, 60)) }),
+    )
+  })
 })

@@ -104,13 +104,19 @@ export function tlsByEnv(): TlsFiles {
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
 }
 
+/** A key, more likely: its text, on one line or more, or in base64. */
+const NOT_A_FILE = /\n|-----BEGIN|^LS0tLS1CRUdJTi/
+
 function fileOf(name: string): Buffer | undefined {
   const told = variable(name)
   if (told === undefined) return undefined
   try {
     return readRegularFile(told.value)
   } catch (error) {
-    const message = `Cannot read the file that ${told.name} names, ${describeValue(told.value)}: ${errorMessage(error)}.`
+    const { name, value } = told
+    const message = NOT_A_FILE.test(value)
+      ? `${name} names the file that has it. What it has now is no name of one, and is not shown.`
+      : `Cannot read the file that ${name} names, ${describeValue(value)}: ${errorMessage(error)}.`
     throw new HookspanError('INVALID_OPTION', message)
   }
 }
