@@ -1,10 +1,14 @@
 import { HookDispatcher } from 'hookspan'
+import { wrapTools } from 'hookspan/adapter'
+import { deny } from 'hookspan/gates'
 import { observeMastra } from 'hookspan/mastra'
 import { toolPolicy } from 'hookspan/policies'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
 import { activityTree } from '../support/activity-tree.ts'
 import { settled } from '../support/seen-by-caller.ts'
+import { eventsOf, findAll } from '../support/told-events.ts'
 import type { Untyped } from './support/sdks.ts'
 
 const NAMES = {
@@ -13,7 +17,9 @@ const NAMES = {
   memory: '@mastra/core/memory',
   storage: '@mastra/core/storage',
   tools: '@mastra/core/tools',
+  workflows: '@mastra/core/workflows',
 }
+const EVENTED = '@mastra/core/workflows/evented'
 const sdk: Untyped = Object.assign(
   {},
   ...(await Promise.all(Object.values(NAMES).map((name) => import(name)))),
@@ -81,4 +87,109 @@ it.each(Object.entries(WAYS))('%s is one run, and a tool that is denied does not
       '    chat contract',
     ])
   }
+})
+
+const { createStep, createWorkflow, cloneStep } = sdk
+const evented: Untyped = await import(EVENTED)
+const flowOf = (create: Untyped) =>
+  create({
+    id: 'flow',
+    description: 'Wipes.',
+    inputSchema: z.object({ what: z.string() }),
+    outputSchema: z.any(),
+  })
+
+/** What the steps of a workflow are: whether its tool is decided on, or refused where a gate is meant for it. */
+const STEPS: [
+  name: string,
+  flow: (wipe: Untyped, expert: Untyped) => Untyped,
+  held: 'decided' | 'refused',
+][] = [
+  ['a tool by its id', () => flowOf(createWorkflow).tool('wipe'), 'decided'],
+  [
+    'a tool for each of a list',
+    (wipe) =>
+      flowOf(createWorkflow)
+        .map(async ({ inputData }: Untyped) => [inputData])
+        .foreach(createStep(wipe)),
+    'decided',
+  ],
+  [
+    'a copy of a step that is a tool',
+    (wipe) => flowOf(createWorkflow).then(cloneStep(createStep(wipe), { id: 'copy' })),
+    'refused',
+  ],
+  ['a tool, on events', (wipe) => flowOf(evented.createWorkflow).then(evented.createStep(wipe)), 'refused'],
+  ['a tool by its id, on events', () => flowOf(evented.createWorkflow).tool('wipe'), 'refused'],
+  [
+    'an agent, on events',
+    (_wipe, expert) => flowOf(evented.createWorkflow).then(evented.createStep(expert)),
+    'refused',
+  ],
+]
+
+it.each(STEPS)('a workflow whose step is %s', async (_name, flowWith, held) => {
+  const ran: unknown[] = []
+  const wipe = sdk.createTool({
+    id: 'wipe',
+    description: 'Wipes.',
+    inputSchema: z.object({ what: z.string() }),
+    outputSchema: z.string(),
+    execute: async ({ what }: Untyped) => {
+      ran.push(what)
+      return 'wiped'
+    },
+  })
+  const expert = new sdk.Agent({
+    id: 'expert',
+    name: 'expert',
+    instructions: '',
+    model: scripted([]),
+    tools: { wipe },
+  })
+  const flow = flowWith(wipe, expert).commit()
+  const dispatcher = new HookDispatcher()
+  const events = eventsOf(dispatcher)
+  // By its name alone.
+  const gates = [{ id: 'careful', point: 'beforeToolCall' as const, match: 'wipe', decide: () => deny('no') }]
+  dispatcher.use({ name: 'careful', gates })
+  const args = { inputData: { what: 'all' } }
+  const replies = [{ toolCalls: [{ id: 'c', name: 'workflow-flow', args }] }, { content: 'done' }]
+  const agent = observeMastra<Untyped>(
+    new sdk.Agent({ id: 's', name: 's', instructions: '', model: scripted(replies), workflows: { flow } }),
+    { dispatcher },
+  )
+  new sdk.Mastra({ agents: { s: agent }, tools: { wipe }, workflows: { flow }, logger: false })
+
+  const said = await agent.generate('go').then(
+    ({ text }: Untyped) => text,
+    ({ code }: Untyped) => code,
+  )
+  await settled(dispatcher)
+  expect(ran).toEqual([])
+  expect(said).toBe(held === 'decided' ? 'done' : 'NOT_CAPABLE')
+  const denied = findAll(events, 'afterToolCall').filter(({ outcome }) => outcome === 'denied')
+  expect(denied.map(({ apiName }) => apiName)).toEqual(held === 'decided' ? ['wipe'] : [])
+})
+
+it('a workflow that no agent calls is held in tools that are wrapped', async () => {
+  const ran: unknown[] = []
+  const wipe = sdk.createTool({
+    id: 'wipe',
+    description: 'Wipes.',
+    inputSchema: z.object({ what: z.string() }),
+    outputSchema: z.string(),
+    execute: async ({ what }: Untyped) => ran.push(what),
+  })
+  const dispatcher = new HookDispatcher()
+  dispatcher.use({ name: 'careful', gates: [toolPolicy({ deny: ['wipe'] })] })
+  const tools = wrapTools({ wipe }, { dispatcher })
+  const run = await flowOf(createWorkflow).then(createStep(tools.wipe)).commit().createRun()
+
+  const { status, error } = await run.start({ inputData: { what: 'all' } })
+  expect({ status, said: error.message, ran }).toEqual({
+    status: 'failed',
+    said: expect.stringContaining('tool_not_allowed'),
+    ran: [],
+  })
 })

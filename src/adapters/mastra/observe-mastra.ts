@@ -129,7 +129,7 @@ function observePrototype(prototype: MastraAgent): void {
   if (listWorkflows === undefined) return
   patches.replace(prototype, 'listWorkflows', async function (this: MastraAgent, ...args) {
     const workflows = await listWorkflows.apply(this, args)
-    if (MastraRun.current !== undefined) observeWorkflows(workflows)
+    await MastraRun.current?.noted(async () => observeWorkflows(workflows))
     return workflows
   })
 }

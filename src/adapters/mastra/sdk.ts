@@ -73,6 +73,9 @@ export interface MastraToolOptions {
 export interface MastraWorkflow {
   readonly id?: string
   readonly stepFlow?: readonly unknown[]
+  /** `default`: in the process, where it is called. */
+  readonly engineType?: string
+  readonly mastra?: { getTool?(id: string): unknown }
 }
 
 /** A tool that is a step of a workflow, or belongs to an agent. */

@@ -2,6 +2,7 @@ import { isRecord } from '../../internal/objects.ts'
 import { isLocked } from '../replace.ts'
 import { currentCalls } from '../safe/calls.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
+import { warnOnce } from '../warn-once.ts'
 import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
@@ -9,22 +10,62 @@ import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
 /**
  * Makes the tools that are steps of a workflow calls of the run in which the workflow runs. They are reached in the tools
  * themselves: a workflow keeps no other place. One that is called by its agent is a call already.
+ *
+ * @throws HookspanError `NOT_CAPABLE` where a guard is meant for a tool that nothing leads to.
  */
 export function observeWorkflows(workflows: Readonly<Record<string, MastraWorkflow>>): void {
-  for (const workflow of Object.values(workflows ?? {})) observeSteps(workflow?.stepFlow)
+  for (const workflow of Object.values(workflows ?? {})) observeSteps(workflow, {})
 }
 
-function observeSteps(entries: unknown, seen = new Set<unknown>()): void {
+/** Of the workflow whose steps they are. */
+interface Around {
+  /** Its engine runs it elsewhere, on events: nobody knows there whose run it is. */
+  readonly isApart?: boolean
+  readonly mastra?: MastraWorkflow['mastra']
+}
+
+function observeSteps(entries: unknown, around: Around, seen = new Set<unknown>()): void {
   if (seen.has(entries)) return
   seen.add(entries)
   for (const entry of Array.isArray(entries) ? entries : [entries]) {
     if (!isRecord(entry)) continue
-    const { tool, step, steps, workflow, stepFlow } = entry
-    if (isRecord(tool)) observeTool(tool as unknown as MastraWorkflowTool)
+    const { step, steps, workflow, stepFlow } = entry
+    const here = stepFlow === undefined ? around : aroundOf(entry, around)
+    observeStep(entry, here)
     for (const inner of [step, steps, workflow, stepFlow]) {
-      if (inner !== undefined && typeof inner === 'object') observeSteps(inner, seen)
+      if (inner !== undefined && typeof inner === 'object') observeSteps(inner, here, seen)
     }
   }
+}
+
+function aroundOf({ engineType = 'default', mastra }: MastraWorkflow, outer: Around): Around {
+  return { isApart: outer.isApart || engineType !== 'default', mastra: mastra ?? outer.mastra }
+}
+
+function observeStep(entry: Readonly<Record<string, unknown>>, { isApart, mastra }: Around): void {
+  const { toolId, component, agentId } = entry
+  const tool = entry.tool ?? entry.__toolRef ?? toolNamed(toolId, mastra)
+  if (isRecord(tool) && !isApart) observeTool(tool as unknown as MastraWorkflowTool)
+  else if (isRecord(tool)) leaveUnseen(String(tool.id))
+  else if (typeof toolId === 'string') leaveUnseen(toolId)
+  // A copy of a step does not say which tool is its own, and an agent elsewhere has tools that nobody knows.
+  else if (component === 'TOOL' || (isApart && (component === 'AGENT' || agentId !== undefined)))
+    leaveUnseen('*')
+}
+
+/** As Mastra finds it when it runs the step. */
+function toolNamed(id: unknown, mastra: Around['mastra']): unknown {
+  try {
+    return typeof id === 'string' ? mastra?.getTool?.(id) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function leaveUnseen(name: string): void {
+  currentCalls()?.assertInReach([unseenTool(name, 'local')])
+  const what = name === '*' ? 'tools' : `the tool "${name}"`
+  warnOnce(`hookspan: a workflow runs ${what} out of reach: the calls make no hooks and no spans.`)
 }
 
 function observeTool(tool: MastraWorkflowTool): void {

@@ -55,10 +55,10 @@ function isMeantFor(gate: Gate, tool: ToolOutOfReach): boolean {
   return tool.ranBy === 'sdk' && concerns(gate, { apiName: name, identifier })
 }
 
-/** Of tools whose names nobody knows, what names their home is meant for them. */
+/** Of tools whose names nobody knows, what names their home is meant for them, and of those of the SDK what names none. */
 function isFor(pattern: string | RegExp, tool: ToolOutOfReach): boolean {
   if (fits(pattern, tool)) return true
-  if (tool.name !== '*' || typeof pattern !== 'string') return false
-  const [home, name] = pattern.split('/')
-  return name !== undefined && matchesGlob(home as string, tool.identifier ?? 'local')
+  if (tool.name !== '*') return false
+  const [home, name] = typeof pattern === 'string' ? pattern.split('/') : []
+  return name === undefined ? tool.ranBy === 'sdk' : matchesGlob(home as string, tool.identifier ?? 'local')
 }
