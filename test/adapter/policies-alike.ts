@@ -1,13 +1,14 @@
-import { HookDispatcher } from 'hookspan'
-import type { ContractReply, ContractSubject } from 'hookspan/adapter/contract'
+import { HookDispatcher, type HookEvent } from 'hookspan'
+import type { ContractReply, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import type { Approver } from 'hookspan/gates'
 import { budget, loopGuard, redact, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, findAll } from '../support/told-events.ts'
+import type { ExpertAgent } from './subjects/model.ts'
 
 /** In the words of both ways of naming a tool: those of MCP servers have the server's name before theirs. */
-const gates = () => [
-  budget({ maxToolCalls: 8, stop: false }),
+const gates = (maxToolCalls: number) => [
+  budget({ maxToolCalls, stop: false }),
   toolPolicy({ deny: ['*drop*'], denyArguments: { q: ['rm -rf'] } }),
   loopGuard({ maxRepeats: 2, ignore: ['*send'] }),
   requireHuman({ match: ['*send'] }),
@@ -32,6 +33,7 @@ const CALLS = [
   ['send', 'yes'],
   ['send', 'no'],
   ['send', 'edit'],
+  ['faked', 'any'],
   ['search', 'one too many'],
 ] as const
 
@@ -46,13 +48,24 @@ const EXPECTED = {
     'send yes: completed',
     'send no: rejected rejected',
     'send edited: completed',
+    'faked any: mocked',
     'search one too many: denied budget_exceeded',
   ],
 }
 
-async function heldBy(subject: ContractSubject) {
+/** By a hook that stands in for the tool. */
+const faking = {
+  id: 'faking',
+  type: 'beforeToolCall' as const,
+  match: '*faked',
+  handler: (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'it is faked' }),
+}
+
+/** @param delegated the calls are those of a sub-agent, and all that can be is streamed. */
+async function heldBy(subject: ContractSubject, delegated: boolean) {
   const dispatcher = new HookDispatcher()
-  dispatcher.use({ name: 'policies', gates: gates(), approver })
+  const budgeted = CALLS.length - 1 + (delegated ? 1 : 0)
+  dispatcher.use({ name: 'policies', gates: gates(budgeted), hooks: [faking], approver })
   const events = eventsOf(dispatcher)
   const ran: string[] = []
   const tools = [...new Set(CALLS.map(([name]) => name))].map((name) => ({
@@ -68,15 +81,12 @@ async function heldBy(subject: ContractSubject) {
     ([name, q], index): ContractReply => ({ toolCalls: [{ id: `call_${index}`, name, args: { q } }] }),
   )
   const replies = [...asked, { content: 'done' }]
-  const { status, content } = await subject.run({
-    dispatcher,
-    agentName: 'contract',
-    prompt: 'go',
-    replies,
-    tools,
-  })
+  const run = { dispatcher, agentName: 'contract', prompt: 'go' }
+  const { status, content } = await subject.run(
+    delegated ? { ...run, tools, ...delegating(replies, tools), stream: 'read' } : { ...run, replies, tools },
+  )
   await dispatcher.drain()
-  const results = findAll(events, 'afterToolCall')
+  const results = findAll(events, 'afterToolCall').filter(({ apiName }) => !apiName.endsWith('expert'))
   const told = results.map(({ apiName, args, outcome, content }) => {
     const code = /"code":"(\w+)"/.exec(content)?.[1]
     return `${apiName} ${(args as { q: string }).q}: ${[outcome, code].filter(Boolean).join(' ')}`
@@ -84,18 +94,29 @@ async function heldBy(subject: ContractSubject) {
   return { status, content, ran, told, first: results[0]?.content }
 }
 
+/** An agent that has another make the calls, and makes one more itself. */
+function delegating(replies: readonly ContractReply[], tools: readonly ContractTool[]) {
+  const expert: ExpertAgent = { name: 'expert', replies, tools }
+  const call = (id: string, name: string, args: object) => ({ toolCalls: [{ id, name, args }] })
+  const asked = call('ask', 'expert', { instruction: 'help' })
+  return { subAgent: expert, replies: [asked, call('after', 'search', { q: 'after' }), { content: 'done' }] }
+}
+
 /** The ready gates, all of them at once, decide the same on each. */
 export function holdAlike(subjects: readonly ContractSubject[]): void {
   describe('the ready gates hold alike on every SDK', () => {
-    it.each(subjects)(
-      '$name',
-      async (subject) => {
-        const { ran, told, first, ...ended } = await heldBy(subject)
-        expect({ ran, told }).toEqual(EXPECTED)
-        expect(first).toContain('[email] was found')
-        expect(ended).toEqual({ status: 'done', content: 'done' })
-      },
-      120_000,
-    )
+    it.each(subjects)('$name', (subject) => hold(subject, false), 120_000)
   })
+  describe('and in a sub-agent, streamed', () => {
+    const within = subjects.filter(({ capabilities }) => capabilities.subAgents)
+    it.each(within)('$name', (subject) => hold(subject, true), 120_000)
+  })
+}
+
+async function hold(subject: ContractSubject, delegated: boolean): Promise<void> {
+  const { ran, told, first, ...ended } = await heldBy(subject, delegated)
+  const after = delegated ? ['search after: denied budget_exceeded'] : []
+  expect({ ran, told }).toEqual({ ...EXPECTED, told: [...EXPECTED.told, ...after] })
+  expect(first).toContain('[email] was found')
+  expect(ended).toEqual({ status: 'done', content: 'done' })
 }

@@ -1,9 +1,15 @@
 import * as ai from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import type { ParkedOperation } from 'hookspan'
-import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractSubject,
+  ContractTool,
+} from 'hookspan/adapter/contract'
 import { AI_SDK_CAPABILITIES, observeAISDK, parkedRun, runWith } from 'hookspan/ai-sdk'
-import { USAGE as COUNTS, saysOf } from './model.ts'
+import { USAGE as COUNTS, expertTools, saysOf } from './model.ts'
 
 interface Saved {
   readonly parked: ParkedOperation
@@ -75,26 +81,33 @@ async function outcomeOf(run: ContractRun, ran: () => Promise<Ran>): Promise<Con
 
 function toolsOf(run: ContractRun): ai.ToolSet {
   const { tools, subAgent, dispatcher } = run
-  const given = tools.map((one) => {
-    const { name, description, parameters } = one
-    const execute = (args: { q: string }, { abortSignal }: { abortSignal?: AbortSignal }) =>
-      one.execute(args, abortSignal ? { signal: abortSignal } : {})
-    const inputSchema = ai.jsonSchema<{ q: string }>(parameters)
-    return [name, ai.tool({ description, inputSchema, execute })]
-  })
-  if (subAgent === undefined) return Object.fromEntries(given)
+  const given = (of: readonly ContractTool[]) =>
+    of.map((one) => {
+      const { name, description, parameters } = one
+      const execute = (args: { q: string }, { abortSignal }: { abortSignal?: AbortSignal }) =>
+        one.execute(args, abortSignal ? { signal: abortSignal } : {})
+      const inputSchema = ai.jsonSchema<{ q: string }>(parameters)
+      return [name, ai.tool({ description, inputSchema, execute })]
+    })
+  if (subAgent === undefined) return Object.fromEntries(given(tools))
   const { ToolLoopAgent } = observeAISDK(ai, { dispatcher })
-  const expert = new ToolLoopAgent({ id: subAgent.name, model: scripted(subAgent.replies) })
+  const expert = new ToolLoopAgent({
+    id: subAgent.name,
+    model: scripted(subAgent.replies),
+    tools: Object.fromEntries(given(expertTools(run))) as ai.ToolSet,
+    stopWhen: ai.isStepCount(15),
+  })
   const inputSchema = ai.jsonSchema<{ instruction: string }>({
     type: 'object',
     properties: { instruction: { type: 'string' } },
   })
   const ask = async ({ instruction }: { instruction: string }) => {
-    const { text } = await expert.generate({ prompt: instruction })
-    return text
+    return run.stream
+      ? (await expert.stream({ prompt: instruction })).text
+      : (await expert.generate({ prompt: instruction })).text
   }
   return Object.fromEntries([
-    ...given,
+    ...given(tools),
     [subAgent.name, ai.tool({ description: saysOf(subAgent.name), inputSchema, execute: ask })],
   ])
 }

@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
-import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { ANTHROPIC_CAPABILITIES, observeAnthropic } from 'hookspan/anthropic'
 import { scriptedFetch } from 'hookspan/mock'
-import { saysOf, stepOf } from './model.ts'
+import { expertTools, saysOf, stepOf } from './model.ts'
 
 type Params = Parameters<Anthropic['beta']['messages']['toolRunner']>[0]
 
@@ -19,23 +19,29 @@ export const anthropicSubject: ContractSubject = {
         { model, max_tokens: 100, messages: [{ role: 'user', content }], tools: [], ...more } as Params,
         signal && { signal },
       )
-    const given = tools.map(({ name, description, parameters, execute }) => ({
-      name,
-      description,
-      input_schema: parameters as never,
-      run: (args: never, context: { signal?: AbortSignal | null } | undefined) =>
-        execute(args, context?.signal ? { signal: context.signal } : {}),
-    }))
+    const given = (of: readonly ContractTool[]) =>
+      of.map(({ name, description, parameters, execute }) => ({
+        name,
+        description,
+        input_schema: parameters as never,
+        run: (args: never, context: { signal?: AbortSignal | null } | undefined) =>
+          execute(args, context?.signal ? { signal: context.signal } : {}),
+      }))
     const expert = subAgent && {
       name: subAgent.name,
       description: saysOf(subAgent.name),
       input_schema: { type: 'object' as const },
       run: async ({ instruction }: { instruction: string }) =>
-        contentOf(await ask(subAgent.name, instruction, {})),
+        contentOf(
+          await ask(subAgent.name, instruction, {
+            tools: given(expertTools(run)) as never,
+            ...(stream && { stream: true }),
+          }),
+        ),
     }
     try {
       const more = {
-        tools: [...given, ...(expert ? [expert] : [])] as never,
+        tools: [...given(tools), ...(expert ? [expert] : [])] as never,
         ...(stream && { stream: true }),
       }
       return { status: 'done', content: contentOf(await ask('contract', prompt, more)) }

@@ -1,7 +1,7 @@
 import { type AdapterCapabilities, CAPABILITIES } from 'hookspan/adapter'
 import type { ContractOutcome, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
 import { type Agent, type AgentRun, type AgentTool, execAgent, resumeAgent } from 'hookspan/agent'
-import { contractClient } from './model.ts'
+import { contractClient, expertTools } from './model.ts'
 
 export const ALL_CAPABILITIES = Object.fromEntries(
   Object.keys(CAPABILITIES).map((name) => [name, true]),
@@ -21,12 +21,14 @@ export const execAgentSubject: ContractSubject = {
   },
 }
 
-function agentOf({ agentName, tools, subAgent, stream }: ContractRun): Agent {
+function agentOf(run: ContractRun): Agent {
+  const { agentName, tools, subAgent, stream } = run
+  const own = { tools: expertTools(run) as unknown as readonly AgentTool[], ...(stream && { stream: true }) }
   return {
     name: agentName,
     model: 'contract',
     tools: tools as unknown as readonly AgentTool[],
-    ...(subAgent && { subAgents: [{ name: subAgent.name, model: subAgent.name }] }),
+    ...(subAgent && { subAgents: [{ name: subAgent.name, model: subAgent.name, ...own }] }),
     ...(stream && { stream: true }),
   }
 }

@@ -1,8 +1,8 @@
 import { type CallableTool, type GenerateContentResponse, GoogleGenAI } from '@google/genai'
-import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { GOOGLE_GENAI_CAPABILITIES, observeGoogleGenAI } from 'hookspan/google-genai'
 import { scriptedFetch } from 'hookspan/mock'
-import { saysOf, stepOf } from './model.ts'
+import { expertTools, saysOf, stepOf } from './model.ts'
 
 /** Automatic function calling of the real SDK, on models that say what the contract tells them to say. */
 export const googleGenAISubject: ContractSubject = {
@@ -11,24 +11,39 @@ export const googleGenAISubject: ContractSubject = {
   async run(run) {
     const { dispatcher, agentName, prompt, tools, subAgent, stream, signal } = run
     const ai = observeGoogleGenAI(googleClient(run), { dispatcher, agentName })
-    const config = { ...(signal && { abortSignal: signal }) }
-    const given = tools.map(({ name, description, parameters, execute }) =>
-      callable(name, description, parameters, (args) =>
-        execute(args as { q: string }, signal ? { signal } : {}),
-      ),
-    )
+    // As many as the longest run of the tests has: the SDK itself ends with ten.
+    const automaticFunctionCalling = { maximumRemoteCalls: 15 }
+    const config = { automaticFunctionCalling, ...(signal && { abortSignal: signal }) }
+    const given = (of: readonly ContractTool[]) =>
+      of.map(({ name, description, parameters, execute }) =>
+        callable(name, description, parameters, (args) =>
+          execute(args as { q: string }, signal ? { signal } : {}),
+        ),
+      )
     const expert =
       subAgent &&
       callable(subAgent.name, saysOf(subAgent.name), { type: 'object' }, async ({ instruction }) => {
         // An agent has tools: what asks once and has none is a question.
         const tool = callable('unused', 'Unused.', { type: 'object' }, async () => '')
-        const params = { model: subAgent.name, contents: String(instruction), config: { tools: [tool] } }
+        const params = {
+          model: subAgent.name,
+          contents: String(instruction),
+          config: {
+            automaticFunctionCalling,
+            tools: [tool, ...given(expertTools(run))],
+          },
+        }
+        if (stream) {
+          let said = ''
+          for await (const chunk of await ai.models.generateContentStream(params)) said += chunk.text ?? ''
+          return said
+        }
         return (await ai.models.generateContent(params)).text ?? ''
       })
     const request = {
       model: 'contract',
       contents: prompt,
-      config: { ...config, tools: [...given, ...(expert ? [expert] : [])] },
+      config: { ...config, tools: [...given(tools), ...(expert ? [expert] : [])] },
     }
     try {
       if (stream === undefined) return done(await ai.models.generateContent(request))

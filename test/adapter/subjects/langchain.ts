@@ -1,10 +1,16 @@
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { Command, MemorySaver } from '@langchain/langgraph'
-import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractSubject,
+  ContractTool,
+} from 'hookspan/adapter/contract'
 import { hookspanMiddleware, LANGCHAIN_CAPABILITIES } from 'hookspan/langchain'
 import { createAgent, tool } from 'langchain'
-import { saysOf, USAGE } from './model.ts'
+import { expertTools, saysOf, USAGE } from './model.ts'
 
 interface Saved {
   readonly checkpoints: string
@@ -35,7 +41,7 @@ export const langchainSubject: ContractSubject = {
       if (run.stream === undefined) return outcomeOf(await agent.invoke(input as never, config), checkpointer)
       let content = ''
       const stream = await agent.stream(input as never, { ...config, streamMode: 'messages' })
-      for await (const [message] of stream) content += message.text
+      for await (const [message] of stream) if (message.type === 'ai') content += message.text
       return { status: 'done', content }
     } catch (error) {
       if (run.signal?.aborted) return { status: 'interrupted' }
@@ -67,27 +73,32 @@ function fromText(text: string): object {
   )
 }
 
-function toolsOf({ tools, subAgent, dispatcher }: ContractRun) {
-  const given = tools.map((one) =>
-    tool(
-      (args: { q: string }, { signal }: { signal?: AbortSignal }) =>
-        one.execute(args, signal ? { signal } : {}),
-      { name: one.name, description: one.description, schema: one.parameters as never },
-    ),
-  )
-  if (subAgent === undefined) return given
+function toolsOf(run: ContractRun) {
+  const { tools, subAgent, dispatcher } = run
+  const given = (of: readonly ContractTool[]) =>
+    of.map((one) =>
+      tool(
+        (args: { q: string }, { signal }: { signal?: AbortSignal }) =>
+          one.execute(args, signal ? { signal } : {}),
+        { name: one.name, description: one.description, schema: one.parameters as never },
+      ),
+    )
+  if (subAgent === undefined) return given(tools)
   const { name, replies } = subAgent
   const expert = createAgent({
     model: scripted(replies),
-    tools: [],
+    tools: given(expertTools(run)) as never,
     middleware: [hookspanMiddleware({ dispatcher, agentName: name })],
   })
   const ask = async ({ instruction }: { instruction: string }) => {
-    const { messages } = await expert.invoke({ messages: [new HumanMessage(instruction)] })
+    const { messages } = await expert.invoke(
+      { messages: [new HumanMessage(instruction)] },
+      { recursionLimit: 60 },
+    )
     return messages.at(-1)?.text ?? ''
   }
   const schema = { type: 'object', properties: { instruction: { type: 'string' } } }
-  return [...given, tool(ask, { name, description: saysOf(name), schema: schema as never })]
+  return [...given(tools), tool(ask, { name, description: saysOf(name), schema: schema as never })]
 }
 
 function scripted(replies: readonly ContractReply[]) {

@@ -1,4 +1,4 @@
-import type { ContractReply, ContractRun } from 'hookspan/adapter/contract'
+import type { ContractAgent, ContractReply, ContractRun, ContractTool } from 'hookspan/adapter/contract'
 import { type ScriptedFetch, type ScriptedStep, scriptedFetch } from 'hookspan/mock'
 import OpenAI from 'openai'
 
@@ -16,6 +16,14 @@ export function contractClient({ replies, subAgent }: ContractRun): { client: Op
   })
   return { client: new OpenAI({ apiKey: 'k', fetch, maxRetries: 0 }), fetch }
 }
+
+/** A sub-agent that has tools, which the contract's has not. */
+export interface ExpertAgent extends ContractAgent {
+  readonly tools?: readonly ContractTool[]
+}
+
+export const expertTools = ({ subAgent }: ContractRun): readonly ContractTool[] =>
+  (subAgent as ExpertAgent | undefined)?.tools ?? []
 
 /** As the reference agent asks for a stream. */
 export const STREAMED = { stream: true, stream_options: { include_usage: true } } as const

@@ -4,7 +4,7 @@ import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from
 import { OPENAI_AGENTS_CAPABILITIES as capabilities, observeAgents } from 'hookspan/openai-agents'
 import type OpenAI from 'openai'
 import { z } from 'zod'
-import { contractClient, saysOf } from './model.ts'
+import { contractClient, expertTools, saysOf } from './model.ts'
 
 /** The Agents SDK with its own OpenAI provider, on our scripted endpoint. */
 export const openaiAgentsSubject: ContractSubject = {
@@ -21,7 +21,7 @@ export const openaiAgentsSubject: ContractSubject = {
     try {
       const input =
         run.state === undefined ? run.prompt : await RunState.fromString(agent, run.state as string)
-      const options = { ...(signal && { signal }) }
+      const options = { maxTurns: 15, ...(signal && { signal }) }
       if (run.stream === undefined) return outcomeOf(await runner.run(agent, input, options))
       const streamed = await runner.run(agent, input, { ...options, stream: true })
       try {
@@ -42,10 +42,14 @@ function runnerOn(client: OpenAI, dispatcher: HookDispatcher): Runner {
   return observeAgents(new Runner({ modelProvider, traceIncludeSensitiveData: true }), { dispatcher })
 }
 
-function agentOf({ agentName, tools, subAgent }: ContractRun): Agent {
-  const sub = subAgent && new Agent({ name: subAgent.name, model: subAgent.name })
+function agentOf(run: ContractRun): Agent {
+  const { agentName, tools, subAgent, stream } = run
+  const sub =
+    subAgent && new Agent({ name: subAgent.name, model: subAgent.name, tools: expertTools(run).map(toolOf) })
   const asTool = sub?.asTool({
     toolName: sub.name,
+    runOptions: { maxTurns: 15 },
+    ...(stream && { onStream: () => {} }),
     toolDescription: saysOf(sub.name),
     parameters: z.object({ instruction: z.string() }),
     inputBuilder: ({ params }) => (params as { instruction: string }).instruction,

@@ -1,7 +1,7 @@
-import type { ContractSubject } from 'hookspan/adapter/contract'
+import type { ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { OPENAI_CAPABILITIES, observeOpenAI } from 'hookspan/openai'
 import OpenAI from 'openai'
-import { contractClient, saysOf } from './model.ts'
+import { contractClient, expertTools, saysOf } from './model.ts'
 
 type Tools = Parameters<OpenAI['chat']['completions']['runTools']>[0]['tools']
 
@@ -17,7 +17,7 @@ export const openaiRunToolsSubject: ContractSubject = {
     const client = observeOpenAI(contractClient(run).client, { dispatcher, agentName })
     const ask = async (model: string, content: string, given: Tools) => {
       const body = { model, messages: [{ role: 'user' as const, content }], tools: given }
-      const options = signal && { signal }
+      const options = { maxChatCompletions: 15, ...(signal && { signal }) }
       const runner = stream
         ? client.chat.completions.runTools(
             { ...body, stream: true, stream_options: { include_usage: true } },
@@ -26,16 +26,17 @@ export const openaiRunToolsSubject: ContractSubject = {
         : client.chat.completions.runTools(body, options)
       return (await runner.finalContent()) ?? ''
     }
-    const given = tools.map(({ name, description, parameters, execute }) => ({
-      type: 'function' as const,
-      function: {
-        name,
-        description,
-        parameters: parameters as never,
-        parse: JSON.parse,
-        function: (args: never) => execute(args, signal ? { signal } : {}),
-      },
-    }))
+    const given = (of: readonly ContractTool[]) =>
+      of.map(({ name, description, parameters, execute }) => ({
+        type: 'function' as const,
+        function: {
+          name,
+          description,
+          parameters: parameters as never,
+          parse: JSON.parse,
+          function: (args: never) => execute(args, signal ? { signal } : {}),
+        },
+      }))
     const expert = subAgent && {
       type: 'function' as const,
       function: {
@@ -43,11 +44,12 @@ export const openaiRunToolsSubject: ContractSubject = {
         description: saysOf(subAgent.name),
         parameters: { type: 'object' },
         parse: JSON.parse,
-        function: ({ instruction }: { instruction: string }) => ask(subAgent.name, instruction, []),
+        function: ({ instruction }: { instruction: string }) =>
+          ask(subAgent.name, instruction, given(expertTools(run)) as never),
       },
     }
     try {
-      const content = await ask('contract', prompt, [...given, ...(expert ? [expert] : [])] as Tools)
+      const content = await ask('contract', prompt, [...given(tools), ...(expert ? [expert] : [])] as Tools)
       return { status: 'done', content }
     } catch (error) {
       if (error instanceof OpenAI.APIUserAbortError) return { status: 'interrupted' }

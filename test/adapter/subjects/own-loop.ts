@@ -4,7 +4,7 @@ import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from
 import { observeOpenAI } from 'hookspan/openai'
 import type OpenAI from 'openai'
 import { ALL_CAPABILITIES } from './exec-agent.ts'
-import { contractClient, STREAMED, saysOf, toolsOf } from './model.ts'
+import { contractClient, expertTools, STREAMED, saysOf, toolsOf } from './model.ts'
 
 type Message = OpenAI.ChatCompletionMessageParam
 type Reply = OpenAI.ChatCompletionMessage
@@ -103,16 +103,23 @@ class Loop {
       return reply.choices[0]?.message as Reply
     }
     let content = ''
+    const calls: OpenAI.ChatCompletionMessageFunctionToolCall[] = []
     for await (const chunk of await this.#client.chat.completions.create({ ...body, ...STREAMED })) {
-      content += chunk.choices[0]?.delta.content ?? ''
+      const { content: said, tool_calls = [] } = chunk.choices[0]?.delta ?? {}
+      content += said ?? ''
+      for (const { index, id = '', function: { name = '', arguments: args = '' } = {} } of tool_calls) {
+        calls[index] ??= { id, type: 'function', function: { name, arguments: '' } }
+        calls[index].function.arguments += args
+      }
       if (stream === 'abandon') break
     }
-    return { role: 'assistant', content, refusal: null }
+    return { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) }
   }
 
-  /** The sub-agent has none. */
   #tools(): OpenAI.ChatCompletionTool[] {
-    return this.#model === 'contract' ? toolsOf(this.#run) : []
+    if (this.#model === 'contract') return toolsOf(this.#run)
+    const { subAgent: _, ...run } = this.#run
+    return toolsOf({ ...run, tools: expertTools(this.#run) })
   }
 
   /** What the model is told; undefined while the call waits. */
@@ -120,7 +127,7 @@ class Loop {
     if (call.type !== 'function') throw new Error(`no such tool: ${call.type}`)
     const { name } = call.function
     const args = JSON.parse(call.function.arguments)
-    const tool = this.#run.tools.find((one) => one.name === name)
+    const tool = [...this.#run.tools, ...expertTools(this.#run)].find((one) => one.name === name)
     const description = tool?.description ?? saysOf(name)
     const open = step.openToolCall<never>({
       toolCallId: call.id,

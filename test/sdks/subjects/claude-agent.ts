@@ -3,11 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ParkedOperation } from 'hookspan'
-import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractSubject,
+  ContractTool,
+} from 'hookspan/adapter/contract'
 import { CLAUDE_AGENT_CAPABILITIES, observeClaudeAgent, parkedRun, runWith } from 'hookspan/claude-agent'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
 import { z } from 'zod'
-import { saysOf, stepOf } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, stepOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@anthropic-ai/claude-agent-sdk'
@@ -139,13 +145,19 @@ function controllerOf(signal: AbortSignal): AbortController {
   return controller
 }
 
-function serversOf({ tools, subAgent }: ContractRun, sdk: Untyped, ask: Untyped): Untyped {
+function serversOf(run: ContractRun, sdk: Untyped, ask: Untyped): Untyped {
+  const { tools, subAgent } = run
   const textResult = (text: string) => ({ content: [{ type: 'text', text }] })
-  const given = tools.map(({ name, description, execute }) =>
-    sdk.tool(name, description, { q: z.string() }, async ({ q }: { q: string }, extra: Untyped) =>
-      textResult(await execute({ q }, extra?.signal ? { signal: extra.signal } : {})),
-    ),
-  )
+  const given = (of: readonly ContractTool[]) =>
+    of.map(({ name, description, execute }) =>
+      sdk.tool(name, description, { q: z.string() }, async ({ q }: { q: string }, extra: Untyped) =>
+        textResult(await execute({ q }, extra?.signal ? { signal: extra.signal } : {})),
+      ),
+    )
+  const servers = (tools: Untyped, names: readonly string[]) => ({
+    mcpServers: { contract: sdk.createSdkMcpServer({ name: 'contract', tools }) },
+    allowedTools: names.map((name) => `mcp__contract__${name}`),
+  })
   const expert =
     subAgent &&
     sdk.tool(
@@ -153,17 +165,20 @@ function serversOf({ tools, subAgent }: ContractRun, sdk: Untyped, ask: Untyped)
       saysOf(subAgent.name),
       { instruction: z.string() },
       async ({ instruction }: Untyped) => {
+        const own = expertTools(run)
+        const names = own.map(({ name }) => name)
         let said = ''
-        for await (const message of ask(instruction, subAgent.name)) {
+        for await (const message of ask(
+          instruction,
+          subAgent.name,
+          own.length > 0 ? servers(given(own), names) : {},
+        )) {
           if (message.type === 'result') said = message.result
         }
         return textResult(said)
       },
     )
-  const all = [...given, ...(expert ? [expert] : [])]
+  const all = [...given(tools), ...(expert ? [expert] : [])]
   const names = [...tools.map(({ name }) => name), ...(subAgent ? [subAgent.name] : [])]
-  return {
-    mcpServers: { contract: sdk.createSdkMcpServer({ name: 'contract', tools: all }) },
-    allowedTools: names.map((name) => `mcp__contract__${name}`),
-  }
+  return servers(all, names)
 }

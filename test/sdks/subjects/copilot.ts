@@ -2,10 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ParkedOperation } from 'hookspan'
-import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractSubject,
+  ContractTool,
+} from 'hookspan/adapter/contract'
 import { COPILOT_CAPABILITIES, observeCopilot, parkedRun, runWith } from 'hookspan/copilot'
 import { type ScriptedStep, startScriptedServer } from 'hookspan/mock'
-import { saysOf, stepOf } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, stepOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const NAME = '@github/copilot-sdk'
@@ -137,19 +143,22 @@ function outcomeOf(run: ContractRun, said: Untyped): ContractOutcome {
   return { status: 'done', content: said?.data.content }
 }
 
-function toolsOf({ tools, subAgent }: ContractRun, ask: Untyped): Untyped[] {
-  const given = tools.map(({ name, description, parameters, execute }) => ({
-    name,
-    description,
-    parameters,
-    handler: (args: Untyped, { signal }: Untyped) => execute(args, { signal }),
-  }))
-  if (subAgent === undefined) return given
+function toolsOf(run: ContractRun, ask: Untyped): Untyped[] {
+  const { tools, subAgent } = run
+  const given = (of: readonly ContractTool[]) =>
+    of.map(({ name, description, parameters, execute }) => ({
+      name,
+      description,
+      parameters,
+      handler: (args: Untyped, { signal }: Untyped) => execute(args, { signal }),
+    }))
+  if (subAgent === undefined) return given(tools)
   const expert = {
     name: subAgent.name,
     description: saysOf(subAgent.name),
     parameters: { type: 'object', properties: { instruction: { type: 'string' } } },
-    handler: async ({ instruction }: Untyped) => (await ask(instruction, subAgent.name, []))?.data.content,
+    handler: async ({ instruction }: Untyped) =>
+      (await ask(instruction, subAgent.name, given(expertTools(run))))?.data.content,
   }
-  return [...given, expert]
+  return [...given(tools), expert]
 }

@@ -1,6 +1,6 @@
-import type { ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type { ContractReply, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { GOOGLE_ADK_CAPABILITIES as capabilities, hookspanPlugin } from 'hookspan/google-adk'
-import { saysOf, USAGE } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf, USAGE } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 const sdk = '@google/adk'
@@ -76,28 +76,31 @@ export const googleAdkSubject: ContractSubject = {
   },
 }
 
-function agentOf({ agentName, replies, tools, subAgent }: ContractRun): Untyped {
-  const functions = tools.map(
-    ({ name, description, parameters, execute }) =>
-      new FunctionTool({
-        name,
-        description,
-        parameters,
-        execute: (args: { q: string }, context: Untyped) =>
-          execute(args, context?.abortSignal ? { signal: context.abortSignal } : {}),
-      }),
-  )
+function agentOf(run: ContractRun): Untyped {
+  const { agentName, replies, tools, subAgent } = run
+  const functions = (of: readonly ContractTool[]) =>
+    of.map(
+      ({ name, description, parameters, execute }) =>
+        new FunctionTool({
+          name,
+          description,
+          parameters,
+          execute: (args: { q: string }, context: Untyped) =>
+            execute(args, context?.abortSignal ? { signal: context.abortSignal } : {}),
+        }),
+    )
   const expert =
     subAgent &&
     new LlmAgent({
       name: subAgent.name,
       description: saysOf(subAgent.name),
       model: new ScriptedLlm(subAgent.replies),
+      tools: functions(expertTools(run)),
     })
   return new LlmAgent({
     name: agentName,
     model: new ScriptedLlm(replies.map(asking)),
-    tools: expert ? [...functions, new AgentTool({ agent: expert })] : functions,
+    tools: expert ? [...functions(tools), new AgentTool({ agent: expert })] : functions(tools),
   })
 }
 

@@ -1,8 +1,8 @@
 import type { ParkedOperation } from 'hookspan'
-import type { ContractOutcome, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type { ContractOutcome, ContractRun, ContractSubject, ContractTool } from 'hookspan/adapter/contract'
 import { MASTRA_CAPABILITIES, observeMastra, parkedRun, runWith } from 'hookspan/mastra'
 import { scripted } from '../../adapter/subjects/ai-sdk.ts'
-import { saysOf } from '../../adapter/subjects/model.ts'
+import { expertTools, saysOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 /** By names that nobody looks up where the SDK is not installed. */
@@ -78,22 +78,33 @@ async function resumed({ parked, runId, snapshots }: Saved, agent: Untyped, kept
   return runWith({ resume: parked }, () => agent.resumeGenerate({}, { runId }))
 }
 
-function toolsOf({ tools, subAgent, dispatcher }: ContractRun, sdk: Untyped, Agent: Untyped): Untyped {
-  const given = tools.map((one) => {
-    const { name: id, description, parameters: inputSchema } = one
-    const execute = (args: { q: string }, context: { abortSignal?: AbortSignal }) =>
-      one.execute(args, context?.abortSignal ? { signal: context.abortSignal } : {})
-    return [id, sdk.createTool({ id, description, inputSchema, execute })]
-  })
-  if (subAgent === undefined) return Object.fromEntries(given)
+function toolsOf(run: ContractRun, sdk: Untyped, Agent: Untyped): Untyped {
+  const { tools, subAgent, dispatcher } = run
+  const given = (of: readonly ContractTool[]) =>
+    of.map((one) => {
+      const { name: id, description, parameters: inputSchema } = one
+      const execute = (args: { q: string }, context: { abortSignal?: AbortSignal }) =>
+        one.execute(args, context?.abortSignal ? { signal: context.abortSignal } : {})
+      return [id, sdk.createTool({ id, description, inputSchema, execute })]
+    })
+  if (subAgent === undefined) return Object.fromEntries(given(tools))
   const { name, replies } = subAgent
-  const expert = new Agent({ id: name, name, instructions: '', model: scripted(replies) })
+  const expert = new Agent({
+    id: name,
+    name,
+    instructions: '',
+    model: scripted(replies),
+    tools: Object.fromEntries(given(expertTools(run))),
+  })
   observeMastra(expert, { dispatcher })
   const ask = sdk.createTool({
     id: name,
     description: saysOf(name),
     inputSchema: { type: 'object', properties: { instruction: { type: 'string' } } },
-    execute: async ({ instruction }: { instruction: string }) => (await expert.generate(instruction)).text,
+    execute: async ({ instruction }: { instruction: string }) =>
+      run.stream
+        ? (await expert.stream(instruction, { maxSteps: 15 })).text
+        : (await expert.generate(instruction, { maxSteps: 15 })).text,
   })
-  return Object.fromEntries([...given, [name, ask]])
+  return Object.fromEntries([...given(tools), [name, ask]])
 }

@@ -1,6 +1,12 @@
-import type { ContractOutcome, ContractReply, ContractRun, ContractSubject } from 'hookspan/adapter/contract'
+import type {
+  ContractOutcome,
+  ContractReply,
+  ContractRun,
+  ContractSubject,
+  ContractTool,
+} from 'hookspan/adapter/contract'
 import { STRANDS_CAPABILITIES as capabilities, observeStrands } from 'hookspan/strands'
-import { contractClient, saysOf } from '../../adapter/subjects/model.ts'
+import { contractClient, expertTools, saysOf } from '../../adapter/subjects/model.ts'
 import type { Untyped } from '../support/sdks.ts'
 
 interface Saved {
@@ -48,19 +54,29 @@ async function subjectOn(name: string, sdk: string): Promise<ContractSubject> {
 function agentOf(run: ContractRun, { Agent, tool, OpenAIModel }: Untyped): Untyped {
   const { client } = contractClient({ ...run, replies: run.replies.map(asking) })
   const model = (modelId: string) => new OpenAIModel({ api: 'responses', modelId, client })
-  const tools = run.tools.map((one) =>
-    tool({
-      name: one.name,
-      description: one.description,
-      inputSchema: one.parameters,
-      callback: (args: { q: string }, context: { cancelSignal?: AbortSignal }) =>
-        one.execute(args, context.cancelSignal ? { signal: context.cancelSignal } : {}),
-    }),
-  )
+  const given = (of: readonly ContractTool[]) =>
+    of.map((one) =>
+      tool({
+        name: one.name,
+        description: one.description,
+        inputSchema: one.parameters,
+        callback: (args: { q: string }, context: { cancelSignal?: AbortSignal }) =>
+          one.execute(args, context.cancelSignal ? { signal: context.cancelSignal } : {}),
+      }),
+    )
+  const tools = given(run.tools)
   const { subAgent, dispatcher, agentName } = run
   if (subAgent !== undefined) {
     const { name } = subAgent
-    tools.push(new Agent({ name, description: saysOf(name), model: model(name), printer: false }))
+    tools.push(
+      new Agent({
+        name,
+        description: saysOf(name),
+        model: model(name),
+        tools: given(expertTools(run)),
+        printer: false,
+      }),
+    )
   }
   return observeStrands(new Agent({ name: agentName, model: model('contract'), tools, printer: false }), {
     dispatcher,
