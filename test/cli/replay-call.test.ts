@@ -111,3 +111,16 @@ it('says what is missing, and what the server refused', async () => {
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('no such model')])
   expect(refused.stderr).not.toContain(OPENAI_API_KEY)
 })
+
+it.each([
+  ['a key with a line break', [], `${OPENAI_API_KEY}\n${OPENAI_API_KEY}`],
+  ['a URL with the key', ['--base-url', `http://user:${OPENAI_API_KEY}@127.0.0.1:1/v1`], 'any'],
+  ['a URL without its colon', ['--base-url', `http//user:${OPENAI_API_KEY}@127.0.0.1:1/v1`], 'any'],
+])('says what is wrong with %s without it', async (_what, args, key) => {
+  const said = await run([id(3), '-m', 'm', '--debug', ...args], { OPENAI_API_KEY: key })
+  expect([said.code, said.stderr]).toEqual([
+    2,
+    expect.stringMatching(/OPENAI_API_KEY has|Expected --base-url/),
+  ])
+  expect(said.stdout + said.stderr).not.toContain(OPENAI_API_KEY)
+})

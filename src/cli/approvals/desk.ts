@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import type { ApprovalRecord } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
 import { defined } from '../../internal/objects.ts'
-import { shownAsUrl } from '../../internal/shown-url.ts'
 import { UsageError } from '../failure.ts'
+import { assertAddress, assertToken } from '../whom-to-ask.ts'
 import { openApprovals } from './open-approvals.ts'
 
 /** Where requests are; one of both. */
@@ -44,21 +44,9 @@ export async function withDesk<T>(flags: DeskPlace, run: (desk: Desk) => Promise
   }
 }
 
-/** Checked first: what is wrong with them, `fetch` would say in words that hold them. */
-function assertServer(url: string, token: string | undefined): void {
-  const { protocol, username, password } = URL.canParse(url) ? new URL(url) : ({} as Partial<URL>)
-  if (protocol !== 'http:' && protocol !== 'https:')
-    throw new UsageError(`Expected --url to be an http or https URL, got ${shownAsUrl(url)}.`)
-  if (username || password)
-    throw new UsageError(
-      'Expected --url without user and password. Give --token, or HOOKSPAN_APPROVALS_TOKEN.',
-    )
-  if (token !== undefined && !/^[\t\x20-\x7e\x80-\xff]*$/.test(token.trim()))
-    throw new UsageError('The token has characters that no header can have.')
-}
-
 function remoteDesk(url: string, token: string | undefined): Desk {
-  assertServer(url, token)
+  assertAddress(url, '--url', '--token, or HOOKSPAN_APPROVALS_TOKEN')
+  if (token !== undefined) assertToken(token, 'The token')
   const ask = async (path: string, body?: object): Promise<unknown> => {
     const response = await fetch(new URL(`/hitl/approvals${path}`, url), {
       method: body === undefined ? 'GET' : 'POST',

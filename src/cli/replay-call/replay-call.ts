@@ -11,6 +11,7 @@ import { installedPrices } from '../../wire/prices.ts'
 import { UsageError } from '../failure.ts'
 import { printJson } from '../render/terminal.ts'
 import { findRun } from '../run-source.ts'
+import { assertAddress, assertToken } from '../whom-to-ask.ts'
 
 export interface ReplayCallFlags {
   model: string
@@ -132,6 +133,9 @@ async function ask(
     throw new UsageError(
       'OPENAI_API_KEY is not set: the call is made with your key. A server of your own may take any.',
     )
+  assertToken(apiKey, 'OPENAI_API_KEY')
+  const server = baseUrl ?? process.env.OPENAI_BASE_URL?.trim()
+  if (server) assertAddress(server, '--base-url, or OPENAI_BASE_URL,', 'OPENAI_API_KEY')
   const { OpenAI } = requirePeer<typeof import('openai')>('openai', 'hookspan replay-call')
   const client = new OpenAI({
     apiKey,
