@@ -14,6 +14,7 @@ import type * as Peers from '../adapters/peer-range.ts'
 import type * as Strands from '../adapters/strands/index.ts'
 import type { HookDispatcher, Operation } from '../dispatcher/index.ts'
 import { packageOf } from './installed.ts'
+import { loneWorkflows } from './lone-workflows.ts'
 import type { Loaded } from './module-hooks.ts'
 import { PACKAGES } from './packages.ts'
 import { report } from './report.ts'
@@ -112,6 +113,8 @@ const ATTACH: Readonly<Record<string, Attach>> = {
   '@mastra/core/agent': eachCalled('Agent', MASTRA_CALLS, (agent, { dispatcher }) =>
     adapter<typeof Mastra>('mastra').observeMastra(agent, { dispatcher }),
   ),
+  '@mastra/core/workflows': loneWorkflows('Workflow'),
+  '@mastra/core/workflows/evented': loneWorkflows('EventedWorkflow'),
   '@strands-agents/sdk': eachCalled('Agent', ['stream'], (agent, { dispatcher }) =>
     adapter<typeof Strands>('strands').observeStrands(agent, { dispatcher }),
   ),

@@ -40,6 +40,8 @@ export const PACKAGES: Readonly<Record<string, KnownPackage>> = {
   '@modelcontextprotocol/server': { how: 'attach', replaced: ['McpServer'] },
   '@anthropic-ai/claude-agent-sdk': { how: 'attach', replaced: ['query', 'startup', 'prewarm'] },
   '@mastra/core/agent': { how: 'attach' },
+  '@mastra/core/workflows': { how: 'attach' },
+  '@mastra/core/workflows/evented': { how: 'attach' },
   '@strands-agents/sdk': { how: 'attach' },
   '@google/adk': { how: 'attach', replaced: ['Runner', 'InMemoryRunner'] },
   '@langchain/langgraph/prebuilt': {

@@ -86,6 +86,15 @@ it.each([
   })
 })
 
+it('says which workflow of Mastra runs tools that no agent calls', async () => {
+  const { code, stdout, stderr } = await registered(program('workflow.mjs'), { env })
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'all\nall\n' })
+  const told = stderr.split('\n').filter((line) => line.includes('workflow'))
+  expect(told).toEqual([
+    expect.stringMatching(/^hookspan: the tools of workflow "nightly" of @mastra\/core are not attached: /),
+  ])
+})
+
 it('attaches to runners of ADK where it is required, and its classes stay what they are', async () => {
   const { code, stdout, stderr } = await registered(program('adk.cjs'), { env })
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'done true\n' })

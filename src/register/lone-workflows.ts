@@ -1,0 +1,37 @@
+import { currentCalls } from '../dispatcher/index.ts'
+import { isRecord } from '../internal/objects.ts'
+import type { Loaded } from './module-hooks.ts'
+import { tell } from './tell.ts'
+
+interface Workflow {
+  readonly id?: unknown
+  createRun(...args: unknown[]): unknown
+}
+
+/**
+ * Workflows of Mastra that no agent calls are told of when they are to run tools: nothing tells of those, and no gate and
+ * no mock holds on them. Refusing them would refuse what the program may have wrapped by itself.
+ */
+export function loneWorkflows(className: string) {
+  return (exports: Loaded['exports']): undefined => {
+    const { prototype } = exports[className] as { prototype: Workflow }
+    const { createRun } = prototype
+    prototype.createRun = function (this: Workflow, ...args) {
+      if (currentCalls() === undefined && runsTools(this)) {
+        tell(
+          `the tools of workflow "${String(this.id)}" of @mastra/core are not attached: no agent calls it. Put them in wrapTools() of hookspan/adapter.`,
+        )
+      }
+      return createRun.apply(this, args)
+    }
+  }
+}
+
+function runsTools(entry: unknown, seen = new Set<unknown>()): boolean {
+  if (Array.isArray(entry)) return entry.some((one) => runsTools(one, seen))
+  if (!isRecord(entry) || seen.has(entry)) return false
+  seen.add(entry)
+  const { tool, __toolRef: named, toolId, component, step, steps, workflow, stepFlow } = entry
+  if (isRecord(tool ?? named) || typeof toolId === 'string' || component === 'TOOL') return true
+  return [step, steps, workflow, stepFlow].some((inner) => runsTools(inner, seen))
+}
