@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { shownAsUrl } from '../../internal/shown-url.ts'
 import { type HeldPort, holdPort } from '../../viewer/held-port.ts'
 import type { Viewer } from '../../viewer/index.ts'
 
@@ -41,20 +40,30 @@ const saying = (now: string, later: string) => ({
   close: async () => {},
 })
 
+/** No user, no path, no query: nothing in it may be a secret. */
+const BARE = /^https?:\/\/[\w.:[\]-]+$/
+
+/** Most are bare, and what can tell more takes a program's start longer to load. */
+async function shown(url: string): Promise<string> {
+  if (BARE.test(url)) return url
+  const { shownAsUrl } = await import('../../internal/shown-url.ts')
+  return String(shownAsUrl(url))
+}
+
 /** The one that listens already, or one that is to be started. */
 export async function findViewer({ db, keep = false }: RunFlags): Promise<ViewerInUse> {
   const url = process.env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim() || DEFAULT
   const answer = await ask(url)
   if (answer === 'viewer') {
     const endpoint = url.replace(/\/+$/, '')
-    const link = String(shownAsUrl(endpoint))
+    const link = await shown(endpoint)
     return { ...saying(`runs are shown at ${link}`, `Look at ${link}`), link, endpoint, isOurs: false }
   }
   const port = portHere(url)
   if (answer === 'other' || port === undefined) {
-    const shown = shownAsUrl(url)
-    const now = `spans are sent to ${shown}${answer === 'other' ? '' : ', where nobody answers now'}`
-    return { ...saying(now, `Spans were sent to ${shown}`), isOurs: false }
+    const place = await shown(url)
+    const now = `spans are sent to ${place}${answer === 'other' ? '' : ', where nobody answers now'}`
+    return { ...saying(now, `Spans were sent to ${place}`), isOurs: false }
   }
   try {
     return behind(await holdPort(port, HOST), db, keep)
