@@ -320,7 +320,12 @@ describe('answers', () => {
       .map((line) => JSON.parse(line) as AuditEntry)
     expect(refused.filter(({ event }) => event === 'refused')).toMatchObject(
       [
-        { requestId: id, code: 'APPROVAL_MISMATCH', decision: 'approve', problem: /for other arguments: expected digest \w+$/ },
+        {
+          requestId: id,
+          code: 'APPROVAL_MISMATCH',
+          decision: 'approve',
+          problem: /for other arguments: expected digest \w+$/,
+        },
         {
           requestId: id,
           code: 'APPROVAL_ANSWERED',
