@@ -13,7 +13,7 @@ const isInlined = (file: string) =>
   file === 'internal/marks-of.js' ||
   file === 'policies/config/names.js' ||
   file === 'internal/run-report.js' ||
-  /^adapters\/.+\/(capabilities|names)\.js$/.test(file)
+  /^adapters\/.+\/(capabilities|names|steps)\.js$/.test(file)
 
 /** What the adapters of generated clients share, and no other loads. */
 const CLIENTS = 'adapters/generated-client/shared.js'

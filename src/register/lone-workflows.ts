@@ -1,5 +1,5 @@
+import { isToolStep, stepsOf } from '../adapters/mastra/steps.ts'
 import { currentCalls } from '../dispatcher/index.ts'
-import { isRecord } from '../internal/objects.ts'
 import type { Loaded } from './module-hooks.ts'
 import { tell } from './tell.ts'
 
@@ -17,7 +17,8 @@ export function loneWorkflows(className: string) {
     const { prototype } = exports[className] as { prototype: Workflow }
     const { createRun } = prototype
     prototype.createRun = function (this: Workflow, ...args) {
-      if (currentCalls() === undefined && runsTools(this)) {
+      const runsTools = () => [...stepsOf(this)].some(([step]) => isToolStep(step))
+      if (currentCalls() === undefined && runsTools()) {
         tell(
           `the tools of workflow "${String(this.id)}" of @mastra/core are not attached: no agent calls it. Put them in wrapTools() of hookspan/adapter.`,
         )
@@ -25,13 +26,4 @@ export function loneWorkflows(className: string) {
       return createRun.apply(this, args)
     }
   }
-}
-
-function runsTools(entry: unknown, seen = new Set<unknown>()): boolean {
-  if (Array.isArray(entry)) return entry.some((one) => runsTools(one, seen))
-  if (!isRecord(entry) || seen.has(entry)) return false
-  seen.add(entry)
-  const { tool, __toolRef: named, toolId, component, step, steps, workflow, stepFlow } = entry
-  if (isRecord(tool ?? named) || typeof toolId === 'string' || component === 'TOOL') return true
-  return [step, steps, workflow, stepFlow].some((inner) => runsTools(inner, seen))
 }

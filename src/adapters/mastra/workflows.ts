@@ -6,6 +6,7 @@ import { warnOnce } from '../warn-once.ts'
 import { MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
+import { type Around, type Step, stepsOf } from './steps.ts'
 
 /**
  * Makes the tools that are steps of a workflow calls of the run in which the workflow runs. They are reached in the tools
@@ -14,35 +15,12 @@ import type { MastraWorkflow, MastraWorkflowTool } from './sdk.ts'
  * @throws HookspanError `NOT_CAPABLE` where a guard is meant for a tool that nothing leads to.
  */
 export function observeWorkflows(workflows: Readonly<Record<string, MastraWorkflow>>): void {
-  for (const workflow of Object.values(workflows ?? {})) observeSteps(workflow, {})
-}
-
-/** Of the workflow whose steps they are. */
-interface Around {
-  /** Its engine runs it elsewhere, on events: nobody knows there whose run it is. */
-  readonly isApart?: boolean
-  readonly mastra?: MastraWorkflow['mastra']
-}
-
-function observeSteps(entries: unknown, around: Around, seen = new Set<unknown>()): void {
-  if (seen.has(entries)) return
-  seen.add(entries)
-  for (const entry of Array.isArray(entries) ? entries : [entries]) {
-    if (!isRecord(entry)) continue
-    const { step, steps, workflow, stepFlow } = entry
-    const here = stepFlow === undefined ? around : aroundOf(entry, around)
-    observeStep(entry, here)
-    for (const inner of [step, steps, workflow, stepFlow]) {
-      if (inner !== undefined && typeof inner === 'object') observeSteps(inner, here, seen)
-    }
+  for (const workflow of Object.values(workflows ?? {})) {
+    for (const [step, around] of stepsOf(workflow)) observeStep(step, around)
   }
 }
 
-function aroundOf({ engineType = 'default', mastra }: MastraWorkflow, outer: Around): Around {
-  return { isApart: outer.isApart || engineType !== 'default', mastra: mastra ?? outer.mastra }
-}
-
-function observeStep(entry: Readonly<Record<string, unknown>>, { isApart, mastra }: Around): void {
+function observeStep(entry: Step, { isApart, mastra }: Around): void {
   const { toolId, component, agentId } = entry
   const tool = entry.tool ?? entry.__toolRef ?? toolNamed(toolId, mastra)
   if (isRecord(tool) && !isApart) observeTool(tool as unknown as MastraWorkflowTool)
