@@ -29,8 +29,11 @@ export async function runLoop(parts: LoopParts): Promise<CompletionReason | 'wai
   if (parts.goesOn === 'in step' && state.over !== undefined && !op.stopRequested) await op.step(() => {})
   if (state.over === 'end' && !op.stopRequested) return 'done'
   state.over = undefined
-  // What was exported of it lies below its span, which ends with the run.
-  if (parts.goesOn === 'between steps' && op.signal?.aborted && !op.stopRequested) await op.openStep()
+  // What was exported of a compaction or a step lies below its span, which ends with the run.
+  if (parts.goesOn === 'between steps' && op.signal?.aborted && !op.stopRequested) {
+    await compactor?.compactWhenDue(op, state).catch(() => {})
+    await op.openStep()
+  }
   // A turn that was begun in another process ends first: of its calls there may be spans below which something was exported.
   let begun = parts.goesOn === 'in step' && state.pending.length > 0
   for (;;) {

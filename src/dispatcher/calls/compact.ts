@@ -40,7 +40,9 @@ export class CompactCall<R extends CompactResult> extends HeldCall<R, object, Co
     assertFields<CompactInit>(init, COMPACT, 'a compaction', 'INVALID_CALL')
     const { messageCount, tokenCount } = init
     const callKey = core.nextCallKey()
-    super(core, site, { kind: 'compact', callKey, messageCount, tokenCount })
+    const activity = { kind: 'compact' as const, callKey, messageCount, tokenCount }
+    const spanKey = core.spanKey(`compaction ${callKey}`)
+    super(core, site, spanKey === undefined ? activity : { ...activity, spanKey })
     this.#callKey = callKey
     this.#counts = { messageCount, tokenCount }
   }

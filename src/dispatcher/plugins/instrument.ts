@@ -67,6 +67,7 @@ export type Activity =
   | {
       readonly kind: 'compact'
       readonly callKey?: string
+      readonly spanKey?: string
       readonly messageCount: number
       readonly tokenCount: number
     }

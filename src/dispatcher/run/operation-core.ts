@@ -179,8 +179,8 @@ export class OperationCore {
   }
 
   /**
-   * What the id of a step's or a tool call's span is made of, the same in each process that goes on with it: one that dies
-   * exports what lies below a span that only the next process ends.
+   * What the id of a step's, a tool call's or a compaction's span is made of, the same in each process that goes on with it: one
+   * that dies exports what lies below a span that only the next process ends.
    */
   spanKey(of: string): string | undefined {
     return this.kept ? JSON.stringify([this.runKey, this.parks ?? 0, this.info.operationId, of]) : undefined

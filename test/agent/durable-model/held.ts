@@ -131,20 +131,10 @@ function expectSpans({ lives, callPlans }: World): void {
   expect(ids.has(root.spanId), 'the run has its span').toBe(true)
   // A question that was parked here, of a run that is denied, ends once more, a moment before its call does.
   const isDenied = [...callPlans.values()].some(({ kind }) => kind === 'stops')
-  // A compaction that is done again is another one: of the first, without a spool, no more is seen than its model call.
-  const unfinished = new Set(
-    lives
-      .filter(({ dead }) => dead)
-      .flatMap(({ spans }) => spans.filter(({ at, name }) => at === 'start' && name === 'compact_context'))
-      .map(({ spanId }) => spanId),
-  )
   const orphans = exported.filter(
     ({ parentId, name }) =>
       // A process in which it ended before a thing of it was kept begins it anew, with a root of its own.
-      parentId !== undefined &&
-      !ids.has(parentId) &&
-      !unfinished.has(parentId) &&
-      !(isDenied && name === 'human_intervention'),
+      parentId !== undefined && !ids.has(parentId) && !(isDenied && name === 'human_intervention'),
   )
   expect(
     orphans.map(({ name, pid }) => `${name} of life ${pid}`),
