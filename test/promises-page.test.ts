@@ -9,7 +9,7 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 const SUBJECTS = {
   'Spans and the spool': 20,
   'The exporter': 12,
-  'Guards never vanish': 15,
+  'Guards never vanish': 16,
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 16,
   'Observers change nothing': 10,

@@ -30,6 +30,7 @@ import { PluginSet } from './plugins/plugin-set.ts'
 import { askStandIns } from './plugins/stand-in.ts'
 import { assertCapable } from './run/capabilities.ts'
 import { type Disabled, disabledIn } from './run/disabled.ts'
+import { FittedPatterns } from './run/fitted-patterns.ts'
 import type { OperationHost } from './run/operation-core.ts'
 import {
   assertOperationId,
@@ -40,7 +41,6 @@ import {
 } from './run/operation-init.ts'
 import type { ParkedOperation } from './run/parked.ts'
 import { claimOf, StateClaim } from './run/state-claim.ts'
-import { reportUnmatched } from './run/unmatched.ts'
 
 /**
  * The one place through which every lifecycle event passes.
@@ -91,6 +91,7 @@ export class HookDispatcher {
       reporter: this.#reporter,
       priceOf: this.#options.priceOf,
       composition: this.#options.composition,
+      fitted: new FittedPatterns(),
       plugins: this.#plugins,
       ended: (record) => this.#release(record, false),
     }
@@ -251,7 +252,6 @@ export class HookDispatcher {
     const claim = claimOf(init, this.#plugins.approver)
     const record = existing ?? this.#createRecord(operationId)
     record.add(hooks)
-    this.#reportUnmatched(init, disabled)
     const operation = Operation.start(this.#operationHost, record, init, claim, disabled, (started) =>
       this.#operations.set(record, started),
     )
@@ -271,25 +271,6 @@ export class HookDispatcher {
       StateClaim.cover(resume)
       endInside(coreOf(operation), resume, (parent) => this.startOperation({ ...parent, resume }).interrupt())
     }
-  }
-
-  #reportUnmatched(
-    { agentName, tools, gates = [], hooks = [], parent }: OperationInit,
-    disabled: Disabled,
-  ): void {
-    if (tools === undefined) return
-    const inUse = {
-      gates: this.#plugins.gates.filter((gate) => !disabled.gate(gate)),
-      hooks: this.#plugins.hooks.map(({ hook }) => hook).filter((hook) => !disabled.hook(hook)),
-    }
-    // What sub-agents inherit is about the tools of the whole tree, and was looked at with its root.
-    const root = parent === undefined
-    const guards = {
-      gates: root ? [...gates, ...inUse.gates] : gates,
-      hooks: root ? [...hooks, ...inUse.hooks] : hooks,
-    }
-    const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
-    reportUnmatched(this.#reporter, run, tools, guards)
   }
 
   #guards({ gates = [], hooks = [], parent }: OperationInit): boolean {

@@ -28,6 +28,7 @@ import { addParked, parkedOf } from './run/park.ts'
 import type { ParkedOperation } from './run/parked.ts'
 import { RunTree } from './run/run-tree.ts'
 import type { StateClaim } from './run/state-claim.ts'
+import { reportUnmatched, toolsSeenIn } from './run/unmatched.ts'
 
 export interface CompleteInit {
   /** @default 'done' */
@@ -134,6 +135,7 @@ export class Operation extends CallMaker {
       disabled,
       approver: live?.approver,
       tree: live?.tree ?? new RunTree(init.resume?.tree),
+      seen: toolsSeenIn(init, host.plugins, disabled, live?.seen),
       questions: live?.questions,
       claim,
       inside,
@@ -319,6 +321,7 @@ export class Operation extends CallMaker {
     core.questions.park()
     const parked = parkedOf(core, init.waitingFor)
     core.phase.park()
+    reportUnmatched(core)
     core.traced.end({ kind: 'operation', waitingFor: init.waitingFor, totals: core.totals() }, core.timestamp)
     core.leave()
     void core.claim?.moveOn(parked, { reason: 'parked' })
@@ -401,6 +404,7 @@ export class Operation extends CallMaker {
       ...failure,
     })
     core.phase.end()
+    reportUnmatched(core)
     core.traced.end({ kind: 'operation', ...end, reason, totals }, core.timestamp)
     core.leave()
     // What failed or was cut off may be tried again.

@@ -1,7 +1,7 @@
-import { HookDispatcher, type HookFailure } from 'hookspan'
+import { HookDispatcher, type HookFailure, type Operation } from 'hookspan'
 import { type Agent, execAgent, resumeAgent } from 'hookspan/agent'
 import { createApprovals } from 'hookspan/approval'
-import { deny, type Gate } from 'hookspan/gates'
+import { deny, type Gate, proceed } from 'hookspan/gates'
 import { loopGuard, requireHuman, toolCache, toolPolicy } from 'hookspan/policies'
 import { describe, expect, it, vi } from 'vitest'
 import { scripted } from '../support/scripted-client.ts'
@@ -270,9 +270,9 @@ describe('a pattern that matches none of the tools of a run', () => {
     ]
     await runOnce({ dispatcher, hooks })
     expect(failures.map(({ kind, hookId }) => `${kind} ${hookId}`)).toEqual([
-      'unmatched tool-policy',
       'unmatched text',
       'unmatched regex',
+      'unmatched tool-policy',
     ])
   })
 
@@ -299,5 +299,132 @@ describe('a pattern that matches none of the tools of a run', () => {
       ['[hookspan] Gate "no" names no tool of agent "a" by nothing. Its tools: delete_order.'],
     ])
     warn.mockRestore()
+  })
+
+  describe('is looked for when the run is over', () => {
+    const gateFor = (match: string): Gate => ({ id: match, point: 'beforeToolCall', match, decide: proceed })
+    const told: string[] = []
+    const started = (...match: string[]) => {
+      told.length = 0
+      const dispatcher = new HookDispatcher({ onHookError: ({ message }) => void told.push(message) })
+      dispatcher.use({ name: 'p', gates: match.map(gateFor) })
+      return dispatcher
+    }
+    const search = [{ name: 'search' }]
+    const searching = (op: Operation) => op.toolCall({ apiName: 'search', args: {} }, () => 1)
+    const nothing = 'Gate "nothing" names no tool of agent "a" by nothing. Its tools: search.'
+    const mayHave = ' An agent that was not called here may have it.'
+
+    it.each([
+      ['done', (op: Operation) => op.complete()],
+      ['failed', (op: Operation) => op.fail(new Error('broke'))],
+      ['interrupted', (op: Operation) => op.interrupt()],
+      ['abandoned', (op: Operation) => op.abandon()],
+      ['parked', (op: Operation) => op.park({ waitingFor: 'human' })],
+    ])('however it ends: %s', async (_how, end) => {
+      const dispatcher = started('search', 'nothing')
+      const op = dispatcher.startOperation({ agentName: 'a', tools: search })
+      await searching(op)
+      expect(told).toEqual([])
+      await end(op)
+      expect(told).toEqual([nothing])
+    })
+
+    it('and where nothing was called, it says that an agent may have it which was not', async () => {
+      const op = started('nothing').startOperation({ agentName: 'a', tools: search })
+      await op.complete()
+      expect(told).toEqual([nothing + mayHave])
+    })
+
+    it('but not where another process goes on with it', () => {
+      started('nothing').startOperation({ agentName: 'a', tools: search }).leave()
+      expect(told).toEqual([])
+    })
+
+    it('once, whichever of its runs it was', async () => {
+      const dispatcher = started('nothing')
+      for (let i = 0; i < 3; i++) {
+        const op = dispatcher.startOperation({ agentName: 'a', tools: search })
+        await searching(op)
+        await op.complete()
+      }
+      expect(told).toEqual([nothing])
+    })
+
+    it('in the tools of agents below, which are known from what they say, offer or call', async () => {
+      const dispatcher = started('search', 'said', 'offered', 'mail/offered', 'mail/called', 'nothing')
+      const root = dispatcher.startOperation({ agentName: 'a', tools: search })
+      await searching(root)
+      const said = dispatcher.startOperation({ parent: root, tools: [{ name: 'said' }] })
+      await said.toolCall({ apiName: 'said', args: {} }, () => 1)
+      await said.complete()
+      const offers = dispatcher.startOperation({ parent: root })
+      const request = { messages: [], tools: [{ type: 'function', function: { name: 'offered' } }] }
+      await offers.llmCall({ model: 'm', request }, () => ({}))
+      await offers.toolCall({ apiName: 'offered', args: {} }, () => 1)
+      const below = dispatcher.startOperation({ parent: offers, tools: [] })
+      await below.toolCall({ identifier: 'mail', apiName: 'called', args: {} }, () => 1)
+      await below.complete()
+      await offers.complete()
+      await root.complete()
+      expect(told).toEqual([
+        'Gate "nothing" names no tool of agent "a" by nothing. Its tools: search, said, offered, called.',
+      ])
+    })
+
+    it("of a sub-agent's own guards, in its own tools", async () => {
+      const dispatcher = started()
+      const root = dispatcher.startOperation({ agentName: 'a', tools: search, gates: [gateFor('search')] })
+      const child = dispatcher.startOperation({
+        agentName: 'c',
+        parent: root,
+        tools: [{ name: 'send' }],
+        gates: ['search', 'send'].map((match) => ({ ...gateFor(match), id: `own ${match}` })),
+      })
+      await child.toolCall({ apiName: 'send', args: {} }, () => 1)
+      await child.complete()
+      await root.complete()
+      expect(told).toEqual(['Gate "own search" names no tool of agent "c" by search. Its tools: send.'])
+    })
+
+    it('not where an agent has tools whose names nobody knows', async () => {
+      const dispatcher = started('nothing')
+      const root = dispatcher.startOperation({ agentName: 'a', tools: search })
+      await dispatcher.startOperation({ parent: root }).complete()
+      await root.complete()
+      await dispatcher.startOperation({ agentName: 'b', tools: [...search, { name: '*' }] }).complete()
+      await dispatcher.startOperation({ agentName: 'd', tools: [] }).complete()
+      expect(told).toEqual([])
+    })
+
+    it('in all runs of the dispatcher, for what is in use in all of them', async () => {
+      const dispatcher = started('send')
+      for (const [agentName, name] of [
+        ['mailer', 'send'],
+        ['a', 'search'],
+      ] as const) {
+        const op = dispatcher.startOperation({ agentName, tools: [{ name }] })
+        await op.complete()
+      }
+      expect(told).toEqual([])
+    })
+
+    it('and what one agent has is none of another, whose sub-agent was not called this time', async () => {
+      const dispatcher = started()
+      const gates = [gateFor('send')]
+      const runOf = async (agentName: string, calls: boolean) => {
+        const root = dispatcher.startOperation({ agentName, tools: search, gates })
+        if (calls) {
+          await dispatcher.startOperation({ parent: root, tools: [{ name: 'send' }] }).complete()
+        }
+        await searching(root)
+        await root.complete()
+      }
+      await runOf('a', true)
+      await runOf('a', false)
+      expect(told).toEqual([])
+      await runOf('b', false)
+      expect(told).toEqual(['Gate "send" names no tool of agent "b" by send. Its tools: search.'])
+    })
   })
 })

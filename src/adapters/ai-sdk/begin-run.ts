@@ -35,14 +35,14 @@ export function beginCalls(host: Host, args: SdkArguments): ObservedRun {
 }
 
 function saidIn(host: Host, args: SdkArguments, name?: string): SaidOfRun {
-  const { prompt, messages, instructions, system, tools, abortSignal: signal } = args
+  const { prompt, messages, instructions, system, abortSignal: signal } = args
   const { functionId } = args.telemetry ?? args.experimental_telemetry ?? {}
   const told = instructions ?? system
   return defined({
     agentName: functionId ?? name ?? host.agentName,
     input: prompt ?? messages,
     instructions: typeof told === 'string' ? told : undefined,
-    tools: tools && toolsOf(args).map(([tool]) => ({ name: tool })),
+    tools: toolsOf(args).map(([tool]) => ({ name: tool })),
     signal: signal instanceof AbortSignal ? signal : undefined,
   }) as SaidOfRun
 }

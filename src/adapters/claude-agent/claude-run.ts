@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { HookDispatcher, ToolCallDecision } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
+import type { RunTool } from '../../dispatcher/run/run-tool.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { asList, asObjects, type Loose } from '../../wire/reading.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -73,6 +75,14 @@ export class ClaudeRun {
   /** Beside the turns: what goes on over several of them. */
   get beside(): SafeCalls | undefined {
     return this.run.run(() => currentCalls())
+  }
+
+  /** What Claude Code says that it has: without the tools of servers that it has not reached so far. */
+  has({ tools: names, mcp_servers: servers }: Loose): void {
+    const told = asList(names).map((name) => namedIn(String(name)))
+    const tools: RunTool[] = told.map(({ apiName: name, identifier }) => ({ name, identifier }))
+    if (asObjects(servers).some(({ status }) => status === 'pending')) tools.push({ name: '*' })
+    this.run.run(() => currentPlace()?.core.seen?.list(tools))
   }
 
   announce(id: string, announced: AnnouncedCall): void {

@@ -149,8 +149,10 @@ class ObservedMessages {
     const { root } = this.#claude
     await this.#subAgents.told(message)
     await this.#compactions.told(message)
-    if (type === 'system' && subtype === 'init') root.model = asName(message.model)
-    else if (type === 'system' && message.status === 'requesting') await root.asking()
+    if (type === 'system' && subtype === 'init') {
+      root.model = asName(message.model)
+      this.#claude.has(message)
+    } else if (type === 'system' && message.status === 'requesting') await root.asking()
     else if (type === 'result' && !isTooEarly(message)) {
       // The prompt was interrupted: the next one is asked anew.
       await root.over()

@@ -56,8 +56,11 @@ export class SessionRun {
         conversationId: said.sessionId,
         input: said.prompt,
         instructions: system?.mode === 'replace' ? asName(system.content) : undefined,
-        // What Copilot has of its own is not known by name.
-        tools: otherTool(config) === undefined ? tools?.map(({ name }) => ({ name })) : undefined,
+        tools: [
+          ...(tools ?? []).map(({ name }) => ({ name })),
+          // What Copilot has of its own is not known by name.
+          ...(otherTool(config) === undefined ? [] : [{ name: '*' }]),
+        ],
         signal: this.#controller.signal,
       }),
     )

@@ -39,7 +39,7 @@ class ProviderCall extends Bracket<ToolEnd, CallSite> {
       toolCallId: call.toolCallId || callKey,
       callKey,
     }
-    core.countToolCall()
+    core.countToolCall(context)
     const { callIndex, apiName, toolCallId, source } = context
     super(core, site, { kind: 'tool', callKey, identifier, source, apiName, args, toolCallId, callIndex })
     this.#call = context

@@ -68,8 +68,10 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
   }
 
   announce(): undefined {
-    if (!this.#announced) this.core.tell('beforeLlmCall', () => this.#told())
+    if (this.#announced) return
     this.#announced = true
+    this.core.seen?.offered(this.request)
+    this.core.tell('beforeLlmCall', () => this.#told())
   }
 
   /** Unless the operation has ended the call already. */

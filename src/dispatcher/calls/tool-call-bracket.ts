@@ -52,7 +52,7 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
       callKey,
       ...(init.description !== undefined && { description: init.description }),
     }
-    if (waited === undefined && !core.ended) core.countToolCall()
+    if (waited === undefined && !core.ended) core.countToolCall(call)
     const spanKey = core.spanKey(callKey)
     super(core, site, spanKey === undefined ? activityOf(call) : { ...activityOf(call), spanKey })
     this.waited = waited

@@ -9,6 +9,7 @@ import type {
   GateRecord,
   RunTotals,
   TokenUsage,
+  ToolCallContext,
 } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { LlmReading } from '../../wire/reading.ts'
@@ -20,11 +21,13 @@ import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { Disabled } from './disabled.ts'
+import type { FittedPatterns } from './fitted-patterns.ts'
 import type { Inside } from './inside.ts'
 import type { LiveParent, OperationInit } from './operation-init.ts'
 import type { ParkedOperation, SavedStep, WaitingCall } from './parked.ts'
 import { Phase, type Stop } from './phase.ts'
 import type { RunTree } from './run-tree.ts'
+import type { SeenTools } from './seen-tools.ts'
 import type { StateClaim } from './state-claim.ts'
 import { addOptional, addUsage, NO_USAGE } from './usage.ts'
 
@@ -34,6 +37,7 @@ export interface OperationHost {
   readonly plugins: PluginSet
   readonly priceOf: PriceOf | undefined
   readonly composition: 'chain' | 'firstDecision'
+  readonly fitted: FittedPatterns
   ended(record: OperationRecord): void
 }
 
@@ -62,7 +66,7 @@ export interface OpenActivity {
 
 /** What an operation has of the one that called it. */
 export interface Inherited
-  extends Pick<LiveParent['live'], 'signal' | 'gates' | 'disabled' | 'approver' | 'tree'> {
+  extends Pick<LiveParent['live'], 'signal' | 'gates' | 'disabled' | 'approver' | 'tree' | 'seen'> {
   readonly release: () => void
   readonly agentPath: readonly string[]
   readonly questions: OpenQuestions | undefined
@@ -166,6 +170,10 @@ export class OperationCore {
 
   get tree(): RunTree {
     return this.#inherited.tree
+  }
+
+  get seen(): SeenTools | undefined {
+    return this.#inherited.seen
   }
 
   get agentPath(): readonly string[] {
@@ -364,7 +372,8 @@ export class OperationCore {
     this.tree.addStep()
   }
 
-  countToolCall(): void {
+  countToolCall({ apiName, identifier }: ToolCallContext): void {
+    this.seen?.called({ name: apiName, identifier })
     this.toolCalls++
     this.tree.addToolCall()
   }

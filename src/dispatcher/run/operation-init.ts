@@ -11,8 +11,9 @@ import { type AdapterInfo, assertAdapter } from './capabilities.ts'
 import type { Disabled } from './disabled.ts'
 import type { Inside } from './inside.ts'
 import type { ParkedOperation } from './parked.ts'
+import type { RunTool } from './run-tool.ts'
 import type { RunTree } from './run-tree.ts'
-import type { RunTool } from './unmatched.ts'
+import type { SeenTools } from './seen-tools.ts'
 
 /**
  * The caller of a sub-agent, as it is handed to the child's `startOperation({ parent })`. In another process only
@@ -46,6 +47,7 @@ export interface LiveParent extends ParentOperation {
     readonly disabled: Disabled
     readonly approver: Approver | undefined
     readonly tree: RunTree
+    readonly seen: SeenTools | undefined
     readonly questions: OpenQuestions
     readonly signal: AbortSignal | undefined
     readonly inside: Inside | undefined
@@ -82,8 +84,9 @@ export interface OperationInit {
    */
   disable?: readonly string[]
   /**
-   * The tools that the run has, its sub-agents' included, where the runtime knows them: a pattern of a gate or a hook
-   * that matches none of them is reported once, as `unmatched`.
+   * The tools that the run has, where the runtime knows them; else those count that its model calls offer. At the end of the run,
+   * a pattern of a gate or a hook that matches none of them, and none of an agent that the run called, is reported once, as
+   * `unmatched`.
    */
   tools?: readonly RunTool[]
   /** Asked when a gate answers `requireApproval`, here and in sub-agents; else the dispatcher's is. */

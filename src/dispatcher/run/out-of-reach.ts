@@ -4,7 +4,7 @@ import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../../internal/expect.ts'
 import { matchesGlob } from '../../internal/glob.ts'
 import type { OperationCore } from './operation-core.ts'
-import { fits, type RunTool } from './unmatched.ts'
+import { fits, type RunTool } from './run-tool.ts'
 
 /** A tool that runs where nothing of ours comes between. */
 export interface ToolOutOfReach extends RunTool {

@@ -20,13 +20,14 @@ export function parentOf(
     ...(userId !== undefined && { userId }),
     ...(conversationId !== undefined && { conversationId }),
   }
-  const { signal, approver, tree, questions, inside } = core
+  const { signal, approver, tree, seen, questions, inside } = core
   const live: LiveParent['live'] = {
     traced,
     gates: () => core.allGates(),
     disabled: core.disabled,
     approver,
     tree,
+    seen,
     questions,
     signal,
     inside,

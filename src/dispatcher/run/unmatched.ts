@@ -1,40 +1,73 @@
 import type { Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { didYouMean } from '../../internal/expect.ts'
-import { matchesGlob } from '../../internal/glob.ts'
-import type { Reporter } from '../events/report.ts'
+import type { PluginSet } from '../plugins/plugin-set.ts'
+import type { Disabled } from './disabled.ts'
+import type { OperationCore } from './operation-core.ts'
+import type { OperationInit } from './operation-init.ts'
+import { SeenTools } from './seen-tools.ts'
 
-/** A tool that a run has. */
-export interface RunTool {
-  readonly name: string
-  /** The tool's home. @default 'local' */
-  readonly identifier?: string
+type Pattern = string | RegExp
+
+/** A gate or a hook that is meant for tools of these names. */
+interface Guard {
+  readonly what: 'Gate' | 'Hook'
+  readonly id: string
+  readonly patterns: readonly Pattern[]
+  /** In all runs of the dispatcher. */
+  readonly inUse: boolean
 }
 
-/** Reports the patterns of gates and hooks that match none of a run's tools: most likely they are misspelt. */
-export function reportUnmatched(
-  reporter: Reporter,
-  run: string,
-  tools: readonly RunTool[],
-  guards: { readonly gates: readonly Gate[]; readonly hooks: readonly AgentHook[] },
-): void {
-  if (tools.length === 0) return
-  const told = (what: string, id: string, patterns: readonly (string | RegExp)[]) => {
-    const stray = patterns.filter((pattern) => !tools.some((tool) => fits(pattern, tool))).map(String)
-    if (stray.length === 0) return
-    const names = tools.map(({ name }) => name)
+/** Those of a run. What sub-agents inherit is about the tools of the whole tree, and is looked at with its root. */
+function naming(
+  { gates = [], hooks = [], parent }: OperationInit,
+  plugins: PluginSet,
+  off: Disabled,
+): Guard[] {
+  const own = [...gates.map((gate) => ofGate(gate, false)), ...hooks.map((hook) => ofHook(hook, false))]
+  const inUse = [
+    ...plugins.gates.filter((gate) => !off.gate(gate)).map((gate) => ofGate(gate, true)),
+    ...plugins.hooks.filter(({ hook }) => !off.hook(hook)).map(({ hook }) => ofHook(hook, true)),
+  ]
+  return [...own, ...(parent === undefined ? inUse : [])].filter(({ patterns }) => patterns.length > 0)
+}
+
+function ofGate({ id, match = [], names = [] }: Gate, inUse: boolean): Guard {
+  return { what: 'Gate', id, patterns: [...[match].flat(), ...names], inUse }
+}
+
+function ofHook({ id, match }: AgentHook, inUse: boolean): Guard {
+  const patterns = typeof match === 'string' || match instanceof RegExp ? [match] : []
+  return { what: 'Hook', id, patterns, inUse }
+}
+
+/** What a run's tools are looked for in; undefined where no guard, here or above, names any. */
+export function toolsSeenIn(
+  init: OperationInit,
+  plugins: PluginSet,
+  off: Disabled,
+  above: SeenTools | undefined,
+): SeenTools | undefined {
+  if (above === undefined && naming(init, plugins, off).length === 0) return undefined
+  return new SeenTools(init.tools, above)
+}
+
+/**
+ * Reports the patterns of gates and hooks that match none of the tools of a run that is over, or of an agent that it
+ * called: most likely they are misspelt.
+ */
+export function reportUnmatched({ host, init, info, disabled, seen }: OperationCore): void {
+  if (seen === undefined) return
+  const { agentName } = info
+  for (const { what, id, patterns, inUse } of naming(init, host.plugins, disabled)) {
+    const whose = inUse ? undefined : (agentName ?? '')
+    const stray = patterns.filter((pattern) => !host.fitted.has(whose, pattern, seen)).map(String)
+    if (stray.length === 0 || !seen.isWhole) continue
+    const { names } = seen
+    const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
     const hint = stray.length === 1 ? didYouMean(stray[0] as string, names) : ''
-    const message = `${what} "${id}" names no tool of ${run} by ${stray.join(', ')}.${hint} Its tools: ${names.join(', ')}.`
-    reporter.unmatched(id, stray, message)
+    const more = seen.hasUncalled ? ' An agent that was not called here may have it.' : ''
+    const message = `${what} "${id}" names no tool of ${run} by ${stray.join(', ')}.${hint} Its tools: ${names.join(', ')}.${more}`
+    host.reporter.unmatched(id, stray, message)
   }
-  for (const { id, match = [], names = [] } of guards.gates) told('Gate', id, [...[match].flat(), ...names])
-  for (const { id, match } of guards.hooks) {
-    if (typeof match === 'string' || match instanceof RegExp) told('Hook', id, [match])
-  }
-}
-
-export function fits(pattern: string | RegExp, { name, identifier = 'local' }: RunTool): boolean {
-  const whole = `${identifier}/${name}`
-  if (typeof pattern === 'string') return matchesGlob(pattern, name) || matchesGlob(pattern, whole)
-  return name.search(pattern) >= 0 || whole.search(pattern) >= 0
 }

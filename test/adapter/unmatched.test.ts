@@ -1,0 +1,4 @@
+import { SUBJECTS } from './subjects/index.ts'
+import { tellAlike } from './unmatched.ts'
+
+tellAlike(SUBJECTS)

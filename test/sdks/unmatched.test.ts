@@ -1,0 +1,8 @@
+import { tellAlike } from '../adapter/unmatched.ts'
+import { claudeAgentSubject } from './subjects/claude-agent.ts'
+import { copilotSubject } from './subjects/copilot.ts'
+import { googleAdkSubject } from './subjects/google-adk.ts'
+import { mastraSubject } from './subjects/mastra.ts'
+import { strandsSubject } from './subjects/strands.ts'
+
+tellAlike([mastraSubject, strandsSubject, googleAdkSubject, claudeAgentSubject, copilotSubject])
