@@ -5,7 +5,7 @@ import type { AdapterInfo } from '../../dispatcher/run/capabilities.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { jsonIn } from '../../internal/json.ts'
-import { defined } from '../../internal/objects.ts'
+import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { configuredServer } from '../configured-server.ts'
 import { warnOfVersion } from '../peer-range.ts'
@@ -81,6 +81,9 @@ interface Root {
   readonly ids: Set<string>
 }
 
+/** Of a run whose stream was left LangGraph may say nothing: it is over when nothing is left of it. */
+const left = new FinalizationRegistry<() => void>((over) => over())
+
 /** The runs that are going on, by LangChain's ids of them. */
 class ToldRuns {
   readonly #options: HookspanCallbacksOptions
@@ -106,7 +109,7 @@ class ToldRuns {
     return { op, waits: false, ids: new Set() }
   }
 
-  async #end(runId: string, end: (root: Root) => Promise<unknown>): Promise<void> {
+  async #end(runId: string, end: (root: Root) => unknown): Promise<void> {
     const root = this.#roots.get(runId)
     this.#roots.delete(runId)
     if (root === undefined || [...root.ids][0] !== runId) return
@@ -120,10 +123,14 @@ class ToldRuns {
     runId: string,
     parentRunId?: string,
     _tags?: unknown,
-    _metadata?: unknown,
+    metadata?: unknown,
     _type?: unknown,
     name?: unknown,
-  ): void => void this.#below(runId, parentRunId, name, inputOf(input))
+  ): void => {
+    this.#below(runId, parentRunId, name, inputOf(input))
+    const isRoot = parentRunId === undefined && isRecord(metadata)
+    if (isRoot) left.register(metadata, () => void this.#end(runId, ({ op }) => op.abandon()))
+  }
 
   readonly chainEnd = (output: unknown, runId: string): Promise<void> =>
     this.#end(runId, async ({ op, waits }) => {
@@ -136,8 +143,7 @@ class ToldRuns {
   readonly chainError = (error: unknown, runId: string): Promise<void> =>
     this.#end(runId, async ({ op, waits }) => {
       if (isInterrupt(error) || waits) return op.park({ waitingFor: 'human' })
-      if ((error as { name?: unknown } | null)?.name === 'AbortError')
-        return op.complete({ reason: 'interrupted' })
+      if (isAbort(error)) return op.complete({ reason: 'interrupted' })
       return op.fail(error)
     })
 
@@ -235,6 +241,12 @@ class ToldRuns {
       waits ? Promise.resolve(op.park({ waitingFor: 'human' })) : op.fail(error),
     )
   }
+}
+
+/** LangGraph has no class for it. */
+function isAbort(error: unknown): boolean {
+  const { name, message } = (error ?? {}) as Partial<Error>
+  return name === 'AbortError' || (name === 'Error' && message === 'Abort')
 }
 
 function inputOf(input: unknown): unknown {

@@ -152,6 +152,8 @@ export class ObservedRun {
   async #operation(): Promise<SafeOperation> {
     const op = this.#op ?? (await this.#ready)
     if (op !== undefined && !(op.ended && this.#ending !== undefined)) return op
+    // What an SDK still begins of a run that was aborted is no run.
+    this.signal?.throwIfAborted()
     // Somebody reads on in a stream that was left: what comes now is a run of its own.
     this.#ending = undefined
     this.#step = undefined
