@@ -10,7 +10,7 @@ import type {
 } from '../gates/index.ts'
 import { isLeftRun } from '../gates/left-run.ts'
 import { within } from '../internal/async.ts'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { describeValue, errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { digestOf } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -426,7 +426,7 @@ async function inReach<T>(reading: Promise<T>): Promise<T> {
     throw new Error(`it did not answer within ${REACH_MS / 1_000} s`)
   } catch (error) {
     if (error instanceof HookspanError) throw error
-    const message = `The store of approvals cannot be read: ${errorMessage(error)}. Nothing was changed.`
+    const message = `The store of approvals cannot be read: ${errorSentence(error)} Nothing was changed.`
     throw new HookspanError('APPROVAL_UNREACHABLE', message, { cause: error })
   }
 }

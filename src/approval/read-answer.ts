@@ -1,6 +1,6 @@
 /** An answer as a server was sent it. What the request it is for makes of it, the store says. */
 import type { ApprovalAnswer } from '../gates/index.ts'
-import { errorMessage } from '../internal/errors.ts'
+import { errorMessage, errorSentence } from '../internal/errors.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
 import { MAX_ANSWER_BYTES } from '../internal/http/answer.ts'
 import { defined, isRecord } from '../internal/objects.ts'
@@ -81,6 +81,6 @@ function parsed({ body, contentType }: SentAnswer): unknown {
   try {
     return parseHostileJson(body)
   } catch (error) {
-    throw new AnswerUnread(400, `The body is refused: ${errorMessage(error)}.`)
+    throw new AnswerUnread(400, `The body is refused: ${errorSentence(error)}`)
   }
 }

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest'
-import { describeValue } from './errors.ts'
+import { describeValue, errorSentence } from './errors.ts'
 
 it.each([
   [{ content: () => 1 }, '`{"content":"[function]"}` (object)'],
-  [Promise.resolve('x'), '`"[object Promise]"` (object)'],
   [{ tools: new Map([['a', 1]]) }, '`{"tools":"[object Map]"}` (object)'],
   [
     { costUsd: Number.NaN, most: Number.POSITIVE_INFINITY },
@@ -13,4 +12,17 @@ it.each([
   [[Symbol('x')], '`["[symbol]"]` (array)'],
 ])('shows what JSON would leave out or change: %#', (value, shown) => {
   expect(describeValue(value)).toBe(shown)
+})
+
+it('tells who hands in a promise what is missing', () => {
+  expect(describeValue(Promise.resolve(1))).toBe('`"[object Promise]"` (a promise: `await` it)')
+  expect(describeValue({ then: 1 })).toBe('`{"then":1}` (object)')
+})
+
+it.each([
+  ['no such file', 'no such file.'],
+  ['Known: a, b.', 'Known: a, b.'],
+  ['Is it there?', 'Is it there?'],
+])('ends a sentence of %j with one full stop', (message, sentence) => {
+  expect(errorSentence(new Error(message))).toBe(sentence)
 })

@@ -60,9 +60,14 @@ export class HookspanError extends Error {
 export function describeValue(value: unknown): string {
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
   if (value === undefined || value === null) return `\`${value}\``
-  if (typeof value === 'object' || typeof value === 'function') return `\`${preview(value)}\` (${type})`
+  if (typeof value === 'object' || typeof value === 'function') {
+    const shown = preview(value)
+    return `\`${shown}\` (${shown === PROMISE ? 'a promise: `await` it' : type})`
+  }
   return `\`${cut(typeof value === 'string' ? JSON.stringify(value) : String(value))}\` (${type})`
 }
+
+const PROMISE = '"[object Promise]"'
 
 function preview(value: object): string {
   if (typeof value === 'function') return `function ${(value as { name?: string }).name ?? ''}`.trim()
@@ -96,6 +101,12 @@ export function errorMessage(error: unknown): string {
   } catch {
     return 'unknown error'
   }
+}
+
+/** The same as a sentence: many end with a full stop, and some without. */
+export function errorSentence(error: unknown): string {
+  const text = errorMessage(error)
+  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /**

@@ -1,4 +1,4 @@
-import { describeValue, errorMessage, HookspanError, type HookspanErrorCode } from './errors.ts'
+import { describeValue, errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 import { isPlain } from './objects.ts'
 
@@ -156,7 +156,7 @@ function readField(given: object, name: string, whose: string, code: HookspanErr
   try {
     return (given as Readonly<Record<string, unknown>>)[name]
   } catch (error) {
-    throw new HookspanError(code, `\`${name}\` of ${whose} cannot be read: ${errorMessage(error)}.`, {
+    throw new HookspanError(code, `\`${name}\` of ${whose} cannot be read: ${errorSentence(error)}`, {
       cause: error,
     })
   }

@@ -2,7 +2,7 @@ import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../disp
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
 import { delay } from '../internal/async.ts'
-import { errorMessage, HookspanError } from '../internal/errors.ts'
+import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
@@ -248,7 +248,7 @@ export class MockTools implements Disposable {
     } catch (error) {
       throw this.#fail(
         which === 'input' ? 'MOCK_ARGUMENTS' : 'MOCK_RESULT',
-        `The ${which} schema of "${apiName}" cannot be checked: ${errorMessage(error)}.\n` +
+        `The ${which} schema of "${apiName}" cannot be checked: ${errorSentence(error)}\n` +
           "Mend it, or give `schemas: 'off'`.",
         error,
       )

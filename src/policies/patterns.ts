@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { describeValue, errorMessage, HookspanError } from '../internal/errors.ts'
+import { describeValue, errorSentence, HookspanError } from '../internal/errors.ts'
 import { expected } from '../internal/expect.ts'
 
 /** A pattern that runs in time linear in the text, whatever it is. */
@@ -34,7 +34,7 @@ export function linearPattern(pattern: unknown, owner: string): LinearPattern {
   } catch (error) {
     throw new HookspanError(
       'INVALID_OPTION',
-      `The pattern ${describeValue(source)} of ${owner} cannot run in linear time: ${errorMessage(error)}. Look-around and back-references are not available.`,
+      `The pattern ${describeValue(source)} of ${owner} cannot run in linear time: ${errorSentence(error)} Look-around and back-references are not available.`,
       { cause: error },
     )
   }

@@ -1,4 +1,4 @@
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SavedRun } from '../run-state.ts'
@@ -199,7 +199,7 @@ export class RunLog implements RunKeeper {
   #failed(error: unknown): HookspanError {
     return new HookspanError(
       'CHECKPOINT_FAILED',
-      `Run "${this.operationId}" could not be saved: ${errorMessage(error)}. Nothing that depends on it is begun, and it ` +
+      `Run "${this.operationId}" could not be saved: ${errorSentence(error)} Nothing that depends on it is begun, and it ` +
         'can be gone on with from what was saved last. Mend the store, then resume the run.',
       { cause: error },
     )
@@ -241,7 +241,7 @@ type Claimed = Extract<CheckpointClaim, { state: 'claimed' }>
 
 async function claimed(store: CheckpointStore, operationId: string): Promise<Claimed> {
   const claim = await store.claim(operationId).catch((error: unknown) => {
-    const why = `The checkpoints of run "${operationId}" cannot be read: ${errorMessage(error)}. Nothing was run.`
+    const why = `The checkpoints of run "${operationId}" cannot be read: ${errorSentence(error)} Nothing was run.`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
   })
   if (claim.state === 'claimed') return claim

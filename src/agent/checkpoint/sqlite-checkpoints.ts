@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { SqliteHolder } from '../../approval/sqlite-holder.ts'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { openDurableDatabase } from '../../internal/durable-database.ts'
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorSentence, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, required } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, notHeld } from './store.ts'
 
@@ -155,7 +155,7 @@ function open(path: string): DatabaseSync {
     const mend = isDamaged(error)
       ? 'Put a whole copy of it back, with the `-wal` that lies beside it, or name another file, which knows nothing of its runs.'
       : 'Name a file that can be written.'
-    const why = `The checkpoints in "${path}" cannot be opened: ${errorMessage(error)}. ${mend}`
+    const why = `The checkpoints in "${path}" cannot be opened: ${errorSentence(error)} ${mend}`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
   }
 }

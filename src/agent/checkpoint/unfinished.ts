@@ -1,4 +1,4 @@
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorSentence, HookspanError } from '../../internal/errors.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { asObject } from '../../wire/reading.ts'
 import { type AboutRun, RunLog } from './run-log.ts'
@@ -32,7 +32,7 @@ export function storeOf(checkpoint: boolean | CheckpointStore | undefined): Chec
 export async function unfinishedRuns(checkpoint: true | CheckpointStore): Promise<UnfinishedRun[]> {
   const runs = await (storeOf(checkpoint) as CheckpointStore).list().catch((error: unknown) => {
     if (error instanceof HookspanError) throw error
-    const why = `The checkpoints cannot be listed: ${errorMessage(error)}. Mend their store.`
+    const why = `The checkpoints cannot be listed: ${errorSentence(error)} Mend their store.`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
   })
   return runs.map(({ operationId, savedAt, held, about: text }) => {

@@ -1,6 +1,6 @@
 import { type ApprovalRecord, verifyAudit } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { defined } from '../../internal/objects.ts'
 import { exactJson, withoutUnseen } from '../../viewer/model/exact-json.ts'
@@ -58,7 +58,7 @@ function readArgs(text: string): unknown {
   try {
     return parseHostileJson(text)
   } catch (error) {
-    throw new UsageError(`\`--args\` are refused: ${errorMessage(error)}.`)
+    throw new UsageError(`\`--args\` are refused: ${errorSentence(error)}`)
   }
 }
 

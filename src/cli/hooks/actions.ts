@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { orderGates, runChain } from '../../gates/chain.ts'
 import { decidesAt, NO_TOTALS } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { type GateType, type LoadedConfig, type LoadedEntry, loadConfig } from '../../policies/index.ts'
@@ -32,7 +32,7 @@ async function gateTypesOf(path: string): Promise<Record<string, GateType>> {
   try {
     module = await import(pathToFileURL(resolve(path)).href)
   } catch (cause) {
-    throw new UsageError(`The module ${shown(path)} cannot be loaded: ${errorMessage(cause)}.`, { cause })
+    throw new UsageError(`The module ${shown(path)} cannot be loaded: ${errorSentence(cause)}`, { cause })
   }
   const types = module.gateTypes ?? module.default
   if (isRecord(types)) return types as Record<string, GateType>

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { homeFolder } from '../../internal/user.ts'
 import { findInstalled } from '../../internal/version-range.ts'
@@ -57,7 +57,7 @@ function readManifest(root: string): Record<string, unknown> {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-      throw new UsageError(`${shown(file)} cannot be read: ${errorMessage(error)}.`, { cause: error })
+      throw new UsageError(`${shown(file)} cannot be read: ${errorSentence(error)}`, { cause: error })
     }
     const above = nearestAbove(root, (at) => existsSync(join(at, 'package.json')))
     const mend =
@@ -70,7 +70,7 @@ function readManifest(root: string): Record<string, unknown> {
   try {
     manifest = JSON.parse(text.replace(/^\ufeff/, ''))
   } catch (error) {
-    throw new UsageError(`${shown(file)} is not JSON: ${errorMessage(error)}. Mend it first.`, {
+    throw new UsageError(`${shown(file)} is not JSON: ${errorSentence(error)} Mend it first.`, {
       cause: error,
     })
   }

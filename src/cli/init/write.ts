@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -27,7 +27,7 @@ export function writeAll(root: string, changes: readonly Change[]): void {
       writeFileSync(path, applyEdits(before ?? '', edits), { flag: before === undefined ? 'wx' : 'w' })
     } catch (error) {
       const written = done.length === 0 ? 'Nothing was written.' : `Written before: ${done.join(', ')}.`
-      throw new UsageError(`${shown(file)} cannot be written: ${errorMessage(error)}. ${written}`, {
+      throw new UsageError(`${shown(file)} cannot be written: ${errorSentence(error)} ${written}`, {
         cause: error,
       })
     }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { isJaeger } from '../../tracing/links/collector.ts'
 import { EXIT, UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -47,7 +47,7 @@ function writeCompose(file: string, compose: string): number {
     writeFileSync(file, compose, { flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new UsageError(`Cannot write ${file}: ${errorMessage(error)}.`, { cause: error })
+      throw new UsageError(`Cannot write ${file}: ${errorSentence(error)}`, { cause: error })
     }
     if (readFileSync(file, 'utf8') !== compose) {
       throw new UsageError(`${file} is there already and says something else. Give --write another name.`)

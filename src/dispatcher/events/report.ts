@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { AnyHookType, ApprovalOutcome, GateRecord } from '../../hooks/index.ts'
 import { isThenable } from '../../internal/async.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 
 /** What is published on `node:diagnostics_channel` `hookspan:hook` for each hook run. */
 export interface HookRunMessage {
@@ -98,7 +98,7 @@ export class Reporter {
         ...failure,
         kind: 'failed',
         hookId: 'onHookError',
-        message: `onHookError threw: ${errorMessage(error)}.`,
+        message: `onHookError threw: ${errorSentence(error)}`,
       })
     try {
       const told: unknown = this.#onHookError(failure)
@@ -138,8 +138,8 @@ function sentence({ kind, hookId, hookType, error, count }: Omit<HookFailure, 'm
     case 'dropped':
       return `${hook} is too slow: ${count} events were dropped. Make it faster or raise \`maxPending\`.`
     case 'instrument':
-      return `Plugin ${hook} threw while tracing: ${errorMessage(error)}.`
+      return `Plugin ${hook} threw while tracing: ${errorSentence(error)}`
     default:
-      return `${hook} threw: ${errorMessage(error)}.`
+      return `${hook} threw: ${errorSentence(error)}`
   }
 }

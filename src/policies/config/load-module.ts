@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { within } from '../../internal/async.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { sha256 } from '../../internal/sha256.ts'
 import { configError } from './source.ts'
 
@@ -24,7 +24,7 @@ export async function loadModule(file: string, text: string): Promise<unknown> {
     const module: { default?: unknown } | undefined = await within(PATIENCE_MS, loading)
     if (module !== undefined) return module.default
   } catch (error) {
-    throw configError(file, undefined, `the module cannot be loaded: ${errorMessage(error)}.`)
+    throw configError(file, undefined, `the module cannot be loaded: ${errorSentence(error)}`)
   }
   const message = `the module cannot be loaded: it waits for what has not come in ${PATIENCE_MS / 1_000} s.`
   throw configError(file, undefined, message)

@@ -1,6 +1,6 @@
 import { parse as parseToml } from 'smol-toml'
 import { isNode, LineCounter, parseDocument } from 'yaml'
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { assertHarmless } from '../../internal/hostile-json.ts'
 
 export type ConfigPath = readonly (string | number)[]
@@ -33,7 +33,7 @@ function assertPlain({ file, value }: ConfigSource): void {
   try {
     assertHarmless(value)
   } catch (error) {
-    throw configError(file, undefined, `the file is refused: ${errorMessage(error)}.`)
+    throw configError(file, undefined, `the file is refused: ${errorSentence(error)}`)
   }
 }
 
@@ -49,7 +49,7 @@ function yamlSource(file: string, text: string): ConfigSource {
   try {
     value = document.toJS({ maxAliasCount: 100 })
   } catch (error) {
-    throw configError(file, undefined, `${errorMessage(error)}.`)
+    throw configError(file, undefined, `${errorSentence(error)}`)
   }
   return {
     file,

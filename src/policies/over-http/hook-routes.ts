@@ -3,7 +3,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { DISPATCHER } from '../../dispatcher/is-dispatcher.ts'
 import type { GatePoint } from '../../gates/index.ts'
 import type { AnyHookType } from '../../hooks/index.ts'
-import { errorMessage, HookspanError } from '../../internal/errors.ts'
+import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret, TIMEOUT } from '../../internal/expect.ts'
 import { assertGlob } from '../../internal/glob.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
@@ -184,7 +184,7 @@ async function readJson(request: Request): Promise<unknown> {
   try {
     return parseHostileJson(body)
   } catch (error) {
-    return problem(400, `The body is refused: ${errorMessage(error)}.`)
+    return problem(400, `The body is refused: ${errorSentence(error)}`)
   }
 }
 

@@ -1,4 +1,4 @@
-import { describeValue, errorMessage, HookspanError } from '../../internal/errors.ts'
+import { describeValue, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
 import { headersOf } from './headers.ts'
@@ -116,7 +116,7 @@ function fileOf(name: string): Buffer | undefined {
     const { name, value } = told
     const message = NOT_A_FILE.test(value)
       ? `${name} names the file that has it. What it has now is no name of one, and is not shown.`
-      : `Cannot read the file that ${name} names, ${describeValue(value)}: ${errorMessage(error)}.`
+      : `Cannot read the file that ${name} names, ${describeValue(value)}: ${errorSentence(error)}`
     throw new HookspanError('INVALID_OPTION', message)
   }
 }

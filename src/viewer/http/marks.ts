@@ -1,5 +1,5 @@
 /** What a person says of a run, as it is sent. */
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, shape } from '../../internal/expect.ts'
 import { MARKS, type Marking } from '../model/span.ts'
 import { HttpError } from './body.ts'
@@ -30,7 +30,7 @@ export function readMarking(body: Buffer): Marking {
   try {
     given = JSON.parse(body.toString())
   } catch (error) {
-    throw new HttpError(400, `The marks are not JSON: ${errorMessage(error)}.`)
+    throw new HttpError(400, `The marks are not JSON: ${errorSentence(error)}`)
   }
   try {
     assertFields<Marking>(given, FIELDS, 'the marks')

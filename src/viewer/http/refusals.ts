@@ -1,5 +1,5 @@
 /** What goes wrong on the way into the store, as HTTP answers it. */
-import { errorMessage } from '../../internal/errors.ts'
+import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { TooMany } from '../otlp/limits.ts'
 import { HttpError } from './body.ts'
@@ -21,6 +21,6 @@ export function* storing<T>(work: InTurns<T>, onError?: (error: Error | undefine
     return done
   } catch (error) {
     onError?.(error as Error)
-    throw new HttpError(503, `Cannot store: ${errorMessage(error)}.`)
+    throw new HttpError(503, `Cannot store: ${errorSentence(error)}`)
   }
 }

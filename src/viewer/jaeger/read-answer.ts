@@ -1,5 +1,5 @@
 /** What Jaeger answers into spans ready to store. */
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import type { InTurns } from '../model/in-turns.ts'
 import { JsonCursor } from '../model/json-text.ts'
 import { type IncomingSpans, nothingReceived, type Received } from '../otlp/incoming.ts'
@@ -25,7 +25,7 @@ export function* readingAnswer(body: Buffer, name: string): InTurns<Received<Inc
     for (const result of results) yield* receivingJsonTraces(result, received)
   } catch (error) {
     throw new JaegerError(
-      `The answer of ${name} is cut, or is not what Jaeger answers: ${errorMessage(error)}. Try again.`,
+      `The answer of ${name} is cut, or is not what Jaeger answers: ${errorSentence(error)} Try again.`,
     )
   }
   return received

@@ -1,5 +1,5 @@
 /** A request body into spans or logs ready to store. One bad span costs that span, not its request. */
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import { type IncomingLog, type IncomingSpans, nothingReceived, type Received } from './incoming.ts'
 import { TooMany } from './limits.ts'
@@ -31,6 +31,6 @@ function* asJson(work: InTurns<void>): InTurns<void> {
   try {
     yield* work
   } catch (error) {
-    throw error instanceof TooMany ? error : new SyntaxError(`Expected OTLP/JSON: ${errorMessage(error)}.`)
+    throw error instanceof TooMany ? error : new SyntaxError(`Expected OTLP/JSON: ${errorSentence(error)}`)
   }
 }

@@ -1,4 +1,4 @@
-import { describeValue, errorMessage } from '../../../internal/errors.ts'
+import { describeValue, errorMessage, errorSentence } from '../../../internal/errors.ts'
 import { jsonIn } from '../../../internal/json.ts'
 import { FileTooLarge, readRegularFile } from '../../../internal/read-regular-file.ts'
 import { detectFormat } from './detect.ts'
@@ -42,7 +42,7 @@ export async function readRecordings(
     bytes = readRegularFile(path, maxFileBytes)
   } catch (error) {
     if (error instanceof FileTooLarge) {
-      throw new RecordingError(place, `${errorMessage(error)}. Split it into smaller files.`, {
+      throw new RecordingError(place, `${errorSentence(error)} Split it into smaller files.`, {
         cause: error,
       })
     }
@@ -125,7 +125,7 @@ function parseJson(text: string, source: string, onBad: OnBad | undefined): unkn
       /end of JSON input|Unterminated/i.test(errorMessage(error)) || position >= text.trimEnd().length
     throw new RecordingError(
       { source },
-      `not JSON: ${errorMessage(error)}. ` +
+      `not JSON: ${errorSentence(error)} ` +
         (truncated ? 'The file ends too early: copy or download it again.' : 'Mend the file at that place.'),
       { cause: error },
     )
@@ -142,7 +142,7 @@ function parseLines(lines: string[], source: string, onBad: OnBad | undefined): 
     } catch (cause) {
       const error = new RecordingError(
         { source, run: conversations.length },
-        `line ${index + 1} is not JSON: ${errorMessage(cause)}. Put one whole conversation on each line.`,
+        `line ${index + 1} is not JSON: ${errorSentence(cause)} Put one whole conversation on each line.`,
         { cause },
       )
       if (onBad === undefined) throw error

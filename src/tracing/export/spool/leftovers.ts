@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { errorMessage } from '../../../internal/errors.ts'
+import { errorSentence } from '../../../internal/errors.ts'
 import type { Parcel, RequestLimits } from '../parcel.ts'
 import { FolderLock } from './folder-lock.ts'
 import { Leftover } from './leftover.ts'
@@ -108,7 +108,7 @@ export class Leftovers {
     } catch (error) {
       this.#leftAlone.add(this.#currentName)
       const folder = join(this.#options.folder, this.#currentName)
-      this.#options.onTrouble(`Cannot deliver what a process left in ${folder}: ${errorMessage(error)}.`)
+      this.#options.onTrouble(`Cannot deliver what a process left in ${folder}: ${errorSentence(error)}`)
       this.close()
       return false
     }

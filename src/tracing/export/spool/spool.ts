@@ -1,4 +1,4 @@
-import { describeValue, errorMessage, HookspanError } from '../../../internal/errors.ts'
+import { describeValue, errorSentence, HookspanError } from '../../../internal/errors.ts'
 import { bytesOf, type Parcel, type Place, type RequestLimits } from '../parcel.ts'
 import { headOf, type SpanBytes, spanBytes } from '../span-bytes.ts'
 import { endedBytes, startedBytes } from '../started-bytes.ts'
@@ -71,7 +71,7 @@ export class Spool {
       if (!isTrouble(error)) {
         throw new HookspanError(
           'INVALID_OPTION',
-          `Cannot write spans to \`spoolDir\` ${describeValue(options.folder)}: ${errorMessage(error)}.`,
+          `Cannot write spans to \`spoolDir\` ${describeValue(options.folder)}: ${errorSentence(error)}`,
         )
       }
       this.#pause(error)
@@ -324,7 +324,7 @@ export class Spool {
   #pause(error: unknown): void {
     if (!this.#pausing.prolong()) return
     this.#tell(
-      `Spans cannot be written to \`spoolDir\`: ${errorMessage(error)}. Until they can, they are kept in memory alone.`,
+      `Spans cannot be written to \`spoolDir\`: ${errorSentence(error)} Until they can, they are kept in memory alone.`,
     )
   }
 

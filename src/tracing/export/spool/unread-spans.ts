@@ -1,4 +1,4 @@
-import { errorMessage } from '../../../internal/errors.ts'
+import { errorSentence } from '../../../internal/errors.ts'
 import type { Parcel, Place, RequestLimits } from '../parcel.ts'
 import { readRecords } from './read-records.ts'
 import type { Segment } from './segment-log.ts'
@@ -97,7 +97,7 @@ export class UnreadSpans {
     } catch (error) {
       if (++this.#failures < TRIES) return
       this.#failures = 0
-      onTrouble(`Cannot read ${segment.unread} spans back from \`spoolDir\`: ${errorMessage(error)}.`)
+      onTrouble(`Cannot read ${segment.unread} spans back from \`spoolDir\`: ${errorSentence(error)}`)
     }
     this.#unreadable += this.giveUp(segment)
     this.goOnAfter(segment.number)
