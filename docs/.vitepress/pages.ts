@@ -28,7 +28,7 @@ const SECTIONS: readonly Section[] = [
       'your-own-loop',
     ],
   },
-  { text: 'Tracing', pages: ['tracing', 'viewer', 'fleet'] },
+  { text: 'Tracing', pages: ['tracing', 'viewer', 'fleet', 'team-store'] },
   { text: 'Deciding', pages: ['gates-and-approvals', 'policies'] },
   { text: 'Adapters', pages: ['adapters/index'], folder: 'adapters' },
   { text: 'Backends', pages: ['backends/index'], folder: 'backends' },
