@@ -130,7 +130,8 @@ it('an agent that is observed twice is observed once, and not any more once it i
 
 it('what is no agent of Strands is refused', () => {
   const dispatcher = new HookDispatcher()
-  expect(() => observeStrands({} as object, { dispatcher })).toThrow(/NOT_CAPABLE|no middleware/)
+  const older = { stream() {}, messages: [] }
+  expect(() => observeStrands(older, { dispatcher })).toThrow(/no middleware/)
   expect(() => observeStrands(agentOn([], []), {} as never)).toThrow(/dispatcher/)
   expect(() => observeStrands(agentOn([], []), { dispatcher, agentname: 'x' } as never)).toThrow(/agentName/)
 })

@@ -1,9 +1,10 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
-import { a, expected, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { warnOnce } from '../warn-once.ts'
+import { assertSame, wrongTarget } from '../wrong-target.ts'
 import type { Host } from './begin-run.ts'
 import { ADAPTER } from './capabilities.ts'
 import { AI_SDK_NAMES } from './names.ts'
@@ -46,7 +47,7 @@ const OBSERVED: Readonly<Record<(typeof AI_SDK_NAMES)[number], Observe>> = {
   Experimental_Agent: observeAgentClass as Observe,
 } satisfies Record<string, ((sdk: SdkFunction, host: Host, gateway: unknown) => SdkFunction) | Observe>
 
-const observed = new WeakMap<object, HookDispatcher>()
+const observed = new WeakMap<object, ObserveAISDKOptions>()
 
 /**
  * Gives the functions of the `ai` package, each of whose runs lives the lifecycle: `generateText`, `streamText`,
@@ -68,20 +69,22 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
   const sdk = ai as Readonly<Record<string, unknown>>
   const names = typeof ai === 'object' && ai !== null ? AI_SDK_NAMES : []
   const there = names.filter((name) => typeof sdk[name] === 'function')
-  if (there.length === 0) throw expected('the module of observeAISDK to be the ai package', ai)
-  const before = observed.get(ai)
-  if (before === dispatcher) return ai
-  if (before !== undefined) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      'These functions are observed by another dispatcher. Give observeAISDK the ai package itself.',
+  if (there.length === 0)
+    throw wrongTarget(
+      'observeAISDK',
+      'the ai package (`import * as ai`), or an object with some of its functions',
+      ai,
     )
+  const before = observed.get(ai)
+  if (before !== undefined) {
+    assertSame(before, options, 'These functions are', 'Give observeAISDK the ai package itself.')
+    return ai
   }
   warnOfOthers(sdk)
   const host: Host = { dispatcher, adapter: ADAPTER, agentName, omitSdkSpans: sdkSpans === 'omit' }
   const functions = there.map((name) => [name, OBSERVED[name](sdk[name] as never, host, sdk.gateway)])
   const result = { ...ai, ...Object.fromEntries(functions) } as M
-  observed.set(result, dispatcher)
+  observed.set(result, { dispatcher, sdkSpans, ...defined({ agentName }) })
   return result
 }
 

@@ -20,6 +20,7 @@ export interface ObserveAnthropicOptions extends ObserveOptions {
 const ANTHROPIC: ClientKind = {
   name: '@anthropic-ai/sdk',
   observer: 'observeAnthropic',
+  has: ['messages'],
   majors: [1],
   provider: 'anthropic',
   apis: {
@@ -28,14 +29,15 @@ const ANTHROPIC: ClientKind = {
     '/v1/complete': { format: chat, operationName: 'text_completion' },
   },
   fields: { sdkSpans: a.oneOf('omit', 'nest') },
-  maker: () => {
-    const loop = SdkLoop.current
-    return loop && (() => loop.turn())
-  },
+  maker: () => SdkLoop.turns(),
   also: (client, options: ObserveAnthropicOptions) => {
-    const tools = [() => watchRunners(client, options), () => watchSessions(client, options)]
     const omit = () => replace(client as { _tracer?: unknown }, '_tracer', undefined)
-    return allOrNone(...tools, ...(options.sdkSpans === 'nest' ? [] : [omit]))
+    const own = options.sdkSpans === 'nest' ? [] : [omit]
+    return allOrNone(
+      () => watchRunners(client, options),
+      () => watchSessions(client, options),
+      ...own,
+    )
   },
 }
 

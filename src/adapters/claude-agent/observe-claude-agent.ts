@@ -1,8 +1,8 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
-import { a, expected, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
+import { assertSame, isClass, wrongTarget } from '../wrong-target.ts'
 import { observedQuery } from './query.ts'
 import type { QueryFunction } from './sdk.ts'
 
@@ -25,7 +25,9 @@ const FIELDS: Fields<ObserveClaudeAgentOptions> = {
   sdkSpans: a.oneOf('omit', 'nest'),
 }
 
-const observed = new WeakMap<object, HookDispatcher>()
+const WANTED = 'the function `query` of @anthropic-ai/claude-agent-sdk'
+
+const observed = new WeakMap<object, ObserveClaudeAgentOptions>()
 
 /**
  * Gives the `query` of `@anthropic-ai/claude-agent-sdk`, each of whose runs lives the lifecycle: turns, model calls, tools
@@ -42,21 +44,17 @@ export function observeClaudeAgent<F extends (...args: never[]) => unknown>(
   options: ObserveClaudeAgentOptions,
 ): F {
   assertAdapterOptions(options, FIELDS, 'observeClaudeAgent')
-  if (typeof query !== 'function') {
-    throw expected('the first argument of observeClaudeAgent to be `query` of the SDK', query)
-  }
+  if (typeof query !== 'function' || isClass(query)) throw wrongTarget('observeClaudeAgent', WANTED, query)
   const { dispatcher, agentName = 'claude', sdkSpans = 'omit' } = options
   const before = observed.get(query)
-  if (before === dispatcher) return query
+  const asked = { dispatcher, agentName, sdkSpans }
   if (before !== undefined) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      'This query is observed by another dispatcher. Give observeClaudeAgent the one of the SDK.',
-    )
+    assertSame(before, options, 'This query is', 'Give observeClaudeAgent the one of the SDK.')
+    return query
   }
   warnOfVersion('@anthropic-ai/claude-agent-sdk')
   const result: QueryFunction = (params) =>
-    observedQuery(query as unknown as QueryFunction, params ?? {}, { dispatcher, agentName, sdkSpans })
-  observed.set(result, dispatcher)
+    observedQuery(query as unknown as QueryFunction, params ?? {}, asked)
+  observed.set(result, asked)
   return result as unknown as F
 }

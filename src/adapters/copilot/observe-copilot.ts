@@ -1,11 +1,11 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
-import { HookspanError } from '../../internal/errors.ts'
-import { a, expected, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
 import { rememberRun } from '../sdk-run/parked-run.ts'
 import { Patches } from '../sdk-run/patches.ts'
+import { assertSame, wrongTarget } from '../wrong-target.ts'
 import { withHooks } from './built-ins.ts'
 import { ADAPTER } from './capabilities.ts'
 import type { CopilotClient, CopilotConfig, CopilotSession, Prompt } from './sdk.ts'
@@ -33,7 +33,7 @@ const FIELDS: Fields<ObserveCopilotOptions> = {
 }
 
 interface Observed {
-  readonly dispatcher: HookDispatcher
+  readonly options: ObserveCopilotOptions
   readonly patches: Patches
 }
 
@@ -55,20 +55,18 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
   const { dispatcher, agentName = 'copilot' } = options
   const asked = client as unknown as CopilotClient | null
   if (typeof asked?.createSession !== 'function' || typeof asked.resumeSession !== 'function') {
-    throw expected('the first argument of observeCopilot to be a CopilotClient', client)
+    throw wrongTarget('observeCopilot', 'a CopilotClient', client)
   }
   const before = observed.get(client)
-  if (before?.dispatcher === dispatcher) return client
+  const { sdkSpans = asked.options?.telemetry === undefined ? 'omit' : 'nest' } = options
+  const resolved = { dispatcher, agentName, sdkSpans }
   if (before !== undefined) {
-    throw new HookspanError(
-      'INVALID_OPTION',
-      'This client is observed by another dispatcher. Call unobserveCopilot() on it first.',
-    )
+    assertSame(before.options, options, 'This client is', 'Call unobserveCopilot() on it first.')
+    return client
   }
   warnOfVersion('@github/copilot-sdk')
   const patches = new Patches()
   const host = { dispatcher, adapter: ADAPTER }
-  const { sdkSpans = asked.options?.telemetry === undefined ? 'omit' : 'nest' } = options
   if (sdkSpans === 'omit') omitSdkSpans(asked, patches)
   const { createSession, resumeSession } = asked
   patches.replace(asked, 'createSession', (config) =>
@@ -77,7 +75,7 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
   patches.replace(asked, 'resumeSession', (id, config) =>
     watched({ host, agentName, patches }, config, (given) => resumeSession.call(client, id, given)),
   )
-  observed.set(client, { dispatcher, patches })
+  observed.set(client, { options: resolved, patches })
   return client
 }
 

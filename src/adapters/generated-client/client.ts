@@ -1,8 +1,9 @@
 import type { LlmRequest } from '../../hooks/index.ts'
-import { expected, type Shape } from '../../internal/expect.ts'
+import type { Shape } from '../../internal/expect.ts'
 import type { WireFormat } from '../../wire/format.ts'
 import type { SafeCalls } from '../safe/calls.ts'
 import { warnOnce } from '../warn-once.ts'
+import { wrongTarget } from '../wrong-target.ts'
 import type { ObserveOptions } from './options.ts'
 
 /** What the client makes of one request, before it reads the body. */
@@ -47,6 +48,8 @@ export interface ClientKind {
   readonly name: string
   /** The function that observes it, as messages name it. */
   readonly observer: string
+  /** What every client of it has one of, of whatever version. */
+  readonly has: readonly string[]
   /** Major versions that were tried. */
   readonly majors: readonly number[]
   /** Which requests are model calls, by their path, and what they are. */
@@ -91,9 +94,8 @@ function versionOf(client: Partial<ClientInternals>): string | undefined {
  */
 export function canObserve(client: unknown, kind: ClientKind): client is ClientInternals {
   const { name, observer, majors } = kind
-  if (typeof client !== 'object' || client === null) {
-    throw expected(`the client of ${observer} to be one of the ${name} package`, client)
-  }
+  const isOne = typeof client === 'object' && client !== null && kind.has.some((api) => api in client)
+  if (!isOne) throw wrongTarget(observer, `a client of the ${name} package`, client)
   const internals = client as Partial<ClientInternals>
   const missing = (['post', 'makeRequest', 'withOptions'] as const).filter(
     (method) => typeof internals[method] !== 'function',

@@ -9,7 +9,11 @@ import { interact, lookAt } from './interactions.ts'
 import { askModel } from './model-call.ts'
 import type { Interactions, Models } from './types.ts'
 
-const attached = new AttachedObjects('observeGoogleGenAI', 'a GoogleGenAI of @google/genai')
+const attached = new AttachedObjects(
+  'observeGoogleGenAI',
+  'a GoogleGenAI of @google/genai',
+  ({ models }: { models?: Partial<Models> }) => typeof models?.generateContent === 'function',
+)
 
 /**
  * Makes each request of `models.generateContent()`, `generateContentStream()`, of chats and of `interactions.create()` a model call

@@ -3,12 +3,13 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertCapable } from '../../dispatcher/run/capabilities.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, expected, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { startOperation } from '../safe/operation.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
+import { wrongTarget } from '../wrong-target.ts'
 import { ADAPTER, UNREACHED } from './capabilities.ts'
 import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
@@ -84,7 +85,7 @@ const NEEDED = [
 function prototypeOf(agent: unknown): MastraAgent {
   const asked = agent as Partial<MastraAgent> | null
   if (typeof asked !== 'object' || asked === null || typeof asked.generate !== 'function') {
-    throw expected('the first argument of observeMastra to be an Agent of @mastra/core', agent)
+    throw wrongTarget('observeMastra', 'an Agent of @mastra/core', agent, mendOf(asked))
   }
   const missing = NEEDED.find((name) => typeof asked[name] !== 'function')
   if (missing !== undefined) {
@@ -104,6 +105,16 @@ function prototypeOf(agent: unknown): MastraAgent {
     if (Object.hasOwn(at, 'convertTools')) owner = at as MastraAgent
   }
   return owner
+}
+
+/** For what has agents. */
+function mendOf(given: unknown): string | undefined {
+  const { listAgents, createRun } = (given ?? {}) as { listAgents?: unknown; createRun?: unknown }
+  if (typeof listAgents === 'function') {
+    return 'Observe each of its agents: for (const agent of Object.values(mastra.listAgents())) observeMastra(agent, { dispatcher }).'
+  }
+  if (typeof createRun !== 'function') return undefined
+  return 'Observe the agents that have it, or that its steps call: a workflow by itself is not seen.'
 }
 
 /** Who observes the run that begins now: the agent's own host, or that of the run which calls it. */

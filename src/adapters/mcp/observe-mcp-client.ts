@@ -8,7 +8,6 @@ import { warnOfVersion } from '../peer-range.ts'
 import { replace } from '../replace.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import { AttachedObjects } from '../sdk-loop/attached.ts'
-import { warnOnce } from '../warn-once.ts'
 import { callServer, KINDS, type Method } from './call.ts'
 import { within } from './place.ts'
 import { type Request, traced, traceparentOf, watchHandlers } from './protocol.ts'
@@ -44,7 +43,11 @@ interface McpClient extends TaskClient {
   getServerVersion?(): { readonly name?: string } | undefined
 }
 
-const attached = new AttachedObjects('observeMcpClient', 'a Client of @modelcontextprotocol/sdk or /client')
+const attached = new AttachedObjects(
+  'observeMcpClient',
+  'a Client of @modelcontextprotocol/sdk or /client',
+  ({ callTool }: Partial<McpClient>) => typeof callTool === 'function',
+)
 
 /**
  * Makes what is asked of an MCP server tool calls of the operation that is running: `callTool()`, and, under the names
@@ -71,12 +74,6 @@ interface InFlight {
 }
 
 function patch(client: McpClient, options: ObserveMcpClientOptions): () => void {
-  if (typeof client.callTool !== 'function') {
-    warnOnce(
-      'hookspan cannot observe this MCP client: it has no `callTool()`. Its calls make no hooks and no spans.',
-    )
-    return () => {}
-  }
   // Version 1 has the schema of the result before the options, with a default.
   warnOfVersion(`@modelcontextprotocol/${client.callTool.length === 1 ? 'sdk' : 'client'}`)
   const inFlight: InFlight[] = []

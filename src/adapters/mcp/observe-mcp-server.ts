@@ -26,10 +26,20 @@ type Ask = (params: Loose, options?: unknown) => Promise<unknown>
 interface LowServer {
   elicitInput?: Ask
   createMessage?: Ask
+  readonly setRequestHandler?: unknown
+  /** Of a client alone. */
+  readonly callTool?: unknown
   readonly _serverInfo?: { readonly name?: string }
 }
 
-const attached = new AttachedObjects('observeMcpServer', 'an McpServer or a Server of the MCP SDK')
+const attached = new AttachedObjects(
+  'observeMcpServer',
+  'an McpServer or a Server of the MCP SDK',
+  (given: { server?: LowServer } & LowServer) => {
+    const { setRequestHandler, callTool } = given.server ?? given
+    return typeof setRequestHandler === 'function' && callTool === undefined
+  },
+)
 
 /**
  * Makes each call of an MCP server's tools an operation with a tool call in it, in the trace of the client that calls

@@ -1,12 +1,13 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher, ToolOutOfReach } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { a, expected, type Fields } from '../../internal/expect.ts'
+import { a, type Fields } from '../../internal/expect.ts'
 import { responses } from '../../wire/responses.ts'
 import { hostedTools } from '../generated-client/hosted-tools.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import { isLocked } from '../replace.ts'
 import { unseenTool, warnOfUnseen } from '../unseen.ts'
+import { wrongTarget } from '../wrong-target.ts'
 import { observeHandoff } from './handoffs.ts'
 import { nameOf, observeModel, observeProvider } from './model.ts'
 import { patches } from './patches.ts'
@@ -89,7 +90,11 @@ function attachable(target: unknown): { key: object; prototype: Runner } {
   const prototype =
     typeof run === 'function' && typeof config === 'object' ? ownerOf(target as object, 'run') : undefined
   if (prototype !== undefined) return { key: target as object, prototype: prototype as Runner }
-  throw expected('a Runner of @openai/agents, or the module itself (`import * as agents`)', target)
+  throw wrongTarget(
+    'observeAgents',
+    'a Runner of @openai/agents, or the module itself (`import * as agents`)',
+    target,
+  )
 }
 
 /** The last object of the chain that has the method as its own: the SDK's, where the user's class overrides it. */

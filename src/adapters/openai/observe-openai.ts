@@ -10,6 +10,7 @@ import { turnsHere, watchRunners } from './tool-runner.ts'
 const OPENAI: ClientKind = {
   name: 'openai',
   observer: 'observeOpenAI',
+  has: ['chat', 'responses'],
   majors: [6, 7],
   apis: {
     '/chat/completions': { format: chat },

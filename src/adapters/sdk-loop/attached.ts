@@ -1,7 +1,8 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
-import { expected, type Fields } from '../../internal/expect.ts'
+import type { Fields } from '../../internal/expect.ts'
+import { wrongTarget } from '../wrong-target.ts'
 
 /** What is observed: each object once, by one dispatcher. */
 export class ObservedOnce {
@@ -37,15 +38,28 @@ export class AttachedObjects extends ObservedOnce {
   /** The function that observes them, as messages name it. */
   readonly #observer: string
   readonly #what: string
+  readonly #is: (object: object) => boolean
+  readonly #mend: (object: object) => string | undefined
 
-  constructor(observer: string, what: string) {
+  /**
+   * @param is whether it is one, of whatever version: what is not is refused.
+   * @param mend what is said of an object that is often handed in instead.
+   */
+  constructor(
+    observer: string,
+    what: string,
+    is: (object: never) => boolean,
+    mend: (object: never) => string | undefined = () => undefined,
+  ) {
     super()
     this.#observer = observer
     this.#what = what
+    this.#is = is as (object: object) => boolean
+    this.#mend = mend as (object: object) => string | undefined
   }
 
   /**
-   * @throws HookspanError `INVALID_OPTION` for what is no object, a wrong option, and for one that is observed by another
+   * @throws HookspanError `INVALID_OPTION` for what is none, a wrong option, and for one that is observed by another
    * dispatcher.
    */
   attach<T extends object, O extends { dispatcher: HookDispatcher }>(
@@ -56,9 +70,8 @@ export class AttachedObjects extends ObservedOnce {
   ): T {
     const observer = this.#observer
     assertAdapterOptions(options, fields, observer)
-    if (typeof object !== 'object' || object === null) {
-      throw expected(`the first argument of ${observer} to be ${this.#what}`, object)
-    }
+    if (typeof object !== 'object' || object === null) throw wrongTarget(observer, this.#what, object)
+    if (!this.#is(object)) throw wrongTarget(observer, this.#what, object, this.#mend(object))
     const clash = `This is observed by another dispatcher. Call un${observer}() on it first.`
     this.observe(object, options.dispatcher, clash, patch)
     return object

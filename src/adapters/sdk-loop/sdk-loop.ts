@@ -97,6 +97,12 @@ export class SdkLoop {
     return running.getStore()?.loop
   }
 
+  /** From where the running code makes its model calls, if that is in a loop. */
+  static turns(): (() => Promise<SafeCalls>) | undefined {
+    const loop = SdkLoop.current
+    return loop && (() => loop.turn())
+  }
+
   /** Runs code of the SDK, whose model calls begin turns. */
   run<T>(fn: () => T): T {
     const inside = () => running.run({ loop: this }, fn)

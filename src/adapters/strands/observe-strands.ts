@@ -27,7 +27,13 @@ const FIELDS: Fields<ObserveStrandsOptions> = {
 
 const ADAPTER: AdapterInfo = { name: 'strands', capabilities: STRANDS_CAPABILITIES }
 
-const attached = new AttachedObjects('observeStrands', 'an Agent of @strands-agents/sdk')
+const attached = new AttachedObjects(
+  'observeStrands',
+  'an Agent of @strands-agents/sdk',
+  (agent: Partial<StrandsAgent>) => typeof agent.stream === 'function' && agent.messages !== undefined,
+  ({ nodes }: { nodes?: unknown }) =>
+    nodes === undefined ? undefined : 'Observe each of its agents before it is made of them.',
+)
 
 /** Agents that are observed because an observed agent has them as tools, or were asked for. */
 const known = new WeakSet<object>()
