@@ -4,7 +4,7 @@ import { chat } from '../../wire/chat-completions.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
-import { allOrNone, replace } from '../replace.ts'
+import { replace } from '../replace.ts'
 import { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { watchSessions } from './sessions.ts'
 import { watchRunners } from './tool-runner.ts'
@@ -30,15 +30,11 @@ const ANTHROPIC: ClientKind = {
   },
   fields: { sdkSpans: a.oneOf('omit', 'nest') },
   maker: () => SdkLoop.turns(),
-  also: (client, options: ObserveAnthropicOptions) => {
-    const omit = () => replace(client as { _tracer?: unknown }, '_tracer', undefined)
-    const own = options.sdkSpans === 'nest' ? [] : [omit]
-    return allOrNone(
-      () => watchRunners(client, options),
-      () => watchSessions(client, options),
-      ...own,
-    )
-  },
+  also: [watchRunners, watchSessions, omitSpans],
+}
+
+function omitSpans(client: { _tracer?: unknown }, { sdkSpans }: ObserveAnthropicOptions): () => void {
+  return sdkSpans === 'nest' ? () => {} : replace(client, '_tracer', undefined)
 }
 
 /**

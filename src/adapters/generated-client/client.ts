@@ -62,8 +62,8 @@ export interface ClientKind {
   readonly fields?: Readonly<Record<string, Shape>>
   /** Where a loop that the SDK runs itself makes its model calls. Undefined outside of one. */
   readonly maker?: () => ObservedMaker | undefined
-  /** What else of the client is watched. @returns leaves it as it was. */
-  readonly also?: (client: object, options: ObserveOptions) => () => void
+  /** What else of the client is watched. Each returns what leaves it as it was. */
+  readonly also?: readonly ((client: object, options: ObserveOptions) => () => void)[]
 }
 
 /** From where the call is made. Asked once the request is about to be made. */

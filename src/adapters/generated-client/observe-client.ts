@@ -107,7 +107,7 @@ function patch(client: ClientInternals, options: ObserveOptions, kind: ClientKin
           }),
     () => replace(client, 'makeRequest', observedRequest),
     () => replace(client, 'withOptions', observedOptions),
-    () => kind.also?.(client, options) ?? (() => {}),
+    ...(kind.also ?? []).map((watch) => () => watch(client, options)),
   )
 }
 

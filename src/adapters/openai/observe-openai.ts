@@ -3,7 +3,6 @@ import { responses } from '../../wire/responses.ts'
 import type { ClientKind } from '../generated-client/client.ts'
 import { observeClient, unobserveClient } from '../generated-client/observe-client.ts'
 import type { ObserveOptions } from '../generated-client/options.ts'
-import { allOrNone } from '../replace.ts'
 import { watchSessions } from './hosted-agents.ts'
 import { turnsHere, watchRunners } from './tool-runner.ts'
 
@@ -23,11 +22,7 @@ const OPENAI: ClientKind = {
   },
   looks: /^\/responses\/([^/?]+)(?:\/cancel)?(?:\?|$)/,
   maker: turnsHere,
-  also: (client, options) =>
-    allOrNone(
-      () => watchRunners(client, options),
-      () => watchSessions(client, options),
-    ),
+  also: [watchRunners, watchSessions],
 }
 
 /**
