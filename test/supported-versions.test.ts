@@ -34,7 +34,7 @@ const TESTED = [
   ...[...Object.values(OTEL_SDKS).flat(), OLDEST_VITEST].map(
     (one) => [one.slice(0, one.lastIndexOf('@')), one.slice(one.lastIndexOf('@') + 1)] as const,
   ),
-  ['node', TOOLS.node.version] as const,
+  ...[TOOLS.node, TOOLS.newestNode].map(({ version }) => ['node', version] as const),
 ]
 
 const byVersion = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true })

@@ -23,6 +23,8 @@ register('data:text/javascript,export const load = (url, context, next) => next(
 `)}`
 const BIN = at('../../dist/cli/bin.js')
 const REGISTER = at('../../dist/register/index.js')
+/** Newer ones guard the network, too. */
+const NET = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
 const TSX = import.meta.resolve('tsx')
 
 let collector: Awaited<ReturnType<typeof startCollector>>
@@ -271,7 +273,7 @@ describe('node --import hookspan/register', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hookspan-'))
     // What is read of hookspan and the program, but no config: it may be looked for in more folders than are named here.
     const allowed = ['../../dist', '../../node_modules', '../../package.json', '../register']
-    const args = [...allowed.map((path) => `--allow-fs-read=${at(path)}`), `--import=${REGISTER}`]
+    const args = [...NET, ...allowed.map((path) => `--allow-fs-read=${at(path)}`), `--import=${REGISTER}`]
     const run = (...more: string[]) =>
       runCli([...more, ...args, program('chat.cjs')], { env, cwd, command: '--permission' })
 
@@ -574,7 +576,7 @@ describe('hookspan run', () => {
 
   it('attaches under --permission where it may be read, and says so by itself where nothing may be written', async () => {
     const under = (...args: string[]) =>
-      run('--', process.execPath, '--permission', ...args, program('agents.mjs'))
+      run('--', process.execPath, '--permission', ...NET, ...args, program('agents.mjs'))
     const [allowed, forbidden] = await Promise.all([
       under('--allow-fs-read=*'),
       under(`--allow-fs-read=${program('agents.mjs')}`),

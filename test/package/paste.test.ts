@@ -237,8 +237,12 @@ describe('in projects of other kinds', () => {
       await tracing.shutdown()
     })`
 
-  it.each(['this Node', 'the oldest Node of the range'])('requires every subpath in %s', async (which) => {
-    const tool = which === 'this Node' ? { path: 'node' } : await toolFor('node')
+  it.each([
+    ['this Node', undefined],
+    ['the oldest Node of the range', 'node'],
+    ['the newest Node', 'newestNode'],
+  ] as const)('requires every subpath in %s', async (_which, name) => {
+    const tool = name === undefined ? { path: 'node' } : await toolFor(name)
     if ('missing' in tool) return void console.warn(`skipped: ${tool.missing}`)
     writeFileSync(join(folder, 'required.cjs'), requireAll)
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: view.endpoint, NODE_NO_WARNINGS: '1' }
@@ -247,8 +251,11 @@ describe('in projects of other kinds', () => {
     )
   })
 
-  it('runs in the oldest Node of the range', async ({ skip }) => {
-    expect(await printAll([await needs('node', skip)])).toEqual(expected)
+  it.for([
+    ['the oldest Node of the range', 'node'],
+    ['the newest Node', 'newestNode'],
+  ] as const)('runs in %s', async ([, name], { skip }) => {
+    expect(await printAll([await needs(name, skip)])).toEqual(expected)
   })
 
   it('runs as .js where package.json says "type": "module"', async () => {

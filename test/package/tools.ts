@@ -6,6 +6,7 @@ import { ROOT, run } from './support.ts'
 export const TOOLS = {
   /** The oldest Node that `engines` allows. */
   node: { version: '22.15.0', file: 'node_modules/node/bin/node' },
+  newestNode: { version: '26.10.0', file: 'node_modules/node/bin/node', package: 'node' },
   pnpm: { version: '12.21.0', file: 'node_modules/.bin/pnpm' },
   yarn: { version: '4.18.1', file: 'node_modules/.bin/yarn', package: '@yarnpkg/cli-dist' },
   tsx: { version: '4.23.15', file: 'node_modules/.bin/tsx' },
