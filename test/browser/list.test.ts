@@ -264,4 +264,19 @@ describe('the list of many runs', () => {
     await expect.poll(() => page.locator('.sums').innerText()).toContain('of 6')
     await page.close()
   })
+
+  it('says on a phone, which has no heads of columns, what a number counts, and leaves out what is not known', async () => {
+    const [agent, call] = run(RUNS + 20)
+    const others = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'quiet' }
+    await post(viewer, otlp([{ ...agent!, attributes: others }]))
+    const { page } = await open('?q=agent:quiet', { width: 390, height: 844 })
+    const row = page.locator('.runs tr.run')
+    const unit = () =>
+      row.locator('td[data-unit]').evaluate((cell) => getComputedStyle(cell, '::after').content)
+    expect(await row.innerText()).not.toContain('–')
+    await post(viewer, otlp([call!]))
+    await expect.poll(() => row.innerText()).toMatch(/1,100[\s\S]*\$0\.010/)
+    expect(await unit()).toBe('" tokens"')
+    await page.close()
+  })
 })

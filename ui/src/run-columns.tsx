@@ -25,6 +25,8 @@ export interface RunColumn {
   /** Not unless it is chosen. */
   isExtra?: boolean
   title?: (run: RunSummary) => string
+  /** Of what it counts, where its head is not seen. */
+  unit?: string
   cell: (run: RunSummary, now: { us: number; asked: WaitingRequest[] }) => ComponentChildren
 }
 
@@ -41,7 +43,8 @@ function name(key: string, head: string, of: (run: RunSummary) => string): RunCo
 }
 
 function number(key: string, head: string, of: (run: RunSummary) => string): RunColumn {
-  return { key, head, class: 'c-num', sort: key, greatestFirst: true, isExtra: true, cell: of }
+  const unit = head.toLowerCase()
+  return { key, head, class: 'c-num', sort: key, greatestFirst: true, isExtra: true, unit, cell: of }
 }
 
 /** In the order in which they stand. What the run is comes before all of them. */
@@ -73,6 +76,7 @@ export const RUN_COLUMNS: readonly RunColumn[] = [
     class: 'c-num',
     sort: 'tokens',
     greatestFirst: true,
+    unit: 'tokens',
     title: (run) => `${formatWhole(run.inputTokens)} in, ${formatWhole(run.outputTokens)} out`,
     cell: (run) => formatCount(run.inputTokens + run.outputTokens).replace(/^0$/, '–'),
   },

@@ -155,11 +155,19 @@ function RunRow({
           <span class="preview">{snippet ? <Found {...snippet} /> : <Said run={run} />}</span>
         </a>
       </td>
-      {columns.map((column) => (
-        <td key={column.key} class={column.class} title={column.title?.(run)}>
-          {column.cell(run, { us: nowUs, asked })}
-        </td>
-      ))}
+      {columns.map((column) => {
+        const cell = column.cell(run, { us: nowUs, asked })
+        return (
+          <td
+            key={column.key}
+            class={`${column.class} ${cell === '–' ? 'none' : ''}`}
+            title={column.title?.(run)}
+            data-unit={column.unit}
+          >
+            {cell}
+          </td>
+        )
+      })}
     </tr>
   )
 }
