@@ -2,11 +2,14 @@ import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type ClaudeRun, namedIn } from './claude-run.ts'
+import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
 import type { SubAgents } from './sub-agents.ts'
 
 /** In seconds: a human may be waited for. */
 const FOREVER = 7 * 24 * 3600
+
+const UNTOLD = 'hookspan ended the run: a gate changed a result that Claude Code tells its model as it is'
 
 /** The user's hooks, and behind them ours. Claude Code asks all at once. */
 export function withHooks(
@@ -92,7 +95,10 @@ async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   const outcome = await announced.call.settle(result)
   const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
   if (changed === result) return stopping(run, {})
-  return stopping(run, { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: changed } })
+  const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
+  // Nothing else keeps the result from the model.
+  if (told === undefined) return { continue: false, stopReason: UNTOLD }
+  return stopping(run, { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told } })
 }
 
 async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {

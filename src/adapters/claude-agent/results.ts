@@ -1,0 +1,34 @@
+import { toContent } from '../../internal/json.ts'
+import { isRecord } from '../../internal/objects.ts'
+import { asObject, type Loose } from '../../wire/reading.ts'
+
+/** A text as what a tool of Claude Code gives, in whose shape its model is told of it. */
+type Saying = (text: string, own: Loose) => Loose | undefined
+
+const agent: Saying = (text, own) =>
+  own.status === 'completed' ? { ...own, content: [{ type: 'text', text }] } : undefined
+
+const SAYING: Readonly<Record<string, Saying>> = {
+  Agent: agent,
+  Task: agent,
+  Bash: (stdout) => ({ stdout, stderr: '', interrupted: false }),
+  Glob: (text) => ({ durationMs: 0, numFiles: 1, filenames: [text], truncated: false }),
+  Grep: (content) => ({ mode: 'content', numFiles: 0, filenames: [], content, numLines: 1 }),
+  Read: (content, { file }) => {
+    const lines = { content, numLines: 1, startLine: 1, totalLines: 1 }
+    return { type: 'text', file: { filePath: String(asObject(file)?.filePath ?? ''), ...lines } }
+  },
+  WebFetch: (result, own) => ({ ...own, result }),
+  WebSearch: (text, own) => ({ ...own, results: [text] }),
+}
+
+/**
+ * What gates made of a result, in the shape of the tool's own: Claude Code drops any other, and tells its model the original.
+ * Undefined where no shape is known in which it can be told.
+ */
+export function inShapeOf(toolName: string, own: unknown, changed: unknown): unknown {
+  // Of servers it takes whatever there is.
+  if (toolName.startsWith('mcp__') || !isRecord(own)) return changed
+  if (isRecord(changed) && Object.keys(own).every((key) => key in changed)) return changed
+  return SAYING[toolName]?.(toContent(changed), own)
+}

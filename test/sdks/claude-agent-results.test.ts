@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { deny, mutate } from 'hookspan/gates'
+import { afterAll, expect, it } from 'vitest'
+import { dispatcherWith, findAll, gate } from '../support/told-events.ts'
+import { askClaude } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookspan-results-'))
+const file = join(folder, 'SECRET.txt')
+writeFileSync(file, 'SECRET\n')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const tools = ['Agent', 'Bash', 'Glob', 'Grep', 'Read', 'Write']
+const agents = { expert: { description: 'Knows.', prompt: 'You know.', tools: ['Bash'], model: 'expert' } }
+const help = { description: 'Helps', prompt: 'help', subagent_type: 'expert', run_in_background: false }
+
+/** What a model is told of the tool that it has called, with what a gate makes of its result. */
+async function toldOf(name: string, args: object, decide: () => Untyped) {
+  const only = gate('afterToolCall', ({ apiName }: Untyped) => (apiName === name ? decide() : undefined))
+  const { dispatcher, events } = dispatcherWith(only)
+  const messages = await askClaude(
+    dispatcher,
+    [{ toolCalls: [{ id: 'call', name, args }] }, { content: 'done' }],
+    { tools, allowedTools: tools, agents, cwd: folder },
+    { others: { expert: [{ content: 'SECRET' }] } },
+  )
+  const said = messages.filter(({ type, parent_tool_use_id: within }) => type === 'user' && within === null)
+  return { told: JSON.stringify(said.map(({ message }) => message.content)), messages, events }
+}
+
+const CALLS: readonly (readonly [string, object])[] = [
+  ['Bash', { command: `cat ${file}`, description: 'Shows it' }],
+  ['Read', { file_path: file }],
+  ['Grep', { pattern: 'SECRET', path: folder, output_mode: 'content' }],
+  ['Glob', { pattern: '*.txt', path: folder }],
+  ['Agent', help],
+]
+
+it.each(CALLS)('the model is told what a gate makes of the result of %s', async (name, args) => {
+  const denied = await toldOf(name, args, () => deny('not for you'))
+  expect(denied.told).toContain('not for you')
+  expect(denied.told).not.toContain('SECRET')
+  const replaced = await toldOf(name, args, () => mutate('something else'))
+  expect(replaced.told).toContain('something else')
+  expect(replaced.told).not.toContain('SECRET')
+})
+
+it('a run ends where a result cannot be told in other words, and its model is not asked again', async () => {
+  const written = { file_path: join(folder, 'new.txt'), content: 'SECRET' }
+  const { messages, events } = await toldOf('Write', written, () => deny('not for you'))
+  expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'denied' }])
+  expect(findAll(events, 'beforeLlmCall')).toHaveLength(1)
+  expect(messages.at(-1)).toMatchObject({ type: 'result' })
+})
