@@ -1,29 +1,19 @@
 /** Ways in which SDKs run tools that no loop of turns names: in a durable loop, whose process dies behind each record of it. */
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js'
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { Agent, tool as agentsTool, Runner, toolSearchTool } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
 import * as ai from 'ai'
-import { HookDispatcher, type HookEvent } from 'hookspan'
 import { observeAISDK } from 'hookspan/ai-sdk'
-import { createApprovals, memoryStore } from 'hookspan/approval'
+import { observeMcpClient } from 'hookspan/mcp'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
-import { requireHuman } from 'hookspan/policies'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import type { DurableLoop } from '../../src/durable/loop-run.ts'
-import { DURABLE_FIELDS, type DurableAgentOptions } from '../../src/durable/options.ts'
-import { DurableRuns } from '../../src/durable/runs.ts'
-import { Journal, MemoryEngine } from '../agent/durable-model/engine.ts'
+import { dyingBehindEach, type Way } from './durable/dying.ts'
 import { scripted } from './subjects/ai-sdk.ts'
-
-interface Attempt {
-  readonly dispatcher: HookDispatcher
-  readonly signal: AbortSignal
-  /** How many of its model's replies are kept. */
-  readonly asked: number
-  readonly ran: string[]
-}
-
-type Way = (attempt: Attempt) => Promise<string>
 
 /** A tool that calls another one by itself. */
 const toolCallers: Way = async ({ dispatcher, signal, asked, ran }) => {
@@ -58,6 +48,47 @@ const toolCallers: Way = async ({ dispatcher, signal, asked, ran }) => {
     abortSignal: signal,
   } as never)
   return text
+}
+
+/** Tools of an MCP server, which the loop itself calls: the last as a task, read as a stream. */
+const ofServer: Way = async ({ dispatcher, signal, ran }) => {
+  const server = new McpServer(
+    { name: 'shop', version: '1.0.0' },
+    { capabilities: { tasks: { requests: { tools: { call: {} } } } }, taskStore: new InMemoryTaskStore() },
+  )
+  const content = (q: string) => [{ type: 'text' as const, text: `found ${q}` }]
+  server.registerTool('plain', { inputSchema: { q: z.string() } }, async ({ q }) => {
+    ran.push(`plain ${q}`)
+    return { content: content(q) }
+  })
+  server.experimental.tasks.registerToolTask(
+    'search',
+    { inputSchema: { q: z.string() }, execution: { taskSupport: 'required' } },
+    {
+      createTask: async ({ q }, { taskStore }) => {
+        ran.push(`search ${q}`)
+        const task = await taskStore.createTask({ ttl: 60_000, pollInterval: 1 })
+        await taskStore.storeTaskResult(task.taskId, 'completed', { content: content(q) })
+        return { task }
+      },
+      getTask: async (_args, { taskId, taskStore }) => taskStore.getTask(taskId),
+      getTaskResult: async (_args, { taskId, taskStore }) => taskStore.getTaskResult(taskId) as never,
+    },
+  )
+  const client = observeMcpClient(new Client({ name: 'test', version: '1.0.0' }), { dispatcher })
+  const [left, right] = InMemoryTransport.createLinkedPair()
+  await Promise.all([server.connect(left), client.connect(right)])
+  await client.listTools()
+  const plain = await client.callTool({ name: 'plain', arguments: { q: 'a' } }, undefined, { signal })
+  const { callToolStream } = client.experimental.tasks
+  const told: unknown[] = [plain]
+  const asked = { name: 'search', arguments: { q: 'b' } }
+  for await (const message of callToolStream.call(client.experimental.tasks, asked, undefined, { signal })) {
+    if (message.type === 'result') told.push(message.result)
+    if (message.type === 'error') throw message.error
+  }
+  await client.close()
+  return JSON.stringify(told).includes('execution_unknown') ? 'done, one unknown' : JSON.stringify(told)
 }
 
 /** A tool that a search of the user's own finds. */
@@ -101,8 +132,6 @@ const toolSearch: Way = async ({ dispatcher, signal, asked, ran }) => {
   }
 }
 
-const never = () => new Promise<never>(() => {})
-
 it.each([
   ['a tool that calls others', toolCallers, false],
   ['a tool that calls others, about which a human is asked', toolCallers, true],
@@ -111,66 +140,48 @@ it.each([
 ] as const)(
   '%s goes on behind whatever was kept',
   async (_name, way, asks) => {
-    for (let diesAfter = 0; diesAfter < 40; diesAfter++) {
-      const journal = new Journal()
-      const store = memoryStore()
-      const events: HookEvent[] = []
-      const ran: string[] = []
-
-      const attempt = async (dies: boolean) => {
-        const dispatcher = new HookDispatcher()
-        const approvals = createApprovals({ store, mode: 'park' })
-        dispatcher.use(approvals)
-        if (asks) dispatcher.use({ name: 'asks', gates: [requireHuman({ match: 'search' })] })
-        const handler = (event: HookEvent) => void events.push(event)
-        for (const type of ['afterLlmCall', 'onComplete'] as const) {
-          dispatcher.use({ name: type, hooks: [{ id: type, type, handler }] } as never)
-        }
-        const over = Promise.withResolvers<'died'>()
-        let records = 0
-        const engine = new MemoryEngine(journal, {
-          suspends: false,
-          forgets: false,
-          moment: async (what) => {
-            if (!dies || what !== 'after a record' || records++ !== diesAfter) return
-            over.resolve('died')
-            await never()
-          },
-          wait: async () => {
-            for (const { request } of await approvals.list({ status: 'pending' }))
-              await approvals.respond(request.id, { decision: 'approve', approver: 'ines' })
-          },
-          suspend: () => {},
-          hasLost: () => false,
-        })
-        const agent: DurableLoop = ({ signal }) => {
-          const asked = events.filter(({ hookType }) => hookType === 'afterLlmCall').length
-          return way({ dispatcher, signal, asked, ran })
-        }
-        const runs = DurableRuns.of(
-          { name: 'support', dispatcher, agent } as unknown as DurableAgentOptions,
-          DURABLE_FIELDS,
-          () => undefined,
-        )
-        const run = runs.run(engine, 'run-1', { prompt: 'go' })
-        return Promise.race([run, over.promise])
-      }
-
-      const first = await attempt(true)
-      const last = first === 'died' ? await attempt(false) : first
-      const where = `died after record ${diesAfter}`
+    let records = 0
+    for await (const { where, died, last, ran, failures, pending } of dyingBehindEach(way, asks)) {
+      expect([where, ...failures]).toEqual([where])
       expect(last, where).toMatchObject({ reason: 'done', value: 'done' })
       const once = ran.filter((what) => what !== 'finds')
       expect([where, new Set(once).size]).toEqual([where, once.length])
-      if (first !== 'died') {
-        // What calls from inside of a tool cannot leave it for a human, and is refused.
-        expect(ran.includes('search a')).toBe(!(asks && way === toolCallers))
-        expect((await store.list()).filter(({ status }) => status === 'pending')).toEqual([])
-        expect(diesAfter).toBeGreaterThan(3)
-        return
+      if (died) records++
+      // What calls from inside of a tool cannot leave it for a human, and is refused.
+      else expect(ran.includes('search a')).toBe(!(asks && way === toolCallers))
+      if (!died) expect(pending).toBe(0)
+    }
+    expect(records).toBeGreaterThan(3)
+  },
+  30_000,
+)
+
+it.each([
+  ['', false],
+  [', about which a human is asked', true],
+])(
+  'tools of an MCP server, one of them as a task that is streamed%s, go on behind whatever was kept',
+  async (_name, asks) => {
+    let records = 0
+    let unknown = 0
+    for await (const { where, died, last, ran, events, pending } of dyingBehindEach(ofServer, asks)) {
+      if (died) records++
+      expect(last, where).toMatchObject({ reason: 'done', totals: { toolCalls: 2 } })
+      expect([where, pending]).toEqual([where, 0])
+      const told = events.filter(({ hookType }) => hookType === 'afterToolCall')
+      expect([where, told.length]).toEqual([where, 2])
+      const { value } = last as { value: string }
+      if (value.includes('unknown')) {
+        unknown++
+        expect([where, ran.length]).toEqual([where, 1])
+      } else {
+        expect([where, ...ran]).toEqual([where, 'plain a', 'search b'])
+        expect(value).toMatch(/found a.*found b/)
       }
     }
-    throw new Error('It has no end.')
+    // Each of them once, behind the record that says that it is at work.
+    expect(unknown).toBe(2)
+    expect(records).toBeGreaterThan(5)
   },
   30_000,
 )

@@ -15,7 +15,7 @@ import { type MastraHost, MastraRun } from './mastra-run.ts'
 import { patches } from './patches.ts'
 import { generated, streamed } from './run.ts'
 import type { MastraAgent, MastraMethod } from './sdk.ts'
-import { observeTools } from './tools.ts'
+import { observeTools, refuseBackground } from './tools.ts'
 import { observeWorkflows } from './workflows.ts'
 
 export interface ObserveMastraOptions {
@@ -135,7 +135,9 @@ function observePrototype(prototype: MastraAgent): void {
   patches.replace(prototype, 'convertTools', async function (this: MastraAgent, ...args) {
     const run = MastraRun.current
     const tools = await convertTools.apply(this, args)
-    return run === undefined ? tools : observeTools(run, tools)
+    if (run === undefined) return tools
+    await run.noted(async () => refuseBackground(this, tools))
+    return observeTools(run, tools)
   })
   if (listWorkflows === undefined) return
   patches.replace(prototype, 'listWorkflows', async function (this: MastraAgent, ...args) {

@@ -37,6 +37,8 @@ export interface MastraAgent {
   getDefaultOptions(asked: { requestContext?: unknown }): Promise<MastraOptions> | MastraOptions
   /** Makes the tools of a run, whatever they come from. The SDK keeps it to itself. */
   convertTools(options: MastraOptions): Promise<MastraTools>
+  getMastraInstance?(): { readonly backgroundTaskManager?: unknown } | undefined
+  getBackgroundTasksConfig?(): MastraBackground | undefined
   listWorkflows?(asked?: object): Promise<Readonly<Record<string, MastraWorkflow>>>
 }
 
@@ -60,7 +62,14 @@ export interface MastraTool {
   readonly description?: unknown
   readonly parameters?: unknown
   readonly inputSchema?: unknown
+  readonly backgroundConfig?: { readonly enabled?: boolean }
   readonly execute?: (input: unknown, options?: MastraToolOptions) => unknown
+}
+
+/** Which tools of an agent may run in the background. */
+export interface MastraBackground {
+  readonly disabled?: boolean
+  readonly tools?: 'all' | Readonly<Record<string, boolean | { readonly enabled?: boolean }>>
 }
 
 export interface MastraToolOptions {

@@ -2,8 +2,9 @@ import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
+import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import { MastraRun } from './mastra-run.ts'
-import type { MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
+import type { MastraAgent, MastraBackground, MastraTool, MastraToolOptions, MastraTools } from './sdk.ts'
 
 type Execute = NonNullable<MastraTool['execute']>
 
@@ -23,6 +24,30 @@ export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
       return [name, { ...tool, execute: observed }]
     }),
   )
+}
+
+/**
+ * A tool in the background ends when its run may have gone on elsewhere: what comes of it is not kept.
+ *
+ * @throws HookspanError `NOT_CAPABLE` in a durable run.
+ */
+export function refuseBackground(agent: MastraAgent, tools: MastraTools): void {
+  const background = agent.getBackgroundTasksConfig?.() ?? {}
+  if (background.disabled || agent.getMastraInstance?.()?.backgroundTaskManager === undefined) return
+  const eligible = Object.keys(tools).find((name) => runsInBackground(name, tools[name], background))
+  if (eligible === undefined) return
+  refuseInDurableRun(
+    `has the tool "${eligible}" of Mastra, which may run in the background`,
+    "Call the agent's disableBackgroundTasks().",
+  )
+}
+
+/** As the SDK tells it: a tool that is an agent or a workflow goes by the name of that. */
+function runsInBackground(name: string, tool: MastraTool | undefined, { tools }: MastraBackground): boolean {
+  if (tools === 'all') return true
+  const said = tools?.[name.replace(/^(agent|workflow)-/, '')]
+  const own = typeof said === 'boolean' ? said : said?.enabled
+  return own ?? tool?.backgroundConfig?.enabled ?? false
 }
 
 /** What stands in the result of a run that waits for an answer to our own question. */

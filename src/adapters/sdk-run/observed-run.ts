@@ -82,6 +82,7 @@ export class ObservedRun {
     if (place.site.callKey === undefined || !isAgent) {
       this.#within = calls
       this.#withinCore = place.core
+      place.core.seen?.list(this.#init.tools)
       return
     }
     const { agentName, input } = this.#init

@@ -5,6 +5,7 @@ import { defined } from '../../internal/objects.ts'
 import { asObject, asObjects, type Loose } from '../../wire/reading.ts'
 import { replace } from '../replace.ts'
 import { relay } from '../sdk-loop/relay.ts'
+import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import type { RunHost, SaidOfRun } from '../sdk-run/observed-run.ts'
 import { runWith } from '../sdk-run/run-with.ts'
 import { AgentRun, isAsked } from './agent-run.ts'
@@ -79,6 +80,7 @@ export class ObservedAgent {
     const execute = toolExecutor?.executeBackground
     if (toolExecutor !== undefined && execute !== undefined) {
       const observed: typeof execute = (scope, ...asked) => {
+        refuseBackground()
         // It has a tracer of its own, made for this call.
         if (this.#host.omitSdkSpans) omitSdkSpans(scope.tracer)
         return inBackground.run(true, () => execute.call(toolExecutor, scope, ...asked))
@@ -155,7 +157,8 @@ export class ObservedAgent {
   }
 
   #start(args: unknown, options: StrandsOptions | undefined): AgentRun {
-    const { name, systemPrompt, tools } = this.#agent
+    const { name, systemPrompt, tools, _backgroundTasks } = this.#agent
+    if (_backgroundTasks !== undefined) refuseBackground()
     const said = {
       agentName: this.#host.agentName ?? (name === UNNAMED ? undefined : name),
       input: inputOf(args),
@@ -235,6 +238,13 @@ export class ObservedAgent {
     if (result.stopReason === 'interrupt') await this.#current?.park(result)
     return made
   }
+}
+
+function refuseBackground(): void {
+  refuseInDurableRun(
+    'has tools of Strands that run in the background',
+    'Take `backgroundTasks` from the agent.',
+  )
 }
 
 function inputOf(args: unknown): unknown {

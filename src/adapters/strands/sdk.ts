@@ -110,6 +110,8 @@ export interface StrandsAgent {
   cancel(): void
   takeSnapshot(options: { readonly include: readonly string[] }): { readonly data: Loose }
   readonly _middlewareRegistry: StrandsRegistry
+  /** Where it has tools that may run in the background. */
+  readonly _backgroundTasks?: object
   /** It runs tools in the background since 1.18 or so. */
   readonly toolExecutor?: {
     executeBackground?(scope: { readonly tracer?: SpanHolder }, ...asked: unknown[]): unknown

@@ -15,17 +15,18 @@ export class SeenTools {
   constructor(tools: readonly RunTool[] | undefined, above: SeenTools | undefined) {
     this.#above = above
     this.#each((seen) => seen.#unlisted++)
-    if (tools !== undefined) this.list(tools)
+    if (tools?.length === 0) this.#isListed()
+    this.list(tools)
   }
 
   #each(of: (seen: SeenTools) => void): void {
     for (let seen: SeenTools | undefined = this; seen !== undefined; seen = seen.#above) of(seen)
   }
 
-  /** What the run has, where it is known. */
-  list(tools: readonly RunTool[]): void {
+  /** What the run has, or a part of it: that may be all. */
+  list(tools: readonly RunTool[] = []): void {
     for (const tool of tools) this.#add(tool)
-    this.#isListed()
+    if (tools.length > 0) this.#isListed()
   }
 
   #isListed(): void {

@@ -250,7 +250,8 @@ export class LiveLoop implements Live<LoopRecord, LoopOutcome>, LoopKeeper {
   }
 
   /** An SDK begins a run of its own: its turns are those of this run. */
-  beginSdkRun({ input }: OperationInit): Operation {
+  beginSdkRun({ input, tools }: OperationInit): Operation {
+    this.core.seen?.list(tools)
     if (this.#sdkRun !== undefined && !this.#sdkRun.ended) {
       throw new HookspanError(
         'NOT_CAPABLE',
