@@ -1,8 +1,10 @@
 /** Agents of the AI SDK and of OpenAI's Agents SDK as durable runs, on a real Restate. */
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { expectHeld, toldAgain } from './support/held.ts'
 import { RestateScene, restateOfSuite } from './support/restate-scene.ts'
 import type { Line } from './support/scenario.ts'
+import { until } from './support/wait.ts'
 
 const restate = restateOfSuite()
 
@@ -94,4 +96,46 @@ describe.each(['ai-sdk', 'openai-agents'])('a durable run of %s', (what) => {
     expect(scene.endsOf('run-4')).toEqual(['interrupted'])
     await scene.close()
   })
+})
+
+/** They are heavy, and not everybody has them. */
+const hasSdks = existsSync(new URL('../sdks/node_modules/@google/adk', import.meta.url))
+
+describe.skipIf(!hasSdks).each(['adk-node', 'mastra-idle', 'mcp-task'])(
+  'a durable run whose tool is run by %s',
+  (what) => {
+    it('keeps what it gave, and runs it no second time when its process was killed in it', async () => {
+      const scene = await RestateScene.open(restate.server, what)
+      await scene.start()
+      await scene.begin('run-5')
+      const { reason, value, totals } = await scene.output<Ended>('run-5')
+      expect([reason, totals.toolCalls, value]).toEqual(['done', 1, expect.stringContaining('write done')])
+      const before = scene.lines.filter(begins('write')).length
+      expect(before).toBe(1)
+      await scene.worker.kill()
+
+      await scene.start({ TOOL_MS: '700' })
+      await scene.begin('run-6')
+      await until(
+        'its tool is at work',
+        async () => scene.lines.filter(begins('write')).length > before || undefined,
+      )
+      await scene.worker.kill()
+      await scene.start()
+      const again = await scene.output<Ended>('run-6')
+      expect([again.reason, again.value]).toEqual(['done', expect.stringContaining('execution_unknown')])
+      expect(scene.lines.filter(begins('write'))).toHaveLength(before + 1)
+      expect(scene.endsOf('run-6')).toEqual(['done'])
+      await scene.close()
+    })
+  },
+)
+
+it.skipIf(!hasSdks)('a durable run with tools in the background is refused at its beginning', async () => {
+  const scene = await RestateScene.open(restate.server, 'strands-background')
+  await scene.start()
+  await scene.begin('run-7')
+  expect(await scene.output('run-7')).toMatchObject({ reason: 'error', error: { type: 'NOT_CAPABLE' } })
+  expect(scene.lines.some(begins('write'))).toBe(false)
+  await scene.close()
 })

@@ -20,7 +20,10 @@ const shared = {
   pollMs: 50,
   ...limits,
 }
-const loops = { loop: shopLoop, 'ai-sdk': aiSdkShop, 'openai-agents': openaiAgentsShop }
+const own = { loop: shopLoop, 'ai-sdk': aiSdkShop, 'openai-agents': openaiAgentsShop }
+// These SDKs are heavy, and not everybody has them.
+const loops =
+  what in own || what === 'agent' ? own : (await import('../../sdks/support/durable-shops.ts')).SDK_WAYS
 const agent =
   what in loops
     ? durableAgent({
