@@ -9,7 +9,7 @@ import { observeCopilot, parkedRun, runWith, unobserveCopilot } from 'hookspan/c
 import { deny, type Gate, mutate } from 'hookspan/gates'
 import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { configOf, copilotSubject, scriptedCopilot, startClient } from './subjects/copilot.ts'
 import { elsewhere } from './support/elsewhere.ts'
 import type { Untyped } from './support/sdks.ts'
@@ -48,9 +48,9 @@ function guarded(...gates: Gate[]) {
 async function prompt(
   dispatcher: HookDispatcher,
   replies: Untyped[],
-  { tools = [], builtIn = [], ...more }: Untyped = {},
+  { tools = [], builtIn = [], others = {}, ...more }: Untyped = {},
 ): Promise<{ said: Untyped; requests: Untyped[] }> {
-  const server = await scriptedCopilot({ contract: replies })
+  const server = await scriptedCopilot({ contract: replies, ...others })
   observeCopilot(copilot.client, { dispatcher })
   const config = configOf(server.baseURL, 'contract', tools)
   const availableTools = [...config.availableTools, ...builtIn]
@@ -160,6 +160,39 @@ describe("Copilot's own tools", () => {
 
     expect(toolMessages(requests).join()).toContain('says the user')
     expect(told).toEqual(['onComplete done'])
+  })
+})
+
+describe('an agent that Copilot calls', () => {
+  const task = { description: 'Helps', prompt: 'help', agent_type: 'expert', name: 'one', mode: 'sync' }
+  const shell = { command: 'echo original', description: 'x', mode: 'sync' }
+  const looks = { toolCalls: [...ask('look', { q: 'a' }).toolCalls, ...ask('bash', shell).toolCalls] }
+  const delegates = (dispatcher: HookDispatcher, handler = vi.fn(() => 'found')) =>
+    prompt(dispatcher, [ask('task', task), done], {
+      tools: [{ name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler }],
+      builtIn: ['bash', 'task'],
+      customAgents: [{ name: 'expert', prompt: 'Help.', tools: ['look', 'bash'], model: 'expert' }],
+      others: { expert: [looks, { content: 'it is 42' }] },
+    })
+  const heard = (requests: Untyped[]) => toolMessages(requests.filter(({ model }) => model === 'expert'))
+
+  it('has its tools refused, and their results replaced, by gates', async () => {
+    const denied = vi.fn(() => 'found')
+    const no = guarded({ id: 'no', point: 'beforeToolCall', match: 'look', decide: () => deny('no') } as Gate)
+    expect(heard((await delegates(no.dispatcher, denied)).requests)[0]).toContain('"reason":"no"')
+    expect(denied).not.toHaveBeenCalled()
+    unobserveCopilot(copilot.client)
+    const decide = ({ apiName }: Untyped) => (apiName === 'task' ? undefined : mutate('rewritten'))
+    const other = guarded({ id: 'other', point: 'afterToolCall', decide } as Gate)
+    expect(heard((await delegates(other.dispatcher)).requests)).toEqual(['rewritten', 'rewritten'])
+  })
+
+  it('has your tools run twice, as Copilot asks for each twice', async () => {
+    const { dispatcher, told } = guarded()
+    const handler = vi.fn(() => 'found')
+    await delegates(dispatcher, handler)
+    expect(handler).toHaveBeenCalledTimes(2)
+    expect(told.filter((line) => line === 'beforeToolCall look')).toHaveLength(2)
   })
 })
 
