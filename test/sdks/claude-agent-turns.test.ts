@@ -49,6 +49,8 @@ describe('an agent that Claude Code calls', () => {
         '    step 0',
         '      chat expert',
         ...Array(2).fill('      execute_tool Bash'),
+        '    step 1',
+        '      chat expert',
       ].join('\n'),
     )
   })

@@ -84,6 +84,7 @@ class ObservedMessages {
       ...options,
       ...telemetryOf(options.env, sdkSpans, this.run.traceparent),
       hooks: withHooks(claude, this.#subAgents, options.hooks),
+      forwardSubagentText: true,
       includePartialMessages: true,
       ...(canUseTool && { canUseTool }),
     } as ClaudeOptions
@@ -136,10 +137,12 @@ class ObservedMessages {
     this.#more = Promise.withResolvers()
   }
 
-  /** The pieces of messages are ours, where nobody has asked for them. */
+  /** The pieces of messages, and what agents say, are ours, where nobody has asked for them. */
   #isForUser(message: Message): boolean {
     if (isTooEarly(message) && this.run.resumed !== undefined) return false
-    if (this.#params.options?.includePartialMessages) return true
+    const { includePartialMessages, forwardSubagentText } = this.#params.options ?? {}
+    if (!forwardSubagentText && this.#subAgents.isAside(message)) return false
+    if (includePartialMessages) return true
     const { type, status } = message
     return type !== 'stream_event' && !(type === 'system' && status === 'requesting')
   }

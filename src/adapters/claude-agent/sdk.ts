@@ -30,6 +30,8 @@ export interface ClaudeOptions {
   readonly canUseTool?: CanUseTool
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly hooks?: Readonly<Record<string, readonly HookMatcher[] | undefined>>
+  /** Whether what agents in the foreground say is shown, and not their tools alone. */
+  readonly forwardSubagentText?: boolean
   readonly includePartialMessages?: boolean
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   readonly resume?: string

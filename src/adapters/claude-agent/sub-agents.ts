@@ -13,6 +13,7 @@ interface SubAgent {
   readonly lane: Lane
   step: SafeStep | undefined
   hasBegun: boolean
+  isInBackground: boolean
 }
 
 /**
@@ -53,7 +54,14 @@ export class SubAgents {
       adapter,
       ...(signal && { signal }),
     })
-    const agent: SubAgent = { call, op, step: undefined, hasBegun: false, lane: undefined as unknown as Lane }
+    const agent: SubAgent = {
+      call,
+      op,
+      step: undefined,
+      hasBegun: false,
+      isInBackground: false,
+      lane: undefined as unknown as Lane,
+    }
     const turns = {
       signal,
       async beginStep() {
@@ -87,6 +95,13 @@ export class SubAgents {
     return (typeof id === 'string' ? this.#called.get(id)?.lane : undefined) ?? this.#run.root
   }
 
+  /** Whether it is what an agent in the foreground says beside its tools, which Claude Code shows to who asks for it. */
+  isAside({ type, parent_tool_use_id: id, message }: Message): boolean {
+    if (type !== 'assistant' || typeof id !== 'string') return false
+    const content = asObjects(asObject(message)?.content)
+    return !this.#called.get(id)?.isInBackground && !content.some((block) => block.type === 'tool_use')
+  }
+
   async told(message: Message): Promise<void> {
     const toolUseId = asName(message.tool_use_id)
     const taskId = asName(message.task_id)
@@ -94,9 +109,14 @@ export class SubAgents {
       const agent = this.#called.get(toolUseId ?? '')
       if (agent !== undefined) {
         agent.hasBegun = true
+        agent.isInBackground = message.is_backgrounded === true
         this.#agents.set(taskId, agent)
       }
       this.#waiting.get(taskId)?.resolve()
+    }
+    if (message.subtype === 'task_updated' && asObject(message.patch)?.is_backgrounded === true) {
+      const agent = this.#agents.get(taskId ?? '')
+      if (agent !== undefined) agent.isInBackground = true
     }
     if (message.subtype === 'task_notification' && taskId !== undefined) {
       const agent = this.#agents.get(taskId)
