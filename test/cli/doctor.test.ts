@@ -293,6 +293,20 @@ describe('hookspan doctor', { timeout: 120_000 }, () => {
     expect(find('delivery')?.state).toBe('ok')
   })
 
+  it('tells of what the SDK would not hold, and say nothing of', async () => {
+    await using stub = await startOtlpStub({ status: 200 })
+    const { ok, find } = await doctor({
+      OTEL_EXPORTER_OTLP_ENDPOINT: stub.url,
+      OTEL_RESOURCE_ATTRIBUTES: 'service.name=bot,team',
+    })
+    expect(ok).toBe(false)
+    expect(find('variable')).toMatchObject({
+      state: 'wrong',
+      says: expect.stringMatching(/^OTEL_RESOURCE_ATTRIBUTES is .*not held: expected name=value pairs/),
+      mend: 'Mend it, or unset it.',
+    })
+  })
+
   it('reads as a list for people, and refuses wrong usage', async () => {
     const url = await refusingUrl()
     const { code, stdout } = await runCli(['doctor', '--timeout', '500'], {

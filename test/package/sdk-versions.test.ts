@@ -49,4 +49,27 @@ describe.each(Object.entries(OTEL_SDKS))('OpenTelemetry SDK %s', (_version, pack
       expect(stdout).toContain(`name: '${name}'`)
     }
   })
+
+  it('holds what the environment says of spans, and tells what it does not', async () => {
+    const env = {
+      ...process.env,
+      OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '5',
+      OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '-1',
+      OTEL_RESOURCE_ATTRIBUTES: 'service.name=bot,team',
+      OTEL_TRACES_SAMPLER: 'allways_on',
+      OTEL_PROPAGATORS: 'none',
+    }
+    collector.spans.length = 0
+    const args = ['traced-run.mjs', collector.url]
+    const { stdout, stderr } = await run(process.execPath, args, { cwd: folder, env })
+    expect(JSON.parse(stdout)).toEqual({ queued: 0, exported: 5, dropped: 0 })
+    const told = [...stderr.matchAll(/^\[hookspan\] (OTEL_\w+) is .*, which is not held: expected /gm)]
+    expect(told.map(([, name]) => name)).toEqual([
+      'OTEL_TRACES_SAMPLER',
+      'OTEL_RESOURCE_ATTRIBUTES',
+      'OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT',
+    ])
+    const root = collector.spans.find(({ name }) => name === 'invoke_agent a')
+    expect(root?.attributes['gen_ai.operation.name']).toBe('invok')
+  })
 })

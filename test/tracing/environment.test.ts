@@ -440,6 +440,45 @@ describe('the environment variable', () => {
     expect(mine()?.links).toHaveLength(2)
   })
 
+  it.each([
+    ['OTEL_SDK_DISABLED', 'yes', 'true or false'],
+    ['OTEL_TRACES_SAMPLER', 'bogus', 'always_on, always_off, traceidratio'],
+    ['OTEL_TRACES_SAMPLER', 'ALWAYS_OFF', 'always_on, always_off, traceidratio'],
+    ['OTEL_TRACES_SAMPLER_ARG', '7', 'a ratio from 0 to 1'],
+    ['OTEL_TRACES_SAMPLER_ARG', '0,5', 'a ratio from 0 to 1'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'service.name=bot,team', 'name=value pairs'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'team=a=b', 'name=value pairs'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'team=50%', 'name=value pairs'],
+    ['OTEL_PROPAGATORS', 'b4', 'tracecontext, baggage, b3'],
+    ['OTEL_LOG_LEVEL', 'loud', 'none, error, warn'],
+    ['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', '1', 'true, false, span_only'],
+    ...[
+      'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+      'OTEL_ATTRIBUTE_COUNT_LIMIT',
+      'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+      'OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT',
+      'OTEL_SPAN_EVENT_COUNT_LIMIT',
+      'OTEL_SPAN_LINK_COUNT_LIMIT',
+    ].flatMap((name) => [
+      [name, 'x', 'a number >= 0'],
+      [name, '-1', 'a number >= 0'],
+    ]),
+  ])('%s=%s is told of once, and the default holds', async (name, value, wanted) => {
+    vi.stubEnv(name, value)
+    if (name.endsWith('_ARG')) vi.stubEnv('OTEL_TRACES_SAMPLER', 'traceidratio')
+    await sendOne({}, (span) => span.addEvent('e').addLink({ context: span.spanContext() }))
+    expect(troubles).toEqual([
+      expect.stringContaining(`${name} is \`"${value}"\` (string), which is not held`),
+    ])
+    expect(troubles[0]).toContain(wanted)
+    expect([serviceName(), spans().length]).toEqual(['hookspan', 2])
+    expect([textOf(mine()?.attributes, 'text'), mine()?.events?.length, mine()?.links?.length]).toEqual([
+      'abcdefgh',
+      1,
+      1,
+    ])
+  })
+
   it.each(['', ' \t'])('that is %j is none, whichever it is', async (value) => {
     for (const name of tested) vi.stubEnv(name, value)
     const { tracesUrl } = start({ endpoint: undefined as never }).tracing

@@ -35,7 +35,8 @@ async function testSpan(): Promise<{ span: ReadableSpan; traceId: string }> {
   const sampler = process.env.OTEL_TRACES_SAMPLER
   delete process.env.OTEL_TRACES_SAMPLER
   try {
-    const tracing = startTracing({ serviceName: 'hookspan-doctor', exporter, flushOnExit: false })
+    const queue = { onTrouble: () => {} }
+    const tracing = startTracing({ serviceName: 'hookspan-doctor', exporter, queue, flushOnExit: false })
     const dispatcher = new HookDispatcher()
     dispatcher.use(tracing)
     await dispatcher.startOperation({ agentName: 'doctor' }).complete()

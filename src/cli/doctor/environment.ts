@@ -4,6 +4,7 @@ import { shownUrl } from '../../internal/shown-url.ts'
 import { headersOf } from '../../tracing/export/headers.ts'
 import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
 import { capturesContentByEnv } from '../../tracing/options.ts'
+import { tellUnheld } from '../../tracing/sdk/environment.ts'
 import type { Finding } from './finding.ts'
 
 const GRPC_PORT = '4317'
@@ -38,6 +39,9 @@ export function checkEnvironment(): Finding[] {
       mend: 'Unset OTEL_TRACES_SAMPLER to see all of them.',
     })
   }
+  tellUnheld({ isSmall: false, capture: true }, (says) =>
+    findings.push({ check: 'variable', state: 'wrong', says, mend: 'Mend it, or unset it.' }),
+  )
   return findings
 }
 

@@ -84,13 +84,18 @@ const LEAST_SPOOL_BYTES = 1024 * 1024
 const AT_EXIT_MS = 2_000
 const NEEDED_BY = 'startTracing()'
 
+/** Who is told of what is wrong. @default the console */
+export function troubleOf({ queue }: Pick<ExportOptions, 'queue'>): (message: string) => void {
+  return queue?.onTrouble ?? ((message) => console.warn(`[hookspan] ${message}`))
+}
+
 /**
  * What sends spans, as the options and the environment want it.
  *
  * @throws HookspanError `INVALID_OPTION`, `MISSING_DEPENDENCY`. Nothing is left running then.
  */
 export function startExport(options: ExportOptions): SpanExport {
-  const onTrouble = options.queue?.onTrouble ?? ((message: string) => console.warn(`[hookspan] ${message}`))
+  const onTrouble = troubleOf(options)
   const { endpoint, headers, protocol, exporter } = options
   const timeoutMs = checkedTimeout(options.queue?.requestTimeoutMs)
   // With an exporter of one's own, what the environment says of OTLP is nobody's concern.

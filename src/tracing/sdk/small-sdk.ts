@@ -1,6 +1,8 @@
 import { context, propagation, trace } from '@opentelemetry/api'
-import { describeValue, HookspanError } from '../../internal/errors.ts'
+import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { requirePeer, requireVia } from '../../internal/require-peer.ts'
+import { propagatorsByEnv, ratioByEnv, samplerNameByEnv, spanLimitsByEnv } from './environment.ts'
 import { LocalContexts } from './local-contexts.ts'
 import { type ResourcesModule, wholeResource } from './resource.ts'
 import type { SdkSettings } from './types.ts'
@@ -34,7 +36,7 @@ interface Instrumentation {
   disable?(): void
 }
 
-/** What the whole SDK would start, of spans. Limits of spans are not read from the environment. */
+/** What the whole SDK would start, of spans. */
 export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void> } {
   const sdk = requirePeer<SdkTrace>(SMALL_SDK, 'startTracing()')
   const resources = requireVia<ResourcesModule>(SMALL_SDK, '@opentelemetry/resources')
@@ -50,11 +52,11 @@ export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void
     spanProcessors: settings.spanProcessors,
     idGenerator: settings.idGenerator,
     sampler: samplerByEnv(sdk),
+    ...defined({ spanLimits: spanLimitsByEnv() }),
   })
   trace.setGlobalTracerProvider(provider)
   context.setGlobalContextManager(new LocalContexts())
-  const propagators = [new core.W3CTraceContextPropagator(), new core.W3CBaggagePropagator()]
-  propagation.setGlobalPropagator(new core.CompositePropagator({ propagators }))
+  propagation.setGlobalPropagator(propagatorByEnv(core))
   const instrumentations = settings.instrumentations.flat() as Instrumentation[]
   for (const one of instrumentations) {
     one.setTracerProvider?.(provider)
@@ -68,29 +70,27 @@ export function startSmallSdk(settings: SdkSettings): { shutdown(): Promise<void
   }
 }
 
-function samplerByEnv(sdk: SdkTrace, env = process.env): unknown {
-  const name = env.OTEL_TRACES_SAMPLER?.trim() || 'parentbased_always_on'
+function samplerByEnv(sdk: SdkTrace): unknown {
+  const name = samplerNameByEnv()
   const root = () => {
     switch (name.replace(/^parentbased_/, '')) {
-      case 'always_on':
-        return new sdk.AlwaysOnSampler()
       case 'always_off':
         return new sdk.AlwaysOffSampler()
       case 'traceidratio':
-        return new sdk.TraceIdRatioBasedSampler(ratioByEnv(env))
+        return new sdk.TraceIdRatioBasedSampler(ratioByEnv())
       default:
-        throw new HookspanError(
-          'INVALID_OPTION',
-          `Expected OTEL_TRACES_SAMPLER to be always_on, always_off, traceidratio, or one of them after parentbased_, got ${describeValue(name)}.`,
-        )
+        return new sdk.AlwaysOnSampler()
     }
   }
   return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root: root() }) : root()
 }
 
-function ratioByEnv({ OTEL_TRACES_SAMPLER_ARG: given }: NodeJS.ProcessEnv): number {
-  const ratio = Number(given?.trim() || 1)
-  if (ratio >= 0 && ratio <= 1) return ratio
-  const message = `Expected OTEL_TRACES_SAMPLER_ARG to be a ratio from 0 to 1, got ${describeValue(given)}.`
-  throw new HookspanError('INVALID_OPTION', message)
+function propagatorByEnv(core: CoreModule) {
+  const known: Readonly<Record<string, () => unknown>> = {
+    tracecontext: () => new core.W3CTraceContextPropagator(),
+    baggage: () => new core.W3CBaggagePropagator(),
+  }
+  return new core.CompositePropagator({
+    propagators: propagatorsByEnv().flatMap((name) => known[name]?.() ?? []),
+  })
 }

@@ -1,14 +1,16 @@
 import { hostname } from 'node:os'
 import { context, diag, propagation, trace } from '@opentelemetry/api'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { packageVersion } from '../../internal/package-version.ts'
 import { requirePeer, requireVia } from '../../internal/require-peer.ts'
 import { SCHEMA_URLS } from '../../spans/names.ts'
 import type { EventLogger } from '../content-events.ts'
-import type { SpanExport } from '../export/start-export.ts'
+import { type SpanExport, troubleOf } from '../export/start-export.ts'
 import { besideTraces, tracesEndpoint } from '../export/traces-url.ts'
 import { resolveTraceOptions } from '../options.ts'
 import { operationIdGenerator } from '../trace-ids.ts'
+import { spanLimitsByEnv, tellUnheld } from './environment.ts'
 import { type ResourceAttributes, type ResourcesModule, wholeResource } from './resource.ts'
 import { SMALL_SDK, startSmallSdk } from './small-sdk.ts'
 import type { SdkOptions, SdkSettings } from './types.ts'
@@ -72,6 +74,8 @@ export function startSdk(sdk: FoundSdk, sending: SpanExport, options: SdkOptions
   const metricReader = options.metrics ? openMetrics(url, headers) : undefined
   const resourceAttributes = resourceOf(options)
   const logs = events ? openLogs(url, headers, resourceAttributes) : undefined
+  const onTrouble = troubleOf(options)
+  tellUnheld({ isSmall: sdk.name === SMALL_SDK, capture: options.captureContent === undefined }, onTrouble)
   const settings: SdkSettings = {
     resourceAttributes,
     spanProcessors: [...sending.processors, ...(options.spanProcessors ?? [])],
@@ -134,6 +138,7 @@ function startNodeSdk(NodeSDK: NodeSdkModule['NodeSDK'], settings: SdkSettings) 
     metricReaders: metricReader === undefined ? [] : [metricReader],
     logRecordProcessors: [],
     resource: wholeResource(resources, resourceAttributes),
+    ...defined({ spanLimits: spanLimitsByEnv() }),
   })
   sdk.start()
   return sdk

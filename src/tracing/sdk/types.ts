@@ -1,3 +1,4 @@
+import type { ExportOptions } from '../export/start-export.ts'
 import type { TraceHooksOptions } from '../options.ts'
 import type { ResourceAttributes } from './resource.ts'
 
@@ -17,6 +18,7 @@ export interface SdkOptions extends TraceHooksOptions {
   readonly metrics?: boolean
   readonly endpoint?: string
   readonly headers?: Record<string, string>
+  readonly queue?: ExportOptions['queue']
   readonly spanProcessors?: readonly unknown[]
   readonly instrumentations?: readonly unknown[]
 }
