@@ -35,6 +35,8 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS hookspan_runs (key TEXT PRIMARY KEY, holder TEXT NOT NULL, result TEXT) STRICT;
   CREATE INDEX IF NOT EXISTS hookspan_approvals_status ON hookspan_approvals (status, requested_at);`
 
+const KEPT = { what: 'The approvals', of: 'requests', code: 'INVALID_OPTION' } as const
+
 interface Row {
   readonly request: string
   readonly status: ApprovalStatus
@@ -48,10 +50,11 @@ interface Row {
  * Keeps requests in a file, for all processes of one machine: the embedded default. What it said is on the disk.
  *
  * @param options.path the file; its folder is made. Its owner alone may read it.
+ * @throws HookspanError `INVALID_OPTION` for a file that is no store of approvals, or cannot be written.
  */
 export function sqliteStore(options: { path: string }): ApprovalStore {
   assertFields(options, { path: required(a.name) }, 'sqliteStore')
-  const db = openDurableDatabase(options.path, SCHEMA)
+  const db = openDurableDatabase(options.path, SCHEMA, KEPT)
   const holder = new SqliteHolder(options.path)
   const row = (id: string) =>
     db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined

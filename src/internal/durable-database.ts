@@ -1,10 +1,42 @@
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { makeFolder } from './make-folder.ts'
 import { makePrivateFile } from './private-file.ts'
 
-/** Opens, or makes, an SQLite file that its owner alone may read. What was written to it is on the disk. */
-export function openDurableDatabase(path: string, schema: string): DatabaseSync {
+/** What is kept in a file, as its errors call it. */
+export interface Kept {
+  /** «The approvals». */
+  readonly what: string
+  /** What another file would know nothing of. */
+  readonly of: string
+  readonly code: HookspanErrorCode
+}
+
+/**
+ * Opens, or makes, an SQLite file that its owner alone may read. What was written to it is on the disk.
+ *
+ * @throws HookspanError of that code, where the file is none of these or cannot be made.
+ */
+export function openDurableDatabase(path: string, schema: string, { what, of, code }: Kept): DatabaseSync {
+  try {
+    return open(path, schema)
+  } catch (error) {
+    const mend = isDamaged(error)
+      ? `Put a whole copy of it back, with the \`-wal\` that lies beside it, or name another file, which knows nothing of its ${of}.`
+      : 'Name a file that can be written.'
+    const why = `${what} in "${path}" cannot be opened: ${errorSentence(error)} ${mend}`
+    throw new HookspanError(code, why, { cause: error })
+  }
+}
+
+/** SQLite's `SQLITE_CORRUPT` and `SQLITE_NOTADB`. */
+function isDamaged(error: unknown): boolean {
+  const { errcode } = error as { errcode?: number }
+  return errcode === 11 || errcode === 26
+}
+
+function open(path: string, schema: string): DatabaseSync {
   if (path !== ':memory:') {
     makeFolder(dirname(path), { mode: 0o700 })
     makePrivateFile(path)

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   type ApprovalFilter,
   type ApprovalStore,
@@ -108,6 +110,24 @@ describe.each(STORES)('%s', (_name, make) => {
     expect(await store.claim('a')).toEqual({ state: 'done', result: { ok: true, value: { n: 1 } } })
     expect(await store.get('a')).toMatchObject({ execution: 'settled' })
   })
+})
+
+it.each([
+  ['a file of something else', 'notes.txt', /file is not a database\. Put a whole copy of it back/],
+  ['a folder', '.', /unable to open database file\. Name a file that can be written\./],
+  ['a file below one', 'notes.txt/approvals.db', /ENOTDIR.* Name a file that can be written\./],
+])('sqliteStore names %s, and leaves it alone', (_what, name, said) => {
+  const root = folder()
+  writeFileSync(join(root, 'notes.txt'), 'These are notes of mine.')
+  const path = join(root, name)
+  expect(() => sqliteStore({ path })).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(said),
+    }),
+  )
+  expect(() => sqliteStore({ path })).toThrow(`The approvals in "${path}" cannot be opened: `)
+  expect(readFileSync(join(root, 'notes.txt'), 'utf8')).toBe('These are notes of mine.')
 })
 
 it('sqliteStore gives another process what it was told', async () => {

@@ -3,9 +3,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { SqliteHolder } from '../../approval/sqlite-holder.ts'
 import { dataFolder } from '../../internal/data-folder.ts'
 import { openDurableDatabase } from '../../internal/durable-database.ts'
-import { errorSentence, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, required } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, notHeld } from './store.ts'
+
+const KEPT = { what: 'The checkpoints', of: 'runs', code: 'CHECKPOINT_FAILED' } as const
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS hookspan_checkpoint_runs (
@@ -60,7 +61,7 @@ export function defaultCheckpoints(): CheckpointStore {
 export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
   assertFields(options, { path: required(a.name) }, 'sqliteCheckpoints')
   const { path } = options
-  const db = open(path)
+  const db = openDurableDatabase(path, SCHEMA, KEPT)
   const holders = new SqliteHolder(path)
   const own = () => (path === ':memory:' ? 'memory' : holders.id)
   /** Let go of while nothing could be written, as on a full disk: whoever asks this store for such a run is given it. */
@@ -146,24 +147,6 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       if (db.isOpen) db.close()
     },
   }
-}
-
-function open(path: string): DatabaseSync {
-  try {
-    return openDurableDatabase(path, SCHEMA)
-  } catch (error) {
-    const mend = isDamaged(error)
-      ? 'Put a whole copy of it back, with the `-wal` that lies beside it, or name another file, which knows nothing of its runs.'
-      : 'Name a file that can be written.'
-    const why = `The checkpoints in "${path}" cannot be opened: ${errorSentence(error)} ${mend}`
-    throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
-  }
-}
-
-/** SQLite's `SQLITE_CORRUPT` and `SQLITE_NOTADB`. */
-function isDamaged(error: unknown): boolean {
-  const { errcode } = error as { errcode?: number }
-  return errcode === 11 || errcode === 26
 }
 
 /** All of it, or nothing. */
