@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { CheckpointStore, ResumeAgentOptions } from '../../agent/index.ts'
-import { errorMessage } from '../../internal/errors.ts'
+import { errorSentence } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { UsageError } from '../failure.ts'
 import { shown } from '../render/shown.ts'
@@ -11,6 +11,8 @@ import { shown } from '../render/shown.ts'
 export interface RunsConfig extends Omit<ResumeAgentOptions, 'state' | 'operationId'> {
   close?(): void | Promise<void>
 }
+
+const WANTED = '`export default { agent, dispatcher, checkpoint }`, or a function that gives it'
 
 /**
  * A module's default export, or what the function that is its default export gives.
@@ -25,12 +27,11 @@ async function loadRunsConfig(file: string): Promise<RunsConfig> {
     const { default: given } = (await import(pathToFileURL(path).href)) as { default?: unknown }
     config = typeof given === 'function' ? await given() : given
   } catch (error) {
-    throw new UsageError(`"${shown(file)}" cannot be loaded: ${errorMessage(error)}`, { cause: error })
+    const why = `"${shown(file)}" cannot be loaded: ${errorSentence(error)} Give a JavaScript or TypeScript module with ${WANTED}.`
+    throw new UsageError(why, { cause: error })
   }
   if (isRecord(config) && isRecord(config.agent)) return config as unknown as RunsConfig
-  throw new UsageError(
-    `"${shown(file)}" has no default export with an \`agent\`: export default { agent, dispatcher, checkpoint }, or a function that gives it.`,
-  )
+  throw new UsageError(`"${shown(file)}" has no default export with an \`agent\`: give ${WANTED}.`)
 }
 
 /** Where the runs are: what the config says, else the file that is named, else the default one. */
