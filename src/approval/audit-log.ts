@@ -1,8 +1,19 @@
 import { createHash, createHmac } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { delay } from '../internal/async.ts'
-import { HookspanError } from '../internal/errors.ts'
+import { describeValue, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
 import { FileLock } from '../internal/file-lock.ts'
 import { canonicalJson, digestOf } from '../internal/json.ts'
@@ -60,11 +71,13 @@ const LOCK_TIMEOUT_MS = 5_000
 /**
  * An append-only file of one JSON object a line, each chained to the one before by hash. Several processes may write;
  * each entry is on the disk before `append` resolves.
+ *
+ * @throws HookspanError `INVALID_OPTION` for a path at which no file can be written.
  */
 export function auditLog(options: AuditOptions): AuditLog {
   assertFields<AuditOptions>(options, FIELDS, 'auditLog')
   const { path, key } = options
-  makeFolder(dirname(path), { mode: 0o700 })
+  assertWritable(path)
   let last: Promise<unknown> = Promise.resolve()
   const append = async (event: AuditEvent) => write(path, key, event)
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
@@ -73,6 +86,21 @@ export function auditLog(options: AuditOptions): AuditLog {
     return next
   }
   return { append: (event) => exclusively((write) => write(event)), exclusively }
+}
+
+/** @throws HookspanError `INVALID_OPTION`: it would be told when the first human answers, who could not. */
+function assertWritable(path: string): void {
+  try {
+    makeFolder(dirname(path), { mode: 0o700 })
+    // Asked below its folder, which may be a file.
+    accessSync(`${dirname(path)}/.`, constants.W_OK)
+    if (!existsSync(path)) return
+    if (!statSync(path).isFile()) throw new Error('it is no file')
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    const why = `The audit log ${describeValue(path)} cannot be written: ${errorSentence(error)} Name a file that can be.`
+    throw new HookspanError('INVALID_OPTION', why, { cause: error })
+  }
 }
 
 function write(path: string, key: string | undefined, event: AuditEvent): void {

@@ -36,6 +36,9 @@ export function checkedAnswer(
     if (value === undefined || (typeof value === 'string' && value.length <= 4_000)) continue
     throw badAnswer(`expected \`${name}\` to be a short text, got ${describeValue(value)}`)
   }
+  if (approver !== undefined && (approver as string).trim() === '') {
+    throw badAnswer(`expected \`approver\` to say who answers, got ${describeValue(approver)}`)
+  }
   for (const [name, value] of Object.entries({ stop, alwaysAllow })) {
     if (value === undefined || typeof value === 'boolean') continue
     throw badAnswer(`expected \`${name}\` to be a boolean, got ${describeValue(value)}`)

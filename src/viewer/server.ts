@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
+import { hostNames } from '../internal/http/host-names.ts'
 import { Unanswered } from '../internal/http/unanswered.ts'
 import { defined } from '../internal/objects.ts'
 import { packageVersion } from '../internal/package-version.ts'
@@ -113,6 +114,8 @@ export interface Viewer {
 
 const GIB = 1024 ** 3
 const DAY_MS = 86_400_000
+/** Of who is told to listen on what is not here, or is none. */
+const NO_ADDRESS = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /**
@@ -142,9 +145,10 @@ async function start(
   host: string,
   listens: (server: Server) => Promise<void>,
 ): Promise<Viewer> {
+  const allowedHosts = hostNames(options.allowedHosts ?? [])
   const { store, feed } = await openStore(options)
   try {
-    return await serve(options, host, { store, feed }, listens)
+    return await serve({ ...options, allowedHosts }, host, { store, feed }, listens)
   } catch (error) {
     store.close()
     throw error
@@ -182,6 +186,8 @@ async function listen(server: Server, port: number, host: string): Promise<void>
     server.once('error', reject)
     server.listen(port, host, resolve)
   }).catch(async (error: NodeJS.ErrnoException) => {
+    if (NO_ADDRESS.has(error.code ?? ''))
+      throw expected('`host` to be an address of this machine, such as 127.0.0.1', host)
     if (error.code !== 'EADDRINUSE') throw error
     throw new Error(`Cannot listen on ${host}:${port}. ${await describePortOwner(host, port)}`, {
       cause: error,

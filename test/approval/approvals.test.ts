@@ -303,6 +303,18 @@ describe('answers', () => {
     expect((await outcome).state).toBe('completed')
   })
 
+  it.each(['', ' \t'])('are refused where they are in the name of %j, which nobody has', async (approver) => {
+    const { approvals, call } = desk()
+    const outcome = call()
+    const { id } = await pending(approvals)
+    await expect(approvals.respond(id, { decision: 'approve', approver })).rejects.toMatchObject({
+      code: 'INVALID_ANSWER',
+      message: expect.stringContaining('expected `approver` to say who answers'),
+    })
+    await approvals.respond(id, { decision: 'approve' })
+    expect((await outcome).state).toBe('completed')
+  })
+
   it('are written to the audit log with whatever was refused', async () => {
     const path = `${folder()}/audit.jsonl`
     const { approvals, call } = desk({ audit: auditLog({ path }) })

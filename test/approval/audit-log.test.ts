@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type AuditEvent,
@@ -23,6 +23,17 @@ async function written(key?: string): Promise<{ path: string; lines: string[]; k
 function swapped(line: string): string {
   return JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()))
 }
+
+it('is refused when it is opened where no file can be written', () => {
+  const root = folder()
+  writeFileSync(`${root}/file`, '')
+  for (const path of [root, '/dev/full', `${root}/file/audit.jsonl`]) {
+    expect(() => auditLog({ path })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    expect(() => auditLog({ path })).toThrow(`The audit log \`"${path}"\` (string) cannot be written: `)
+  }
+  auditLog({ path: `${root}/deep/audit.jsonl` })
+  expect(readdirSync(`${root}/deep`), 'nothing is written before there is something to tell').toEqual([])
+})
 
 describe('verifyAudit', () => {
   it('takes a log as it was written', async () => {

@@ -72,7 +72,10 @@ describe('hookspan resume', () => {
     writeFileSync(`${place}/broken.mjs`, 'export default {\n')
     for (const [args, message] of [
       [['resume', 'x'], /There is no unfinished run "x"/],
-      [['resume', 'x', '--config', `${place}/none.mjs`], /cannot be loaded: ENOENT.* Give a JavaScript or TypeScript module with `export default/],
+      [
+        ['resume', 'x', '--config', `${place}/none.mjs`],
+        /cannot be loaded: ENOENT.* Give a JavaScript or TypeScript module with `export default/,
+      ],
       [['resume', 'x', '--config', `${place}/broken.mjs`], /cannot be loaded/],
       [['resume', 'x', '--config', `${place}/no-agent.mjs`], /default export with an `agent`/],
       [['runs', '--unfinished', '--checkpoints', `${place}/none.db`], /There is no file/],

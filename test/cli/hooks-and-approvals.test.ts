@@ -195,6 +195,24 @@ describe('hookspan approvals', () => {
     expect(verifyAudit({ path: audit, key })).toMatchObject({ ok: true, entries: 4 })
   })
 
+  it('names a file that is no audit log, and begins nothing with one that cannot be written', async () => {
+    const path = folder()
+    await sqliteStore({ path: `${path}/a.db` }).add(request('apr_1'))
+    const verified = hookspan('approvals', 'verify', path)
+    expect([verified.status, verified.stderr]).toEqual([
+      2,
+      expect.stringContaining(`"${path}" cannot be read: it is a folder. Give the audit log.`),
+    ])
+    const wrong = ['--approvals', `${path}/a.db`, '--audit', path]
+    for (const command of [
+      ['view', '--memory', '--port', '0', '--no-open'],
+      ['mcp', '--allow-approvals'],
+    ]) {
+      const { status, stderr } = hookspan(...command, ...wrong)
+      expect([status, stderr]).toEqual([2, expect.stringContaining('cannot be written: it is no file')])
+    }
+  })
+
   it.each(['--db', '--url'])('lists all that wait, of %s', async (place) => {
     const path = `${folder()}/a.db`
     const approvals = createApprovals({ store: sqliteStore({ path }) })

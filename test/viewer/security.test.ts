@@ -14,9 +14,15 @@ beforeAll(async () => {
 afterAll(() => viewer.close())
 
 /** `fetch` does not let us lie about `Host`. */
-function raw(path: string, headers: Record<string, string>, method = 'GET', body?: string): Promise<number> {
+function raw(
+  path: string,
+  headers: Record<string, string>,
+  method = 'GET',
+  body?: string,
+  at = viewer,
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const call = request(`${viewer.url}${path}`, { method, headers }, (response) => {
+    const call = request(`${at.url}${path}`, { method, headers }, (response) => {
       response.resume()
       resolve(response.statusCode!)
     })
@@ -57,6 +63,33 @@ describe('who may call', () => {
     ).toBe(415)
     expect((await getJson<{ summary: { spans: number } }>(viewer, `/api/runs/${TRACE}`)).summary.spans).toBe(
       1,
+    )
+  })
+
+  it('is called by the names that it is told, however they are written', async () => {
+    const allowedHosts = ['Traces.Example.org', 'fe80::1']
+    const named = await startViewer({ db: ':memory:', port: 0, allowedHosts })
+    try {
+      for (const host of ['traces.example.org', 'TRACES.example.org:80', '[fe80::1]:4318'])
+        expect([host, await raw('/api/runs', { host }, 'GET', undefined, named)]).toEqual([host, 200])
+      expect(await raw('/api/runs', { host: 'example.org' }, 'GET', undefined, named)).toBe(403)
+    } finally {
+      await named.close()
+    }
+  })
+
+  it.each(['http://traces.example.org', 'traces.example.org:80', 'traces/x', '*.example.org', ''])(
+    'refuses to be called %j, which no Host could say',
+    async (name) => {
+      const asked = { db: ':memory:', port: 0, allowedHosts: [name] }
+      await expect(startViewer(asked)).rejects.toThrow(/allowed host to be a name such as/)
+    },
+  )
+
+  it('says that a host is no address of this machine', async () => {
+    const asked = { db: ':memory:', port: 0, host: '192.0.2.7' }
+    await expect(startViewer(asked)).rejects.toThrow(
+      /`host` to be an address of this machine.*"192\.0\.2\.7"/,
     )
   })
 

@@ -1,6 +1,6 @@
-import { type ApprovalRecord, verifyAudit } from '../../approval/index.ts'
+import { type ApprovalRecord, type AuditReport, verifyAudit } from '../../approval/index.ts'
 import type { ApprovalAnswer } from '../../gates/index.ts'
-import { errorSentence } from '../../internal/errors.ts'
+import { errorSentence, HookspanError } from '../../internal/errors.ts'
 import { parseHostileJson } from '../../internal/hostile-json.ts'
 import { defined } from '../../internal/objects.ts'
 import { exactJson, withoutUnseen } from '../../viewer/model/exact-json.ts'
@@ -35,13 +35,23 @@ export async function listApprovals(flags: ApprovalFlags & { status: string }): 
 
 /** Says whether an audit log is unchanged; the exit code, too. */
 export function verifyLog(file: string, key: string | undefined): void {
-  const report = verifyAudit(auditAt(file, key))
+  const report = reportOf(file, key)
   if (report.ok) {
     console.log(`${report.entries} entries, unchanged. Last hash: ${report.lastHash}`)
     return
   }
   console.error(`${shown(file)}:${report.line}: ${report.problem}`)
   process.exitCode = 1
+}
+
+function reportOf(file: string, key: string | undefined): AuditReport {
+  try {
+    return verifyAudit(auditAt(file, key))
+  } catch (error) {
+    if (error instanceof HookspanError) throw error
+    const why = `"${shown(file)}" cannot be read: ${errorSentence(error)} Give the audit log.`
+    throw new UsageError(why, { cause: error })
+  }
 }
 
 export function approve(id: string, flags: AnswerFlags): Promise<void> {

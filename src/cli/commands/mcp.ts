@@ -44,6 +44,7 @@ export function registerMcp(program: Command): void {
         throw new UsageError(
           `Expected --token, or HOOKSPAN_MCP_TOKEN, to have at least ${LEAST_TOKEN_CHARS} characters, got ${token.length}.`,
         )
+      if (mayAnswer && audit !== undefined) (await import('../approvals/open-approvals.ts')).openAudit(audit)
       const port = flags.http === undefined ? undefined : portOf(flags.http)
       const { serveMcp } = await import('../mcp/serve.ts')
       const place = approvals === undefined ? undefined : { db: approvals, ...defined({ audit }) }

@@ -49,12 +49,22 @@ function writeCompose(file: string, compose: string): number {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
       throw new UsageError(`Cannot write ${file}: ${errorSentence(error)}`, { cause: error })
     }
-    if (readFileSync(file, 'utf8') !== compose) {
-      throw new UsageError(`${file} is there already and says something else. Give --write another name.`)
+    if (!isSame(file, compose)) {
+      throw new UsageError(
+        `${shown(file)} is there already and says something else. Give --write another name.`,
+      )
     }
   }
   console.log(`Wrote ${shown(file)}. Start it: docker compose -f ${shown(file)} up -d --wait`)
   return EXIT.done
+}
+
+function isSame(file: string, text: string): boolean {
+  try {
+    return readFileSync(file, 'utf8') === text
+  } catch {
+    return false
+  }
 }
 
 async function startJaeger(): Promise<number> {

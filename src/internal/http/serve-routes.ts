@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { a, type Fields } from '../expect.ts'
+import { hostNames } from './host-names.ts'
 import { Unanswered } from './unanswered.ts'
 
 /** Answers a request, or undefined for a path that is not its own. */
@@ -33,7 +34,7 @@ export async function serveRoutes(
   routes: Routes,
   { port = 0, host = '127.0.0.1', allowedHosts = [] }: ServeOptions,
 ): Promise<RoutesServer> {
-  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...allowedHosts])
+  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', host.toLowerCase(), ...hostNames(allowedHosts)])
   const unanswered = new Unanswered()
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
     unanswered.add(response)
