@@ -1,20 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
+import type { AnnouncedCalls } from './announced.ts'
 import type { CopilotHooks } from './sdk.ts'
+import type { SubAgent, SubAgents } from './sub-agents.ts'
 
 /** The run that they belong to. */
 interface Running {
   readonly run: ObservedRun
+  readonly announced: AnnouncedCalls
+  readonly agents: SubAgents
   /** Once all that Copilot has said so far is told. */
   readonly told: Promise<unknown>
-  stopIfAsked(): void
+  stopIfAsked(agent?: SubAgent): void
   /** Copilot has what it needs of a call. */
   ended(toolCallId: string | undefined): void
 }
 
 interface Open {
+  readonly agentId: string | undefined
+  readonly agent: SubAgent | undefined
   readonly id: string | undefined
   readonly call: SafeToolCall<unknown, unknown>
   readonly name: string
@@ -28,29 +35,18 @@ interface Open {
  */
 export class BuiltIns {
   readonly #run: Running
-  /** Ids of calls that were announced, and not decided on yet. */
-  readonly #started: { readonly id: string; readonly name: unknown; readonly args: unknown }[] = []
-  readonly #open: Open[] = []
+  #open: Open[] = []
 
   constructor(run: Running) {
     this.#run = run
   }
 
-  started({ toolCallId, toolName, arguments: args }: Loose): void {
-    const id = asName(toolCallId)
-    if (id !== undefined) this.#started.push({ id, name: toolName, args })
-  }
-
-  #idOf(name: string, args: unknown): string | undefined {
-    const same = this.#started.findIndex((one) => one.name === name && isDeepStrictEqual(one.args, args))
-    const at = same < 0 ? this.#started.findIndex((one) => one.name === name) : same
-    return at < 0 ? undefined : this.#started.splice(at, 1)[0]?.id
-  }
-
-  async before(name: string, announced: unknown, args: unknown): Promise<Loose> {
+  /** @param agentId of an agent that Copilot has called, where the call is not the session's own. */
+  async before(name: string, announced: unknown, args: unknown, agentId?: string): Promise<Loose> {
+    const agent = await this.#run.agents.of(agentId)
+    const toolCallId = await this.#run.announced.take(agentId, name, announced)
     await this.#run.told
-    const calls = await this.#run.run.calls()
-    const toolCallId = this.#idOf(name, announced)
+    const calls = agent?.calls() ?? (await this.#run.run.calls())
     const call = calls.openToolCall<unknown, unknown>({
       apiName: name,
       identifier: 'copilot',
@@ -60,12 +56,22 @@ export class BuiltIns {
       ...(toolCallId !== undefined && { toolCallId }),
     })
     const decision = await call.decided
-    this.#run.stopIfAsked()
+    this.#run.stopIfAsked(agent)
     if (decision.state === 'run') {
-      this.#open.push({ id: toolCallId, call, name, args: decision.args })
-      return decision.args === args || isDeepStrictEqual(decision.args, args)
-        ? {}
-        : { modifiedArgs: decision.args }
+      let runs = decision.args
+      if (name === 'task') {
+        const task = asObject(runs) ?? {}
+        const called = await this.#run.agents.called(agent, toolCallId ?? '', task)
+        this.#run.stopIfAsked()
+        if ('refused' in called) {
+          await refuse(call, called.refused)
+          this.#run.ended(toolCallId)
+          return { permissionDecision: 'deny', permissionDecisionReason: called.refused }
+        }
+        if (called.instruction !== (task.prompt ?? '')) runs = { ...task, prompt: called.instruction }
+      }
+      this.#open.push({ agentId, agent, id: toolCallId, call, name, args: runs })
+      return runs === args || isDeepStrictEqual(runs, args) ? {} : { modifiedArgs: runs }
     }
     this.#run.ended(toolCallId)
     const reason =
@@ -77,37 +83,45 @@ export class BuiltIns {
     return { permissionDecision: 'deny', permissionDecisionReason: reason }
   }
 
-  async after(name: string, args: unknown, result: Loose): Promise<Loose> {
-    const open = this.#take(name, args)
+  async after(name: string, args: unknown, result: Loose, agentId?: string): Promise<Loose> {
+    const open = this.#take(name, args, agentId)
     if (open === undefined) return {}
     const said = result.textResultForLlm
     const outcome = await open.call.settle(said)
     this.#run.ended(open.id)
-    this.#run.stopIfAsked()
+    this.#run.stopIfAsked(open.agent)
     const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
     if (changed === said) return {}
     const text = typeof changed === 'string' ? changed : JSON.stringify(changed)
     return { modifiedResult: { ...result, textResultForLlm: text } }
   }
 
-  async failed(name: string, args: unknown, error: string): Promise<void> {
-    const open = this.#take(name, args)
+  async failed(name: string, args: unknown, error: string, agentId?: string): Promise<void> {
+    const open = this.#take(name, args, agentId)
     await open?.call.fail(new Error(error))
     this.#run.ended(open?.id)
   }
 
-  #take(name: string, args: unknown): Open | undefined {
-    const same = this.#open.findIndex((one) => one.name === name && isDeepStrictEqual(one.args, args))
-    const at = same < 0 ? this.#open.findIndex((one) => one.name === name) : same
-    return at < 0 ? undefined : this.#open.splice(at, 1)[0]
+  #take(name: string, args: unknown, agentId: string | undefined): Open | undefined {
+    const of = this.#open.filter((one) => one.name === name && one.agentId === agentId)
+    const taken = of.find((one) => isDeepStrictEqual(one.args, args)) ?? of[0]
+    this.#open = this.#open.filter((one) => one !== taken)
+    return taken
   }
 
   /** Nothing comes any more: of these nobody was told how they ended, such as where the user did not permit them. */
-  async over(): Promise<void> {
+  async over(agentId?: string): Promise<void> {
     const error = new Error('Copilot did not say how it ended.')
+    const left = this.#open.filter((one) => agentId === undefined || one.agentId === agentId)
+    this.#open = this.#open.filter((one) => !left.includes(one))
     // Those of turns before have ended with them.
-    for (const { call } of this.#open.splice(0)) await call.fail(error).catch(() => {})
+    for (const { call } of left) await call.fail(error).catch(() => {})
   }
+}
+
+async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {
+  const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
+  await call.run(() => Promise.reject(new CallRefused(why)))
 }
 
 /** The user's hooks, and behind them ours. */
@@ -126,7 +140,7 @@ export function withHooks(
       if (called === undefined || given.permissionDecision === 'deny') return given
       try {
         const args = given.modifiedArgs ?? input.toolArgs
-        return { ...given, ...(await called.before(name, input.toolArgs, args)) }
+        return { ...given, ...(await called.before(name, input.toolArgs, args, agentOf(input, invocation))) }
       } catch (error) {
         return { permissionDecision: 'deny', permissionDecisionReason: String(error) }
       }
@@ -135,14 +149,20 @@ export function withHooks(
       const given = asObject(await own.onPostToolUse?.(input, invocation)) ?? {}
       const name = asName(input.toolName) ?? ''
       const result = asObject(given.modifiedResult) ?? asObject(input.toolResult) ?? {}
-      const ours = await builtIns(name)?.after(name, input.toolArgs, result)
+      const ours = await builtIns(name)?.after(name, input.toolArgs, result, agentOf(input, invocation))
       return { ...given, ...ours }
     },
     async onPostToolUseFailure(input, invocation) {
       const given = await own.onPostToolUseFailure?.(input, invocation)
       const name = asName(input.toolName) ?? ''
-      await builtIns(name)?.failed(name, input.toolArgs, asName(input.error) ?? 'the tool failed')
+      const error = asName(input.error) ?? 'the tool failed'
+      await builtIns(name)?.failed(name, input.toolArgs, error, agentOf(input, invocation))
       return given
     },
   }
+}
+
+/** Set where it is none of the session's own calls. */
+function agentOf({ sessionId: of }: Loose, invocation: unknown): string | undefined {
+  return of === asObject(invocation)?.sessionId ? undefined : asName(of)
 }

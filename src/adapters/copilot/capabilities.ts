@@ -3,8 +3,8 @@ import { PARKING } from '../capabilities.ts'
 
 /**
  * What `observeCopilot` can do. Model calls are made in Copilot's own process, which tells of them: nobody decides on one. A
- * run is parked for calls of your own tools; those that Copilot runs by itself are refused where they would have to wait. Of
- * the agents that Copilot calls by itself (`task`) only the call is told; those that a tool of yours runs are whole.
+ * run is parked for calls of your own tools; those that Copilot runs by itself, and those of agents that it calls (`task`),
+ * are refused where they would have to wait.
  */
 export const COPILOT_CAPABILITIES: AdapterCapabilities = { ...PARKING, streams: false, decideLlmCalls: false }
 

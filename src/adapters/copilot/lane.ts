@@ -1,11 +1,18 @@
 import { asList, asName, asObject, asObjects, asText, type Loose } from '../../wire/reading.ts'
+import type { SafeCalls } from '../safe/calls.ts'
 import type { SafeModelCall } from '../safe/model-call.ts'
-import type { ObservedRun } from '../sdk-run/observed-run.ts'
 import type { CopilotEvent } from './sdk.ts'
 
-/** What of a run Copilot tells by events: its turns, and what its model was asked and answered. */
+/** Where the turns of an agent are told: the run's, or those of an agent that it has called. */
+export interface Turns {
+  readonly signal: AbortSignal | undefined
+  beginStep(stepNumber: number): Promise<void>
+  calls(): Promise<SafeCalls>
+}
+
+/** What of an agent Copilot tells by events: its turns, and what its model was asked and answered. */
 export class Lane {
-  readonly #run: ObservedRun
+  readonly #told: Turns
   readonly #provider: string
   /** As far as it was seen: Copilot keeps what it adds to itself. */
   readonly #conversation: Loose[] = []
@@ -17,8 +24,8 @@ export class Lane {
   /** The last thing that was said. */
   content: string | undefined
 
-  constructor(run: ObservedRun, provider: string, model: string, tools: readonly Loose[]) {
-    this.#run = run
+  constructor(turns: Turns, provider: string, model: string, tools: readonly Loose[]) {
+    this.#told = turns
     this.#provider = provider
     this.#model = model
     this.#tools = tools
@@ -46,8 +53,8 @@ export class Lane {
 
   async told({ type, data = {} }: CopilotEvent): Promise<void> {
     // What is still told after an abort is no turn any more.
-    if (type === 'assistant.turn_start' && !this.#run.signal?.aborted)
-      await this.#run.beginStep(this.#turns++)
+    if (type === 'assistant.turn_start' && !this.#told.signal?.aborted)
+      await this.#told.beginStep(this.#turns++)
     if (type === 'model.call_start') await this.#asking(data)
     if (type === 'assistant.usage') this.#usage = data
     if (type === 'assistant.message') await this.#answered(data)
@@ -56,9 +63,9 @@ export class Lane {
 
   /** A try that failed is followed by another of the same call. */
   async #asking(data: Loose): Promise<void> {
-    if (this.#llm !== undefined || this.#run.signal?.aborted) return
+    if (this.#llm !== undefined || this.#told.signal?.aborted) return
     this.#model = asName(data.model) ?? this.#model
-    const calls = await this.#run.calls()
+    const calls = await this.#told.calls()
     this.#llm = calls.openLlmCall<Loose>({
       model: this.#model,
       provider: this.#provider,

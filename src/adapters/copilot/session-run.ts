@@ -4,7 +4,9 @@ import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
+import { currentCalls } from '../safe/calls.ts'
 import { ObservedRun, type RunHost } from '../sdk-run/observed-run.ts'
+import { AnnouncedCalls } from './announced.ts'
 import { BuiltIns } from './built-ins.ts'
 import { Lane } from './lane.ts'
 import type {
@@ -15,12 +17,15 @@ import type {
   ToolHandler,
   ToolInvocation,
 } from './sdk.ts'
+import { type SubAgent, SubAgents } from './sub-agents.ts'
 import { handedOver, pendingRequest, WaitingCalls } from './waiting.ts'
 
 /** From a prompt until the session is idle. */
 export class SessionRun {
   readonly run: ObservedRun
   readonly builtIns: BuiltIns
+  readonly announced = new AnnouncedCalls()
+  readonly agents: SubAgents
   readonly #lane: Lane
   readonly #calls: WaitingCalls
   readonly #config: CopilotConfig
@@ -65,7 +70,15 @@ export class SessionRun {
       }),
     )
     this.builtIns = new BuiltIns(this)
-    this.#lane = new Lane(this.run, provider?.type ?? 'github', model ?? 'unknown', offered(tools))
+    const api = provider?.type ?? 'github'
+    this.agents = new SubAgents({
+      host,
+      signal: this.run.signal,
+      provider: api,
+      beside: () => this.run.run(() => currentCalls()),
+      left: (agentId) => this.builtIns.over(agentId),
+    })
+    this.#lane = new Lane(this.run, api, model ?? 'unknown', offered(tools))
     try {
       const mocked = this.run.run(() => currentPlace()?.core.host.plugins.standIns.length ?? 0) > 0
       assertMockable(mocked, config)
@@ -96,7 +109,9 @@ export class SessionRun {
   hear(event: CopilotEvent): void {
     const { type, data = {}, agentId } = event
     this.#calls.hear(event)
-    if (type === 'tool.execution_start') this.builtIns.started(data)
+    this.announced.hear(event)
+    this.agents.hear(event)
+    this.#next(() => this.agents.told(event))
     if (agentId !== undefined) return
     this.#next(() => this.#lane.told(event))
     if (type === 'session.error') this.end(new Error(asName(data.message) ?? 'the session failed'))
@@ -114,6 +129,7 @@ export class SessionRun {
     this.#next(async () => {
       this.#lane.over(error)
       await this.builtIns.over()
+      await this.agents.over()
       if (error === undefined || this.run.isStopped)
         this.#over.resolve(await this.run.end(this.#lane.content))
       else await this.run.fail(error)
@@ -126,9 +142,9 @@ export class SessionRun {
     this.#told = this.#told.then(tell).catch(() => {})
   }
 
-  /** A gate or a human said that the run is to end. */
-  stopIfAsked(): void {
-    if (this.run.isStopped) void this.#stop().catch(() => {})
+  /** By a gate or a human, also for an agent: one alone cannot be ended. */
+  stopIfAsked(agent?: SubAgent): void {
+    if (this.run.isStopped || agent?.op.stopRequested !== undefined) void this.#stop().catch(() => {})
   }
 
   ended(toolCallId: string | undefined): void {
@@ -194,9 +210,11 @@ export class SessionRun {
     args: unknown,
     invocation: ToolInvocation,
   ): Promise<unknown> {
-    await this.#told
-    const calls = await this.run.calls()
     const { toolCallId } = invocation
+    const agentId = this.agents.areAtWork ? await this.announced.agentOf(toolCallId, args) : undefined
+    const agent = await this.agents.of(agentId)
+    await this.#told
+    const calls = agent?.calls() ?? (await this.run.calls())
     const call = calls.openToolCall<unknown, unknown>({
       toolCallId,
       apiName: tool.name,
@@ -208,7 +226,7 @@ export class SessionRun {
     const outcome = await this.#within(() =>
       call.run((effective) => own(effective, { ...invocation, ...{ arguments: effective } })),
     )
-    this.stopIfAsked()
+    this.stopIfAsked(agent)
     return givenOf(outcome)
   }
 }
