@@ -143,13 +143,15 @@ describe('an observed runner', () => {
 
   it.each([
     [undefined, '`undefined`'],
-    [{}, '`{}`'],
+    [{}, 'an empty object'],
     [{ run() {} }, 'object'],
     [new Agent({ name: 'a' }), 'object'],
   ])('refuses what is neither a runner nor the module', (target, shown) => {
     const attach = () => observeAgents(target as object, { dispatcher: new HookDispatcher() })
 
-    expect(attach).toThrow(/Expected a Runner of @openai\/agents, or the module itself/)
+    expect(attach).toThrow(
+      /Expected the first argument of observeAgents to be a Runner of @openai\/agents, or the module itself/,
+    )
     expect(attach).toThrow(shown)
   })
 
