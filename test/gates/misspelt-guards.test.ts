@@ -276,6 +276,22 @@ describe('a pattern that matches none of the tools of a run', () => {
     ])
   })
 
+  it.each([
+    ['drop_*', false],
+    ['*_table', false],
+    ['mail/*', false],
+    ['dle*', false],
+    ['delte_*', true],
+    ['*_ordr', true],
+    [/^drop_.*/, true],
+  ])('is reported of a guard for all runs, %s: %s', async (pattern, isTold) => {
+    const failures: HookFailure[] = []
+    const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
+    dispatcher.use({ name: 'p', hooks: [{ id: 'h', type: 'afterToolCall', handler, match: pattern }] })
+    await runOnce({ dispatcher })
+    expect(failures.map(({ kind }) => kind)).toEqual(isTold ? ['unmatched'] : [])
+  })
+
   it('knows the tools of sub-agents, and those that a request names', async () => {
     const child: Agent = {
       name: 'child',

@@ -1,6 +1,7 @@
 import type { Gate } from '../../gates/index.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { didYouMean } from '../../internal/expect.ts'
+import { nearestName } from '../../internal/nearest-name.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
 import type { Disabled } from './disabled.ts'
 import type { OperationCore } from './operation-core.ts'
@@ -52,6 +53,19 @@ export function toolsSeenIn(
   return new SeenTools(init.tools, above)
 }
 
+/** A glob for all runs may be meant for tools that other agents have, unless the name of one that is here nearly fits it. */
+function isPrecaution(glob: Pattern, names: readonly string[]): boolean {
+  if (typeof glob !== 'string' || !glob.includes('*')) return false
+  const letters = glob.replaceAll('*', '')
+  // Of fewer, too many names are a letter away.
+  if (letters.length < 5) return true
+  const lengths = [letters.length - 1, letters.length, letters.length + 1]
+  const parts = names.flatMap((name) =>
+    lengths.flatMap((length) => [name.slice(0, length), name.slice(-length)]),
+  )
+  return nearestName(letters, parts) === undefined
+}
+
 /**
  * Reports the patterns of gates and hooks that match none of the tools of a run that is over, or of an agent that it
  * called: most likely they are misspelt.
@@ -61,9 +75,12 @@ export function reportUnmatched({ host, init, info, disabled, seen }: OperationC
   const { agentName } = info
   for (const { what, id, patterns, inUse } of naming(init, host.plugins, disabled)) {
     const whose = inUse ? undefined : (agentName ?? '')
-    const stray = patterns.filter((pattern) => !host.fitted.has(whose, pattern, seen)).map(String)
-    if (stray.length === 0 || !seen.isWhole) continue
     const { names } = seen
+    const stray = patterns
+      .filter((pattern) => !host.fitted.has(whose, pattern, seen))
+      .filter((pattern) => !(inUse && isPrecaution(pattern, names)))
+      .map(String)
+    if (stray.length === 0 || !seen.isWhole) continue
     const run = agentName === undefined ? 'the run' : `agent "${agentName}"`
     const hint = stray.length === 1 ? didYouMean(stray[0] as string, names) : ''
     const more = seen.hasUncalled ? ' An agent that was not called here may have it.' : ''
