@@ -53,7 +53,7 @@ const MCP = (callTool: string) => `import { observeMcpClient } from 'hookspan/mc
 observeMcpClient({ ${callTool}, _requestHandlers: new Map() }, { dispatcher })`
 const STRANDS = `import { observeStrands } from 'hookspan/strands'
 const f = () => {}
-observeStrands({ stream: f, initialize: f, cancel: f, _middlewareRegistry: { invoke: f } }, { dispatcher })`
+observeStrands({ stream: f, initialize: f, cancel: f, messages: [], _middlewareRegistry: { invoke: f } }, { dispatcher })`
 const ADK = `import { hookspanPlugin } from 'hookspan/google-adk'
 hookspanPlugin({ dispatcher })`
 const COPILOT = `import { observeCopilot } from 'hookspan/copilot'
@@ -63,7 +63,7 @@ observeCopilot(client, { dispatcher })`
 const CALLBACKS = `import { hookspanCallbacks } from 'hookspan/langchain'
 hookspanCallbacks({ dispatcher })`
 const MCP_SERVER = (more: string) => `import { observeMcpServer } from 'hookspan/mcp'
-observeMcpServer({ ${more}_requestHandlers: new Map() }, { dispatcher })`
+observeMcpServer({ ${more}setRequestHandler() {}, _requestHandlers: new Map() }, { dispatcher })`
 const MASTRA = `import { observeMastra } from 'hookspan/mastra'
 class Agent {}
 const methods = ['generate', 'stream', 'resumeGenerate', 'resumeStream', 'convertTools', 'getModel', 'getDefaultOptions']
