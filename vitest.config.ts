@@ -32,6 +32,9 @@ const ALONE = UNIT.flatMap((pattern) => globSync(pattern)).filter((file) =>
 /** Adapters on the oldest versions of their SDKs. */
 const OLDEST = 'test/sdks/oldest/*.test.ts'
 
+/** A fault at each moment of each SDK: a third of what the SDKs take. */
+const SDK_FAULTS = 'test/sdks/*-faults.test.ts'
+
 /** Examples on SDKs that only test/sdks has. */
 const SDK_EXAMPLES = 'examples/{claude-agent,mastra,strands,google-adk,copilot}/**/*.test.ts'
 
@@ -172,20 +175,25 @@ export default defineConfig({
         extends: true,
         test: { name: 'attack', include: ['test/attack/**/*.test.ts'], testTimeout: 120_000 },
       },
-      {
-        extends: true,
-        plugins: [packagesOf('test/sdks', { dependencies: SDKS }, /\/examples\//)],
-        test: {
+      ...[
+        {
           name: 'sdks',
           include: ['test/sdks/**/*.test.ts', SDK_EXAMPLES],
-          exclude: ['**/node_modules/**', OLDEST],
+          exclude: ['**/node_modules/**', OLDEST, SDK_FAULTS],
+        },
+        { name: 'sdks-faults', include: [SDK_FAULTS] },
+      ].map((which) => ({
+        extends: true as const,
+        plugins: [packagesOf('test/sdks', { dependencies: SDKS }, /\/examples\//)],
+        test: {
+          ...which,
           setupFiles: 'test/conformance/setup.ts',
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
           globalSetup: 'test/sdks/support/sdks.ts',
         },
-      },
+      })),
       {
         extends: true,
         plugins: [packagesOf('test/sdks/oldest', oldestManifest, /\/(test|src)\//)],

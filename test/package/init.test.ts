@@ -116,7 +116,8 @@ describe.each([
     expect([written.code, written.stderr], written.stdout).toEqual([0, ''])
     const config = join(folder, 'hookspan.config.yaml')
     // Without the second one, the model that is scripted here asks for the tool again and again.
-    const policy = readFileSync(config, 'utf8').replace("'drop_*'", "'drop_*', wipe")
+    const given = readFileSync(config, 'utf8')
+    const policy = WIPES.includes(name) ? given.replace("'drop_*'", "'drop_*', wipe") : given
     writeFileSync(config, `${policy}  - { id: short, type: budget, maxSteps: 2 }\n`)
     const after = snapshot(folder)
     const own = ['hookspan.config.yaml', `hookspan.setup${name.slice(-4)}`, 'test/hookspan.test.mjs']
