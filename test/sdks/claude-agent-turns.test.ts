@@ -1,3 +1,4 @@
+import { deny, type Gate } from 'hookspan/gates'
 import { describe, expect, it } from 'vitest'
 import { traced } from '../support/span-tree.ts'
 import { eventsOf, findAll } from '../support/told-events.ts'
@@ -53,6 +54,34 @@ describe('an agent that Claude Code calls', () => {
         '      chat expert',
       ].join('\n'),
     )
+  })
+
+  it('is asked for nothing more once a gate has ended its run', async () => {
+    using tracing = traced()
+    const gate: Gate = {
+      id: 'ends',
+      point: 'beforeToolCall',
+      match: 'Bash',
+      decide: () => deny('not here', { stop: true }),
+    }
+    tracing.dispatcher.use({ name: 'policy', gates: [gate] })
+    const events = eventsOf(tracing.dispatcher)
+    await askClaude(
+      tracing.dispatcher,
+      [{ toolCalls: [callsExpert] }, done],
+      { ...withExpert, allowedTools: ['Agent', 'Bash'] },
+      { others: { expert: [asks(bash('a')), { content: 'it is 42' }] } },
+    )
+    const ends = findAll(events, 'onComplete').map(({ agentName, reason, content }) => [
+      agentName,
+      reason,
+      content,
+    ])
+    expect(ends).toEqual([
+      ['expert', 'denied', undefined],
+      ['claude', 'done', 'done'],
+    ])
+    expect(tracing.tree().match(/chat expert/g)).toHaveLength(1)
   })
 
   it('asks a human in its turns', async () => {

@@ -19,8 +19,8 @@ export function withHooks(
 ): ClaudeOptions['hooks'] {
   const ours: Readonly<Record<string, HookCallback>> = {
     PreToolUse: (input) => before(run, subAgents, input),
-    PostToolUse: (input) => after(run, input),
-    PostToolUseFailure: (input) => failed(run, input),
+    PostToolUse: (input) => after(run, subAgents, input),
+    PostToolUseFailure: (input) => failed(run, subAgents, input),
   }
   const matchers = Object.entries(ours).map(([name, hook]) => {
     const guards = name === 'PreToolUse'
@@ -49,7 +49,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args })
   const decision = await call.decided
   const output = (more: Loose) =>
-    stopping(run, { hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
+    stopping(run, subAgents, input, { hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
   if (decision.state === 'waiting') {
     run.run.waitingFor = 'human'
     return output({ permissionDecision: 'defer' })
@@ -66,7 +66,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   }
   const changed = JSON.stringify(decision.args) !== JSON.stringify(args)
   // Whoever else is to permit the call is asked as without us.
-  return changed ? output({ updatedInput: decision.args }) : stopping(run, {})
+  return changed ? output({ updatedInput: decision.args }) : stopping(run, subAgents, input, {})
 }
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
@@ -80,28 +80,31 @@ function isServed(run: ClaudeRun, toolName: string): boolean {
   return source === 'mcp' && run.servers.has(identifier)
 }
 
-/** A gate or a human said that the run is to end. */
-function stopping(run: ClaudeRun, output: HookOutput): HookOutput {
-  return run.run.isStopped ? { ...output, continue: false, stopReason: 'hookspan ended the run' } : output
+/** A gate or a human said that the run is to end, or that of the agent in which this is. */
+function stopping(run: ClaudeRun, subAgents: SubAgents, input: Loose, output: HookOutput): HookOutput {
+  const isStopped = run.run.isStopped || subAgents.isStopped(asName(input.agent_id))
+  return isStopped ? { ...output, continue: false, stopReason: 'hookspan ended the run' } : output
 }
 
-async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+async function after(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const announced = run.find(id, input.tool_input)
-  if (announced === undefined) return stopping(run, {})
+  if (announced === undefined) return stopping(run, subAgents, input, {})
   run.forget(id, announced)
-  if (announced.served || announced.decision.state !== 'run') return stopping(run, {})
+  if (announced.served || announced.decision.state !== 'run') return stopping(run, subAgents, input, {})
   const result = input.tool_response
   const outcome = await announced.call.settle(result)
   const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
-  if (changed === result) return stopping(run, {})
+  if (changed === result) return stopping(run, subAgents, input, {})
   const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
   // Nothing else keeps the result from the model.
   if (told === undefined) return { continue: false, stopReason: UNTOLD }
-  return stopping(run, { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told } })
+  return stopping(run, subAgents, input, {
+    hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told },
+  })
 }
 
-async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
+async function failed(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const announced = run.find(id, input.tool_input)
   if (announced === undefined) return {}
@@ -109,7 +112,7 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   if (!announced.served && announced.decision.state === 'run') {
     await announced.call.fail(new Error(asName(input.error) ?? 'the tool failed'))
   }
-  return stopping(run, {})
+  return stopping(run, subAgents, input, {})
 }
 
 async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {

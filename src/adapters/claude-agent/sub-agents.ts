@@ -89,6 +89,11 @@ export class SubAgents {
     return this.#agents.get(agentId)?.lane ?? this.#run.root
   }
 
+  /** Whether a gate or a human said that this one's run is to end. */
+  isStopped(agentId: string | undefined): boolean {
+    return agentId !== undefined && this.#agents.get(agentId)?.op.stopRequested !== undefined
+  }
+
   /** The lane of a message. */
   of(message: Message): Lane {
     const id = message.parent_tool_use_id
@@ -138,7 +143,8 @@ export class SubAgents {
   async #end(agent: SubAgent, { status, summary }: Message): Promise<void> {
     await agent.lane.over()
     await agent.step?.end()
-    const content = asName(summary)
+    // Of one that was ended before its last word, Claude Code tells what it was called for.
+    const content = agent.op.stopRequested === undefined ? asName(summary) : undefined
     const { operationId } = agent.op
     if (status === 'failed') {
       const error = new Error(content ?? 'the agent failed')
