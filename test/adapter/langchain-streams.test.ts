@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { type LangGraphRunnableConfig, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
-import { ToolNode } from '@langchain/langgraph/prebuilt'
 import type { HookDispatcher } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
@@ -13,6 +12,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { all, settled } from '../support/seen-by-caller.ts'
 import { dispatcherWith, findAll, gate } from '../support/told-events.ts'
+import { bareGraph } from './langchain-graph.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -73,14 +73,7 @@ describe.each(Object.keys(WAYS))('a run of which %s are read', (way) => {
 describe('a bare graph whose run is read as a stream', () => {
   function graphWith(dispatcher: HookDispatcher) {
     const { model, search } = script()
-    return new StateGraph(MessagesAnnotation)
-      .addNode('agent', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
-      .addNode('tools', new ToolNode([search]))
-      .addEdge('__start__', 'agent')
-      .addConditionalEdges('agent', ({ messages }) =>
-        (messages.at(-1) as AIMessage).tool_calls?.length ? 'tools' : '__end__',
-      )
-      .addEdge('tools', 'agent')
+    return bareGraph(model, search)
       .compile()
       .withConfig({ callbacks: [hookspanCallbacks({ dispatcher })] as never })
   }

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
-import { Command, interrupt, MemorySaver, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
-import { ToolNode } from '@langchain/langgraph/prebuilt'
+import { Command, interrupt, MemorySaver } from '@langchain/langgraph'
 import { EXTENDED_HOOK_TYPES, HOOK_TYPES, HookDispatcher } from 'hookspan'
 import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware, runWith } from 'hookspan/langchain'
@@ -18,6 +17,7 @@ import {
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { dispatcherWith, find, gate, typesOf } from '../support/told-events.ts'
+import { bareGraph } from './langchain-graph.ts'
 
 const hi = () => ({ messages: [new HumanMessage('go')] })
 const calls = (...names: string[]) =>
@@ -313,17 +313,7 @@ describe('a summary', () => {
 })
 
 describe('hookspanCallbacks', () => {
-  function graphOf(model: ReturnType<typeof fakeModel>, search: never) {
-    return new StateGraph(MessagesAnnotation)
-      .addNode('agent', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
-      .addNode('tools', new ToolNode([search]))
-      .addEdge('__start__', 'agent')
-      .addConditionalEdges('agent', ({ messages }) =>
-        (messages.at(-1) as AIMessage).tool_calls?.length ? 'tools' : '__end__',
-      )
-      .addEdge('tools', 'agent')
-      .compile({ name: 'bare' })
-  }
+  const graphOf = (...of: Parameters<typeof bareGraph>) => bareGraph(...of).compile({ name: 'bare' })
   const script = () => fakeModel().respondWithTools(calls('search')).respond(new AIMessage('done'))
 
   it('tell the run of a bare graph', async () => {

@@ -1,6 +1,4 @@
-import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
-import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type ClaudeRun, namedIn } from './claude-run.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
@@ -9,6 +7,8 @@ import type { SubAgents } from './sub-agents.ts'
 /** In seconds: a human may be waited for. */
 const FOREVER = 7 * 24 * 3600
 
+/** A gate or a human said that the run is to end, or that of the agent in which this is. */
+const STOPPED = { continue: false, stopReason: 'hookspan ended the run' }
 const UNTOLD = 'hookspan ended the run: a gate changed a result that Claude Code tells its model as it is'
 
 /** The user's hooks, and behind them ours. Claude Code asks all at once. */
@@ -19,10 +19,15 @@ export function withHooks(
 ): ClaudeOptions['hooks'] {
   const ours: Readonly<Record<string, HookCallback>> = {
     PreToolUse: (input) => before(run, subAgents, input),
-    PostToolUse: (input) => after(run, subAgents, input),
-    PostToolUseFailure: (input) => failed(run, subAgents, input),
+    PostToolUse: (input) => after(run, input),
+    PostToolUseFailure: (input) => failed(run, input),
   }
-  const matchers = Object.entries(ours).map(([name, hook]) => {
+  const matchers = Object.entries(ours).map(([name, decide]) => {
+    const hook: HookCallback = async (input, ...more) => {
+      const output = await decide(input, ...more)
+      const isStopped = run.run.isStopped || subAgents.isStopped(asName(input.agent_id))
+      return isStopped ? { ...STOPPED, ...output } : output
+    }
     const guards = name === 'PreToolUse'
     const matcher: HookMatcher = {
       timeout: FOREVER,
@@ -48,8 +53,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const calls = await lane.calls
   const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args })
   const decision = await call.decided
-  const output = (more: Loose) =>
-    stopping(run, subAgents, input, { hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
+  const output = (more: Loose) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
   if (decision.state === 'waiting') {
     run.run.waitingFor = 'human'
     return output({ permissionDecision: 'defer' })
@@ -61,12 +65,12 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
     return output(isServed(run, toolName) ? { permissionDecision: 'allow' } : notMocked())
   const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
   if (asked !== undefined) {
-    await refuse(call, asked)
+    await call.refuse({ reason: asked })
     return output(refusal(asked))
   }
   const changed = JSON.stringify(decision.args) !== JSON.stringify(args)
   // Whoever else is to permit the call is asked as without us.
-  return changed ? output({ updatedInput: decision.args }) : stopping(run, subAgents, input, {})
+  return changed ? output({ updatedInput: decision.args }) : {}
 }
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
@@ -80,31 +84,23 @@ function isServed(run: ClaudeRun, toolName: string): boolean {
   return source === 'mcp' && run.servers.has(identifier)
 }
 
-/** A gate or a human said that the run is to end, or that of the agent in which this is. */
-function stopping(run: ClaudeRun, subAgents: SubAgents, input: Loose, output: HookOutput): HookOutput {
-  const isStopped = run.run.isStopped || subAgents.isStopped(asName(input.agent_id))
-  return isStopped ? { ...output, continue: false, stopReason: 'hookspan ended the run' } : output
-}
-
-async function after(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
+async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const announced = run.find(id, input.tool_input)
-  if (announced === undefined) return stopping(run, subAgents, input, {})
+  if (announced === undefined) return {}
   run.forget(id, announced)
-  if (announced.served || announced.decision.state !== 'run') return stopping(run, subAgents, input, {})
+  if (announced.served || announced.decision.state !== 'run') return {}
   const result = input.tool_response
   const outcome = await announced.call.settle(result)
   const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
-  if (changed === result) return stopping(run, subAgents, input, {})
+  if (changed === result) return {}
   const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
   // Nothing else keeps the result from the model.
   if (told === undefined) return { continue: false, stopReason: UNTOLD }
-  return stopping(run, subAgents, input, {
-    hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told },
-  })
+  return { hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: told } }
 }
 
-async function failed(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promise<HookOutput> {
+async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   const id = asName(input.tool_use_id) ?? ''
   const announced = run.find(id, input.tool_input)
   if (announced === undefined) return {}
@@ -112,12 +108,7 @@ async function failed(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   if (!announced.served && announced.decision.state === 'run') {
     await announced.call.fail(new Error(asName(input.error) ?? 'the tool failed'))
   }
-  return stopping(run, subAgents, input, {})
-}
-
-async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {
-  const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
-  await call.run(() => Promise.reject(new CallRefused(why)))
+  return {}
 }
 
 /** Tells whom the user's own function asks as the human that it asks. */
@@ -149,13 +140,7 @@ export function withPermission(
       if (allowed && changed && announced !== undefined) announced.edited = answer.updatedInput
       if (!allowed && announced !== undefined) {
         run.forget(toolUseID, announced)
-        const why = {
-          kind: 'reject' as const,
-          code: 'rejected',
-          reason: reason ?? 'not permitted',
-          stop: false,
-        }
-        await announced.call.run(() => Promise.reject(new CallRefused(why)))
+        await announced.call.refuse({ kind: 'reject', code: 'rejected', reason: reason ?? 'not permitted' })
       }
       return answer
     } catch (error) {

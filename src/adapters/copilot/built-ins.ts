@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -64,7 +63,7 @@ export class BuiltIns {
         const called = await this.#run.agents.called(agent, toolCallId ?? '', task)
         this.#run.stopIfAsked()
         if ('refused' in called) {
-          await refuse(call, called.refused)
+          await call.refuse({ reason: called.refused })
           this.#run.ended(toolCallId)
           return { permissionDecision: 'deny', permissionDecisionReason: called.refused }
         }
@@ -117,11 +116,6 @@ export class BuiltIns {
     // Those of turns before have ended with them.
     for (const { call } of left) await call.fail(error).catch(() => {})
   }
-}
-
-async function refuse(call: SafeToolCall<unknown, unknown>, reason: string): Promise<void> {
-  const why = { kind: 'deny' as const, code: 'policy_denied', reason, stop: false }
-  await call.run(() => Promise.reject(new CallRefused(why)))
 }
 
 /** The user's hooks, and behind them ours. */

@@ -1,4 +1,5 @@
 import { within } from '../../internal/async.ts'
+import { errorMessage } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
@@ -87,7 +88,7 @@ export class SubAgents {
       return { instruction: told }
     } catch (error) {
       await this.#fail(agent, error)
-      return { refused: error instanceof Error ? error.message : String(error) }
+      return { refused: errorMessage(error) }
     }
   }
 

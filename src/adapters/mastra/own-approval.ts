@@ -1,4 +1,4 @@
-import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -49,11 +49,5 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
   if (approved) return
   // The SDK tells the model by itself.
   const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args: running?.args })
-  const refusal = {
-    kind: 'reject' as const,
-    code: 'rejected',
-    reason: reason ?? 'a human declined',
-    stop: false,
-  }
-  await call.run(() => Promise.reject(new CallRefused(refusal)))
+  await call.refuse({ kind: 'reject', code: 'rejected', reason: reason ?? 'a human declined' })
 }

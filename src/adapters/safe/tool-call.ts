@@ -1,4 +1,5 @@
 import { readToolResult } from '../../dispatcher/calls/read-generator.ts'
+import { CallRefused } from '../../dispatcher/calls/suspended.ts'
 import { erroredOutcome, refusedOutcome, resultOutcome } from '../../dispatcher/calls/tool-outcome.ts'
 import type {
   OpenToolCall,
@@ -8,6 +9,7 @@ import type {
   ToolOutcome,
   ToolRunContext,
 } from '../../dispatcher/index.ts'
+import type { Refusal } from '../../gates/chain.ts'
 import { FAILED, type Failures, Once } from './failures.ts'
 
 /** What a tool is given that runs unseen. */
@@ -104,6 +106,12 @@ export class SafeToolCall<A = unknown, R = unknown> {
     const decided = await this.decided
     if (decided.state !== 'run') return decided
     return this.#refusal() ?? this.#unseen(() => ran.run(decided.args, decided.context))
+  }
+
+  /** Its tool does not run, as others than its gates have refused it: whom it was to call, or the SDK's own human. */
+  refuse(why: Pick<Refusal, 'reason'> & Partial<Refusal>): Promise<ToolOutcome<R>> {
+    const refusal: Refusal = { kind: 'deny', code: 'policy_denied', stop: false, ...why }
+    return this.run(() => Promise.reject(new CallRefused(refusal)))
   }
 
   #unseen(body: () => ReturnType<ToolFunction<A, R>>): Promise<ToolOutcome<R>> {

@@ -1,6 +1,7 @@
 import { errorMessage } from '../../internal/errors.ts'
 import { packageVersion } from '../../internal/package-version.ts'
 import { shownUrl } from '../../internal/shown-url.ts'
+import { isDisabledByEnv } from '../../tracing/export/environment.ts'
 import { headersOf } from '../../tracing/export/headers.ts'
 import { tracesUrlOf } from '../../tracing/export/traces-url.ts'
 import { capturesContentByEnv } from '../../tracing/options.ts'
@@ -22,7 +23,7 @@ export function checkEnvironment(): Finding[] {
       ? 'messages, arguments and results are captured (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)'
       : 'messages, arguments and results are not captured; `captureContent: true` captures them',
   })
-  if (/^true$/i.test(env.OTEL_SDK_DISABLED?.trim() ?? '')) {
+  if (isDisabledByEnv()) {
     findings.push({
       check: 'sdk-disabled',
       state: 'wrong',

@@ -18,7 +18,7 @@ const ANY: readonly Row[] = [
   ['OTEL_SDK_DISABLED', oneOf('true', 'false'), 'true or false'],
   [
     'OTEL_TRACES_SAMPLER',
-    (value) => /^(parentbased_)?(always_on|always_off|traceidratio)$/.test(value),
+    isSampler,
     'always_on, always_off, traceidratio, or one of them after parentbased_',
   ],
   ['OTEL_TRACES_SAMPLER_ARG', isRatio, 'a ratio from 0 to 1'],
@@ -93,9 +93,8 @@ export function spanLimitsByEnv(): Record<string, number> | undefined {
 
 /** As the SDK has it: by its parent, everything, where the environment says nothing that is known. */
 export function samplerNameByEnv(): string {
-  const [, holds] = ANY.find(([name]) => name === 'OTEL_TRACES_SAMPLER') as Row
   const name = textOf('OTEL_TRACES_SAMPLER')
-  return holds(name) ? name : 'parentbased_always_on'
+  return isSampler(name) ? name : 'parentbased_always_on'
 }
 
 export function ratioByEnv(): number {
@@ -126,6 +125,10 @@ function namesIn(list: string): string[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+}
+
+function isSampler(value: string): boolean {
+  return /^(parentbased_)?(always_on|always_off|traceidratio)$/.test(value)
 }
 
 function isRatio(value: string): boolean {

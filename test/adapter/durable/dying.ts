@@ -10,12 +10,14 @@ import { Journal, MemoryEngine } from '../../agent/durable-model/engine.ts'
 export interface Attempt {
   readonly dispatcher: HookDispatcher
   readonly signal: AbortSignal
+  /** What was told so far, in whichever attempt. */
+  readonly events: readonly HookEvent[]
   /** How many of its model's replies are kept. */
   readonly asked: number
   readonly ran: string[]
 }
 
-export type Way = (attempt: Attempt) => Promise<string>
+export type Way = (attempt: Attempt) => Promise<string | undefined>
 
 /** What came of a run whose process died behind a record, of which there may have been fewer. */
 export interface Gone {
@@ -55,7 +57,7 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
     dispatcher.use(approvals)
     if (asks) dispatcher.use({ name: 'asks', gates: [requireHuman({ match: 'search' })] })
     const handler = (event: HookEvent) => void events.push(event)
-    for (const type of ['afterLlmCall', 'afterToolCall', 'onComplete'] as const) {
+    for (const type of ['beforeLlmCall', 'afterLlmCall', 'afterToolCall', 'onComplete'] as const) {
       dispatcher.use({ name: type, hooks: [{ id: type, type, handler }] } as never)
     }
     const over = Promise.withResolvers<'died'>()
@@ -77,7 +79,7 @@ async function dyingBehind(way: Way, asks: boolean, diesAfter: number): Promise<
     })
     const agent: DurableLoop = ({ signal }) => {
       const asked = events.filter(({ hookType }) => hookType === 'afterLlmCall').length
-      return way({ dispatcher, signal, asked, ran })
+      return way({ dispatcher, signal, events, asked, ran })
     }
     const runs = DurableRuns.of(
       { name: 'support', dispatcher, agent } as unknown as DurableAgentOptions,
