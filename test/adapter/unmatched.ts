@@ -5,7 +5,15 @@ import { describe, expect, it } from 'vitest'
 import type { ExpertAgent } from './subjects/model.ts'
 
 /** In the words of both ways of naming a tool: those of MCP servers have the server's name before theirs. */
-const GUARDED = ['*search', '*expert', '*send', '*sned', '*drop_order']
+const GUARDED = [
+  '*find_orders',
+  '*expert',
+  '*find_order',
+  // Of nobody: one misspelt, one of a tool that is gone, and a precaution, which nothing nearly fits.
+  '*find_ordres',
+  'drop_order',
+  '*delete_all',
+]
 
 const gates = GUARDED.map((match): Gate => ({ id: match, point: 'beforeToolCall', match, decide: proceed }))
 
@@ -20,21 +28,21 @@ const call = (name: string, args: object): ContractReply => ({
   toolCalls: [{ id: `call_${name}`, name, args }],
 })
 
-const SEARCH = call('search', { q: 'one' })
-const ASK = call('expert', { instruction: 'send it' })
+const FIND = call('find_orders', { q: 'one' })
+const ASK = call('expert', { instruction: 'find it' })
 const DONE = { content: 'done' }
 
-/** Runs of an agent whose tool `expert` asks another, which alone has `send`. */
+/** Runs of an agent whose tool `expert` asks another, which alone has `find_order`. */
 async function toldOf(subject: ContractSubject, ...runs: ContractReply[][]): Promise<string[]> {
   const failures: HookFailure[] = []
   const dispatcher = new HookDispatcher({ onHookError: (failure) => void failures.push(failure) })
   dispatcher.use({ name: 'guards', gates })
   const subAgent: ExpertAgent = {
     name: 'expert',
-    replies: [call('send', { q: 'it' }), DONE],
-    tools: [toolOf('send')],
+    replies: [call('find_order', { q: 'it' }), DONE],
+    tools: [toolOf('find_order')],
   }
-  const run = { dispatcher, agentName: 'contract', prompt: 'go', tools: [toolOf('search')], subAgent }
+  const run = { dispatcher, agentName: 'contract', prompt: 'go', tools: [toolOf('find_orders')], subAgent }
   for (const replies of runs) await subject.run({ ...run, replies })
   await dispatcher.drain()
   expect(failures.filter(({ kind }) => kind !== 'unmatched')).toEqual([])
@@ -48,8 +56,9 @@ export function tellAlike(subjects: readonly ContractSubject[]): void {
     it.each(within)(
       '$name',
       async (subject) => {
-        const asked = [SEARCH, ASK, DONE]
-        expect(await toldOf(subject, asked, [SEARCH, DONE], asked)).toEqual(['*drop_order', '*sned'])
+        const asked = [FIND, ASK, DONE]
+        const told = await toldOf(subject, asked, [FIND, DONE], asked)
+        expect(told).toEqual(['*find_ordres', 'drop_order'])
       },
       120_000,
     )
@@ -59,11 +68,8 @@ export function tellAlike(subjects: readonly ContractSubject[]): void {
     it.each(within.filter(({ name }) => name !== 'execAgent'))(
       '$name',
       async (subject) => {
-        expect(await toldOf(subject, [SEARCH, DONE], [SEARCH, DONE])).toEqual([
-          '*drop_order',
-          '*send',
-          '*sned',
-        ])
+        const told = await toldOf(subject, [FIND, DONE], [FIND, DONE])
+        expect(told).toEqual(['*find_order', '*find_ordres', 'drop_order'])
       },
       120_000,
     )
