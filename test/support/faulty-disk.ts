@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
-const PATCHED = ['openSync', 'closeSync', 'writeSync', 'ftruncateSync', 'unlinkSync'] as const
+const PATCHED = ['openSync', 'closeSync', 'writeSync', 'ftruncateSync', 'unlinkSync', 'renameSync'] as const
 
 export type DiskCall = (typeof PATCHED)[number]
 
@@ -40,8 +40,14 @@ export function faultyDisk(folder: string): FaultyDisk {
       if (name === 'openSync' && isOurs(target)) fds.add(result as number)
       return result
     }
-  function writeHalf(fd: number, bytes: Buffer | string, offset = 0, length = bytes.length): number {
-    return real.writeSync(fd, Buffer.from(bytes), offset, Math.floor(length / 2))
+  function writeHalf(
+    fd: number,
+    bytes: Buffer | string,
+    offset = 0,
+    length = bytes.length,
+    position?: number,
+  ): number {
+    return real.writeSync(fd, Buffer.from(bytes), offset, Math.floor(length / 2), position)
   }
   Object.assign(fs, Object.fromEntries(PATCHED.map((name) => [name, patched(name)])))
   syncBuiltinESMExports()

@@ -26,10 +26,14 @@ import {
 } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readRecords, type StoredRecord } from '../../src/tracing/export/spool/read-records.ts'
+import { END_BYTES } from '../../src/tracing/export/spool/records.ts'
 import { startCollector } from '../support/collector.ts'
 import { startOtlpStub } from '../support/otlp-stub.ts'
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
+
+/** Where in its file. */
+const bodyAt = ({ bytes, end }: StoredRecord) => end - END_BYTES - bytes.length
 
 const FAST = { delayMs: 10, requestTimeoutMs: 20_000 }
 
@@ -230,7 +234,7 @@ describe('spoolDir', () => {
     )
     if (bad === undefined) throw new Error('no such record')
     bad.bytes[0] = 0xff
-    bytes.set(bad.bytes, bad.end - bad.bytes.length)
+    bytes.set(bad.bytes, bodyAt(bad))
     // And the beginning of one, which its writer could not end.
     writeFileSync(path, Buffer.concat([bytes, bytes.subarray(0, 20)]))
     const { tracing } = start()
@@ -252,7 +256,7 @@ describe('spoolDir', () => {
     const bytes = readFileSync(path)
     const [head] = readRecords(path)
     expect(head?.kind).toBe('h')
-    bytes[(head as StoredRecord).end - (head as StoredRecord).bytes.length] = 0xff
+    bytes[bodyAt(head as StoredRecord)] = 0xff
     writeFileSync(path, bytes)
     const { tracing } = start()
     await collector.until(() => collector.spans.length === 3)

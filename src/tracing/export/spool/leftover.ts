@@ -8,7 +8,7 @@ import { ACKED, AckedFile, readAcked } from './acked-file.ts'
 import type { FolderLock } from './folder-lock.ts'
 import { readRecords, type StoredRecord } from './read-records.ts'
 import { interruptedBytes } from './records.ts'
-import { segmentPath, segmentsIn } from './segment-log.ts'
+import { removeSpareIn, segmentPath, segmentsIn } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 
 interface Started {
@@ -108,6 +108,7 @@ export class Leftover {
       throw this.#unreadable
     }
     for (const number of this.#segments) rmSync(segmentPath(this.#lock.folder, number), { force: true })
+    removeSpareIn(this.#lock.folder)
     rmSync(join(this.#lock.folder, ACKED), { force: true })
     this.#lock.remove()
   }

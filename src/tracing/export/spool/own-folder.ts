@@ -74,7 +74,9 @@ export class OwnFolder {
     try {
       this.log.rotate()
       this.#acked.close()
-      if (options.keep || this.isGone) return
+      if (this.isGone) return
+      this.log.removeSpare()
+      if (options.keep) return
       while (this.log.segments.length > 0) this.log.dropOldest()
       unlinkSync(join(this.path, ACKED))
       this.#lock.remove()

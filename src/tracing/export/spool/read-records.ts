@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { FRAME_BYTES, type Frame, frameAt, nextMark } from './records.ts'
+import { END_BYTES, FRAME_BYTES, type Frame, frameAt, isEnd, nextMark } from './records.ts'
 
 export interface StoredRecord extends Partial<Frame> {
   /** Its body; or, without a kind, bytes between records that are none: the disk changed them. */
@@ -16,7 +16,7 @@ const MAX_OTHER_BYTES = 64 * 1024
 
 /**
  * The records of a file from byte `from` on, before byte `upTo`, a chunk at a time. A last one that is not whole was cut off
- * by the death of its writer, and is left out.
+ * by the death of its writer, and is left out, as are zeros behind the last.
  *
  * @throws what the system says.
  */
@@ -29,16 +29,19 @@ export function* readRecords(
   try {
     const until = Math.min(upTo, fstatSync(fd).size)
     const file = new Window(fd, until)
-    for (let at = from; at + FRAME_BYTES <= until; ) {
-      const frame = file.frameAt(at)
-      const end = frame === undefined ? file.nextRecord(at + 1) : at + FRAME_BYTES + frame.length
-      if (end > until) return
-      const body =
-        frame === undefined
-          ? ([at, Math.min(end, at + MAX_OTHER_BYTES)] as const)
-          : ([at + FRAME_BYTES, end] as const)
-      yield { ...frame, bytes: Buffer.from(file.bytes(...body)), end }
-      at = end
+    for (let at = from, end = from; at < until; at = end) {
+      const frame = file.recordAt(at)
+      if (frame !== undefined) {
+        const bodyEnd = at + FRAME_BYTES + frame.length
+        end = bodyEnd + END_BYTES
+        yield { ...frame, bytes: Buffer.from(file.bytes(at + FRAME_BYTES, bodyEnd)), end }
+        continue
+      }
+      end = file.nextRecord(at + 1)
+      const other = withoutZerosAtEnd(file.bytes(at, Math.min(end, at + MAX_OTHER_BYTES)))
+      const isCut = other.length < FRAME_BYTES || file.frameAt(at) !== undefined
+      if (end === until && isCut) return
+      yield { bytes: Buffer.from(other), end }
     }
   } finally {
     close(fd)
@@ -64,7 +67,15 @@ class Window {
     return this.#chunk.subarray(start - this.#at, end - this.#at)
   }
 
-  /** Undefined where no record begins that fits into the file's whole. */
+  /** The frame of a record that begins there and is whole. */
+  recordAt(at: number): Frame | undefined {
+    const frame = this.frameAt(at)
+    if (frame === undefined) return undefined
+    const end = at + FRAME_BYTES + frame.length
+    return end < this.#until && isEnd(this.bytes(at, end + END_BYTES)[end - at]) ? frame : undefined
+  }
+
+  /** Undefined where no record of a length that may be begins. */
   frameAt(at: number): Frame | undefined {
     const bytes = this.bytes(at, at + FRAME_BYTES)
     const frame = bytes.length < FRAME_BYTES ? undefined : frameAt(bytes, 0)
@@ -79,8 +90,7 @@ class Window {
       if (mark === -1) at += bytes.length
       else {
         at += mark
-        const frame = this.frameAt(at)
-        if (frame !== undefined && at + FRAME_BYTES + frame.length <= this.#until) return at
+        if (this.recordAt(at) !== undefined) return at
         at++
       }
     }
@@ -99,6 +109,12 @@ class Window {
     this.#chunk = chunk.subarray(0, read)
     this.#at = start
   }
+}
+
+function withoutZerosAtEnd(bytes: Buffer): Buffer {
+  let { length } = bytes
+  while (bytes[length - 1] === 0) length--
+  return bytes.subarray(0, length)
 }
 
 function close(fd: number): void {

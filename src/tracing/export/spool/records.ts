@@ -13,7 +13,10 @@ export type RecordKind = 'h' | 's' | 'e' | 'p'
 
 /** Before each record: a mark, its kind, a check of the rest, the number of its head and the length of its body. */
 export const FRAME_BYTES = 12
+/** Behind each, so that one whose writer died over it is told from a whole one, in a file that was longer before. */
+export const END_BYTES = 1
 const MARK = 0xb5
+const END = 0xe5
 const KINDS: readonly RecordKind[] = ['h', 's', 'e', 'p']
 const CODES = new Map(KINDS.map((kind) => [kind, kind.charCodeAt(0)]))
 
@@ -30,6 +33,15 @@ export function putFrame(bytes: Buffer, at: number, kind: RecordKind, head: numb
   bytes.writeUInt16LE(checkOf(code, head, length), at + 2)
   bytes.writeUInt32LE(head, at + 4)
   bytes.writeUInt32LE(length, at + 8)
+}
+
+/** At the end of a record. */
+export function putEnd(bytes: Buffer, at: number): void {
+  bytes[at] = END
+}
+
+export function isEnd(byte: number | undefined): boolean {
+  return byte === END
 }
 
 /** Undefined where none begins: the disk changed it. */

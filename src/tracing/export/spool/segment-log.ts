@@ -1,7 +1,16 @@
-import { closeSync, ftruncateSync, openSync, readdirSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Place } from '../parcel.ts'
-import { FRAME_BYTES, putFrame, type RecordKind } from './records.ts'
+import { END_BYTES, FRAME_BYTES, putEnd, putFrame, type RecordKind } from './records.ts'
 
 export interface Segment {
   readonly number: number
@@ -17,6 +26,9 @@ export interface Segment {
 
 const NAME = /^(\d+)\.spans$/
 const SCRATCH_BYTES = 64 * 1024
+const ZEROS = Buffer.alloc(64 * 1024)
+/** The name of a file that is kept to be written over: no segment's. */
+const SPARE = 'spare'
 
 export function segmentPath(folder: string, number: number): string {
   return join(folder, `${number}.spans`)
@@ -30,7 +42,12 @@ export function segmentsIn(folder: string): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Records appended to a row of files, of which the oldest go first. Not safe against the loss of power: nothing is synced. */
+/**
+ * Records appended to a row of files, of which the oldest go first. Not safe against the loss of power: nothing is synced.
+ *
+ * A file that is over is written over as the next one, with zeros first, behind which nobody looks for records: the system
+ * takes half as long for bytes that a file has as for those that make it longer.
+ */
 export class SegmentLog {
   readonly #folder: string
   readonly #maxBytes: number
@@ -38,6 +55,8 @@ export class SegmentLog {
   #fd: number | undefined
   #next: number
   readonly #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
+  /** How much of the spare file is no zeros. 0: there is none. */
+  #spareBytes = 0
 
   /** `maxBytes`: of one file; the one that reaches it is the last to be added to. `first`: its number. */
   constructor(folder: string, maxBytes: number, first = 1) {
@@ -72,7 +91,7 @@ export class SegmentLog {
     this.rotate()
     const number = this.#next
     const path = segmentPath(this.#folder, number)
-    this.#fd = openSync(path, 'a', 0o600)
+    this.#fd = this.#openSpareAs(path) ?? openSync(path, 'w', 0o600)
     this.#next++
     const segment = { number, path, bytes: 0, ended: 0, settled: 0, unread: 0 }
     this.#segments.push(segment)
@@ -87,11 +106,11 @@ export class SegmentLog {
   append(kind: RecordKind, head: number, body: Uint8Array, before?: Uint8Array): Place {
     const segment = this.#segments.at(-1) as Segment
     const fd = this.#fd as number
-    const length = (before ? FRAME_BYTES + before.length : 0) + FRAME_BYTES + body.length
+    const length = (before ? sizeOf(before) : 0) + sizeOf(body)
     const bytes = length <= SCRATCH_BYTES ? this.#scratch : Buffer.allocUnsafe(length)
     const at = before === undefined ? 0 : putRecord(bytes, 0, 'h', head, before)
     putRecord(bytes, at, kind, head, body)
-    if (writeSync(fd, bytes, 0, length) < length) {
+    if (writeSync(fd, bytes, 0, length, segment.bytes) < length) {
       this.#takeBack(fd, segment)
       throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
     }
@@ -107,17 +126,53 @@ export class SegmentLog {
     if (fd !== undefined) closeSync(fd)
   }
 
-  /** Removes the oldest file. @throws what the system says; the file is still there then. */
-  dropOldest(): void {
+  /**
+   * Removes the oldest file, or keeps it to be written over.
+   *
+   * @throws what the system says; the file is still there then.
+   */
+  dropOldest({ mayKeep = false } = {}): void {
     const [oldest] = this.#segments
     if (oldest === undefined) return
     if (this.#segments.length === 1) this.rotate()
     try {
-      unlinkSync(oldest.path)
+      if (mayKeep && this.#spareBytes === 0) {
+        renameSync(oldest.path, join(this.#folder, SPARE))
+        this.#spareBytes = oldest.bytes
+      } else unlinkSync(oldest.path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
     this.#segments.shift()
+  }
+
+  /** Whether there was a spare file. @throws what the system says. */
+  removeSpare(): boolean {
+    const was = this.#spareBytes > 0
+    this.#spareBytes = 0
+    removeSpareIn(this.#folder)
+    return was
+  }
+
+  /** Undefined when there is none, or it cannot be used. */
+  #openSpareAs(path: string): number | undefined {
+    const bytes = this.#spareBytes
+    if (bytes === 0) return undefined
+    this.#spareBytes = 0
+    const spare = join(this.#folder, SPARE)
+    let fd: number | undefined
+    try {
+      fd = openSync(spare, 'r+')
+      for (let at = 0; at < bytes; at += ZEROS.length) {
+        if (writeSync(fd, ZEROS, 0, ZEROS.length, at) < ZEROS.length) throw new Error('ENOSPC')
+      }
+      renameSync(spare, path)
+      return fd
+    } catch {
+      // It is a new file then, or what is wrong with that is told.
+      if (fd !== undefined) closeSync(fd)
+      return undefined
+    }
   }
 
   #takeBack(fd: number, { bytes }: Segment): void {
@@ -130,9 +185,19 @@ export class SegmentLog {
   }
 }
 
+function sizeOf(body: Uint8Array): number {
+  return FRAME_BYTES + body.length + END_BYTES
+}
+
 /** Where the next one begins. */
 function putRecord(bytes: Buffer, at: number, kind: RecordKind, head: number, body: Uint8Array): number {
   putFrame(bytes, at, kind, head, body.length)
   bytes.set(body, at + FRAME_BYTES)
-  return at + FRAME_BYTES + body.length
+  putEnd(bytes, at + FRAME_BYTES + body.length)
+  return at + sizeOf(body)
+}
+
+/** @throws what the system says. */
+export function removeSpareIn(folder: string): void {
+  rmSync(join(folder, SPARE), { force: true })
 }

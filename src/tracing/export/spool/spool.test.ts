@@ -69,12 +69,14 @@ describe('a spool', () => {
   }
 
   /** What another process would tell if this one died now. */
-  function ifItDied(): Told[] {
+  function ifItDied(setAside?: string[]): Told[] {
     const copy = mkdtempSync(join(tmpdir(), 'hookspan-copy-'))
     cpSync(folder, copy, { recursive: true })
     const leftovers = new Leftovers({
       folder: copy,
-      setAside: new SetAside(copy),
+      setAside: Object.assign(new SetAside(copy), {
+        addUnreadable: (bytes: Buffer) => setAside?.push(bytes.toString('latin1')),
+      }),
       onTrouble: (message) => troubles.push(message),
     })
     leftovers.look(undefined)
@@ -264,6 +266,46 @@ describe('a spool', () => {
       ])
     }
     expect(troubles).toEqual([])
+  })
+
+  it('tells whole spans alone, wherever its process died in a write over a file that was longer', () => {
+    const ends = Array.from({ length: 2 }, (_, i) => end(start(`span ${i}`)).place?.end as number)
+    const [path = ''] = segments()
+    const whole = readFileSync(path)
+    for (let cut = 0; cut <= whole.length; cut++) {
+      writeFileSync(path, Buffer.concat([whole.subarray(0, cut), Buffer.alloc(5_000)]))
+      const setAside: string[] = []
+      const ended = ifItDied(setAside).filter(({ isInterrupted }) => !isInterrupted)
+      expect([cut, setAside, ended.length]).toEqual([cut, [], ends.filter((at) => at <= cut).length])
+    }
+  })
+
+  it('writes over files that are delivered, and tells nothing of what they held', () => {
+    const made = new Set<string>()
+    for (let i = 0; i < 2_000; i++) {
+      spool.settled([end(start(`delivered ${i}`))])
+      for (const path of segments()) made.add(`${statSync(path).ino}`)
+      if (i % 100 === 0) expect(ifItDied()).toEqual([])
+    }
+    expect(segments().some((path) => Number(/(\d+)\.spans$/.exec(path)?.[1]) > 10)).toBe(true)
+    expect(made.size).toBeLessThan(6)
+    start('open')
+    expect(ifItDied()).toEqual([{ name: 'open', isInterrupted: true }])
+  })
+
+  it('lets go of the file that it would write over when the disk is full', () => {
+    const spares = () =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('spare'))
+    for (let i = 0; i < 500 && spares().length === 0; i++) spool.settled([end(start(`delivered ${i}`))])
+    expect(spares()).toHaveLength(1)
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    end(start('lost'))
+    expect(spares()).toEqual([])
+    disk.fault = () => undefined
+    passPause()
+    expect(end(start('kept')).place).toBeDefined()
+    spool.close()
+    expect(spares()).toEqual([])
   })
 
   it('tells nothing as over that is tried again, and fails again', () => {

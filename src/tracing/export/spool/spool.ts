@@ -26,8 +26,8 @@ export interface SpoolOptions {
 
 const SEGMENT_BYTES = 1024 * 1024
 const LEAST_SEGMENT_BYTES = 16 * 1024
-/** What may lie around delivered before it is worth the work of removing it. */
-const SLACK_BYTES = 256 * 1024
+/** What may lie around delivered before it is worth the work of removing it: so much of a file's length. */
+const SLACK = 1 / 4
 
 /**
  * One process's spans on disk, each from its start until it is delivered. What is written survives the process, SIGKILL
@@ -187,7 +187,7 @@ export class Spool {
     } catch (error) {
       this.#pause(error)
     }
-    this.#reclaim(SLACK_BYTES + 2 * this.#open.bytes)
+    this.#reclaim(SLACK * this.#segmentBytes + 2 * this.#open.bytes)
   }
 
   /**
@@ -245,7 +245,7 @@ export class Spool {
       return place
     } catch (error) {
       // What is delivered already may be what fills the disk.
-      if (!again && this.#reclaim(0)) return this.#write(kind, head, body, true)
+      if (!again && this.#makeRoom()) return this.#write(kind, head, body, true)
       this.#pause(error)
       return undefined
     }
@@ -259,6 +259,17 @@ export class Spool {
     }
   }
 
+  /** Whether anything is removed that is delivered. */
+  #makeRoom(): boolean {
+    let removed = false
+    try {
+      removed = this.#own?.log.removeSpare() ?? false
+    } catch {
+      // There may be more.
+    }
+    return this.#reclaim(0) || removed
+  }
+
   /** Removes what is delivered, if it is more than so many bytes. */
   #reclaim(slackBytes: number): boolean {
     const segments = this.#own?.log.segments ?? []
@@ -270,12 +281,15 @@ export class Spool {
       bytes += segment.bytes
     }
     if (bytes <= slackBytes) return false
-    this.#dropThrough(through)
+    this.#dropThrough(through, { mayKeep: slackBytes > 0 })
     return true
   }
 
-  /** Removes the oldest segments. What they tell of spans that are open is written anew before, or after on a full disk. */
-  #dropThrough(through: number): void {
+  /**
+   * Removes the oldest segments; one may be kept to be written over. What they tell of spans that are open is written anew
+   * before, or after on a full disk.
+   */
+  #dropThrough(through: number, options: { mayKeep: boolean }): void {
     const log = this.#own?.log
     if (log === undefined) return
     this.#unread.goOnAfter(through)
@@ -286,7 +300,7 @@ export class Spool {
       // No room yet.
     }
     try {
-      while ((log.segments[0]?.number ?? Number.POSITIVE_INFINITY) <= through) log.dropOldest()
+      while ((log.segments[0]?.number ?? Number.POSITIVE_INFINITY) <= through) log.dropOldest(options)
       this.#recordOpen(log, through)
     } catch (error) {
       this.#pause(error)
@@ -317,7 +331,7 @@ export class Spool {
   /** How many spans are dropped by that. */
   #giveUp(segment: Segment): number {
     const unread = this.#unread.giveUp(segment)
-    this.#dropThrough(segment.number)
+    this.#dropThrough(segment.number, { mayKeep: false })
     return unread
   }
 
