@@ -85,12 +85,12 @@ export interface Approvals extends Plugin {
 }
 
 const FIELDS: Fields<ApprovalsOptions> = {
-  store: a.object,
+  store: a.with('add', 'get', 'list', 'answer', 'close', 'claim', 'settle'),
   mode: a.oneOf('wait', 'park'),
   parkAfterMs: a.number(0),
   defaultTimeoutMs: a.number(0),
   channels: a.list,
-  audit: a.object,
+  audit: a.with('append'),
   pollMs: a.number(0),
   onError: a.function,
 }
@@ -254,10 +254,10 @@ class ApprovalDesk implements Approvals {
 
   async #open(): Promise<void> {
     const watching = await this.store.watch?.((id) => this.#waiters.wake(id))
-    if (watching !== undefined) this.#stops.push(watching)
+    if (typeof watching === 'function') this.#stops.push(watching)
     for (const channel of this.#channels) {
       const stop = await channel.open?.(this)
-      if (stop !== undefined) this.#stops.push(stop)
+      if (typeof stop === 'function') this.#stops.push(stop)
     }
   }
 

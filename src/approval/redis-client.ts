@@ -34,7 +34,10 @@ const REDIS_URL = shape('a URL of redis://, rediss:// or unix://', (value) => {
 
 const isRedis = ({ protocol }: URL) => protocol === 'redis:' || protocol === 'rediss:'
 
-export const REDIS_PLACE: Fields<RedisPlace> = { url: secret(REDIS_URL), client: a.object }
+export const REDIS_PLACE: Fields<RedisPlace> = {
+  url: secret(REDIS_URL),
+  client: a.with('connect', 'duplicate', 'eval'),
+}
 
 /** One connection for commands, and one for each subscription, made when they are needed. */
 export class RedisPool {

@@ -1,6 +1,28 @@
 /** The longest delay Node takes; longer ones fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
+/**
+ * Of what a callback gave that nobody waits for: one that is an `async` function fails later, and where nobody is told, its
+ * failure ends the process.
+ */
+export function ifRejected(given: unknown, tell: (error: unknown) => void): void {
+  try {
+    if (isThenable(given)) given.then(undefined, tell)
+  } catch (error) {
+    tell(error)
+  }
+}
+
+/** The same where it is refused as no answer in any case. */
+export function ignoreRejection(given: unknown): void {
+  ifRejected(given, () => {})
+}
+
+/** Aborted after `ms`, whatever part of one, and however many they are: `AbortSignal.timeout` throws for both. */
+export function timeoutSignal(ms: number): AbortSignal {
+  return AbortSignal.timeout(Math.min(Math.ceil(ms), MAX_TIMER_MS))
+}
+
 /** Whether `value` has a `then` to call. May throw when reading `then` throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (

@@ -58,23 +58,39 @@ export class HookspanError extends Error {
 
 /** A value as an error message shows it: short, quoted, with its type. Never throws. */
 export function describeValue(value: unknown): string {
-  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
   if (value === undefined || value === null) return `\`${value}\``
   if (typeof value === 'object' || typeof value === 'function') {
     const shown = preview(value)
-    return `\`${shown}\` (${shown === PROMISE ? 'a promise: `await` it' : type})`
+    return `\`${shown}\` (${shown === PROMISE ? 'a promise: `await` it' : kindOf(value)})`
   }
-  return `\`${cut(typeof value === 'string' ? JSON.stringify(value) : String(value))}\` (${type})`
+  return `\`${cut(typeof value === 'string' ? JSON.stringify(value) : String(value))}\` (${typeof value})`
+}
+
+/** A proxy may throw whatever it is asked, and one that is revoked does. */
+function kindOf(value: object): string {
+  try {
+    return Array.isArray(value) ? 'array' : typeof value
+  } catch {
+    return typeof value
+  }
 }
 
 const PROMISE = '"[object Promise]"'
 
 function preview(value: object): string {
-  if (typeof value === 'function') return `function ${(value as { name?: string }).name ?? ''}`.trim()
   try {
+    if (typeof value === 'function') return cut(`function ${String(value.name)}`.trim())
     return cut(JSON.stringify(value, asShown) ?? Object.prototype.toString.call(value))
   } catch {
+    return tagOf(value)
+  }
+}
+
+function tagOf(value: object): string {
+  try {
     return Object.prototype.toString.call(value)
+  } catch {
+    return `[${typeof value}, cannot be read]`
   }
 }
 
@@ -83,7 +99,7 @@ function asShown(_key: string, value: unknown): unknown {
   if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`
   if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return `[${value}]`
   const tag = Object.prototype.toString.call(value)
-  return /Promise|Map|Set/.test(tag) ? tag : value
+  return /Promise|Map|Set|Headers|URLSearchParams|RegExp/.test(tag) ? tag : value
 }
 
 function cut(text: string): string {

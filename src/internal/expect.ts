@@ -1,3 +1,4 @@
+import { ignoreRejection } from './async.ts'
 import { describeValue, errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 import { isPlain } from './objects.ts'
@@ -15,7 +16,8 @@ export interface Shape {
 export type Fields<T> = { readonly [K in keyof Required<T>]: Shape }
 
 export const shape = (words: string, fits: Shape['fits']): Shape => ({ words, fits })
-const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isHolder(value)
 const isList = (value: unknown, fits: Shape['fits']) => Array.isArray(value) && value.every(fits)
 const isObjects = (value: unknown) => isList(value, isObject)
 const isNumberFrom = (min: number) => (value: unknown) => typeof value === 'number' && value >= min
@@ -40,6 +42,11 @@ export const a = {
   milliseconds: shape('a number of milliseconds >= 1', isNumberFrom(1)),
   number: (min: number) => shape(`a number >= ${min}`, isNumberFrom(min)),
   integer: (min: number) => shape(`an integer >= ${min}`, (v) => Number.isInteger(v) && isNumberFrom(min)(v)),
+  /** What others made, by what is called of it: one that lacks it fails in the middle of a run. */
+  with: (...methods: readonly string[]) =>
+    shape(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
+      methods.every((name) => typeof (value as Record<string, unknown> | null)?.[name] === 'function'),
+    ),
   oneOf: (...names: readonly string[]) =>
     shape(
       names
@@ -75,6 +82,15 @@ export function unshown(value: unknown): unknown {
   return `[${Array.isArray(value) ? 'list' : typeof value}, not shown]`
 }
 
+/** What of its own has no fields: read as options, a promise of rules or a `Map` of them would be none at all. */
+const HOLDERS =
+  /^\[object (Promise|(Weak)?(Map|Set)|Date|RegExp|Headers|URLSearchParams|FormData|String|Number|Boolean|\w*Array|ArrayBuffer)\]$/
+
+function isHolder(value: object): boolean {
+  if (Object.getPrototypeOf(value) === Object.prototype) return false
+  return HOLDERS.test(Object.prototype.toString.call(value))
+}
+
 /** Of `flush({ timeoutMs })` and the like. */
 export const TIMEOUT: Fields<{ timeoutMs?: number }> = { timeoutMs: a.number(0) }
 
@@ -85,6 +101,13 @@ export function expected(
   code: HookspanErrorCode = 'INVALID_OPTION',
 ): HookspanError {
   return new HookspanError(code, `Expected ${what}, got ${describeValue(value)}.`)
+}
+
+/** What a function of the user's answered that guards something. One that says neither yes nor no, as without its `return`, is not taken for a no. */
+export function yesOrNo(answer: unknown, what: string): boolean {
+  if (typeof answer === 'boolean') return answer
+  ignoreRejection(answer)
+  throw expected(`${what} to give true or false`, answer)
 }
 
 /** What something is called in a message before anybody has looked at its id: `gate "opa"`, or `the gate`. */
@@ -148,8 +171,17 @@ function assertField(
 ): void {
   const { words, required: needed, fits, secret } = (fields as Table)[name] as Shape
   const value = readField(given, name, whose, code)
-  if (value === undefined ? needed !== true : fits(value)) return
+  if (value === undefined ? needed !== true : isFit(fits, value)) return
   throw expected(`\`${name}\` of ${whose} to be ${words}`, secret ? unshown(value) : value, code)
+}
+
+/** What cannot even be looked at, as a revoked proxy, fits nowhere. */
+function isFit(fits: Shape['fits'], value: unknown): boolean {
+  try {
+    return fits(value)
+  } catch {
+    return false
+  }
 }
 
 function readField(given: object, name: string, whose: string, code: HookspanErrorCode): unknown {

@@ -54,7 +54,12 @@ const VERIFY_FIELDS: Fields<VerifyOptions> = {
       shape('a string, or a list of strings', (value) => typeof value === 'string' || a.strings.fits(value)),
     ),
   ),
-  headers: required(a.object),
+  headers: required(
+    shape(
+      a.object.words,
+      (value) => a.object.fits(value) || typeof (value as { get?: unknown } | null)?.get === 'function',
+    ),
+  ),
   body: required(
     shape(
       'the body as it came, a string or bytes, before it was parsed',

@@ -1,9 +1,8 @@
 import { type Decision, deny, type Gate, type GateContext } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { expected, type Fields, shape } from '../internal/expect.ts'
+import { a, expected, type Fields, shape } from '../internal/expect.ts'
 import { ARGUMENT, GLOB_LIST, matchesGlob, matchesTool } from '../internal/glob.ts'
 import { toContent } from '../internal/json.ts'
-import { isRecord } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { type LinearPattern, linearPattern } from './patterns.ts'
 
@@ -26,7 +25,7 @@ export const TOOL_POLICY: Fields<ToolPolicyOptions> = {
   ...READY,
   allow: GLOB_LIST,
   deny: GLOB_LIST,
-  denyArguments: shape('patterns by argument name', isRecord),
+  denyArguments: shape('patterns by argument name', a.object.fits),
 }
 
 interface ArgumentRule {

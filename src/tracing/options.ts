@@ -63,7 +63,7 @@ export interface TraceHooksOptions {
 export type ContentOn = 'spans' | 'events' | 'both'
 
 export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
-  tracer: a.object,
+  tracer: a.with('startSpan'),
   meter: shape(
     'a meter or false',
     (value) =>
@@ -71,7 +71,7 @@ export const TRACE_FIELDS: Fields<TraceHooksOptions> = {
   ),
   captureContent: a.boolean,
   contentOn: a.oneOf('spans', 'events', 'both'),
-  logger: a.object,
+  logger: a.with('emit'),
   redact: a.function,
   maxContentBytes: a.number(256),
   stepSpans: a.boolean,

@@ -2,7 +2,7 @@ import { diag } from '@opentelemetry/api'
 import type { Plugin } from '../dispatcher/index.ts'
 import { within } from '../internal/async.ts'
 import { errorMessage, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields, TIMEOUT } from '../internal/expect.ts'
+import { a, assertFields, type Fields, shape, TIMEOUT } from '../internal/expect.ts'
 import { withMethods } from '../internal/objects.ts'
 import { ExitGuard } from './export/exit-guard.ts'
 import type { ExportStats } from './export/span-queue.ts'
@@ -35,14 +35,19 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer' | 
 }
 
 const { tracer, logger, ...HOOKS } = TRACE_FIELDS
+const PROCESSOR = a.with('onStart', 'onEnd', 'forceFlush', 'shutdown')
 const FIELDS: Fields<StartTracingOptions> = {
   ...HOOKS,
   ...EXPORT_FIELDS,
   serviceName: a.string,
   resourceAttributes: a.object,
   metrics: a.boolean,
-  instrumentations: a.objects,
-  spanProcessors: a.objects,
+  // What gives many at once gives a list of them.
+  instrumentations: shape(a.objects.words, (all) => Array.isArray(all) && a.objects.fits(all.flat())),
+  spanProcessors: shape(
+    `a list, each of it ${PROCESSOR.words}`,
+    (all) => Array.isArray(all) && all.every(PROCESSOR.fits),
+  ),
   flushOnExit: a.boolean,
 }
 

@@ -11,7 +11,10 @@ export interface WithFlushOptions {
   timeoutMs?: number
 }
 
-const FIELDS: Fields<WithFlushOptions> = { tracing: required(a.object), timeoutMs: a.milliseconds }
+const FIELDS: Fields<WithFlushOptions> = {
+  tracing: required(a.with('forceFlush', 'stats')),
+  timeoutMs: a.milliseconds,
+}
 
 /** What the handler gives, once its spans are sent: an async generator stays one, anything else is a promise. */
 export type Flushed<R> = R extends AsyncGenerator ? R : Promise<Awaited<R>>

@@ -90,7 +90,7 @@ const FIELDS: Fields<ViewerOptions> = {
   maxAgeMs: a.number(0),
   maxBytes: a.number(0),
   maxBodyBytes: a.number(0),
-  approvals: a.object,
+  approvals: a.with('list', 'get', 'respond'),
   approver: a.name,
   from: a.string,
   most: a.integer(1),

@@ -8,6 +8,8 @@ const WRONG: [string, unknown, RegExp][] = [
   ['a symbol', Symbol('wrong'), /^never$/],
   ['true', true, /\b(boolean|true)\b/],
   ['a bigint', 10n, /^never$/],
+  ['a Map', new Map([['a', 'b']]), /\bHeadersLike\b/],
+  ['a promise', Promise.resolve({}), /^never$/],
 ]
 
 /** Fields that are passed on as they are, by `type.field`. */
@@ -74,6 +76,23 @@ describe.each([...new Set(held.map(([who]) => who))])('%s', (who) => {
 it('a list is no object of options', () => {
   expect(() => new HookDispatcher([] as never)).toThrow('options of the dispatcher to be an object, got `[]`')
 })
+
+it('options that are not there yet are none', () => {
+  expect(() => new HookDispatcher(Promise.resolve({}) as never)).toThrow(
+    'options of the dispatcher to be an object, got `"[object Promise]"` (a promise: `await` it)',
+  )
+})
+
+it.each([
+  ['a function', new Proxy(() => {}, { get: unreadable })],
+  ['an object', new Proxy({}, { get: unreadable, getPrototypeOf: unreadable })],
+])('%s that cannot be read is refused all the same', (_what, mockTimeoutMs) => {
+  expect(() => new HookDispatcher({ mockTimeoutMs } as never)).toThrow('Expected `mockTimeoutMs`')
+})
+
+function unreadable(): never {
+  throw new TypeError('a closed connection')
+}
 
 it('an option that throws when it is read is told by its name', () => {
   const options = {

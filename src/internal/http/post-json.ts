@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as AgentTls, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { HookspanError } from '../errors.ts'
-import { expected, unshown } from '../expect.ts'
+import { a, expected, unshown } from '../expect.ts'
 import { shownAsUrl } from '../shown-url.ts'
 import { signatureHeaders } from '../signature.ts'
 import { shownHeaderName } from './header-name.ts'
@@ -102,10 +102,10 @@ export function assertTarget(url: unknown, owner: string, allowPrivateAddresses:
 
 /** @throws HookspanError `INVALID_OPTION` for a header that the client sets, or that holds a line break. */
 export function assertHeaders(headers: unknown, owner: string): asserts headers is Record<string, string> {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
+  if (!a.object.fits(headers)) {
     throw expected(`\`headers\` of ${owner} to be an object`, unshown(headers))
   }
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, value] of Object.entries(headers as object)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name) || RESERVED.test(name)) {
       throw new HookspanError(
         'INVALID_OPTION',

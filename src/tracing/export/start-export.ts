@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { ifRejected } from '../../internal/async.ts'
 import { a, expected, type Fields, secret } from '../../internal/expect.ts'
 import { consoleSpans } from './console-spans.ts'
 import { exportersByEnv, isDisabledByEnv } from './environment.ts'
@@ -58,7 +59,7 @@ export const EXPORT_FIELDS: Fields<ExportOptions> = {
   spoolDir: a.value,
   maxSpoolBytes: a.value,
   queue: a.object,
-  exporter: a.object,
+  exporter: a.with('export', 'shutdown'),
 }
 
 /** What sends spans. No method throws or rejects. */
@@ -86,7 +87,17 @@ const NEEDED_BY = 'startTracing()'
 
 /** Who is told of what is wrong. @default the console */
 export function troubleOf({ queue }: Pick<ExportOptions, 'queue'>): (message: string) => void {
-  return queue?.onTrouble ?? ((message) => console.warn(`[hookspan] ${message}`))
+  const warn = (message: string) => console.warn(`[hookspan] ${message}`)
+  const onTrouble = queue?.onTrouble
+  if (typeof onTrouble !== 'function') return warn
+  return (message) => {
+    const failed = () => warn(message)
+    try {
+      ifRejected(onTrouble(message), failed)
+    } catch {
+      failed()
+    }
+  }
 }
 
 /**
