@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Approver } from '../gates/index.ts'
+import { MAX_TIMER_MS } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
 /** Tells an engine that a request of a run was answered. */
@@ -34,7 +35,7 @@ export class AnswerWatch {
 
   private constructor(approver: Approver, everyMs: number, tell: TellAnswer) {
     this.#approver = approver
-    this.#everyMs = everyMs
+    this.#everyMs = Math.min(everyMs, MAX_TIMER_MS)
     this.#tell = tell
   }
 

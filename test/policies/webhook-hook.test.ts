@@ -63,6 +63,18 @@ it('posts the event, signed, with the same id at each attempt', async () => {
   })
 })
 
+it.each([1_500.5, 2 ** 31, Number.POSITIVE_INFINITY])(
+  'delivers with a timeout of %s ms',
+  async (timeoutMs) => {
+    const { url, got } = await endpoint((attempt) => (attempt < 2 ? 503 : 204))
+    const hook = webhookHook({ id: 'billing', type: 'onComplete', url, ...options, timeoutMs })
+    const op = new HookDispatcher().startOperation({ hooks: [hook] })
+    await op.complete()
+    await hook.flush()
+    expect(got).toHaveLength(2)
+  },
+)
+
 it('signs each attempt anew, so that a receiver which checks for replays takes the next one', async () => {
   const attempts: string[] = []
   const server = createServer(async (request, response) => {

@@ -1,6 +1,6 @@
 import { REDIS_PLACE, type RedisPlace, RedisPool } from '../../approval/redis-client.ts'
 import { within } from '../../internal/async.ts'
-import { a, assertFields } from '../../internal/expect.ts'
+import { a, assertFields, shape } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, type KeptRun, notHeld } from './store.ts'
 
 export interface RedisCheckpointsOptions extends RedisPlace {
@@ -8,7 +8,7 @@ export interface RedisCheckpointsOptions extends RedisPlace {
   prefix?: string
   /**
    * Milliseconds for which a run is held without a word of who holds it, who says so three times as often: it died, or
-   * cannot reach Redis. Minimum 1,000.
+   * cannot reach Redis. From 1,000 to 86,400,000.
    *
    * @default 30_000
    */
@@ -23,6 +23,11 @@ export interface RedisCheckpointsOptions extends RedisPlace {
 }
 
 const DEFAULT_LEASE_MS = 30_000
+/** One that is renewed by no timer, or never runs out, keeps what a dead process had from everybody. */
+const LEASE = shape(
+  'a number of milliseconds from 1000 to 86400000',
+  (value) => typeof value === 'number' && value >= 1_000 && value <= 86_400_000,
+)
 const DEFAULT_TIMEOUT_MS = 10_000
 
 /** Redis's own clock, so that those of the machines do not matter. Each step is one script, which Redis runs alone. */
@@ -79,7 +84,7 @@ const LIST = `${NOW}
  * @throws HookspanError `MISSING_DEPENDENCY` when `redis` is not installed and no client is given: at the first use.
  */
 export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointStore {
-  const fields = { ...REDIS_PLACE, prefix: a.string, leaseMs: a.number(1_000), timeoutMs: a.milliseconds }
+  const fields = { ...REDIS_PLACE, prefix: a.string, leaseMs: LEASE, timeoutMs: a.milliseconds }
   assertFields<RedisCheckpointsOptions>(options, fields, 'redisCheckpoints')
   const { prefix = 'hookspan:', leaseMs = DEFAULT_LEASE_MS, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const pool = new RedisPool(options)

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { orderGates, runChain } from '../../gates/chain.ts'
 import { decidesAt, NO_TOTALS } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate, type GatePoint } from '../../gates/index.ts'
+import { timeoutSignal } from '../../internal/async.ts'
 import { errorMessage, errorSentence } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
@@ -120,7 +121,7 @@ async function check(config: LoadedConfig, flags: ConfigFlags & { timeoutMs: num
 
 async function checkGate(gate: Gate, timeoutMs: number): Promise<Checked> {
   const startedAt = performance.now()
-  const signal = AbortSignal.timeout(Math.min(timeoutMs, gate.timeoutMs ?? timeoutMs))
+  const signal = timeoutSignal(Math.min(timeoutMs, gate.timeoutMs ?? timeoutMs))
   const done = (ok: boolean, message: string): Checked => ({
     id: gate.id,
     ok,

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { MAX_TIMER_MS, timeoutSignal } from '../async.ts'
 import { errorMessage } from '../errors.ts'
 import { a, assertFields, type Fields, required } from '../expect.ts'
 import { defined } from '../objects.ts'
@@ -177,7 +178,7 @@ export class WebhookSender {
         ...defined({ secret: this.#secret }),
         signedAtMs: one.signedAtMs,
         headers: { ...headers, ...defined({ traceparent: one.traceparent }) },
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: timeoutSignal(timeoutMs),
         maxBodyBytes: 65_536,
         allowPrivateAddresses,
       })
@@ -203,7 +204,10 @@ export class WebhookSender {
         this.#ready.push(one)
         this.#next()
       },
-      Math.max(Math.min(retryAfterMs, this.#options.maxDelayMs), this.#backoffMs(one.attempts)),
+      Math.min(
+        Math.max(Math.min(retryAfterMs, this.#options.maxDelayMs), this.#backoffMs(one.attempts)),
+        MAX_TIMER_MS,
+      ),
     )
     // A process that has nothing else to do ends; what waits goes to the dead-letter file.
     timer.unref()

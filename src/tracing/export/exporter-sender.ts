@@ -1,3 +1,4 @@
+import { ifRejected, MAX_TIMER_MS } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { type Answer, type SpanSender, spanOf, written } from './parcel.ts'
 import type { ExportResult, SpanExporter } from './types.ts'
@@ -13,20 +14,28 @@ export function exporterSender(exporter: SpanExporter, timeoutMs: number): SpanS
       await spans[0]?.resource.waitForAsyncAttributes?.()
       return new Promise((resolve) => {
         const message = `no answer within ${timeoutMs} ms`
-        const timer = setTimeout(() => resolve({ state: 'failed', message }), timeoutMs + 1_000)
+        const timer = setTimeout(
+          () => resolve({ state: 'failed', message }),
+          Math.min(timeoutMs + 1_000, MAX_TIMER_MS),
+        )
         timer.unref()
         const done = (result: ExportResult) => {
           clearTimeout(timer)
           resolve(answerOf(result))
         }
+        const failed = (error: unknown) => done({ code: 1, error: error as Error })
         try {
-          exporter.export(spans, done)
+          ifRejected(exporter.export(spans, done), failed)
         } catch (error) {
-          done({ code: 1, error: error as Error })
+          failed(error)
         }
       })
     },
-    shutdown: () => exporter.shutdown().catch(() => {}),
+    async shutdown() {
+      try {
+        await exporter.shutdown()
+      } catch {}
+    },
   }
 }
 

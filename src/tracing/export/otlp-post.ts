@@ -5,6 +5,7 @@ import {
   type RequestOptions,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { MAX_TIMER_MS } from '../../internal/async.ts'
 import type { OtlpTarget } from './otlp-target.ts'
 
 export interface HttpAnswer {
@@ -21,7 +22,6 @@ export interface OtlpClient {
 
 /** What is read of an answer; the protocol's are short. */
 const MAX_ANSWER_BYTES = 64 * 1024
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Connections to one collector, kept between requests. */
 export function otlpClient({ url, tls, timeoutMs, headers: always }: OtlpTarget): OtlpClient {
@@ -60,7 +60,7 @@ export function exchange(
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
-      Math.min(timeoutMs, LONGEST_TIMER_MS),
+      Math.min(timeoutMs, MAX_TIMER_MS),
     )
     request.once('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
