@@ -3,6 +3,7 @@ import { HookDispatcher, type Operation, type ParkedOperation, type PriceOf } fr
 import { assertOperationId, newOperationId } from '../dispatcher/run/operation-init.ts'
 import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
+import { ifRejected } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -290,10 +291,15 @@ function tellText(
   { op, agent, state }: { op: Operation; agent: Agent; state: LoopState },
 ): void {
   if (onText === undefined) return
-  try {
-    onText(text, { operationId: op.operationId, agentName: agent.name, stepIndex: state.steps })
-  } catch (error) {
+  const failed = (error: unknown) =>
     console.warn(`hookspan: \`onText\` threw, and the run goes on: ${errorMessage(error)}`)
+  try {
+    ifRejected(
+      onText(text, { operationId: op.operationId, agentName: agent.name, stepIndex: state.steps }),
+      failed,
+    )
+  } catch (error) {
+    failed(error)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PriceOf } from '../dispatcher/index.ts'
-import { addUsage, NO_USAGE } from '../dispatcher/run/usage.ts'
+import { addUsage, isAmount, NO_USAGE } from '../dispatcher/run/usage.ts'
 import type { TokenUsage } from '../hooks/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { defined } from '../internal/objects.ts'
@@ -74,7 +74,7 @@ export class Spending {
   #add(usage: TokenUsage | undefined, costUsd: number | undefined, why: string): void {
     this.#calls++
     this.#usage = addUsage(this.#usage, usage)
-    if (costUsd === undefined || !Number.isFinite(costUsd)) this.#unknown ??= why
+    if (costUsd === undefined || !isAmount(costUsd)) this.#unknown ??= why
     else this.#costUsd += costUsd
     const { parent } = this.#options
     if (parent !== undefined) parent.#add(usage, costUsd, why)

@@ -2,6 +2,7 @@ import { isAsyncGenerator } from '../dispatcher/calls/read-generator.ts'
 import type { Step } from '../dispatcher/index.ts'
 import { type Gate, requireApproval } from '../gates/index.ts'
 import { describeValue } from '../internal/errors.ts'
+import { yesOrNo } from '../internal/expect.ts'
 import { asObject, parseArguments } from '../wire/reading.ts'
 import type { RunCheckpoint } from './checkpoint/run-checkpoint.ts'
 import type { ToolDefinition } from './model-api.ts'
@@ -89,7 +90,10 @@ export class Toolbox {
         // Not an object: the call is about to fail, and nobody needs to be asked.
         const args = asObject(ctx.payload)
         if (args === undefined) return undefined
-        const asks = typeof needsApproval === 'function' ? await needsApproval(args) : needsApproval
+        const asks =
+          typeof needsApproval === 'function'
+            ? yesOrNo(await needsApproval(args), `\`needsApproval\` of tool "${ctx.apiName}"`)
+            : needsApproval
         return asks ? requireApproval(approval) : undefined
       },
     }

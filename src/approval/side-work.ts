@@ -1,3 +1,4 @@
+import { ifRejected } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
 /** What nobody waits for but the end: telling channels, writing down what was cancelled. */
@@ -7,7 +8,22 @@ export class SideWork {
 
   /** `onError`: told what `safely` ran into. @default console.warn */
   constructor(onError: ((error: unknown, where: string) => void) | undefined) {
-    this.#onError = onError ?? ((error, where) => console.warn(`[hookspan] ${where}: ${errorMessage(error)}`))
+    const warn = (error: unknown, where: string) =>
+      console.warn(`[hookspan] ${where}: ${errorMessage(error)}`)
+    this.#onError =
+      onError === undefined
+        ? warn
+        : (error, where) => {
+            const failed = (another: unknown) => {
+              warn(error, where)
+              warn(another, '`onError` of the approvals failed')
+            }
+            try {
+              ifRejected(onError(error, where), failed)
+            } catch (another) {
+              failed(another)
+            }
+          }
   }
 
   /** Lets `finish()` wait for it. */

@@ -2,6 +2,7 @@ import type { Approver, Gate } from '../gates/index.ts'
 import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
+import { ifRejected } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { assertFields, TIMEOUT } from '../internal/expect.ts'
 import { assertPlatform } from '../internal/platform.ts'
@@ -154,7 +155,9 @@ export class HookDispatcher {
   use(plugin: Plugin): Disposable {
     this.#plugins.add(plugin)
     this.#refresh()
-    plugin.attached?.(this)
+    ifRejected(plugin.attached?.(this), (error) =>
+      this.#reporter.failure({ kind: 'failed', hookId: plugin.name, error }),
+    )
     return {
       [Symbol.dispose]: () => {
         this.#plugins.remove(plugin)
@@ -360,10 +363,12 @@ export class HookDispatcher {
 
   #tellReleased(operationId: string, abandoned: boolean): void {
     for (const instrument of this.#plugins.instruments) {
-      try {
-        instrument.onRelease?.(operationId, { abandoned })
-      } catch (error) {
+      const failed = (error: unknown) =>
         this.#reporter.failure({ kind: 'instrument', hookId: 'instrument', operationId, error })
+      try {
+        ifRejected(instrument.onRelease?.(operationId, { abandoned }), failed)
+      } catch (error) {
+        failed(error)
       }
     }
   }

@@ -1,7 +1,8 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
+import { ignoreRejection } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
 import { defined, readFields } from '../internal/objects.ts'
@@ -11,6 +12,7 @@ import { decide } from './calls/decide.ts'
 import { openWaiting } from './calls/end-waiting.ts'
 import { OpenStep, STEP, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
+import type { Reporter } from './events/report.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
 import { currentPlace, runAt } from './run/current.ts'
@@ -69,6 +71,26 @@ function completed(asked: CompleteResult, decided: ChainResult | undefined): Com
   }
 }
 
+/** Events and spans are sorted by it: where it gives no time, or throws, the real one is told, and that it did once. */
+function checkedClock(clock: () => number, reporter: Reporter, operationId: string): () => number {
+  let isTold = false
+  const failed = (error: unknown) => {
+    if (!isTold) reporter.failure({ kind: 'failed', hookId: 'clock', operationId, error })
+    isTold = true
+    return Date.now()
+  }
+  return () => {
+    try {
+      const now: unknown = clock()
+      if (a.finite.fits(now)) return now as number
+      ignoreRejection(now)
+      return failed(expected('`clock` to give epoch milliseconds', now))
+    } catch (error) {
+      return failed(error)
+    }
+  }
+}
+
 /**
  * One run of one agent. Every start it makes is paired with an end, however the run ends.
  *
@@ -92,18 +114,20 @@ export class Operation extends CallMaker {
   static start(
     host: OperationHost,
     record: OperationRecord,
-    init: OperationInit,
+    given: OperationInit,
     claim: StateClaim | undefined,
     disabled: Disabled,
     created: (operation: Operation) => void,
   ): Operation {
+    const clock = given.clock && checkedClock(given.clock, host.reporter, record.operationId)
+    const init = clock === undefined ? given : { ...given, clock }
     const parent = init.parent && 'asParent' in init.parent ? init.parent.asParent() : init.parent
     const live = (parent as Partial<LiveParent> | undefined)?.live
     const info = infoOf(record.operationId, init, parent)
     record.info = info
     record.managed = true
     record.disable(disabled)
-    if (init.clock !== undefined) record.clock = init.clock
+    if (clock !== undefined) record.clock = clock
     const report = (error: unknown) =>
       host.reporter.failure({ kind: 'instrument', hookId: 'tracing', operationId: info.operationId, error })
     const traceparent = init.traceparent ?? (live ? undefined : parent?.traceparent)
@@ -121,7 +145,7 @@ export class Operation extends CallMaker {
       }),
       info,
       live?.traced,
-      init.clock?.(),
+      clock?.(),
       report,
     )
     const above = live === undefined ? parent === undefined && currentPlace()?.core.inside : live.inside

@@ -227,6 +227,7 @@ export function payloadProblem(point: GatePoint, payload: unknown): string | und
 
 /** What stands in for a model call is a text or a reply. */
 function skipProblem(point: GatePoint | undefined, result: unknown): string | undefined {
+  if (result instanceof Promise) return `what stands in has to be there already, got ${describeValue(result)}`
   if (point !== 'beforeLlmCall' && point !== 'afterLlmCall') return undefined
   if (result === undefined || result === null || typeof result === 'string') return undefined
   return replyProblem(result)

@@ -1,8 +1,9 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
-import { delay } from '../internal/async.ts'
+import { delay, ignoreRejection, isThenable } from '../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
+import { expected } from '../internal/expect.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
 import type { SchemaProblem } from '../internal/schema/problem.ts'
 import { assertMockToolsOptions } from './assert-mock-options.ts'
@@ -70,7 +71,12 @@ export class MockTools implements Disposable {
     this.#onUnmocked = onUnmocked
     this.#catalog = new ToolCatalog(options.tools)
     const layer: RulesLayer = {
-      appliesTo: (operation) => options.appliesTo?.(operation) !== false,
+      appliesTo(operation) {
+        const applies: unknown = options.appliesTo?.(operation)
+        if (!isThenable(applies)) return applies !== false
+        ignoreRejection(applies)
+        throw expected('`appliesTo` of mockTools to say at once true or false', applies)
+      },
       hasRule: (call) => this.#hasRule(call),
       answer: (call) => this.#answer(call),
     }

@@ -1,6 +1,7 @@
 import { deny, type Gate, type GateContext, type TreeTotals } from '../gates/index.ts'
+import { ignoreRejection } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
-import { a, type Fields } from '../internal/expect.ts'
+import { a, expected, type Fields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { common, memory, READY, type ReadyGateOptions } from './options.ts'
 
@@ -65,7 +66,7 @@ export function budget(options: BudgetOptions): Gate {
     // Counting tool calls alone asks for no more than an adapter must be able to: Claude's model calls are out of reach.
     point: spends(options) ? ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent'] : 'beforeToolCall',
     decide(ctx) {
-      const spent = spentLimit(options, ctx) ?? tooManyCalls(options, gate.id, ctx)
+      const spent = spentLimit(options, gate.id, ctx) ?? tooManyCalls(options, gate.id, ctx)
       if (spent === undefined) return undefined
       return deny(`the budget of this run is spent: ${spent}`, { code: 'budget_exceeded', stop })
     },
@@ -76,7 +77,7 @@ export function budget(options: BudgetOptions): Gate {
 const spends = (options: BudgetOptions) =>
   LIMITS.some((name) => name !== 'maxToolCalls' && options[name] !== undefined)
 
-function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefined {
+function spentLimit(options: BudgetOptions, id: string, ctx: GateContext): string | undefined {
   const { totals } = ctx
   const { maxCostUsd, maxTokens, maxSteps, maxDurationMs } = options
   const { unknownPrice = 'deny', unknownUsage = 'deny' } = options
@@ -94,8 +95,13 @@ function spentLimit(options: BudgetOptions, ctx: GateContext): string | undefine
     }
     if (ctx.point === 'beforeLlmCall') {
       const request = ctx.payload as Record<string, unknown>
-      const next = (options.estimateTokens ?? estimateTokens)(request)
-      if (tokens + next > maxTokens) return `${tokens} tokens and about ${next} more pass ${maxTokens}`
+      const next: unknown = (options.estimateTokens ?? estimateTokens)(request)
+      if (!a.number(0).fits(next)) {
+        ignoreRejection(next)
+        throw expected(`\`estimateTokens\` of gate "${id}" to give a number >= 0`, next)
+      }
+      if (tokens + (next as number) > maxTokens)
+        return `${tokens} tokens and about ${next} more pass ${maxTokens}`
     }
   }
   if (maxSteps !== undefined && totals.steps > maxSteps) return `${maxSteps} step(s)`

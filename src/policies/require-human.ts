@@ -7,7 +7,7 @@ import {
   type GatePoint,
   requireApproval,
 } from '../gates/index.ts'
-import { a, type Fields } from '../internal/expect.ts'
+import { a, type Fields, yesOrNo } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
@@ -43,6 +43,7 @@ export function requireHuman(options: RequireHumanOptions = {}): Gate {
     ...gate,
     ...defined({ match }),
     point,
-    decide: (ctx) => (when === undefined || when(ctx) ? decision : undefined),
+    decide: (ctx) =>
+      when === undefined || yesOrNo(when(ctx), `\`when\` of gate "${gate.id}"`) ? decision : undefined,
   }
 }

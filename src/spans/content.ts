@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { OperationInfo } from '../dispatcher/index.ts'
 import type { LlmRequest, LlmResponse } from '../hooks/index.ts'
+import { ignoreRejection, isThenable } from '../internal/async.ts'
 import { isBytes, safeStringify, withoutBytes } from '../internal/json.ts'
 import { fits } from '../internal/json-within.ts'
 import { outputMessage, outputMessages, textMessage } from '../wire/parts.ts'
@@ -189,10 +190,12 @@ function placeOf(operationId: string, toolName: string | undefined): Omit<Conten
 function redacted(redact: Redact | undefined, value: unknown, place: ContentPlace): unknown {
   if (redact === undefined) return value
   try {
-    return redact(value, place)
-  } catch {
-    return '[redaction failed]'
-  }
+    const shown = redact(value, place)
+    // Nobody waits for an asynchronous one.
+    if (!isThenable(shown)) return shown
+    ignoreRejection(shown)
+  } catch {}
+  return '[redaction failed]'
 }
 
 /** What cannot be read is made plain first, so that cutting sees ordinary JSON. */

@@ -91,8 +91,10 @@ function readPlain({ usage, costUsd, response, ...fields }: Loose): LlmReading {
       conversationId: asName(own.conversationId),
       alternatives: asObjects(own.alternatives).map(plainMessage),
     }),
-    ...(typeof counts?.inputTokens === 'number' && { usage: counts as unknown as TokenUsage }),
-    ...(typeof costUsd === 'number' && { costUsd }),
+    ...((counts?.inputTokens ?? counts?.outputTokens ?? undefined) !== undefined && {
+      usage: counts as unknown as TokenUsage,
+    }),
+    ...((costUsd ?? undefined) !== undefined && { costUsd: costUsd as number }),
   }
 }
 

@@ -12,7 +12,7 @@ export function countedUsage(value: unknown, names: UsageNames, fromTools: strin
   if (usage === undefined) return undefined
   return {
     ...usage,
-    inputTokens: usage.inputTokens + (asCount(asObject(value)?.[fromTools]) ?? 0),
+    inputTokens: usage.inputTokens + Math.max(asCount(asObject(value)?.[fromTools]) ?? 0, 0),
     outputTokens: usage.outputTokens + (usage.reasoningTokens ?? 0),
   }
 }

@@ -123,8 +123,14 @@ export function readUsage(value: unknown, names: UsageNames): TokenUsage | undef
   for (const name of names) {
     const [field, outer] = name
     const inner = name[2]
-    const count = asCount(inner === undefined ? counts[outer] : asObject(counts[outer])?.[inner])
-    if (count === undefined) continue
+    const given = inner === undefined ? counts[outer] : asObject(counts[outer])?.[inner]
+    const count = asCount(given)
+    if (count === undefined || count < 0) {
+      // What is there and is no count stands for some that nobody knows, as -1 of some servers: it is not none.
+      if ((given ?? undefined) !== undefined && (field === 'inputTokens' || field === 'outputTokens'))
+        return undefined
+      continue
+    }
     usage[field] = count
     known ||= field === 'inputTokens' || field === 'outputTokens'
   }

@@ -1,7 +1,15 @@
-import type { LlmResponse, TokenUsage } from '../../hooks/index.ts'
+import type { LlmResponse } from '../../hooks/index.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
-import { asName, asObjects, asText, type LlmReading, type Loose } from '../../wire/reading.ts'
+import {
+  asName,
+  asObjects,
+  asText,
+  type LlmReading,
+  type Loose,
+  readUsage,
+  type UsageNames,
+} from '../../wire/reading.ts'
 import type { LcMessage, LcMessages } from './lang-chain.ts'
 
 const ROLES: Readonly<Record<string, string>> = { human: 'user', ai: 'assistant', generic: 'user' }
@@ -50,20 +58,16 @@ export function readReply(reply: unknown): LlmReading {
         ? undefined
         : tool_calls.map(({ id: toolCallId = '', name, args }) => ({ toolCallId, apiName: name, args })),
   }) as LlmResponse
-  return { response, ...(usage !== undefined && { usage: usageOf(usage) }) }
+  return defined({ response, usage: readUsage(usage, USAGE) })
 }
 
-function usageOf(usage: Readonly<Record<string, unknown>>): TokenUsage {
-  const count = (value: unknown) => (typeof value === 'number' ? value : undefined)
-  const { input_tokens, output_tokens, input_token_details, output_token_details } = usage
-  return defined({
-    inputTokens: count(input_tokens) ?? 0,
-    outputTokens: count(output_tokens) ?? 0,
-    cachedInputTokens: count((input_token_details as Loose | undefined)?.cache_read),
-    cacheCreationInputTokens: count((input_token_details as Loose | undefined)?.cache_creation),
-    reasoningTokens: count((output_token_details as Loose | undefined)?.reasoning),
-  }) as TokenUsage
-}
+const USAGE: UsageNames = [
+  ['inputTokens', 'input_tokens'],
+  ['outputTokens', 'output_tokens'],
+  ['cachedInputTokens', 'input_token_details', 'cache_read'],
+  ['cacheCreationInputTokens', 'input_token_details', 'cache_creation'],
+  ['reasoningTokens', 'output_token_details', 'reasoning'],
+]
 
 /** What a gate says in the model's place. */
 export function aiMessage(

@@ -1,4 +1,5 @@
 import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
+import { a, expected } from '../../internal/expect.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import type { SavedRun } from '../run-state.ts'
@@ -240,15 +241,24 @@ export class RunLog implements RunKeeper {
 type Claimed = Extract<CheckpointClaim, { state: 'claimed' }>
 
 async function claimed(store: CheckpointStore, operationId: string): Promise<Claimed> {
-  const claim = await store.claim(operationId).catch((error: unknown) => {
+  let claim: CheckpointClaim
+  try {
+    claim = await store.claim(operationId)
+    if (!isClaim(claim ?? {})) throw expected('`claim` of the store to give a claim and its records', claim)
+  } catch (error) {
     const why = `The checkpoints of run "${operationId}" cannot be read: ${errorSentence(error)} Nothing was run.`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
-  })
+  }
   if (claim.state === 'claimed') return claim
   throw new HookspanError(
     'STATE_CLAIMED',
     `Run "${operationId}" goes on in another process, or here. Nothing was run.`,
   )
+}
+
+/** A store may be anybody's: what it gives is a run's whole memory. */
+function isClaim({ state, records }: Partial<Claimed> | { state: 'held'; records?: never }): boolean {
+  return state === 'held' || (state === 'claimed' && a.strings.fits(records))
 }
 
 function aboutOf({ agentName, loop, operation }: SavedRun): AboutRun {

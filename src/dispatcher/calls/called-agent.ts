@@ -1,7 +1,8 @@
-import type { HookEvent, TokenUsage } from '../../hooks/index.ts'
+import type { HookEvent } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
 import { defined, readFields } from '../../internal/objects.ts'
 import { asText } from '../../wire/reading.ts'
+import { countable, isAmount } from '../run/usage.ts'
 
 /** What is read of a called agent's result, where it is there. */
 const READ = [
@@ -56,8 +57,8 @@ export function readChild(result: unknown, name: string): ChildReading {
       threadId: asText(threadId),
       reason,
       content: asText(typeof result === 'string' ? result : child.content),
-      usage: isUsage(child.usage) ? child.usage : undefined,
-      costUsd: Number.isFinite(costUsd) ? (costUsd as number) : undefined,
+      usage: countable(child.usage),
+      costUsd: isAmount(costUsd) ? costUsd : undefined,
       failure: success ? undefined : failureOf(child, name, reason),
     }),
   }
@@ -78,9 +79,4 @@ function failureOf({ error, denial, status }: Result, name: string, reason: stri
     errorType: asText(code) ?? said ?? '_OTHER',
     errorMessage: asText(why) ?? `Agent "${name}" did not finish${said === undefined ? '' : ` (${said})`}.`,
   }
-}
-
-function isUsage(usage: unknown): usage is TokenUsage {
-  const { inputTokens, outputTokens } = readFields(usage, ['inputTokens', 'outputTokens'])
-  return Number.isFinite(inputTokens) && Number.isFinite(outputTokens)
 }

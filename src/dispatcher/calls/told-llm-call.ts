@@ -1,13 +1,18 @@
 import type { LlmRequest, StreamEndKind, TokenUsage } from '../../hooks/index.ts'
 import { errorMessage, errorType } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
+import { defined } from '../../internal/objects.ts'
 import type { LlmHead, LlmReading } from '../../wire/reading.ts'
 import type { Activity, LlmEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { CurrentPlace } from '../run/current.ts'
 import { type ModelCallMark, noteScripted, runModelCall } from '../run/live-calls.ts'
 import type { CallSite, OperationCore } from '../run/operation-core.ts'
+import { countable, isAmount } from '../run/usage.ts'
 import type { LlmCallInit } from './llm-call-init.ts'
 import { tellProviderCalls } from './provider-call.ts'
+
+const TOKENS = '{ inputTokens, outputTokens }, finite numbers >= 0'
 
 /** Calls that often say no usage, and cost next to nothing. */
 const NO_CHAT: ReadonlySet<string> = new Set(['embeddings', 'rerank'])
@@ -86,7 +91,7 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
 
   #answered(reading: LlmReading, streamEnd?: StreamEndKind): LlmEnd {
     const { core } = this
-    const { usage, costUsd: given } = this.spent ?? reading
+    const { usage, costUsd: given } = this.#counted(this.spent ?? reading)
     const { model = this.init.model } = reading.head ?? reading.response
     const costUsd = given ?? core.priceOf(this.provider, model, usage)
     const scripted = this.#scripted()
@@ -111,12 +116,12 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
     this.announce()
     const { core } = this
     const partial = this.readSoFar()
-    const { usage, costUsd } = this.spent ?? partial ?? {}
+    const { usage, costUsd } = this.#counted(this.spent ?? partial ?? { response: {} })
     const mocked = this.#scripted(error) && { mocked: true }
     core.addLlm(usage, costUsd ?? core.priceOf(this.provider, this.init.model, usage))
     const came = {
       ...mocked,
-      ...(partial && { response: partial.response, ...(partial.usage && { usage: partial.usage }) }),
+      ...(partial && { response: partial.response, ...(partial.usage && usage && { usage }) }),
       ...(this.firstChunkMs !== undefined && { timeToFirstChunkMs: this.firstChunkMs }),
     }
     core.emit('onLlmCallError', {
@@ -136,6 +141,21 @@ export abstract class ToldLlmCall<R> extends Bracket<LlmEnd, CallSite> {
       ...came,
       ...(chunkGapsMs.length > 0 && { chunkGapsMs }),
     }
+  }
+
+  /** As sums can take it. What is no amount counts as not said, which a budget takes for too much. */
+  #counted({ usage, costUsd }: LlmReading): Pick<LlmReading, 'usage' | 'costUsd'> {
+    const counted = countable(usage)
+    if ((usage ?? undefined) !== undefined && counted === undefined) this.#uncountable('usage', TOKENS, usage)
+    if (isAmount(costUsd)) return defined({ usage: counted, costUsd })
+    if ((costUsd ?? undefined) === undefined) return defined({ usage: counted })
+    this.#uncountable('costUsd', 'a finite number >= 0', costUsd)
+    return defined({ usage: counted })
+  }
+
+  #uncountable(field: string, what: string, value: unknown): void {
+    const wrong = expected(`\`${field}\` of a reply of model "${this.init.model}" to be ${what}`, value)
+    this.core.reportFailure('llmCall.read', wrong)
   }
 
   /** A model that says nothing of its tokens has used some all the same. What a client of MCP asks its model is not ours to pay. */

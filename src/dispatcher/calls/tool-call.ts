@@ -2,7 +2,7 @@ import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
-import { delay, isThenable, untilAborted } from '../../internal/async.ts'
+import { delay, ifRejected, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import { refusedBefore } from '../humans/said-before.ts'
@@ -268,10 +268,11 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   /** Whoever listens to progress is an observer: what it throws is no failure of the tool. */
   #progress(value: unknown): void {
+    const failed = (error: unknown) => this.core.reportFailure('toolCall.onProgress', error)
     try {
-      this.init.onProgress?.(value)
+      ifRejected(this.init.onProgress?.(value), failed)
     } catch (error) {
-      this.core.reportFailure('toolCall.onProgress', error)
+      failed(error)
     }
   }
 

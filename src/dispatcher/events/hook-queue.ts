@@ -5,7 +5,8 @@ import {
   type RunnableHook,
 } from '../../hooks/agent-hook.ts'
 import type { AgentHook, HookEvent } from '../../hooks/index.ts'
-import { isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
+import { ignoreRejection, isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
+import { expected } from '../../internal/expect.ts'
 import { DISPATCHED } from './dispatched.ts'
 import { compileMatch } from './match.ts'
 import type { Reporter } from './report.ts'
@@ -122,7 +123,10 @@ export class HookQueue {
 
   #match(event: HookEvent): 'yes' | 'no' | 'failed' {
     try {
-      return this.matches?.(event) ? 'yes' : 'no'
+      const matched: unknown = this.matches?.(event)
+      if (!isThenable(matched)) return matched ? 'yes' : 'no'
+      ignoreRejection(matched)
+      throw expected('`match` to say at once whether the event is one of its own', matched)
     } catch (error) {
       this.#failed(event, error, 0)
       return 'failed'

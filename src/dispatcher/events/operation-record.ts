@@ -7,6 +7,7 @@ import {
   type HookEvent,
   isHookType,
 } from '../../hooks/index.ts'
+import { ifRejected } from '../../internal/async.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import type { OperationInfo } from '../plugins/instrument.ts'
 import type { PluginSet } from '../plugins/plugin-set.ts'
@@ -293,11 +294,14 @@ export class OperationRecord implements QueueOwner {
     const { reporter, plugins } = this.#host
     const { instruments } = plugins
     for (const instrument of instruments) {
-      try {
-        instrument.onEvent?.(event)
-      } catch (error) {
+      const failed = (error: unknown) => {
         const { hookType, operationId } = event
         reporter.failure({ kind: 'instrument', hookId: 'instrument', hookType, operationId, error })
+      }
+      try {
+        ifRejected(instrument.onEvent?.(event), failed)
+      } catch (error) {
+        failed(error)
       }
     }
     return instruments.length > 0

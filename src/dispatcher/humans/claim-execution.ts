@@ -1,6 +1,8 @@
 import type { Refusal } from '../../gates/chain.ts'
 import type { SettledExecution } from '../../gates/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
+import { isRecord } from '../../internal/objects.ts'
 import type { OperationCore } from '../run/operation-core.ts'
 
 /** What an approved call may do: run, and say how it ended; take the result of an earlier run; nothing. */
@@ -18,8 +20,9 @@ export async function claimExecution(core: OperationCore, requestId: string): Pr
   if (ledger === undefined || settle === undefined) return { state: 'run' }
   try {
     const claim = await ledger.claim(requestId)
-    if (claim.state === 'done') return claim
-    if (claim.state !== 'unknown') return { state: 'run', settle }
+    if (claim?.state === 'run') return { state: 'run', settle }
+    if (claim?.state === 'done' && isRecord(claim.result)) return claim
+    if (claim?.state !== 'unknown') throw expected('`claim` of the ledger to give a claim', claim)
     return { state: 'refused', refusal: unknownExecution('the approved tool was running') }
   } catch (error) {
     const reason = `the approved call could not be claimed: ${errorMessage(error)}`

@@ -1,3 +1,5 @@
+import { ifRejected, ignoreRejection } from '../../internal/async.ts'
+import { expected } from '../../internal/expect.ts'
 import type {
   Activity,
   ActivityEnd,
@@ -43,7 +45,13 @@ export class TracedActivity {
     const scopes: (ActivityScope | undefined)[] = []
     for (const instrument of instruments) {
       try {
-        scopes.push(instrument.start(activity, info, parent?.of(instrument), timestamp))
+        const scope = instrument.start(activity, info, parent?.of(instrument), timestamp)
+        const isScope = typeof (scope as Partial<ActivityScope> | undefined)?.run === 'function'
+        if (scope !== undefined && !isScope) {
+          ignoreRejection(scope)
+          throw expected('the `start` of an instrument to give a scope, or nothing', scope)
+        }
+        scopes.push(scope)
       } catch (error) {
         scopes.push(undefined)
         report(error)
@@ -76,7 +84,7 @@ export class TracedActivity {
   annotate(annotation: Annotation): void {
     for (const scope of this.#scopes) {
       try {
-        scope?.annotate?.(annotation)
+        ifRejected(scope?.annotate?.(annotation), this.#report)
       } catch (error) {
         this.#report(error)
       }
@@ -89,7 +97,7 @@ export class TracedActivity {
     this.#ended = true
     for (const scope of this.#scopes) {
       try {
-        scope?.end(result, timestamp)
+        ifRejected(scope?.end(result, timestamp), this.#report)
       } catch (error) {
         this.#report(error)
       }
@@ -122,7 +130,7 @@ function runOnce<T>(scope: ActivityScope, fn: () => T, place: unknown, report: R
   let state: 'waiting' | 'returned' | 'threw' = 'waiting'
   let result: unknown
   try {
-    scope.run(() => {
+    const given: unknown = scope.run(() => {
       if (state !== 'waiting') return
       try {
         result = fn()
@@ -132,6 +140,7 @@ function runOnce<T>(scope: ActivityScope, fn: () => T, place: unknown, report: R
         state = 'threw'
       }
     }, place)
+    ifRejected(given, report)
   } catch (error) {
     report(error)
   }

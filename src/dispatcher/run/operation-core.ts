@@ -11,7 +11,9 @@ import type {
   TokenUsage,
   ToolCallContext,
 } from '../../hooks/index.ts'
+import { ignoreRejection } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 import type { OperationRecord } from '../events/operation-record.ts'
 import type { Reporter } from '../events/report.ts'
@@ -29,7 +31,7 @@ import { Phase, type Stop } from './phase.ts'
 import type { RunTree } from './run-tree.ts'
 import type { SeenTools } from './seen-tools.ts'
 import type { StateClaim } from './state-claim.ts'
-import { addOptional, addUsage, NO_USAGE } from './usage.ts'
+import { addOptional, addUsage, isAmount, NO_USAGE } from './usage.ts'
 
 /** What an operation needs of its dispatcher. */
 export interface OperationHost {
@@ -348,8 +350,11 @@ export class OperationCore {
     const price = this.init.priceOf ?? this.host.priceOf
     if (price === undefined || usage === undefined) return undefined
     try {
-      const costUsd = price({ provider, model, usage })
-      return costUsd !== undefined && Number.isFinite(costUsd) ? costUsd : undefined
+      const costUsd: unknown = price({ provider, model, usage }) ?? undefined
+      if (costUsd === undefined) return undefined
+      if (isAmount(costUsd)) return costUsd
+      ignoreRejection(costUsd)
+      throw expected('`priceOf` to give a finite number >= 0, or nothing', costUsd)
     } catch (error) {
       this.reportFailure('priceOf', error)
       return undefined

@@ -1,6 +1,35 @@
 import type { TokenUsage } from '../../hooks/index.ts'
+import { readFields } from '../../internal/objects.ts'
+
+const PARTS = ['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'] as const
+const COUNTS = ['inputTokens', 'outputTokens', ...PARTS] as const
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 }
+
+/** What is counted or paid: in a sum, and in the budget held against it, nothing else may be. */
+export function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+/**
+ * What a reply says it used, as far as it can be counted; undefined where it is not known how much that was. One of the two
+ * that is left out is none.
+ */
+export function countable(usage: unknown): TokenUsage | undefined {
+  const { inputTokens, outputTokens, ...parts } = readFields(usage, COUNTS)
+  if ((inputTokens ?? outputTokens ?? undefined) === undefined) return undefined
+  const [input, output] = [inputTokens ?? 0, outputTokens ?? 0]
+  if (!isAmount(input) || !isAmount(output)) return undefined
+  const counted: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = {
+    inputTokens: input,
+    outputTokens: output,
+  }
+  for (const name of PARTS) {
+    const part = parts[name]
+    if (isAmount(part)) counted[name] = part
+  }
+  return counted
+}
 
 /** The sum; optional parts are present when either side has them. */
 export function addUsage(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {

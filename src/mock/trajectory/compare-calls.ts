@@ -1,4 +1,5 @@
 import { append } from '../../internal/append.ts'
+import { ignoreRejection } from '../../internal/async.ts'
 import { describeValue } from '../../internal/errors.ts'
 import { matchesTool } from '../../internal/glob.ts'
 import { differences, formatDifference } from '../match/difference.ts'
@@ -57,7 +58,9 @@ function compareArgs(expected: Expectation, actual: TrajectoryCall, options: Tra
   const mode: ArgsMode | ArgsPredicate =
     expected.argsMode ?? modeOf(actual, options.argsByTool) ?? options.args ?? 'exact'
   if (typeof mode === 'function') {
-    if (mode(actual.args as never, expected.args) === true) return []
+    const passed: unknown = mode(actual.args as never, expected.args)
+    ignoreRejection(passed)
+    if (passed === true) return []
     return [`args: expected to pass ${mode.name || 'the predicate'}, got ${describeValue(actual.args)}`]
   }
   if (mode === 'ignore' || !('args' in expected)) return []

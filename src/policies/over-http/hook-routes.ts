@@ -1,8 +1,10 @@
 /** Hooks over HTTP: webhooks are registered and removed; what the program itself has in use is only listed. */
+
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { DISPATCHER } from '../../dispatcher/is-dispatcher.ts'
 import type { GatePoint } from '../../gates/index.ts'
 import type { AnyHookType } from '../../hooks/index.ts'
+import { ifRejected } from '../../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret, TIMEOUT } from '../../internal/expect.ts'
 import { assertGlob } from '../../internal/glob.ts'
@@ -101,10 +103,12 @@ export function hookRoutes(options: HookRoutesOptions): HookRoutes {
   const root = basePath.replace(/\/$/, '')
 
   function tell(action: WebhookChange['action'], id: string, by: string | undefined): void {
-    try {
-      onChange?.({ action, id, ...defined({ by }) })
-    } catch (error) {
+    const failed = (error: unknown) =>
       console.warn(`[hookspan] \`onChange\` of the hook routes failed: ${errorMessage(error)}`)
+    try {
+      ifRejected(onChange?.({ action, id, ...defined({ by }) }), failed)
+    } catch (error) {
+      failed(error)
     }
   }
 
