@@ -233,6 +233,19 @@ describe('a tool call that is opened', () => {
       after.abort()
       expect(await ran).toMatchObject({ state: 'denied', code: 'gate_error' })
     })
+
+    it('waits for no hook that is to mock it, and does not run the tool instead', async () => {
+      const controller = new AbortController()
+      const { dispatcher, step } = await open({ signal: controller.signal })
+      const handler = () => new Promise<never>(() => {})
+      dispatcher.use({
+        name: 'mocks',
+        hooks: [{ id: 'hanging', type: 'beforeToolCall', mocks: true, handler }],
+      })
+      const refused = step.openToolCall(outlasting).run(() => expect.unreachable())
+      controller.abort(new Error('enough'))
+      expect(await refused).toMatchObject({ state: 'denied', code: 'mock_error' })
+    })
   })
 
   it('brings its place and its span to the body, and leaves every other AsyncLocalStorage alone', async () => {

@@ -81,12 +81,20 @@ export class MockWait {
     else queue.wasLate = true
   }
 
-  #refuse(queue: HookQueue, code: MockRefusal['code']): void {
+  /** The run is aborted, and its call may go on: one that mocks has not said so yet. */
+  readonly cut = (): void => {
+    const asked = [...this.#open.keys()].find(({ mocks }) => mocks)
+    if (asked === undefined) this.finish()
+    else this.#refuse(asked, 'mock_error', 'had not said whether it mocks the call when the run was aborted')
+  }
+
+  #refuse(queue: HookQueue, code: MockRefusal['code'], told?: string): void {
     const { hook, timeoutMs } = queue
     const why =
-      code === 'mock_error'
+      told ??
+      (code === 'mock_error'
         ? 'failed before it said whether it mocks the call'
-        : `did not say within its \`timeoutMs\` (${timeoutMs}) whether it mocks the call`
+        : `did not say within its \`timeoutMs\` (${timeoutMs}) whether it mocks the call`)
     this.#refused ??= { kind: 'deny', code, reason: `hook "${hook.id}" ${why}`, stop: false }
     this.finish()
   }

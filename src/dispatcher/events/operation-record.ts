@@ -198,12 +198,12 @@ export class OperationRecord implements QueueOwner {
     signal: AbortSignal | undefined,
   ): Promise<MockDecision> {
     this.#waits.add(wait)
-    signal?.addEventListener('abort', wait.finish)
-    if (signal?.aborted) wait.finish()
+    signal?.addEventListener('abort', wait.cut)
+    if (signal?.aborted) wait.cut()
     try {
       return await decision
     } finally {
-      signal?.removeEventListener('abort', wait.finish)
+      signal?.removeEventListener('abort', wait.cut)
       this.#waits.delete(wait)
     }
   }
