@@ -145,7 +145,9 @@ const denied: Asked = {
 const changed: Asked = { replies: LOOK_THEN_DONE, plugin: gate('beforeToolCall', () => mutate({ q: 'b' })) }
 const mocked: Asked = {
   replies: LOOK_THEN_DONE,
-  plugin: { standIn: () => ({ source: 'contract', mock: { content: 'from the mock' } }) },
+  plugin: {
+    standIn: () => ({ source: 'contract', mock: { content: 'from the mock', data: { shelf: 'hidden' } } }),
+  },
 }
 const changedResult: Asked = {
   replies: LOOK_THEN_DONE,
@@ -197,6 +199,10 @@ const SCENARIOS: readonly Scenario[] = [
     async (subject) => {
       const ran = await run(subject, mocked)
       expectRun(subject, ran, { tree: turns('tool look [mocked]'), told: [/from the mock/] })
+      ok(
+        !ran.record.told.join().includes('hidden'),
+        `${subject.name}: the model was told what is for the tool's caller`,
+      )
       deepStrictEqual(ran.bodies, [])
     },
     mocked,

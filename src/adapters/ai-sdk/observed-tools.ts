@@ -29,6 +29,7 @@ export interface DecidedCall {
   readonly decision: ToolCallDecision<unknown, unknown>
   readonly input: unknown
   readonly toolCallId: string
+  says(words: string, result: unknown): void
 }
 
 /**
@@ -41,6 +42,8 @@ export class ObservedTools {
   readonly #copies: SdkTools
   /** Calls that are decided and not yet run, by the model's id: it may repeat. */
   readonly #decided = new Map<string, DecidedCall[]>()
+  /** What the model is told in the place of results, by its ids, which may repeat. */
+  readonly #words = new Map<string, { readonly words: string; readonly result: unknown }>()
 
   constructor(run: ObservedRun, tools: SdkTools) {
     this.#run = run
@@ -60,6 +63,7 @@ export class ObservedTools {
     const caller = localCallerOf(tool)
     const own: Partial<SdkTool> = {
       ...(typeof tool.execute === 'function' && this.#executed(name, tool)),
+      ...(typeof tool.toModelOutput === 'function' && this.#worded(tool)),
       ...(caller && {
         experimental_toolCaller: {
           ...caller,
@@ -159,6 +163,23 @@ export class ObservedTools {
     if (copy !== undefined) Object.assign(copy, this.#executed(name, tool))
   }
 
+  #worded(tool: SdkTool): Pick<SdkTool, 'toModelOutput'> {
+    return {
+      toModelOutput: (asked) => {
+        const said = this.#words.get(asked.toolCallId)
+        if (said !== undefined && said.result === asked.output) return { type: 'text', value: said.words }
+        return tool.toModelOutput === undefined ? asItIs(asked.output) : tool.toModelOutput(asked)
+      },
+    }
+  }
+
+  #says(name: string, toolCallId: string, words: string, result: unknown): void {
+    this.#words.set(toolCallId, { words, result })
+    const [tool, copy] = [this.#originals[name], this.#copies[name]]
+    if (tool !== undefined && copy !== undefined && copy.toModelOutput === undefined)
+      Object.assign(copy, this.#worded(tool))
+  }
+
   async #decide(name: string, tool: SdkTool, input: unknown, toolCallId: string): Promise<DecidedCall> {
     // A tool that calls another one by itself.
     const within = atWork.getStore() === this ? currentCalls() : undefined
@@ -176,7 +197,8 @@ export class ObservedTools {
         outputSchema: schemaOf(tool.outputSchema),
       }),
     })
-    return { name, call, decision: await call.decided, input, toolCallId }
+    const says = (words: string, result: unknown) => this.#says(name, toolCallId, words, result)
+    return { name, call, decision: await call.decided, input, toolCallId, says }
   }
 
   /** A tool that calls another one may do so under its own id. */
@@ -268,6 +290,12 @@ function unanswered(name: string, id: string | undefined): HookspanError {
     `The run waits for a human to answer${id === undefined ? '' : ` request "${id}"`} about tool "${name}", and ` +
       'nobody has. Resume it once the answer is there.',
   )
+}
+
+/** As the SDK tells an output of which the tool says nothing. */
+function asItIs(output: unknown): object {
+  if (typeof output === 'string') return { type: 'text', value: output }
+  return { type: 'json', value: output === undefined ? null : JSON.parse(JSON.stringify(output) ?? 'null') }
 }
 
 /** A JSON Schema or a Standard Schema, out of what the SDK takes as a schema. */

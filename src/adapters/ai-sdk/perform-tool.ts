@@ -1,3 +1,4 @@
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
@@ -6,6 +7,8 @@ import type { SdkTool, ToolOptions } from './sdk.ts'
 interface Decided {
   readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
+  /** Told what the model is to hear in the place of this result. */
+  says(words: string, result: unknown): void
 }
 
 /**
@@ -13,8 +16,9 @@ interface Decided {
  *
  * @returns what the SDK is to get from the tool: a promise, or where the tool gives several results, all of them.
  */
-export function performTool({ call, decision }: Decided, tool: SdkTool, options: ToolOptions): unknown {
-  if (decision.state !== 'run') return Promise.resolve().then(() => given(decision))
+export function performTool(decided: Decided, tool: SdkTool, options: ToolOptions): unknown {
+  const { call, decision } = decided
+  if (decision.state !== 'run') return Promise.resolve().then(() => given(decision, decided))
   const { args } = decision
   let value: unknown
   try {
@@ -23,7 +27,7 @@ export function performTool({ call, decision }: Decided, tool: SdkTool, options:
   } catch (error) {
     value = Promise.reject(error)
   }
-  if (isStream(value)) return relay(call, value)
+  if (isStream(value)) return relay(decided, value)
   // Told to the call, which may have ended before: with its run, or its signal.
   Promise.resolve(value)
     .then(
@@ -31,21 +35,24 @@ export function performTool({ call, decision }: Decided, tool: SdkTool, options:
       (error: unknown) => call.fail(error),
     )
     .catch(() => {})
-  return call.outcome.then(given)
+  return call.outcome.then((outcome) => given(outcome, decided))
 }
 
 /** What the SDK is told of a call. @throws what the tool threw, or why the call was refused. */
-function given(outcome: ToolOutcome): unknown {
-  if ('result' in outcome) return outcome.result
+function given(outcome: ToolOutcome, { says }: Decided): unknown {
+  if ('result' in outcome) {
+    const { result } = outcome
+    const words = wordsOf(outcome)
+    if (words !== undefined) says(words, result)
+    return result
+  }
   if (outcome.state === 'errored') throw outcome.error
   throw new Error(outcome.toToolMessage().content)
 }
 
 /** A tool that gives results on its way: each is passed on, and the last one counts. */
-async function* relay(
-  call: SafeToolCall<unknown, unknown>,
-  results: AsyncIterable<unknown>,
-): AsyncGenerator<unknown> {
+async function* relay(decided: Decided, results: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  const { call } = decided
   let last: unknown
   let over = false
   const iterator = call.enter(() => results[Symbol.asyncIterator]())
@@ -68,6 +75,6 @@ async function* relay(
     }
   }
   const outcome = await call.settle(last).catch(() => call.outcome)
-  const result = given(outcome)
+  const result = given(outcome, decided)
   if (result !== last) yield result
 }

@@ -13,6 +13,13 @@ export interface SdkTool {
   readonly inputSchema?: unknown
   readonly outputSchema?: unknown
   readonly experimental_toolCaller?: unknown
+  /** What the model is told of its output. */
+  readonly toModelOutput?: (asked: ModelOutputAsked) => unknown
+}
+
+export interface ModelOutputAsked {
+  readonly toolCallId: string
+  readonly output: unknown
 }
 
 /** Of a tool that is run with tools which it calls by itself. */

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { assertWorked, KINDS } from '../mcp/call.ts'
@@ -76,7 +77,11 @@ async function served(
   }
   if ('result' in outcome && outcome.result === gave && gave !== undefined) return gave
   const { content } = outcome.toToolMessage()
-  return 'result' in outcome ? KIND.result(content, outcome.result, params) : KIND.refused?.(content)
+  if (!('result' in outcome)) return KIND.refused?.(content)
+  const { result } = outcome
+  // Claude Code tells its model what is structured, and not the text beside it.
+  const saysItself = Array.isArray(asObject(result)?.content) || wordsOf(outcome) === undefined
+  return KIND.result(content, saysItself ? result : content, params)
 }
 
 /**

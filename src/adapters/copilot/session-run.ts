@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -258,7 +259,10 @@ const isJsonSchema = (schema: unknown) =>
 
 /** What Copilot tells the model. @throws what the tool threw. */
 function givenOf(outcome: ToolOutcome): unknown {
-  if ('result' in outcome) return outcome.result
+  if ('result' in outcome) {
+    const { result } = outcome
+    return asObject(result)?.textResultForLlm === undefined ? (wordsOf(outcome) ?? result) : result
+  }
   if (outcome.state === 'errored') throw outcome.error
   return { textResultForLlm: outcome.toToolMessage().content, resultType: 'denied' }
 }

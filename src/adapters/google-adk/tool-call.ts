@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -48,7 +49,7 @@ function schemaOf({ parameters }: AdkTool): unknown {
 
 /** What the SDK tells the model. @throws what the tool threw. */
 function givenOf(outcome: ToolOutcome): unknown {
-  if ('result' in outcome) return outcome.result
+  if ('result' in outcome) return wordsOf(outcome) ?? outcome.result
   if (outcome.state === 'errored') throw outcome.error
   const { content } = outcome.toToolMessage()
   return jsonIn(content, content)

@@ -1,4 +1,4 @@
-import { isMockedFailure } from '../../dispatcher/calls/tool-outcome.ts'
+import { isMockedFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
@@ -63,7 +63,8 @@ async function callOne(
   }
   if (!('result' in outcome)) return answer({ error: outcome.toToolMessage().content })
   const { result } = outcome
-  return answer(isRecord(result) && isPlain(result) ? result : { output: outcome.toToolMessage().content })
+  const saysItself = isRecord(result) && isPlain(result) && wordsOf(outcome) === undefined
+  return answer(saysItself ? result : { output: outcome.toToolMessage().content })
 }
 
 /** What the model is told: of one answer the answer itself. */

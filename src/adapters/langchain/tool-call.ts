@@ -1,6 +1,6 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
-import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type AgentRun, type AskedHuman, answersIn } from './agent-run.ts'
@@ -157,12 +157,14 @@ function messageOf(
   }
   const own = isToolMessage(message) ? message.content : message
   if (outcome.state === 'completed' && outcome.result === own) return message
-  const { artifact } = (message ?? {}) as Partial<LcMessage>
+  // What the model is not told goes where the SDK has it for whoever reads its messages.
+  const apart = wordsOf(outcome) === undefined ? undefined : outcome.result
+  const { artifact = apart } = (message ?? {}) as Partial<LcMessage>
   return new ToolMessage({
     tool_call_id,
     name,
     status: 'success',
-    content: toContent(outcome.result),
+    content: outcome.toToolMessage().content,
     ...defined({ artifact }),
   })
 }

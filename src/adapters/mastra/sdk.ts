@@ -63,6 +63,8 @@ export interface MastraTool {
   readonly parameters?: unknown
   readonly inputSchema?: unknown
   readonly backgroundConfig?: { readonly enabled?: boolean }
+  /** What the model is told of its result. */
+  readonly toModelOutput?: (result: unknown) => unknown
   readonly execute?: (input: unknown, options?: MastraToolOptions) => unknown
 }
 

@@ -1,4 +1,5 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
@@ -20,8 +21,9 @@ export function observeTools(run: MastraRun, tools: MastraTools): MastraTools {
       run.tools.add(name)
       // A run that goes on in the process in which it was suspended is given the tools of its first part.
       const observed: Execute = (input, options = {}) =>
-        new Call(MastraRun.current ?? run, name, tool, execute).make(input, options)
-      return [name, { ...tool, execute: observed }]
+        new Call(MastraRun.current ?? run, name, own, execute).make(input, options)
+      const own = { ...tool, execute: observed }
+      return [name, own]
     }),
   )
 }
@@ -75,7 +77,7 @@ class Call {
     const call = await this.#open(input, options)
     const decision = await call.decided
     if (decision.state === 'run') return this.#perform(call, options)
-    if (decision.state !== 'waiting') return told(decision)
+    if (decision.state !== 'waiting') return told(decision, this.#tool)
     const asked: Asked = {
       hookspan: 'approval',
       apiName: this.#name,
@@ -139,13 +141,37 @@ class Call {
       if (given !== undefined) return given.value
       throw outcome.state === 'errored' ? outcome.error : new RunSuspended()
     }
-    return told(outcome)
+    return told(outcome, this.#tool)
   }
 }
 
+/** What the model is told in the place of results. */
+const said = new WeakMap<object, string>()
+const worded = new WeakSet<MastraTool>()
+
 /** What the model is told of a call that has ended. */
-function told(outcome: ToolOutcome): unknown {
-  if ('result' in outcome) return outcome.result
+function told(outcome: ToolOutcome, tool: MastraTool): unknown {
+  if ('result' in outcome) {
+    const { result } = outcome
+    const words = wordsOf(outcome)
+    if (words === undefined) return result
+    // The SDK looks words up by the result alone.
+    if (typeof result !== 'object' || result === null) return words
+    said.set(result, words)
+    tellWords(tool)
+    return result
+  }
   if (outcome.state === 'errored') throw outcome.error
   return JSON.parse(outcome.toToolMessage().content)
+}
+
+function tellWords(tool: MastraTool): void {
+  if (worded.has(tool)) return
+  worded.add(tool)
+  const { toModelOutput } = tool
+  const told = (result: unknown) => {
+    const words = typeof result === 'object' && result !== null ? said.get(result) : undefined
+    return words === undefined ? toModelOutput?.call(tool, result) : { type: 'text', value: words }
+  }
+  Object.assign(tool, { toModelOutput: told })
 }

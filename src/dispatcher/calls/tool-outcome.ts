@@ -82,11 +82,18 @@ abstract class Outcome {
 class ResultOutcome<R> extends Outcome {
   readonly state: 'completed' | 'mocked' | 'skipped'
   readonly result: R
+  readonly #words: string | undefined
 
   constructor(state: ResultOutcome<R>['state'], result: R, toolCallId: string, content?: string) {
     super(toolCallId, content)
     this.state = state
     this.result = result
+    this.#words = content
+  }
+
+  /** See {@link wordsOf}. */
+  static words(outcome: object): string | undefined {
+    return #words in outcome ? outcome.#words : undefined
   }
 
   protected describe(): string {
@@ -173,6 +180,12 @@ export function resultOutcome<R>(
 
 export function erroredOutcome<R>(error: unknown, toolCallId: string, mocked = false): ToolOutcome<R> {
   return new ErroredOutcome(error, toolCallId, mocked)
+}
+
+/** What the model is to be told in the place of the result, where a mock, a gate or the tool says it in other words. */
+export function wordsOf(outcome: ToolOutcome): string | undefined {
+  const words = ResultOutcome.words(outcome)
+  return words !== undefined && 'result' in outcome && words !== toContent(outcome.result) ? words : undefined
 }
 
 /** Whether a mock said that the tool fails: an SDK whose tools tell their failures is told so, and throws nothing. */
