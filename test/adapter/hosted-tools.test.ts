@@ -1,12 +1,13 @@
+import { tmpdir } from 'node:os'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type HookEvent } from 'hookspan'
 import { observeAnthropic } from 'hookspan/anthropic'
 import type { Gate } from 'hookspan/gates'
 import { observeGoogleGenAI } from 'hookspan/google-genai'
 import { mock, mockTools, recordEvents, type ScriptedFetch, scriptedFetch } from 'hookspan/mock'
 import { observeOpenAI } from 'hookspan/openai'
-import { toolPolicy } from 'hookspan/policies'
+import { loadConfigSync, toolPolicy } from 'hookspan/policies'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 
@@ -113,6 +114,37 @@ describe('a tool that the provider runs', () => {
     expect(ended).toContain(
       `"${tool}" is mocked, and the agent has the tool "${tool}", which the model's provider runs`,
     )
+    expect(requests).toBe(0)
+  })
+
+  it.each<[string, (dispatcher: HookDispatcher) => unknown]>([
+    [
+      'a hook that mocks names it',
+      (dispatcher) =>
+        dispatcher.use({
+          name: 'dry run',
+          hooks: [
+            {
+              id: 'search',
+              type: 'beforeToolCall',
+              match: 'web_*',
+              mocks: true,
+              handler: (event: HookEvent<'beforeToolCall'>) => event.mock({ content: '' }),
+            },
+          ],
+        }),
+    ],
+    [
+      'the config file mocks it',
+      (dispatcher) => {
+        const hooks = [{ id: 'search', type: 'mock', match: 'web_*', returns: '' }]
+        dispatcher.use(loadConfigSync({ cwd: tmpdir(), userFile: false, run: { hooks } as never }).plugin)
+      },
+    ],
+  ])('is refused when %s', async (_name, prepare) => {
+    const { ended, requests } = await asked(responses({ type: 'web_search' }), prepare)
+
+    expect(ended).toContain('"web_*" is mocked, and the agent has the tool "web_search"')
     expect(requests).toBe(0)
   })
 

@@ -155,6 +155,14 @@ export class OperationRecord implements QueueOwner {
     return this.#audienceOf('beforeToolCall')?.queues.some(({ mocks }) => mocks) ?? false
   }
 
+  /** The tools that hooks name which say that they mock. Which of all others one mocks, nobody knows. */
+  get mockedTools(): readonly (string | RegExp)[] {
+    const hooks = this.#audienceOf('beforeToolCall')?.queues.map(({ hook }) => hook) ?? []
+    return hooks.flatMap(({ mocks, match = [] }) =>
+      mocks === true && typeof match !== 'function' ? match : [],
+    )
+  }
+
   /** Counts an event. Gives its place in the operation's sequence. */
   count(type: AnyHookType): number {
     this.active = true

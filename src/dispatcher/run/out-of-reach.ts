@@ -30,7 +30,8 @@ export function assertInReach(core: OperationCore, tools: readonly ToolOutOfReac
     assertFields<ToolOutOfReach>(tool, TOOL, 'a tool out of reach', 'INVALID_CALL')
     const gate = core.allGates().find((one) => isMeantFor(one, tool))
     const { plugins } = core.host
-    const mock = plugins.mockedTools().find((pattern) => isFor(pattern, tool))
+    const mocks = [...plugins.mockedTools(), ...core.record.mockedTools]
+    const mock = mocks.find((pattern) => isFor(pattern, tool))
     const mocked = tool.ranBy === 'sdk' && plugins.standIns.length > 0
     if (gate === undefined && mock === undefined && !mocked) continue
     const what =

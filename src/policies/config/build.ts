@@ -1,5 +1,4 @@
 import { dirname } from 'node:path'
-import type { StandIn } from '../../dispatcher/index.ts'
 import { assertGate } from '../../gates/gate.ts'
 import { GATE_POINTS, type Gate } from '../../gates/index.ts'
 import { assertHook } from '../../hooks/agent-hook.ts'
@@ -130,7 +129,7 @@ function makeHooks(
   path: ConfigPath,
   source: ConfigSource,
   context: BuildContext,
-): { hooks: AgentHook[] } | { standIn: StandIn } {
+): { hooks: AgentHook[] } | Required<Pick<LoadedEntry, 'standIn' | 'standsInFor'>> {
   const fail: Fail = (at, message) => configError(source.file, source.lineOf(at), message)
   const fields = entry as Record<string, unknown> & { id: string; type: string }
   try {
@@ -141,7 +140,7 @@ function makeHooks(
     if (fields.type === MOCK) {
       assertFields(fields, ['type', 'enabled', ...MOCK_OPTIONS], path, `mock "${fields.id}"`, fail)
       const { type: _type, enabled: _enabled, ...entry } = fields
-      return { standIn: standInOf(entry) }
+      return { standIn: standInOf(entry), standsInFor: entry.match as string }
     }
     const kind = Object.hasOwn(HOOK_KINDS, fields.type) ? HOOK_KINDS[fields.type] : undefined
     if (kind === undefined)

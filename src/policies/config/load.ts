@@ -127,7 +127,10 @@ function assemble(
       name: 'config',
       gates: active.flatMap(({ gate }) => gate ?? []),
       hooks: active.flatMap(({ hooks }) => hooks ?? []),
-      ...(standIns.length > 0 && { standIn: firstOf(standIns) }),
+      ...(standIns.length > 0 && {
+        standIn: firstOf(standIns),
+        standsInFor: () => active.flatMap(({ standsInFor }) => standsInFor ?? []),
+      }),
     },
   }
 }

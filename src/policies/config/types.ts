@@ -47,6 +47,8 @@ export interface LoadedEntry {
   readonly hooks?: readonly AgentHook[]
   /** Of `type: mock`. */
   readonly standIn?: StandIn
+  /** The tools that it is meant for. */
+  readonly standsInFor?: string
 }
 
 /** For typed config modules. */
