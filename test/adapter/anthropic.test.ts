@@ -468,6 +468,17 @@ describe('a tool runner of an observed client', () => {
     ])
   })
 
+  it.each([
+    [[], '[]'],
+    [[{ type: 'flight', to: 'Oslo' }], '[{"type":"flight","to":"Oslo"}]'],
+    [[{ type: 'text', text: 'Oslo' }], [{ type: 'text', text: 'Oslo' }]],
+  ])('tells what a mock returns as text, unless it is what the API takes: %j', async (returns, content) => {
+    const { client, dispatcher, fetch } = observed(SEARCH, DONE)
+    using _mocks = mockTools(dispatcher, [mock('search').returns(returns)])
+    await loop(client, undefined, { tools: [search(() => expect.unreachable())] })
+    expect(fetch.requests[1]?.messages.at(-1)).toMatchObject({ content: [{ type: 'tool_result', content }] })
+  })
+
   it('takes mocks, policies and humans as they are', async () => {
     const { client, dispatcher, fetch } = observed(
       {

@@ -226,6 +226,18 @@ describe.each(['1', '2'] as const)('version %s of the MCP SDK', (version) => {
     humans.assertUsed()
   })
 
+  it('tells a mock that has a content of its own, and is no result of a server', async () => {
+    const both = await pair()
+    const { dispatcher } = tracked()
+    observeMcpClient(both.client, { dispatcher })
+    const page = { title: 'Oslo', content: ['first', 'second'] }
+    using _mocks = mockTools(dispatcher, [mock('count').returns(page)])
+    expect(await call(both, 'count')).toEqual({
+      content: [{ type: 'text', text: JSON.stringify(page) }],
+      structuredContent: page,
+    })
+  })
+
   it('takes them on the side of the server, too', async () => {
     const both = await pair()
     const { dispatcher } = tracked()

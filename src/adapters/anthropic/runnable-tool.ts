@@ -100,6 +100,15 @@ function told(outcome: ToolOutcome<unknown>, gave: unknown, { ToolError }: ToolP
   if (outcome.state === 'errored') throw outcome.error
   if (!('result' in outcome)) throw new ToolError(outcome.toToolMessage().content)
   const { result, state } = outcome
-  const isBlocks = Array.isArray(result) && result.every((one) => typeof one?.type === 'string')
-  return isBlocks || (state === 'completed' && result === gave) ? result : outcome.toToolMessage().content
+  return isBlocks(result) || (state === 'completed' && result === gave)
+    ? result
+    : outcome.toToolMessage().content
+}
+
+/** What the API takes as the content of a result, beside text. */
+const BLOCKS = new Set(['text', 'image', 'search_result', 'document', 'tool_reference', 'browser_state'])
+
+/** A list of the tool's own things may have types as well, and one of nothing says that nothing was found. */
+function isBlocks(result: unknown): boolean {
+  return Array.isArray(result) && result.length > 0 && result.every((one) => BLOCKS.has(one?.type))
 }

@@ -1,7 +1,7 @@
 import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { asName, asObject } from '../../wire/reading.ts'
-import { assertWorked, KINDS } from '../mcp/call.ts'
+import { assertWorked, isToolResult, KINDS } from '../mcp/call.ts'
 import { type Handler, type Request, watchHandlers } from '../mcp/protocol.ts'
 import { type AnnouncedCall, ClaudeRun } from './claude-run.ts'
 import type { McpServerConfig } from './sdk.ts'
@@ -80,7 +80,7 @@ async function served(
   if (!('result' in outcome)) return KIND.refused?.(content)
   const { result } = outcome
   // Claude Code tells its model what is structured, and not the text beside it.
-  const saysItself = Array.isArray(asObject(result)?.content) || wordsOf(outcome) === undefined
+  const saysItself = isToolResult(result) || wordsOf(outcome) === undefined
   return KIND.result(content, saysItself ? result : content, params)
 }
 

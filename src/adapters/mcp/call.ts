@@ -22,7 +22,7 @@ export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/g
     named: (params) => ({ apiName: asText(params.name) || 'unnamed', args: params.arguments ?? {} }),
     asked: (params, args) => ({ ...params, arguments: args }),
     result: (text, value) =>
-      Array.isArray(asObject(value)?.content)
+      isToolResult(value)
         ? value
         : { content: [{ type: 'text', text }], ...(isRecord(value) && { structuredContent: value }) },
     refused: (text) => ({ isError: true, content: [{ type: 'text', text }] }),
@@ -41,6 +41,14 @@ export const KINDS: Readonly<Record<'tools/call' | 'resources/read' | 'prompts/g
         ? value
         : { messages: [{ role: 'user', content: { type: 'text', text } }] },
   },
+}
+
+const BLOCKS = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
+
+/** Whether it is what a server itself would give: what a tool tells of may have a content as well. */
+export function isToolResult(value: unknown): boolean {
+  const content = asObject(value)?.content
+  return Array.isArray(content) && content.every((block) => BLOCKS.has(asText(asObject(block)?.type) ?? ''))
 }
 
 export type Method = keyof typeof KINDS
