@@ -3,6 +3,7 @@ import { HookDispatcher } from 'hookspan'
 import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
 import { deny } from 'hookspan/gates'
 import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
+import { mock, mockTools } from 'hookspan/mock'
 import { toolPolicy } from 'hookspan/policies'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -125,8 +126,13 @@ describe('a workflow that an agent has as a tool', () => {
 })
 
 describe('an approval of Mastra itself', () => {
-  const asking = async (bodies: unknown[], replies: readonly ContractReply[]) => {
+  const asking = async (
+    bodies: unknown[],
+    replies: readonly ContractReply[],
+    prepare: (dispatcher: HookDispatcher) => unknown = () => {},
+  ) => {
     const { dispatcher, told } = toldLines()
+    prepare(dispatcher)
     const agent = agentOf(replies, { tools: { look: looking(bodies, { requireApproval: true }) } })
     observeMastra(agent, { dispatcher })
     new sdk.Mastra({ agents: { support: agent }, storage: new sdk.InMemoryStore(), logger: false })
@@ -150,9 +156,30 @@ describe('an approval of Mastra itself', () => {
     expect(bodies).toEqual(['a'])
     expect(only(told, HUMAN)).toEqual([
       'onStart support',
-      'beforeToolCall look',
       'beforeHumanIntervention support',
       'afterHumanIntervention approve',
+      'beforeToolCall look',
+      'afterToolCall look',
+      'onComplete support',
+    ])
+  })
+
+  it('comes before a mock, which is asked once', async () => {
+    const bodies: unknown[] = []
+    const { agent, dispatcher, told, asked } = await asking(
+      bodies,
+      [call('look', { q: 'a' }), { content: 'done' }],
+      (on) => mockTools(on, [mock('look').once().returns('mocked')]),
+    )
+    const { runId } = asked
+    expect((await agent.approveToolCallGenerate({ runId, toolCallId: 'call_1' })).text).toBe('done')
+    await dispatcher.drain()
+    expect(bodies).toEqual([])
+    expect(only(told, HUMAN)).toEqual([
+      'onStart support',
+      'beforeHumanIntervention support',
+      'afterHumanIntervention approve',
+      'beforeToolCall look',
       'afterToolCall look',
       'onComplete support',
     ])

@@ -1,4 +1,3 @@
-import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asName } from '../../wire/reading.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -6,7 +5,7 @@ import type { MastraOptions } from './sdk.ts'
 
 /**
  * Tells of a run that was suspended because Mastra itself asks a human (`requireApproval`, `requireToolApproval`): it does so
- * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run.
+ * before the tool is run, so that the call is not known yet. Gates are asked first, now and when the tool is run; mocks then alone.
  */
 export async function tellAsked(run: ObservedRun, payload: unknown): Promise<void> {
   if (!isRecord(payload) || 'suspendPayload' in payload) return
@@ -15,12 +14,9 @@ export async function tellAsked(run: ObservedRun, payload: unknown): Promise<voi
   const toolCallId = asName(payload.toolCallId)
   if (apiName === undefined || toolCallId === undefined) return
   const calls = await run.calls()
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args })
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, asksFirst: true })
   const decided = await call.decided
-  if (decided.state !== 'run') return
-  await call.run(() => {
-    throw new RunSuspended()
-  })
+  if (decided.state !== 'waiting' || decided.request !== undefined) return
   calls.openHumanIntervention({ pendingTools: [{ identifier: 'local', apiName, args, toolCallId }] }).park()
 }
 
@@ -39,15 +35,15 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
       kind === undefined && request === undefined && (options.toolCallId ?? toolCallId) === toolCallId,
   )
   if (found === undefined) return
-  const { toolCallId, apiName, identifier = 'local', running } = found
+  const { toolCallId, apiName, identifier = 'local', args } = found
   const calls = await run.calls()
-  const pendingTools = [{ identifier, apiName, args: running?.args, toolCallId }]
+  const pendingTools = [{ identifier, apiName, args, toolCallId }]
   calls.openHumanIntervention({ pendingTools, askedAt: parkedAt }).answered({
     action: approved ? 'approve' : 'rejectAndContinue',
     ...(reason !== undefined && { reason }),
   })
   if (approved) return
   // The SDK tells the model by itself.
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args: running?.args })
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args })
   await call.refuse({ kind: 'reject', code: 'rejected', reason: reason ?? 'a human declined' })
 }

@@ -135,7 +135,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
     if (!this.claim()) return this.endedBefore().outcome
     this.close({ kind: 'tool', outcome: 'waiting', args })
     const running = { args, ...(approvedBy !== undefined && { approvedBy }) }
-    this.core.waiting.push({ ...this.#saved(), ...(request === undefined ? { running } : { request }) })
+    const asked = this.init.asksFirst === true ? { args } : { running }
+    this.core.waiting.push({ ...this.#saved(), ...(request === undefined ? asked : { request }) })
     this.site.noteWaiting?.()
     return waitingOutcome<R>(request, toolCallId)
   }

@@ -31,6 +31,11 @@ export interface ToolCallInit<A = unknown> {
   outlastsAbort?: boolean
   /** False when this call cannot wait for a human across processes, though other calls of the runtime can. @default true */
   parkable?: boolean
+  /**
+   * True when the runtime itself asks a human about this call before it runs it, in a run that it parks: gates decide, and
+   * again once the run goes on; hooks are told, and mocks asked, then alone. @default false
+   */
+  asksFirst?: boolean
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }
@@ -50,6 +55,7 @@ const FIELDS: Fields<ToolCallInit> = {
   idempotent: a.boolean,
   outlastsAbort: a.boolean,
   parkable: a.boolean,
+  asksFirst: a.boolean,
   onProgress: a.function,
 }
 
@@ -71,6 +77,7 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
     case 'idempotent':
     case 'outlastsAbort':
     case 'parkable':
+    case 'asksFirst':
     case 'onProgress':
       return value === undefined || FIELDS[name].fits(value)
     default:

@@ -98,7 +98,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
   #goesStraight(): boolean {
     const { core } = this
-    if (this.waited !== undefined || admission(core) !== undefined) return false
+    if (this.waited !== undefined || this.init.asksFirst === true || admission(core) !== undefined)
+      return false
     if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
     return !this.isCutShort() && !core.record.hears('beforeToolCall')
   }
@@ -130,6 +131,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     // Also where nothing was changed: what runs is what was decided on.
     if (decided !== undefined) this.call = { ...this.call, args: decided.payload }
     this.approvedBy = decided?.approvedBy
+    if (this.init.asksFirst === true) return { waiting: undefined }
     const mock = await this.announce()
     const announced = this.cutShort()
     if (announced !== undefined) return announced

@@ -57,8 +57,10 @@ export interface WaitingCall {
   readonly callIndex: number
   readonly identifier?: string
   readonly source?: ToolSource
-  /** What the human is asked; absent where the call runs, and a call inside of it waits. */
+  /** What the human is asked; absent where the call runs, and a call inside of it waits, or the runtime itself asks. */
   readonly request?: ApprovalRequest
+  /** What the runtime itself asks a human about. */
+  readonly args?: unknown
   /** Ids of the requests about it that were answered before: what happened then has been told. */
   readonly settled?: readonly string[]
   /** `agent`: the call of an agent, whose own run is parked. */
