@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { afterAll, expect, it } from 'vitest'
 import { dispatcherWith, findAll, gate } from '../support/told-events.ts'
@@ -53,4 +54,20 @@ it('a run ends where a result cannot be told in other words, and its model is no
   expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome: 'denied' }])
   expect(findAll(events, 'beforeLlmCall')).toHaveLength(1)
   expect(messages.at(-1)).toMatchObject({ type: 'result' })
+})
+
+it.each<[string, object]>([
+  ['Bash', { command: `touch ${join(folder, 'ran')}`, description: 'Runs' }],
+  ['Agent', help],
+])('a hook that mocks %s is refused as what cannot be, and the tool does not run', async (name, args) => {
+  const { dispatcher, events } = dispatcherWith()
+  const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'mocked' })
+  dispatcher.use({ name: 'mocks', hooks: [{ id: 'mocks', type: 'beforeToolCall', match: name, handler }] })
+  const replies = [{ toolCalls: [{ id: 'call', name, args }] }, { content: 'done' }]
+  await askClaude(dispatcher, replies, { tools, allowedTools: tools, agents, cwd: folder })
+  expect(findAll(events, 'afterToolCall')).toMatchObject([
+    { outcome: 'denied', code: 'not_capable', mocked: false },
+  ])
+  expect(findAll(events, 'beforeCallAgent')).toEqual([])
+  expect(existsSync(join(folder, 'ran'))).toBe(false)
 })

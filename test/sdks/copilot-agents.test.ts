@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { HookEvent } from 'hookspan'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { observeCopilot, unobserveCopilot } from 'hookspan/copilot'
 import { deny, type Gate, mutate } from 'hookspan/gates'
@@ -274,4 +275,37 @@ it("a gate that ends the run of one ends the session's work", async () => {
 
   expect(heard.map(({ model }) => model)).toEqual(['contract', 'expert'])
   expect(endings(events)[0]).toBe('expert denied')
+})
+
+it.each(['task', 'bash'])(
+  'a hook that mocks %s is refused as what cannot be, and nothing begins',
+  async (name) => {
+    const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'mocked' })
+    const { events, tree } = await prompt(
+      { root: [asks(name === 'task' ? task('one') : bash('root')), done], one: [{ content: 'it is 42' }] },
+      {
+        plugins: [{ name: 'mocks', hooks: [{ id: 'mocks', type: 'beforeToolCall', match: name, handler }] }],
+      },
+    )
+    expect(findAll(events, 'afterToolCall')).toMatchObject([
+      { apiName: name, outcome: 'denied', code: 'not_capable', mocked: false },
+    ])
+    expect(findAll(events, 'beforeCallAgent')).toEqual([])
+    expect(tree).not.toContain('expert')
+  },
+)
+
+it('a mock stands in for a tool of yours that an agent calls', async () => {
+  const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'mocked', data: { q: 1 } })
+  const { events, heard } = await prompt(
+    { root: [asks(task('one')), done], one: [asks(ask('c1', 'look', { q: 'a' })), { content: 'it is 42' }] },
+    {
+      plugins: [{ name: 'mocks', hooks: [{ id: 'mocks', type: 'beforeToolCall', match: 'look', handler }] }],
+    },
+  )
+  expect(findAll(events, 'afterToolCall')).toContainEqual(
+    expect.objectContaining({ apiName: 'look', outcome: 'mocked', content: 'mocked' }),
+  )
+  expect(JSON.stringify(heard)).toContain('"content":"mocked"')
+  expect(JSON.stringify(heard)).not.toContain('found a')
 })

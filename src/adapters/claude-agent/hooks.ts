@@ -51,7 +51,8 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   const lane = await subAgents.laneOf(asName(input.agent_id))
   await lane.askedFor(id)
   const calls = await lane.calls
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args })
+  const mockable = isServed(run, toolName)
+  const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args, mockable })
   const decision = await call.decided
   const output = (more: Loose) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
   if (decision.state === 'waiting') {
@@ -61,8 +62,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   if (decision.state === 'denied' || decision.state === 'rejected')
     return output(refusal(decision.toToolMessage().content))
   run.announce(id, { call, decision })
-  if (decision.state !== 'run')
-    return output(isServed(run, toolName) ? { permissionDecision: 'allow' } : notMocked())
+  if (decision.state !== 'run') return output(mockable ? { permissionDecision: 'allow' } : notAnswered())
   const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
   if (asked !== undefined) {
     await call.refuse({ reason: asked })
@@ -75,8 +75,8 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
 
-const notMocked = () =>
-  refusal('Something stands in for this tool, and Claude Code runs it by itself: it was not run.')
+const notAnswered = () =>
+  refusal('A gate answered for this tool, and Claude Code runs it by itself: it was not run.')
 
 /** Whether a server of this process has the tool. */
 function isServed(run: ClaudeRun, toolName: string): boolean {

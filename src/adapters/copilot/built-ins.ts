@@ -52,6 +52,7 @@ export class BuiltIns {
       args,
       // What Copilot runs by itself is not asked for again when its session goes on.
       parkable: false,
+      mockable: false,
       ...(toolCallId !== undefined && { toolCallId }),
     })
     const decision = await call.decided
@@ -75,7 +76,7 @@ export class BuiltIns {
     this.#run.ended(toolCallId)
     const reason =
       'result' in decision
-        ? 'Something stands in for this tool, and Copilot runs it by itself: it was not run.'
+        ? 'A gate answered for this tool, and Copilot runs it by itself: it was not run.'
         : decision.state === 'errored'
           ? String(decision.error)
           : decision.toToolMessage().content

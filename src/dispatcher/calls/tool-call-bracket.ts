@@ -1,4 +1,4 @@
-import type { ChainResult } from '../../gates/chain.ts'
+import type { ChainResult, Refusal } from '../../gates/chain.ts'
 import type { ApprovalRequest } from '../../gates/index.ts'
 import type { ToolCallContext } from '../../hooks/index.ts'
 import type { MockDecision } from '../events/mock-wait.ts'
@@ -15,6 +15,13 @@ import { refusalBy } from './suspended.ts'
 import { assertToolCallKeys, type ToolCallInit } from './tool-call-init.ts'
 import { erroredEnding, type MockOrigin, refusedEnding, type ToolEnding, toldToolEnd } from './tool-ending.ts'
 import { type ToolOutcome, waitingOutcome } from './tool-outcome.ts'
+
+const UNMOCKABLE: Refusal = {
+  kind: 'deny',
+  code: 'not_capable',
+  reason: 'it is mocked, and runs where nothing can stand in for it: it was not run',
+  stop: false,
+}
 
 /** What a tool call is, what is told of it, and what of it is saved when another process goes on with the run. */
 export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
@@ -99,7 +106,8 @@ export class ToolCallBracket<A, R> extends Bracket<ToolEnd, CallSite> {
 
   /** What the runtime's adapter cannot do is refused: the tool does not run instead. */
   protected unable(needed: Capability): ToolEnding<R> | undefined {
-    const refusal = incapable(this.core.init.adapter, needed)
+    const mocked = needed === 'mockToolCalls' && this.init.mockable === false
+    const refusal = mocked ? UNMOCKABLE : incapable(this.core.init.adapter, needed)
     return refusal && refusedEnding<R>(this.call.toolCallId, refusal)
   }
 

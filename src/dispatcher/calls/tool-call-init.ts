@@ -31,6 +31,8 @@ export interface ToolCallInit<A = unknown> {
   outlastsAbort?: boolean
   /** False when this call cannot wait for a human across processes, though other calls of the runtime can. @default true */
   parkable?: boolean
+  /** False when nothing can stand in for this call, though for others: one that is mocked is refused, and does not run. @default true */
+  mockable?: boolean
   /**
    * True when the runtime itself asks a human about this call before it runs it, in a run that it parks: gates decide, and
    * again once the run goes on; hooks are told, and mocks asked, then alone. @default false
@@ -55,6 +57,7 @@ const FIELDS: Fields<ToolCallInit> = {
   idempotent: a.boolean,
   outlastsAbort: a.boolean,
   parkable: a.boolean,
+  mockable: a.boolean,
   asksFirst: a.boolean,
   onProgress: a.function,
 }
@@ -77,6 +80,7 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
     case 'idempotent':
     case 'outlastsAbort':
     case 'parkable':
+    case 'mockable':
     case 'asksFirst':
     case 'onProgress':
       return value === undefined || FIELDS[name].fits(value)

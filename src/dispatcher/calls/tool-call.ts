@@ -182,6 +182,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     try {
       const answer = await askPlugged(this.core, this.site, this.call, this.init)
       if (answer === undefined) return undefined
+      const unable = this.unable('mockToolCalls')
+      if (unable !== undefined) return unable
       const { source, rule } = answer
       this.#noteOrigin(rule === undefined ? { source } : { source, rule })
       return await this.#mocked(answer.mock)
