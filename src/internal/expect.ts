@@ -110,6 +110,11 @@ export function yesOrNo(answer: unknown, what: string): boolean {
   throw expected(`${what} to give true or false`, answer)
 }
 
+/** @throws HookspanError `INVALID_CALL`. */
+export function assertBody(body: unknown, what: string): void {
+  if (typeof body !== 'function') throw expected(`${what} to be a function`, body, 'INVALID_CALL')
+}
+
 /** What something is called in a message before anybody has looked at its id: `gate "opa"`, or `the gate`. */
 export function named(kind: string, given: unknown): string {
   const id = isObject(given) ? readId(given as object) : undefined

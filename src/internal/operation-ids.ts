@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { expected } from './expect.ts'
 
 export interface OperationIds {
   readonly traceId: string
@@ -10,6 +11,7 @@ export interface OperationIds {
  * the operation's id write into one trace without a shared store.
  */
 export function idsOfOperation(operationId: string): OperationIds {
+  if (typeof operationId !== 'string') throw expected('the id of an operation to be a string', operationId)
   const digest = hash('sha256', `hookspan:operation:${operationId}`, 'hex')
   return { traceId: nonZero(digest.slice(0, 32)), spanId: nonZero(digest.slice(32, 48)) }
 }

@@ -1,5 +1,5 @@
 import { describeValue, HookspanError } from '../internal/errors.ts'
-import { a, assertFields } from '../internal/expect.ts'
+import { a, assertFields, expected } from '../internal/expect.ts'
 import { snapshot } from '../internal/snapshot.ts'
 
 type Row = Record<string, unknown>
@@ -92,6 +92,9 @@ export class MockDatabase<S extends Seed = Seed> {
 
   constructor(seed: S, key: string) {
     this.#key = key
+    if (!a.object.fits(seed) || !Object.values(seed).every(a.objects.fits)) {
+      throw expected('the tables of mockDatabase to be lists of rows by their name', seed)
+    }
     for (const [name, rows] of Object.entries(seed)) this.#tables.set(name, new MockTable(name, key, rows))
     this.#before = this.snapshot()
   }

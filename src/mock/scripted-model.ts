@@ -74,7 +74,13 @@ export function callTool(name: string, args: unknown = {}, id?: string): Scripte
 
 /** A step in which the model calls several tools at once. */
 export function callTools(...calls: readonly (readonly [name: string, args?: unknown])[]): ScriptedStep {
-  return { toolCalls: calls.map(([name, args = {}]) => ({ name, arguments: args })) }
+  const toolCalls = calls.map((call) => {
+    // Of a text the first letter would be the tool.
+    if (!Array.isArray(call)) throw expected('each call of callTools to be [name, args]', call)
+    const [name, args = {}] = call
+    return { name, arguments: args }
+  })
+  return { toolCalls }
 }
 
 export class ScriptedModel implements Disposable {

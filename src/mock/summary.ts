@@ -1,4 +1,5 @@
 import type { HookEvent } from '../hooks/index.ts'
+import { a, expected } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
 
 /** Calls of one kind of one tool or model, real ones only. */
@@ -34,6 +35,7 @@ interface Group {
  * latency and price would make the real ones look better than they are. Refused calls are no calls.
  */
 export function summarizeCalls(events: readonly HookEvent[]): RunSummary {
+  if (!a.objects.fits(events)) throw expected('the events of summarizeCalls to be a list of them', events)
   const tools = new Map<string, Group>()
   const models = new Map<string, Group>()
   const leftOut: Record<string, number> = {}

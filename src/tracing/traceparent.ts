@@ -1,4 +1,5 @@
 import { isSpanContextValid, type SpanContext, TraceFlags } from '@opentelemetry/api'
+import { a, expected } from '../internal/expect.ts'
 
 const PATTERN = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
@@ -21,7 +22,10 @@ export function parseTraceparent(value: unknown): SpanContext | undefined {
 
 /** The W3C `traceparent` of a span. */
 export function formatTraceparent(context: SpanContext): string {
-  const { traceId, spanId, traceFlags } = context
+  const { traceId, spanId, traceFlags } = Object(context) as SpanContext
+  if (![traceId, spanId].every(a.name.fits)) {
+    throw expected("a span's context, as span.spanContext() gives it", context)
+  }
   return `00-${traceId}-${spanId}-${traceFlags === TraceFlags.SAMPLED ? '01' : hexByte(traceFlags)}`
 }
 

@@ -1,4 +1,4 @@
-import { assertKnown, expected } from '../internal/expect.ts'
+import { a, assertKnown, expected } from '../internal/expect.ts'
 import { joinFailures, TestKit } from './test-kit.ts'
 
 /** What one of several runs gets: the fixtures, of its own. */
@@ -103,6 +103,9 @@ function report(runs: number, failures: RepeatReport['failures']): RepeatReport 
 
 /** @throws HookspanError `INVALID_OPTION` when `k` is not between 1 and the number of runs. */
 export function passHat(k: number, runs: number, passed: number): number {
+  if (![runs, passed].every(a.integer(0).fits)) {
+    throw expected('`runs` and `passed` of passHat to be whole numbers', [runs, passed])
+  }
   if (!Number.isInteger(k) || k < 1 || k > runs) {
     throw expected(`\`k\` to be a whole number from 1 to ${runs}`, k)
   }

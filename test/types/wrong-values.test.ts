@@ -1,4 +1,19 @@
 import { HookDispatcher } from 'hookspan'
+import { assertCan } from 'hookspan/adapter'
+import { discardRun, unfinishedRuns } from 'hookspan/agent'
+import {
+  callTools,
+  formatRecording,
+  matchSpans,
+  mock,
+  mockDatabase,
+  readRecording,
+  redactKeys,
+  summarizeCalls,
+} from 'hookspan/mock'
+import { unobserveOpenAI } from 'hookspan/openai'
+import { formatTraceparent, idsOfOperation } from 'hookspan/tracing'
+import { passHat } from 'hookspan/vitest'
 import { describe, expect, it } from 'vitest'
 import { asks, CALLS, type Call } from '../support/option-calls.ts'
 
@@ -71,6 +86,51 @@ describe.each([...new Set(held.map(([who]) => who))])('%s', (who) => {
       })
     },
   )
+})
+
+/** What is no option, but handed in as it is: what each takes, and what it is not. */
+const HANDED_IN: [string, (given: never) => unknown, unknown[]][] = [
+  ['idsOfOperation', idsOfOperation, [undefined, 7, {}]],
+  ['formatTraceparent', formatTraceparent, [undefined, 'x', {}]],
+  ['assertCan', (given) => assertCan(given, 'steps', 'It'), [undefined, {}]],
+  ['assertCan', (given) => assertCan({ name: 'a', capabilities: {} } as never, given, 'It'), ['toString']],
+  ['namedHooks.define', (given) => new HookDispatcher().namedHooks.define(given), [undefined, { id: 'h' }]],
+  ['namedHooks.resolve', (given) => new HookDispatcher().namedHooks.resolve(given), [undefined, 'h']],
+  ['op.run', (given) => new HookDispatcher().startOperation().run(given), [undefined, {}]],
+  [
+    'openCompaction().run',
+    (given) => {
+      const call = new HookDispatcher().startOperation().openCompaction({ messageCount: 1, tokenCount: 1 })
+      return call.run(given)
+    },
+    [undefined, {}],
+  ],
+  ['unfinishedRuns', unfinishedRuns, [undefined, false, 'runs.db', {}, new Map()]],
+  ['discardRun', (given) => discardRun(given, 'op'), [undefined, 'op']],
+  ['discardRun', (given) => discardRun(true, given), [undefined, '', {}]],
+  ['redactKeys', redactKeys, [undefined, 'email', [1]]],
+  ['callTools', callTools, ['search', undefined]],
+  ['summarizeCalls', summarizeCalls, [undefined, 'x', [null]]],
+  ['matchSpans', (given) => matchSpans(given, []), [undefined, null, 'x', 7]],
+  ['formatRecording', formatRecording, [undefined, {}, []]],
+  ['readRecording', readRecording, [undefined, Symbol('path')]],
+  ['mockDatabase', mockDatabase, [undefined, 7, new Map(), { orders: {} }, { orders: [1] }]],
+  ['mock().streams', (given) => mock('x').streams(given), [undefined, {}, 7]],
+  ['passHat', (given) => passHat(2, given, 1), [undefined, {}, Number.NaN]],
+]
+
+it.each(HANDED_IN.flatMap(([name, call, given]) => given.map((value) => [name, value, call] as const)))(
+  '%s refuses %s, and shows it',
+  async (_name, value, call) => {
+    await expect((async () => call(value as never))()).rejects.toMatchObject({
+      code: expect.stringMatching(/^(INVALID_|TRAJECTORY_)/),
+      message: expect.stringMatching(/^Expected .*got /s),
+    })
+  },
+)
+
+it('who takes an adapter off nothing has nothing', () => {
+  expect(unobserveOpenAI(undefined as never)).toBeUndefined()
 })
 
 it('a list is no object of options', () => {

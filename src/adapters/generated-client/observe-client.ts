@@ -51,7 +51,7 @@ export function observeClient<C extends object>(client: C, options: ObserveOptio
 
 /** Leaves the client as it was before. Calls in flight are watched to their end. */
 export function unobserveClient<C extends object>(client: C): C {
-  observed.detach(owners.get((client as Partial<ClientInternals>).post ?? client) ?? client)
+  observed.detach(owners.get((client as Partial<ClientInternals> | undefined)?.post ?? client) ?? client)
   return client
 }
 

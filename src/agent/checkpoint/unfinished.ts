@@ -1,4 +1,5 @@
 import { errorSentence, HookspanError } from '../../internal/errors.ts'
+import { a, expected } from '../../internal/expect.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { asObject } from '../../wire/reading.ts'
 import { type AboutRun, RunLog } from './run-log.ts'
@@ -20,6 +21,14 @@ export function storeOf(checkpoint: boolean | CheckpointStore | undefined): Chec
   return checkpoint ? defaultCheckpoints() : undefined
 }
 
+const STORE = a.with('claim', 'append', 'release', 'list')
+
+function givenStore(checkpoint: true | CheckpointStore, whose: string): CheckpointStore {
+  if (checkpoint === true) return defaultCheckpoints()
+  if (STORE.fits(checkpoint)) return checkpoint
+  throw expected(`the store of ${whose} to be true, or ${STORE.words}`, checkpoint)
+}
+
 /**
  * The runs of a store that have not ended, the one first that was saved longest ago.
  *
@@ -30,7 +39,8 @@ export function storeOf(checkpoint: boolean | CheckpointStore | undefined): Chec
  * }
  */
 export async function unfinishedRuns(checkpoint: true | CheckpointStore): Promise<UnfinishedRun[]> {
-  const runs = await (storeOf(checkpoint) as CheckpointStore).list().catch((error: unknown) => {
+  const store = givenStore(checkpoint, 'unfinishedRuns')
+  const runs = await store.list().catch((error: unknown) => {
     if (error instanceof HookspanError) throw error
     const why = `The checkpoints cannot be listed: ${errorSentence(error)} Mend their store.`
     throw new HookspanError('CHECKPOINT_FAILED', why, { cause: error })
@@ -59,5 +69,6 @@ function aboutOf(text: string): Partial<AboutRun> {
  * @throws HookspanError `STATE_CLAIMED` while it goes on, `INVALID_STATE` where the store does not have it.
  */
 export async function discardRun(checkpoint: true | CheckpointStore, operationId: string): Promise<void> {
-  await RunLog.discard(storeOf(checkpoint) as CheckpointStore, operationId)
+  if (!a.name.fits(operationId)) throw expected('the id of a run to be a non-empty string', operationId)
+  await RunLog.discard(givenStore(checkpoint, 'discardRun'), operationId)
 }

@@ -3,6 +3,7 @@ import type { GatePoint } from '../../gates/index.ts'
 import type { CompletionReason } from '../../hooks/index.ts'
 import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { assertBody } from '../../internal/expect.ts'
 import type { ActivityEnd } from '../plugins/instrument.ts'
 import { Bracket } from '../run/bracket.ts'
 import type { DecidedPlace } from '../run/decided-place.ts'
@@ -116,6 +117,7 @@ export abstract class HeldCall<R, Effective extends object, E extends ActivityEn
   run(body: (effective: Effective) => R | PromiseLike<R>): Promise<R> {
     this.#runs = true
     return this.guard(async () => {
+      assertBody(body, `what ${this.what} runs`)
       const decided = await this.decided
       if (decided.state === 'skipped') return this.settle(decided.result as R)
       if (decided.state !== 'run') throw this.refused()

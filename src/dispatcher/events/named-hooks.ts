@@ -1,6 +1,7 @@
 import { assertHook } from '../../hooks/agent-hook.ts'
 import type { AgentHook } from '../../hooks/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { expected } from '../../internal/expect.ts'
 
 /** Hooks that a process knows by their ids: functions cannot be saved with a run, names can. */
 export class NamedHooks {
@@ -8,6 +9,7 @@ export class NamedHooks {
 
   /** @throws HookspanError `INVALID_HOOK`, or `DUPLICATE_HOOK` when an id stands for another hook already. */
   define(hooks: readonly AgentHook[]): void {
+    if (!Array.isArray(hooks)) throw expected('the hooks to define to be a list', hooks, 'INVALID_HOOK')
     for (const hook of hooks) {
       assertHook(hook)
       const known = this.#hooks.get(hook.id)
@@ -31,6 +33,7 @@ export class NamedHooks {
    * @throws HookspanError `INVALID_HOOK` for a name that nothing stands for.
    */
   resolve(hooks: readonly (AgentHook | string)[]): AgentHook[] {
+    if (!Array.isArray(hooks)) throw expected('the hooks to resolve to be a list', hooks, 'INVALID_HOOK')
     return hooks.map((hook) => {
       if (typeof hook !== 'string') return hook
       const named = this.#hooks.get(hook)

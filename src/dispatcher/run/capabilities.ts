@@ -1,6 +1,7 @@
 import type { Refusal } from '../../gates/chain.ts'
 import type { Gate, GatePoint } from '../../gates/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
+import { a, expected } from '../../internal/expect.ts'
 
 /** What an adapter can do, as it says itself. What it cannot do is refused where it is asked for. */
 export const CAPABILITIES = {
@@ -75,8 +76,13 @@ export function incapableAt(adapter: AdapterInfo | undefined, point: GatePoint):
 }
 
 /** @throws HookspanError `NOT_CAPABLE`, `what` being what asks for it. */
-export function assertCan({ name, capabilities }: AdapterInfo, needed: Capability, what: string): void {
-  if (capabilities[needed]) return
+export function assertCan(adapter: AdapterInfo, needed: Capability, what: string): void {
+  const { name, capabilities }: Partial<AdapterInfo> = adapter ?? {}
+  if (!a.object.fits(capabilities)) throw expected('an adapter, { name, capabilities }', adapter)
+  if (!Object.hasOwn(CAPABILITIES, needed)) {
+    throw expected(`a capability, one of ${Object.keys(CAPABILITIES).join(', ')}`, needed)
+  }
+  if ((capabilities as AdapterInfo['capabilities'])[needed]) return
   const message = `${what}, and adapter "${name}" does not say that it ${CAPABILITIES[needed]} (\`${needed}\`).`
   throw new HookspanError('NOT_CAPABLE', message)
 }

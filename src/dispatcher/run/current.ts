@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { carried } from '../../internal/carrier.ts'
+import { assertBody } from '../../internal/expect.ts'
 import type { TracedActivity } from '../plugins/traced-activity.ts'
 import type { ModelCallMark } from './live-calls.ts'
 import type { CallSite, OperationCore } from './operation-core.ts'
@@ -22,6 +23,7 @@ const stored = new AsyncLocalStorage<StoredPlace>()
 
 /** Runs code as part of an operation, so that calls made without a `step` in hand find their place in it. */
 export function runAt<T>(core: OperationCore, site: CallSite, fn: () => T): T {
+  assertBody(fn, 'what is to run')
   const place: CurrentPlace = { core, site }
   return site.traced.run(() => {
     const over = carried()

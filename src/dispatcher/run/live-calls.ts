@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ToolSource } from '../../hooks/index.ts'
 import { carried } from '../../internal/carrier.ts'
+import { assertBody } from '../../internal/expect.ts'
 import { readFields } from '../../internal/objects.ts'
 import type { LlmReading } from '../../wire/reading.ts'
 
@@ -43,6 +44,7 @@ const modelCalls = new AsyncLocalStorage<{ readonly mark: ModelCallMark; readonl
 
 /** Runs what makes a model call. `place` holds the mark, for where it is taken along with the code anyway. */
 export function runModelCall<T>(place: Required<CallPlace>, fn: () => T): T {
+  assertBody(fn, 'what is to run')
   const over = carried()
   return over === place ? fn() : modelCalls.run({ mark: place.modelCall, over }, fn)
 }

@@ -1,5 +1,5 @@
 import { describeValue, errorMessage } from '../../internal/errors.ts'
-import { a, assertFields, type Fields, refusing, required, shape } from '../../internal/expect.ts'
+import { a, assertFields, expected, type Fields, refusing, required, shape } from '../../internal/expect.ts'
 import { canonicalJson, digestOf } from '../../internal/json.ts'
 import { defined } from '../../internal/objects.ts'
 import { readRegularFile } from '../../internal/read-regular-file.ts'
@@ -68,7 +68,10 @@ export function schemaDigest(schema: unknown): string | undefined {
  * order. Those of results are as the tool gave them, for that is the text which the model is told.
  */
 export function formatRecording(recording: ToolRecording): string {
-  const { calls, tools, ...head } = recording
+  if (!a.object.fits(recording) || !a.objects.fits(recording.calls)) {
+    throw expected('a recording, as readRecording gives it', recording)
+  }
+  const { calls, tools = {}, ...head } = recording
   const sortedTools = Object.fromEntries(Object.entries(tools).sort(([a], [b]) => (a < b ? -1 : 1)))
   const sortedCalls = calls.map(({ args, result, ...call }) => ({
     ...call,
@@ -84,6 +87,7 @@ function sorted(value: unknown): unknown {
 
 /** @throws HookspanError `INVALID_RECORDING` naming the file, what is wrong, and the mend. */
 export function readRecording(path: string): ToolRecording {
+  if (!a.name.fits(path)) throw expected('the path of a recording to be a non-empty string', path)
   let text: string
   try {
     text = readRegularFile(path).toString()

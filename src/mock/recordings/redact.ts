@@ -1,3 +1,4 @@
+import { a, expected } from '../../internal/expect.ts'
 import { jsonIn } from '../../internal/json.ts'
 
 /** Changes what a recording is to hold. Also given the arguments of a replayed call, before they are compared. */
@@ -13,6 +14,7 @@ export type RedactRecording = (
  * recordTools(dispatcher, { file, redact: redactKeys(['email', 'token']) })
  */
 export function redactKeys(keys: readonly string[], replacement: unknown = '[redacted]'): RedactRecording {
+  if (!a.strings.fits(keys)) throw expected('the keys of redactKeys to be a list of strings', keys)
   const names = new Set(keys.map((key) => key.toLowerCase()))
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string') return inText(value)

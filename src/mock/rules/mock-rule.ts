@@ -91,6 +91,7 @@ export class MockRule {
   streams(chunks: readonly unknown[], end: StreamEnd = {}): this {
     assertFields<StreamEnd>(end, STREAM_END, `${this}.streams()`)
     checkMs(end.intervalMs ?? 0, 'intervalMs')
+    if (!Array.isArray(chunks)) throw wrong(`${this}.streams() to get a list`, chunks)
     for (const value of [...chunks, end.returns]) checkValue(value, `${this}.streams()`)
     return this.#answer({ kind: 'stream', chunks: [...chunks], end })
   }

@@ -39,7 +39,7 @@ export interface SpansResult {
  * @throws HookspanError `TRAJECTORY_UNREADABLE` for what is no spans.
  */
 export function matchSpans(source: object, expected: readonly ExpectedSpan[]): SpansResult {
-  const spans = spansOf(source)
+  const spans = typeof source === 'object' && source !== null ? spansOf(source) : undefined
   if (spans === undefined) {
     const events = 'an AgentRun whose events are recorded (recordEvents(dispatcher), or the `trace` fixture)'
     throw unreadable(`spans, OTLP or Jaeger JSON, events, or ${events}`, source)
