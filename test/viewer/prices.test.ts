@@ -57,6 +57,21 @@ it('from tokens, what was cached for less, as the library does', async () => {
   })
 })
 
+it('and takes nothing off for counts and costs below zero', async () => {
+  const wrong = {
+    'gen_ai.usage.input_tokens': -1,
+    'gen_ai.usage.output_tokens': -1,
+    'gen_ai.usage.cost': -3,
+    'llm.cost.prompt': -2,
+  }
+  await post(viewer, otlp([named(1, 0, 'invoke_agent', 'a'), call(2, 1), call(3, 1, wrong)]))
+  expect(viewer.store.run(TRACE)!.summary).toMatchObject({
+    inputTokens: 10_000,
+    outputTokens: 100,
+    costUsd: expect.closeTo(PLAIN, 10),
+  })
+})
+
 it('and not what the trace prices, what was mocked, or what no table knows', async () => {
   await post(
     viewer,

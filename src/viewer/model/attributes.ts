@@ -229,7 +229,7 @@ export function readSum(attributes: AttributeSource, name: AttributeName): numbe
   for (let index = 0; index < keys.length; index++) {
     const value = attributes instanceof RowValues ? attributes.at(name, index) : attributes[keys[index]!]
     const part = Number(value ?? 0)
-    if (Number.isFinite(part)) sum += part
+    if (Number.isFinite(part) && part > 0) sum += part
   }
   return sum
 }
@@ -246,6 +246,12 @@ export function readNumber(attributes: AttributeSource, name: AttributeName): nu
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
   const number = Number(value)
   return Number.isFinite(number) ? number : undefined
+}
+
+/** The same of what sums count: less than nothing, as the -1 of what is not known, would be taken off what others used. */
+export function readAmount(attributes: AttributeSource, name: AttributeName): number | undefined {
+  const number = readNumber(attributes, name)
+  return number !== undefined && number >= 0 ? number : undefined
 }
 
 export function readBoolean(attributes: AttributeSource, name: AttributeName): boolean | undefined {

@@ -4,6 +4,7 @@ import {
   DIED,
   GATE_EVENT,
   NAMES,
+  readAmount,
   readBoolean,
   readNumber,
   readSum,
@@ -122,10 +123,10 @@ export function digestSpan(
     label: labelOf(category, name, attributes),
     conversationId: readText(attributes, NAMES.conversationId),
     reason: readText(attributes, NAMES.reason),
-    inputTokens: usage ? (readNumber(attributes, NAMES.inputTokens) ?? 0) : 0,
-    outputTokens: usage ? (readNumber(attributes, NAMES.outputTokens) ?? 0) : 0,
-    cachedTokens: usage ? (readNumber(attributes, NAMES.cachedTokens) ?? 0) : 0,
-    reasoningTokens: usage ? (readNumber(attributes, NAMES.reasoningTokens) ?? 0) : 0,
+    inputTokens: usage ? (readAmount(attributes, NAMES.inputTokens) ?? 0) : 0,
+    outputTokens: usage ? (readAmount(attributes, NAMES.outputTokens) ?? 0) : 0,
+    cachedTokens: usage ? (readAmount(attributes, NAMES.cachedTokens) ?? 0) : 0,
+    reasoningTokens: usage ? (readAmount(attributes, NAMES.reasoningTokens) ?? 0) : 0,
     costUsd,
     unpriced: usage && costUsd === 0 ? unpricedOf(attributes) : undefined,
     outcome,
@@ -164,7 +165,7 @@ function unpricedOf(attributes: AttributeSource): UnpricedCall | undefined {
 }
 
 function costOf(attributes: AttributeSource): number {
-  const total = readNumber(attributes, NAMES.costUsd)
+  const total = readAmount(attributes, NAMES.costUsd)
   return total ?? readSum(attributes, NAMES.costPartsUsd)
 }
 
