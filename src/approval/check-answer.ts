@@ -46,7 +46,7 @@ export function checkedAnswer(
   if (argsDigest !== undefined && argsDigest !== request.argsDigest) {
     throw new HookspanError(
       'APPROVAL_MISMATCH',
-      `The answer is for other arguments: expected digest ${request.argsDigest}, got ${argsDigest}. Look at the request again.`,
+      `The answer is for other arguments: expected digest ${request.argsDigest}, got ${describeValue(argsDigest)}. Look at the request again.`,
     )
   }
   if (!request.allow.includes(decision as 'approve')) {

@@ -137,7 +137,7 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
         if (record === undefined || (status !== undefined && record.status !== status)) continue
         if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue
         found.push(record)
-        if (found.length >= limit) break
+        if (found.length >= Math.trunc(limit)) break
       }
       return found
     },

@@ -88,7 +88,12 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
              AND (?2 IS NULL OR root_operation_id = ?2)
            ORDER BY requested_at, id LIMIT ?3`,
         )
-        .all(status ?? null, rootOperationId ?? null, limit, now === undefined ? null : Math.round(now))
+        .all(
+          status ?? null,
+          rootOperationId ?? null,
+          rowsOf(limit),
+          now === undefined ? null : Math.round(now),
+        )
       return (rows as unknown as Row[]).map((found) => asOf(recordOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {
@@ -161,6 +166,11 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       db.close()
     },
   }
+}
+
+/** SQLite takes whole numbers. */
+function rowsOf(limit: number): number {
+  return Math.min(Math.trunc(limit), Number.MAX_SAFE_INTEGER)
 }
 
 function recordOf({ request, status, answer, closed_at, execution }: Row): ApprovalRecord {

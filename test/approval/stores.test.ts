@@ -45,6 +45,8 @@ describe.each(STORES)('%s', (_name, make) => {
     expect(await ids({ status: 'pending' })).toEqual(['a', 'c'])
     expect(await ids({ rootOperationId: 'r' })).toEqual(['b', 'c'])
     expect(await ids({ limit: 1 })).toEqual(['b'])
+    expect(await ids({ limit: 1.5 })).toEqual(['b'])
+    expect(await ids({ limit: Number.POSITIVE_INFINITY })).toEqual(['b', 'a', 'c'])
   })
 
   it('lists what may still be answered, however many expired that nobody closed', async () => {
