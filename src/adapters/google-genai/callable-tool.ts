@@ -5,14 +5,12 @@ import { isPlain, isRecord } from '../../internal/objects.ts'
 import { asObject, type Loose } from '../../wire/reading.ts'
 import type { SdkLoop } from '../sdk-loop/sdk-loop.ts'
 import { withOwn } from '../sdk-loop/with-own.ts'
+import { isToolFailure, ToolFailure } from '../tool-failure.ts'
 import type { CallableTool, FunctionCall } from './types.ts'
 
 export function isCallable(tool: unknown): tool is CallableTool {
   return typeof asObject(tool)?.callTool === 'function'
 }
-
-/** What a tool says in its answer, where it says that it failed. */
-class ToolFailure extends Error {}
 
 /** A tool whose calls are tool calls, one after the other. */
 export function watchTool(tool: CallableTool, loop: SdkLoop): CallableTool {
@@ -57,8 +55,9 @@ async function callOne(
   if (outcome.state === 'completed' && outcome.result === told) return gave
   const answer = (response: Loose) => [{ functionResponse: { ...(id && { id }), name, response } }]
   if (outcome.state === 'errored') {
-    if (outcome.error instanceof ToolFailure) return gave
-    if (isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
+    const failed = isToolFailure(outcome.error)
+    if (failed && gave.length > 0) return gave
+    if (failed || isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
     throw outcome.error
   }
   if (!('result' in outcome)) return answer({ error: outcome.toToolMessage().content })

@@ -4,6 +4,7 @@ import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
 import { asList, asObject, asText, type Loose } from '../../wire/reading.ts'
 import type { SafeCalls } from '../safe/calls.ts'
+import { isToolFailure, ToolFailure } from '../tool-failure.ts'
 
 /** What a server has, and how what stands in for it has to look. */
 export interface Kind {
@@ -53,9 +54,6 @@ export function isToolResult(value: unknown): boolean {
 
 export type Method = keyof typeof KINDS
 
-/** A result that says that the tool failed. */
-class ToolFailure extends Error {}
-
 /**
  * Makes what is asked of a server a tool call. Gives what the server gives, the same object, unless a gate changed it, a
  * mock stood in, or it was refused.
@@ -91,8 +89,9 @@ function told(
   params: Loose,
 ): unknown {
   if (outcome.state === 'errored') {
-    if (outcome.error instanceof ToolFailure) return gave
-    if (kind.refused && isMockedFailure(outcome)) return kind.refused(errorMessage(outcome.error))
+    const failed = isToolFailure(outcome.error)
+    if (failed && gave !== undefined) return gave
+    if (kind.refused && (failed || isMockedFailure(outcome))) return kind.refused(errorMessage(outcome.error))
     throw outcome.error
   }
   if (outcome.state === 'waiting') {

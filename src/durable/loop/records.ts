@@ -1,5 +1,10 @@
 import { assertVersion, invalidCheckpoint } from '../../agent/checkpoint/record.ts'
-import { erroredOutcome, refusedOutcome, resultOutcome } from '../../dispatcher/calls/tool-outcome.ts'
+import {
+  erroredOutcome,
+  isMockedFailure,
+  refusedOutcome,
+  resultOutcome,
+} from '../../dispatcher/calls/tool-outcome.ts'
 import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -31,6 +36,8 @@ export interface KeptOutcome {
   readonly content: string
   readonly result?: unknown
   readonly failure?: Failure
+  /** A mock said that the tool fails. */
+  readonly mocked?: true
   readonly code?: string
   readonly reason?: string
   readonly stop?: true
@@ -40,15 +47,22 @@ export function keptOutcome(outcome: Exclude<ToolOutcome, { state: 'waiting' }>)
   const { state } = outcome
   const { content } = outcome.toToolMessage()
   if ('result' in outcome) return { state, content, ...defined({ result: toKept(outcome.result) }) }
-  if (outcome.state === 'errored') return { state, content, failure: failureOf(outcome.error) }
+  if (outcome.state === 'errored') {
+    return {
+      state,
+      content,
+      failure: failureOf(outcome.error),
+      ...(isMockedFailure(outcome) && { mocked: true }),
+    }
+  }
   const { code, reason, stop } = outcome
   return { state, content, code, reason, ...(stop && { stop }) }
 }
 
 export function outcomeFrom(kept: KeptOutcome, toolCallId: string): ToolOutcome {
-  const { state, content, result, failure, code = '', reason = '', stop = false } = kept
+  const { state, content, result, failure, mocked, code = '', reason = '', stop = false } = kept
   if (state === 'errored') {
-    return erroredOutcome(failure === undefined ? new Error(content) : errorOf(failure), toolCallId)
+    return erroredOutcome(failure === undefined ? new Error(content) : errorOf(failure), toolCallId, mocked)
   }
   if (state === 'denied' || state === 'rejected') {
     const kind = state === 'denied' ? 'deny' : 'reject'

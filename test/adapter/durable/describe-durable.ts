@@ -63,5 +63,39 @@ export function describeDurable(subjects: readonly ContractSubject[]): void {
       }
       expect(runs).toBeGreaterThan(5)
     })
+
+    it.skipIf(subject.endsOnFailure).each([
+      ['a tool', false],
+      ['a mock', true],
+    ])('goes on behind a failure of %s that was kept', async (_name, mocked) => {
+      const way: Way = async ({ dispatcher, signal, asked, ran }) => {
+        const standIn = () => ({ source: 'test', mock: { error: 'the shelf fell down' } })
+        if (mocked) dispatcher.use({ name: 'mocks', standIn })
+        const { content } = await subject.run({
+          dispatcher,
+          agentName: 'shop',
+          prompt: 'bags?',
+          replies: [REPLIES[0], REPLIES[2]].slice(asked) as ContractReply[],
+          tools: [
+            {
+              name: 'search',
+              description: 'Searches.',
+              parameters: { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] },
+              execute: async ({ q }) => {
+                ran.push(q)
+                throw new Error('the shelf fell down')
+              },
+            },
+          ],
+          signal,
+          ...(stream && { stream }),
+        })
+        return content
+      }
+      for await (const { where, last, ran } of dyingBehindEach(way, false)) {
+        expect(last, where).toMatchObject({ reason: 'done', value: expect.stringMatching(/Three bags\.$/) })
+        expect(ran.length, where).toBeLessThanOrEqual(mocked ? 0 : 1)
+      }
+    })
   })
 }
