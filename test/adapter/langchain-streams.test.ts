@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { AIMessage, HumanMessage } from '@langchain/core/messages'
 import { fakeModel } from '@langchain/core/testing'
 import { type LangGraphRunnableConfig, MessagesAnnotation, StateGraph } from '@langchain/langgraph'
-import type { HookDispatcher } from 'hookspan'
+import type { HookDispatcher, HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { hookspanCallbacks, hookspanMiddleware } from 'hookspan/langchain'
 import { createAgent, tool } from 'langchain'
@@ -149,3 +149,19 @@ it.each([
     expect([seen.includes('the secret'), seen.includes('found a')]).toEqual([reply, result])
   },
 )
+
+it('a tool that is mocked is in the streams by its message, and does not begin', async () => {
+  const { dispatcher } = dispatcherWith()
+  const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ content: 'mocked' })
+  dispatcher.use({ name: 'mocks', hooks: [{ id: 'mocks', type: 'beforeToolCall', handler }] })
+  const parts = async (streamMode: 'messages' | 'tools') => {
+    const read = []
+    for await (const part of await agentWith(dispatcher).stream(hi, { streamMode })) read.push(part)
+    return JSON.stringify(read)
+  }
+  expect(await parts('messages')).toContain('"content":"mocked"')
+  expect(await parts('tools')).toBe('[]')
+  const begun = []
+  for await (const { event } of agentWith(dispatcher).streamEvents(hi, { version: 'v2' })) begun.push(event)
+  expect(begun.filter((event) => event.startsWith('on_tool'))).toEqual([])
+})

@@ -87,7 +87,7 @@ export class MockRule {
     })
   }
 
-  /** The tool gives partial results before it ends; they reach the runtime's `onProgress`. */
+  /** The tool gives partial results before it ends; they reach the runtime's `onProgress`. SDKs are given the end. */
   streams(chunks: readonly unknown[], end: StreamEnd = {}): this {
     assertFields<StreamEnd>(end, STREAM_END, `${this}.streams()`)
     checkMs(end.intervalMs ?? 0, 'intervalMs')

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import * as agents from '@openai/agents'
 import { Agent, handoff, MemorySession, Runner, run, tool } from '@openai/agents'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type HookEvent } from 'hookspan'
 import { deny, mutate } from 'hookspan/gates'
 import { mock, mockTools } from 'hookspan/mock'
 import { observeAgents, unobserveAgents } from 'hookspan/openai-agents'
@@ -204,6 +204,18 @@ describe('a tool', () => {
         )
       }
     }
+  })
+
+  it('that a mock throws for is told as it is, whatever `errorFunction` it has', async () => {
+    const dispatcher = new HookDispatcher()
+    const handler = (event: HookEvent<'beforeToolCall'>) => event.mock({ error: new Error('sold out') })
+    dispatcher.use({ name: 'mocks', hooks: [{ id: 'mocks', type: 'beforeToolCall', handler }] })
+    const model = scripted(LOOK, 'done')
+    const agent = agentOf({ model, tools: [failing({ errorFunction: null })] })
+
+    await observeRunner(bareRunner(), { dispatcher }).run(agent, 'hi')
+
+    expect(model.lastCall?.request.input.at(-1)).toMatchObject({ output: { text: 'Error: sold out' } })
   })
 
   it('that throws through the SDK ends the run as without us', async () => {
