@@ -50,17 +50,19 @@ class Watch {
   constructor(watcher: StreamWatcher, signal: AbortSignal | undefined) {
     this.#watcher = watcher
     this.#signal = signal
-    signal?.addEventListener('abort', () => this.#onAbort(), { once: true })
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   /** The client aborts its own request when it fails midway: a read in flight tells which of the two it was. */
-  #onAbort(): void {
+  readonly #onAbort = (): void => {
     if (this.#reading === 0) this.#end({ kind: 'abandoned' })
   }
 
   #end(end: StreamEnd): void {
     if (this.#ended) return
     this.#ended = true
+    // The client keeps it for as long as the signal that it was given lives, which may be longer than many runs.
+    this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#watcher.onEnd(end)
   }
 
