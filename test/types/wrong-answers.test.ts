@@ -3,7 +3,7 @@ import { HookDispatcher, type HookDispatcherOptions, type HookFailure, type Oper
 import { execAgent } from 'hookspan/agent'
 import { createApprovals } from 'hookspan/approval'
 import { requireApproval } from 'hookspan/gates'
-import { mock, mockTools, scriptedModel } from 'hookspan/mock'
+import { mock, mockTools, recordTools, scriptedModel } from 'hookspan/mock'
 import { budget, requireHuman } from 'hookspan/policies'
 import { type ReadableSpan, startTracing, traceHooks } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -307,6 +307,14 @@ it('rules that apply later to a run answer nothing in it', async () => {
   })
   expect(await called(here, {})).toMatchObject({ state: 'errored' })
   expect(here.tool).not.toHaveBeenCalled()
+})
+
+it('a recording has nothing of what was not redacted yet', async () => {
+  const here = world()
+  const recorder = recordTools(here.dispatcher, { redact: late })
+  expect(await called(here, {})).toMatchObject({ state: 'completed' })
+  expect(recorder.recording().calls).toEqual([])
+  expect(here.failures[0]?.message).toContain('`redact` of a recording to give a value')
 })
 
 it('a result that is not there yet is none of a gate', async () => {

@@ -19,7 +19,7 @@ import {
   schemaDigest,
   type ToolRecording,
 } from './recording.ts'
-import type { RedactRecording } from './redact.ts'
+import { type RedactRecording, redactNow } from './redact.ts'
 import { comparePositions, type Position, positionOf, RunOrder } from './run-order.ts'
 
 export interface RecordToolsOptions {
@@ -148,10 +148,11 @@ export class ToolRecorder implements Disposable {
     const notRun = event.hookType === 'onToolCallError' && errorType(event.error) === 'LIVE_CALL'
     if (event.mocked) this.#leftOut++
     if (event.mocked || refused || notRun) return
+    const { redact } = this.#options
     const { ordinal, path, run } = this.#order.note(event)
     this.#calls.push({
       position: positionOf(ordinal, event),
-      call: toRecorded(event, path, run, this.#enclosing.of(event), this.#options.redact),
+      call: toRecorded(event, path, run, this.#enclosing.of(event), redact && redactNow(redact)),
     })
   }
 }

@@ -1,3 +1,4 @@
+import { ignoreRejection, isThenable } from '../../internal/async.ts'
 import { a, expected } from '../../internal/expect.ts'
 import { jsonIn } from '../../internal/json.ts'
 
@@ -6,6 +7,16 @@ export type RedactRecording = (
   value: unknown,
   place: { readonly tool: string; readonly part: 'args' | 'result' | 'content' | 'error' },
 ) => unknown
+
+/** One that answers later has answered nothing: what it gives would be recorded as `{}`. */
+export function redactNow(redact: RedactRecording): RedactRecording {
+  return (value, place) => {
+    const redacted = redact(value, place)
+    if (!isThenable(redacted)) return redacted
+    ignoreRejection(redacted)
+    throw expected('`redact` of a recording to give a value', redacted)
+  }
+}
 
 /**
  * Replaces the values of these properties, at every depth, and in text that is JSON as a whole.

@@ -12,6 +12,7 @@ import { type Divergence, divergenceOfMiss, divergenceOfUnserved, divergencesOfO
 import { heldTo, type MadeCall } from './held-to.ts'
 import { recordTools, type ToolRecorder } from './record-tools.ts'
 import { callKey, type RecordedToolCall, schemaDigest, type ToolRecording } from './recording.ts'
+import { redactNow } from './redact.ts'
 import {
   load,
   REPLAY_FIELDS,
@@ -233,7 +234,7 @@ export class ToolReplay implements Disposable {
   #toRecorded(call: StandInCall): RecordedToolCall {
     const { apiName: tool, identifier, stepIndex } = call
     const { path, run } = this.#order.note(call.operation)
-    const redact = this.#options.redact ?? ((value: unknown) => value)
+    const redact = redactNow(this.#options.redact ?? ((value) => value))
     const text = safeStringify(call.args)
     const args = redact(text === '' ? undefined : JSON.parse(text), { tool, part: 'args' })
     return {
