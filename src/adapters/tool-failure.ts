@@ -1,4 +1,4 @@
-const MARK = Symbol.for('hookspan.tool-failure')
+const MARK = Symbol.for('hookspan: what a tool threw')
 
 /** What a tool says in its result, where it says that it failed. Known by a mark, which is kept in a durable run. */
 export class ToolFailure extends Error {
