@@ -103,6 +103,8 @@ async function startRedis(): Promise<string | undefined> {
     'yes',
   ]
   const server = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'ignore'] })
+  // Where the file's own end does not come to it.
+  process.once('exit', () => void server.kill('SIGKILL'))
   const started = await new Promise<boolean>((resolve) => {
     server.on('error', () => resolve(false))
     server.on('exit', () => resolve(false))
