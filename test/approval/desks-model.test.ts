@@ -431,10 +431,13 @@ class World {
   }
 }
 
+// Here, and not in the test: its end is that of the file.
+const redis = await redisUrl()
+
 it.each(['SQLite', 'Redis'] as const)(
   'has one winner, who is told, and a whole trail, whoever answers what at once: %s',
   async (kind) => {
-    const url = kind === 'Redis' ? await redisUrl() : undefined
+    const url = kind === 'Redis' ? redis : undefined
     if (kind === 'Redis' && url === undefined) return
     const seen = new Set<string>()
     await fc.assert(

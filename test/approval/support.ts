@@ -81,7 +81,7 @@ export async function answer(approvals: Approvals, given: ApprovalAnswer): Promi
 
 let redis: Promise<string | undefined> | undefined
 
-/** A real Redis of this test file's own; undefined, or a failure in CI, where there is no redis-server. */
+/** A real Redis of this test file's own, asked for outside of tests; undefined, or a failure in CI, where there is no redis-server. */
 export function redisUrl(): Promise<string | undefined> {
   redis ??= startRedis()
   return redis
@@ -103,8 +103,6 @@ async function startRedis(): Promise<string | undefined> {
     'yes',
   ]
   const server = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'ignore'] })
-  // Where the file's own end does not come to it.
-  process.once('exit', () => void server.kill('SIGKILL'))
   const started = await new Promise<boolean>((resolve) => {
     server.on('error', () => resolve(false))
     server.on('exit', () => resolve(false))
