@@ -1,8 +1,7 @@
 import { type ChainResult, isRefusal } from '../gates/chain.ts'
 import { COMPLETION_REASONS, type CompletionReason, type EventInit, type RunTotals } from '../hooks/index.ts'
-import { ignoreRejection } from '../internal/async.ts'
 import { describeValue, errorMessage, errorType, HookspanError } from '../internal/errors.ts'
-import { a, assertFields, expected, type Fields, required } from '../internal/expect.ts'
+import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
 import { defined, readFields } from '../internal/objects.ts'
@@ -12,9 +11,9 @@ import { decide } from './calls/decide.ts'
 import { openWaiting } from './calls/end-waiting.ts'
 import { OpenStep, STEP, type Step, type StepInit } from './calls/step.ts'
 import type { OperationRecord } from './events/operation-record.ts'
-import type { Reporter } from './events/report.ts'
 import type { ResumedSpan } from './plugins/instrument.ts'
 import { TracedActivity } from './plugins/traced-activity.ts'
+import { checkedClock } from './run/checked-clock.ts'
 import { currentPlace, runAt } from './run/current.ts'
 import type { Disabled } from './run/disabled.ts'
 import { infoOf } from './run/info.ts'
@@ -68,26 +67,6 @@ function completed(asked: CompleteResult, decided: ChainResult | undefined): Com
       ? (reason as CompletionReason)
       : asked.reason,
     ...(content !== undefined && { content: toContent(content) }),
-  }
-}
-
-/** Events and spans are sorted by it: where it gives no time, or throws, the real one is told, and that it did once. */
-function checkedClock(clock: () => number, reporter: Reporter, operationId: string): () => number {
-  let isTold = false
-  const failed = (error: unknown) => {
-    if (!isTold) reporter.failure({ kind: 'failed', hookId: 'clock', operationId, error })
-    isTold = true
-    return Date.now()
-  }
-  return () => {
-    try {
-      const now: unknown = clock()
-      if (a.finite.fits(now)) return now as number
-      ignoreRejection(now)
-      return failed(expected('`clock` to give epoch milliseconds', now))
-    } catch (error) {
-      return failed(error)
-    }
   }
 }
 
