@@ -3,7 +3,7 @@ import { HookDispatcher, type Operation, type ParkedOperation, type PriceOf } fr
 import { assertOperationId, newOperationId } from '../dispatcher/run/operation-init.ts'
 import type { Approver } from '../gates/index.ts'
 import type { CompletionReason } from '../hooks/index.ts'
-import { ifRejected } from '../internal/async.ts'
+import { callBeside } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -291,16 +291,10 @@ function tellText(
   { op, agent, state }: { op: Operation; agent: Agent; state: LoopState },
 ): void {
   if (onText === undefined) return
-  const failed = (error: unknown) =>
-    console.warn(`hookspan: \`onText\` threw, and the run goes on: ${errorMessage(error)}`)
-  try {
-    ifRejected(
-      onText(text, { operationId: op.operationId, agentName: agent.name, stepIndex: state.steps }),
-      failed,
-    )
-  } catch (error) {
-    failed(error)
-  }
+  callBeside(
+    () => onText(text, { operationId: op.operationId, agentName: agent.name, stepIndex: state.steps }),
+    (error) => console.warn(`hookspan: \`onText\` threw, and the run goes on: ${errorMessage(error)}`),
+  )
 }
 
 /** The run's own. */

@@ -1,4 +1,4 @@
-import { ifRejected } from '../internal/async.ts'
+import { callBeside } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 
 /** What nobody waits for but the end: telling channels, writing down what was cancelled. */
@@ -13,17 +13,14 @@ export class SideWork {
     this.#onError =
       onError === undefined
         ? warn
-        : (error, where) => {
-            const failed = (another: unknown) => {
-              warn(error, where)
-              warn(another, '`onError` of the approvals failed')
-            }
-            try {
-              ifRejected(onError(error, where), failed)
-            } catch (another) {
-              failed(another)
-            }
-          }
+        : (error, where) =>
+            callBeside(
+              () => onError(error, where),
+              (another) => {
+                warn(error, where)
+                warn(another, '`onError` of the approvals failed')
+              },
+            )
   }
 
   /** Lets `finish()` wait for it. */

@@ -2,7 +2,7 @@ import type { Approver, Gate } from '../gates/index.ts'
 import { assertHooks } from '../hooks/agent-hook.ts'
 import type { AgentHook, AnyHookType, EventInit, ToolMock } from '../hooks/index.ts'
 import { isHookType } from '../hooks/index.ts'
-import { ifRejected } from '../internal/async.ts'
+import { callBeside, ifRejected } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { assertFields, TIMEOUT } from '../internal/expect.ts'
 import { assertPlatform } from '../internal/platform.ts'
@@ -363,13 +363,10 @@ export class HookDispatcher {
 
   #tellReleased(operationId: string, abandoned: boolean): void {
     for (const instrument of this.#plugins.instruments) {
-      const failed = (error: unknown) =>
-        this.#reporter.failure({ kind: 'instrument', hookId: 'instrument', operationId, error })
-      try {
-        ifRejected(instrument.onRelease?.(operationId, { abandoned }), failed)
-      } catch (error) {
-        failed(error)
-      }
+      callBeside(
+        () => instrument.onRelease?.(operationId, { abandoned }),
+        (error) => this.#reporter.failure({ kind: 'instrument', hookId: 'instrument', operationId, error }),
+      )
     }
   }
 

@@ -13,7 +13,16 @@ export function ifRejected(given: unknown, tell: (error: unknown) => void): void
   }
 }
 
-/** The same where it is refused as no answer in any case. */
+/** Calls what nobody waits for, and tells once where it fails, at once or later. */
+export function callBeside(call: () => unknown, tell: (error: unknown) => void): void {
+  try {
+    ifRejected(call(), tell)
+  } catch (error) {
+    tell(error)
+  }
+}
+
+/** Of what is refused as no answer in any case. */
 export function ignoreRejection(given: unknown): void {
   ifRejected(given, () => {})
 }

@@ -2,7 +2,7 @@ import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
-import { delay, ifRejected, isThenable, untilAborted } from '../../internal/async.ts'
+import { callBeside, delay, isThenable, untilAborted } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { claimExecution, settlerOf, unknownExecution } from '../humans/claim-execution.ts'
 import { refusedBefore } from '../humans/said-before.ts'
@@ -272,12 +272,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
 
   /** Whoever listens to progress is an observer: what it throws is no failure of the tool. */
   #progress(value: unknown): void {
-    const failed = (error: unknown) => this.core.reportFailure('toolCall.onProgress', error)
-    try {
-      ifRejected(this.init.onProgress?.(value), failed)
-    } catch (error) {
-      failed(error)
-    }
+    callBeside(
+      () => this.init.onProgress?.(value),
+      (error) => this.core.reportFailure('toolCall.onProgress', error),
+    )
   }
 
   async #gateResult(ending: ToolEnding<R>): Promise<ToolEnding<R>> {

@@ -299,20 +299,20 @@ export class OperationRecord implements QueueOwner {
 
   /** Whether there was an instrument, which may keep the event. */
   #tellInstruments(event: HookEvent): boolean {
-    const { reporter, plugins } = this.#host
-    const { instruments } = plugins
+    const { instruments } = this.#host.plugins
     for (const instrument of instruments) {
-      const failed = (error: unknown) => {
-        const { hookType, operationId } = event
-        reporter.failure({ kind: 'instrument', hookId: 'instrument', hookType, operationId, error })
-      }
       try {
-        ifRejected(instrument.onEvent?.(event), failed)
+        const given: unknown = instrument.onEvent?.(event)
+        if (given !== undefined) ifRejected(given, (error) => this.#instrumentFailed(event, error))
       } catch (error) {
-        failed(error)
+        this.#instrumentFailed(event, error)
       }
     }
     return instruments.length > 0
+  }
+
+  #instrumentFailed({ hookType, operationId }: HookEvent, error: unknown): void {
+    this.#host.reporter.failure({ kind: 'instrument', hookId: 'instrument', hookType, operationId, error })
   }
 
   /** Undefined for what is no hook type, which is reported. */

@@ -4,7 +4,7 @@ import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { DISPATCHER } from '../../dispatcher/is-dispatcher.ts'
 import type { GatePoint } from '../../gates/index.ts'
 import type { AnyHookType } from '../../hooks/index.ts'
-import { ifRejected } from '../../internal/async.ts'
+import { callBeside } from '../../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret, TIMEOUT } from '../../internal/expect.ts'
 import { assertGlob } from '../../internal/glob.ts'
@@ -103,13 +103,10 @@ export function hookRoutes(options: HookRoutesOptions): HookRoutes {
   const root = basePath.replace(/\/$/, '')
 
   function tell(action: WebhookChange['action'], id: string, by: string | undefined): void {
-    const failed = (error: unknown) =>
-      console.warn(`[hookspan] \`onChange\` of the hook routes failed: ${errorMessage(error)}`)
-    try {
-      ifRejected(onChange?.({ action, id, ...defined({ by }) }), failed)
-    } catch (error) {
-      failed(error)
-    }
+    callBeside(
+      () => onChange?.({ action, id, ...defined({ by }) }),
+      (error) => console.warn(`[hookspan] \`onChange\` of the hook routes failed: ${errorMessage(error)}`),
+    )
   }
 
   async function put(id: string, request: Request, by: string | undefined): Promise<Response> {

@@ -1,4 +1,4 @@
-import { ifRejected, MAX_TIMER_MS } from '../../internal/async.ts'
+import { callBeside, MAX_TIMER_MS } from '../../internal/async.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { type Answer, type SpanSender, spanOf, written } from './parcel.ts'
 import type { ExportResult, SpanExporter } from './types.ts'
@@ -23,12 +23,10 @@ export function exporterSender(exporter: SpanExporter, timeoutMs: number): SpanS
           clearTimeout(timer)
           resolve(answerOf(result))
         }
-        const failed = (error: unknown) => done({ code: 1, error: error as Error })
-        try {
-          ifRejected(exporter.export(spans, done), failed)
-        } catch (error) {
-          failed(error)
-        }
+        callBeside(
+          () => exporter.export(spans, done),
+          (error) => done({ code: 1, error: error as Error }),
+        )
       })
     },
     async shutdown() {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { ifRejected } from '../../internal/async.ts'
+import { callBeside } from '../../internal/async.ts'
 import { a, expected, type Fields, secret } from '../../internal/expect.ts'
 import { consoleSpans } from './console-spans.ts'
 import { exportersByEnv, isDisabledByEnv } from './environment.ts'
@@ -90,14 +90,11 @@ export function troubleOf({ queue }: Pick<ExportOptions, 'queue'>): (message: st
   const warn = (message: string) => console.warn(`[hookspan] ${message}`)
   const onTrouble = queue?.onTrouble
   if (typeof onTrouble !== 'function') return warn
-  return (message) => {
-    const failed = () => warn(message)
-    try {
-      ifRejected(onTrouble(message), failed)
-    } catch {
-      failed()
-    }
-  }
+  return (message) =>
+    callBeside(
+      () => onTrouble(message),
+      () => warn(message),
+    )
 }
 
 /**
