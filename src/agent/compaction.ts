@@ -1,6 +1,5 @@
 import type { CompactResult, Operation } from '../dispatcher/index.ts'
 import { currentCalls } from '../dispatcher/index.ts'
-import { ignoreRejection } from '../internal/async.ts'
 import { a, expected } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { isRecord } from '../internal/objects.ts'
@@ -202,7 +201,6 @@ function counterOf({ name, model }: Agent, { countTokens }: Compaction): (text: 
   return (text) => {
     const tokens: unknown = countTokens(text)
     if (a.number(0).fits(tokens) && Number.isFinite(tokens)) return tokens as number
-    ignoreRejection(tokens)
     throw expected(`\`compaction.countTokens\` of agent "${name}" to give a finite number >= 0`, tokens)
   }
 }

@@ -94,19 +94,19 @@ function isHolder(value: object): boolean {
 /** Of `flush({ timeoutMs })` and the like. */
 export const TIMEOUT: Fields<{ timeoutMs?: number }> = { timeoutMs: a.number(0) }
 
-/** The one form in which a wrong value is told: `Expected <what>, got <value>.` */
+/** The one form in which a wrong value is told: `Expected <what>, got <value>.` A promise that is refused by it may fail: nobody waits for it. */
 export function expected(
   what: string,
   value: unknown,
   code: HookspanErrorCode = 'INVALID_OPTION',
 ): HookspanError {
+  ignoreRejection(value)
   return new HookspanError(code, `Expected ${what}, got ${describeValue(value)}.`)
 }
 
 /** What a function of the user's answered that guards something. One that says neither yes nor no, as without its `return`, is not taken for a no. */
 export function yesOrNo(answer: unknown, what: string): boolean {
   if (typeof answer === 'boolean') return answer
-  ignoreRejection(answer)
   throw expected(`${what} to give true or false`, answer)
 }
 

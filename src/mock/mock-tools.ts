@@ -1,7 +1,7 @@
 import type { HookDispatcher, Plugin, StandInAnswer, StandInCall } from '../dispatcher/index.ts'
 import { assertDispatcher } from '../dispatcher/is-dispatcher.ts'
 import type { HookEvent, ToolMock } from '../hooks/index.ts'
-import { delay, ignoreRejection, isThenable } from '../internal/async.ts'
+import { delay, isThenable } from '../internal/async.ts'
 import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { expected } from '../internal/expect.ts'
 import { checkSchema, formatProblems } from '../internal/schema/check-schema.ts'
@@ -74,7 +74,6 @@ export class MockTools implements Disposable {
       appliesTo(operation) {
         const applies: unknown = options.appliesTo?.(operation)
         if (!isThenable(applies)) return applies !== false
-        ignoreRejection(applies)
         throw expected('`appliesTo` of mockTools to say at once true or false', applies)
       },
       hasRule: (call) => this.#hasRule(call),

@@ -1,5 +1,4 @@
 import { deny, type Gate, type GateContext, type TreeTotals } from '../gates/index.ts'
-import { ignoreRejection } from '../internal/async.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
@@ -97,7 +96,6 @@ function spentLimit(options: BudgetOptions, id: string, ctx: GateContext): strin
       const request = ctx.payload as Record<string, unknown>
       const next: unknown = (options.estimateTokens ?? estimateTokens)(request)
       if (!a.number(0).fits(next)) {
-        ignoreRejection(next)
         throw expected(`\`estimateTokens\` of gate "${id}" to give a number >= 0`, next)
       }
       if (tokens + (next as number) > maxTokens)

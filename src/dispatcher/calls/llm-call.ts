@@ -1,6 +1,6 @@
 import { type ChainResult, isRefusal } from '../../gates/chain.ts'
 import type { LlmRequest, LlmResponse } from '../../hooks/index.ts'
-import { ignoreRejection, untilAborted } from '../../internal/async.ts'
+import { untilAborted } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
 import { isRecord } from '../../internal/objects.ts'
@@ -203,7 +203,6 @@ export class LlmCallRun<R> extends ToldLlmCall<R> {
     try {
       const own = this.init.read?.(reply) ?? undefined
       if (own !== undefined && !isRecord(own.response)) {
-        ignoreRejection(own)
         throw expected('`read` of a model call to give { response, usage? }', own, 'INVALID_CALL')
       }
       return own ?? readReply(reply)

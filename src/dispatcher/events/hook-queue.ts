@@ -5,7 +5,7 @@ import {
   type RunnableHook,
 } from '../../hooks/agent-hook.ts'
 import type { AgentHook, HookEvent } from '../../hooks/index.ts'
-import { ignoreRejection, isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
+import { isThenable, MAX_TIMER_MS } from '../../internal/async.ts'
 import { expected } from '../../internal/expect.ts'
 import { DISPATCHED } from './dispatched.ts'
 import { compileMatch } from './match.ts'
@@ -125,7 +125,6 @@ export class HookQueue {
     try {
       const matched: unknown = this.matches?.(event)
       if (!isThenable(matched)) return matched ? 'yes' : 'no'
-      ignoreRejection(matched)
       throw expected('`match` to say at once whether the event is one of its own', matched)
     } catch (error) {
       this.#failed(event, error, 0)

@@ -1,4 +1,4 @@
-import { ifRejected, ignoreRejection } from '../../internal/async.ts'
+import { ifRejected } from '../../internal/async.ts'
 import { expected } from '../../internal/expect.ts'
 import type {
   Activity,
@@ -48,7 +48,6 @@ export class TracedActivity {
         const scope = instrument.start(activity, info, parent?.of(instrument), timestamp)
         const isScope = typeof (scope as Partial<ActivityScope> | undefined)?.run === 'function'
         if (scope !== undefined && !isScope) {
-          ignoreRejection(scope)
           throw expected('the `start` of an instrument to give a scope, or nothing', scope)
         }
         scopes.push(scope)

@@ -11,7 +11,6 @@ import type {
   TokenUsage,
   ToolCallContext,
 } from '../../hooks/index.ts'
-import { ignoreRejection } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { expected } from '../../internal/expect.ts'
 import type { LlmReading } from '../../wire/reading.ts'
@@ -353,7 +352,6 @@ export class OperationCore {
       const costUsd: unknown = price({ provider, model, usage }) ?? undefined
       if (costUsd === undefined) return undefined
       if (isAmount(costUsd)) return costUsd
-      ignoreRejection(costUsd)
       throw expected('`priceOf` to give a finite number >= 0, or nothing', costUsd)
     } catch (error) {
       this.reportFailure('priceOf', error)

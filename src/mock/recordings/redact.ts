@@ -1,4 +1,4 @@
-import { ignoreRejection, isThenable } from '../../internal/async.ts'
+import { isThenable } from '../../internal/async.ts'
 import { a, expected } from '../../internal/expect.ts'
 import { jsonIn } from '../../internal/json.ts'
 
@@ -13,7 +13,6 @@ export function redactNow(redact: RedactRecording): RedactRecording {
   return (value, place) => {
     const redacted = redact(value, place)
     if (!isThenable(redacted)) return redacted
-    ignoreRejection(redacted)
     throw expected('`redact` of a recording to give a value', redacted)
   }
 }
