@@ -250,6 +250,31 @@ describe('spoolDir', () => {
     expect(readdirSync(folder)).toEqual(['set-aside.ndjson'])
   })
 
+  it('keeps a file in which it finds no record, and delivers what is beside it', async () => {
+    const left = await leaveBehind('a')
+    const foreign = '{"span":"of another version"}\n'.repeat(10_000)
+    writeFileSync(join(left, '2.spans'), foreign)
+    const { tracing } = start()
+    await collector.until(() => collector.spans.length === 3)
+    await expect.poll(() => troubles).toEqual([expect.stringContaining('no record of this version')])
+    await tracing.shutdown()
+    expect(readFileSync(join(`${left}.unreadable`, '2.spans'), 'utf8')).toBe(foreign)
+    expect(tracing.stats().spool?.setAside).toBe(0)
+  })
+
+  it('leaves a folder alone in which another version of hookspan has files', async () => {
+    const left = await leaveBehind('a')
+    writeFileSync(join(left, '1.newer'), 'spans')
+    const before = readdirSync(left)
+    const { tracing } = start()
+    await expect.poll(() => troubles).toEqual([expect.stringContaining('does not know "1.newer"')])
+    await tracing.shutdown()
+    expect(readdirSync(left)).toEqual(before)
+    rmSync(join(left, '1.newer'))
+    start()
+    await collector.until(() => collector.spans.length === 3)
+  })
+
   it('delivers spans whose resource the disk changed', async () => {
     const left = await leaveBehind('a')
     const path = join(left, '1.spans')

@@ -6,6 +6,11 @@ import { segmentsIn } from './segment-log.ts'
 
 const LOCK = 'lock'
 
+/** Whether a file of that name is the lock, or one that SQLite has beside it. */
+export function isOfLock(name: string): boolean {
+  return name.startsWith(LOCK)
+}
+
 /**
  * A folder that belongs to one process, or to one thread of it, for as long as that lives: it holds the lock file in it.
  * Process ids play no part, which are the same in every container.

@@ -1,14 +1,14 @@
-import { existsSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Parcel, Place, RequestLimits } from '../parcel.ts'
 import { headOf } from '../span-bytes.ts'
 import { readHead, readSpanBytes } from '../span-of-bytes.ts'
 import type { ReadableSpan } from '../types.ts'
 import { ACKED, AckedFile, readAcked } from './acked-file.ts'
-import type { FolderLock } from './folder-lock.ts'
+import { type FolderLock, isOfLock } from './folder-lock.ts'
 import { readRecords, type StoredRecord } from './read-records.ts'
 import { interruptedBytes } from './records.ts'
-import { removeSpareIn, segmentPath, segmentsIn } from './segment-log.ts'
+import { isOfLog, removeSpareIn, segmentPath, segmentsIn } from './segment-log.ts'
 import type { SetAside } from './set-aside.ts'
 
 interface Started {
@@ -42,8 +42,9 @@ export class Leftover {
   /** What was said of a file that could not be read. */
   #unreadable: unknown
 
-  /** @throws what the system says. */
+  /** @throws what the system says; Error where there are files that this version of hookspan does not write. */
   constructor(lock: FolderLock, setAside: SetAside) {
+    assertOurs(lock.folder)
     this.#lock = lock
     this.#setAside = setAside
     this.#segments = segmentsIn(lock.folder)
@@ -186,4 +187,13 @@ export class Leftover {
       this.#segments.shift()
     }
   }
+}
+
+/** What another version keeps there would be lost with the folder. */
+function assertOurs(folder: string): void {
+  const other = readdirSync(folder).find((name) => !isOfLog(name) && !isOfLock(name) && name !== ACKED)
+  if (other !== undefined)
+    throw new Error(
+      `this version of hookspan does not know "${other}" in it. The one that wrote it delivers it.`,
+    )
 }

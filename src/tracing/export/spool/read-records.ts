@@ -18,7 +18,7 @@ const MAX_OTHER_BYTES = 64 * 1024
  * The records of a file from byte `from` on, before byte `upTo`, a chunk at a time. A last one that is not whole was cut off
  * by the death of its writer, and is left out, as are zeros behind the last.
  *
- * @throws what the system says.
+ * @throws what the system says; Error where there is something, and no record at all.
  */
 export function* readRecords(
   path: string,
@@ -30,17 +30,19 @@ export function* readRecords(
     const until = Math.min(upTo, fstatSync(fd).size)
     const file = new Window(fd, until)
     for (let at = from, end = from; at < until; at = end) {
-      const frame = file.recordAt(at)
-      if (frame !== undefined) {
-        const bodyEnd = at + FRAME_BYTES + frame.length
-        end = bodyEnd + END_BYTES
-        yield { ...frame, bytes: Buffer.from(file.bytes(at + FRAME_BYTES, bodyEnd)), end }
+      const record = file.recordAt(at)
+      if (record !== undefined) {
+        end = record.end
+        const { frame } = record
+        const start = at + FRAME_BYTES
+        yield { ...frame, bytes: Buffer.from(file.bytes(start, start + frame.length)), end }
         continue
       }
       end = file.nextRecord(at + 1)
       const other = withoutZerosAtEnd(file.bytes(at, Math.min(end, at + MAX_OTHER_BYTES)))
       const isCut = other.length < FRAME_BYTES || file.frameAt(at) !== undefined
       if (end === until && isCut) return
+      if (at === 0 && end === until) throw new Error('it holds no record of this version of hookspan')
       yield { bytes: Buffer.from(other), end }
     }
   } finally {
@@ -67,12 +69,17 @@ class Window {
     return this.#chunk.subarray(start - this.#at, end - this.#at)
   }
 
-  /** The frame of a record that begins there and is whole. */
-  recordAt(at: number): Frame | undefined {
+  /**
+   * A record that begins there and is whole, and where the next begins. Behind one that an earlier version wrote, before files
+   * were written over, stands no mark, but the next record or the file's end.
+   */
+  recordAt(at: number): { readonly frame: Frame; readonly end: number } | undefined {
     const frame = this.frameAt(at)
     if (frame === undefined) return undefined
     const end = at + FRAME_BYTES + frame.length
-    return end < this.#until && isEnd(this.bytes(at, end + END_BYTES)[end - at]) ? frame : undefined
+    if (end < this.#until && isEnd(this.bytes(at, end + END_BYTES)[end - at]))
+      return { frame, end: end + END_BYTES }
+    return end === this.#until || this.frameAt(end) !== undefined ? { frame, end } : undefined
   }
 
   /** Undefined where no record of a length that may be begins. */

@@ -30,6 +30,11 @@ const ZEROS = Buffer.alloc(64 * 1024)
 /** The name of a file that is kept to be written over: no segment's. */
 const SPARE = 'spare'
 
+/** Whether a file of that name in a folder belongs to the log in it. */
+export function isOfLog(name: string): boolean {
+  return name === SPARE || NAME.test(name)
+}
+
 export function segmentPath(folder: string, number: number): string {
   return join(folder, `${number}.spans`)
 }

@@ -8,6 +8,7 @@ import { type FaultyDisk, faultyDisk } from '../../../../test/support/faulty-dis
 import { type Parcel, spanOf } from '../parcel.ts'
 import { Leftovers } from './leftovers.ts'
 import { readRecords } from './read-records.ts'
+import { FRAME_BYTES, putFrame, type RecordKind } from './records.ts'
 import { SetAside } from './set-aside.ts'
 import { Spool } from './spool.ts'
 
@@ -278,6 +279,28 @@ describe('a spool', () => {
       const ended = ifItDied(setAside).filter(({ isInterrupted }) => !isInterrupted)
       expect([cut, setAside, ended.length]).toEqual([cut, [], ends.filter((at) => at <= cut).length])
     }
+  })
+
+  it('tells what an earlier version wrote, whose records have no mark at their end', () => {
+    for (let i = 0; i < 3; i++) end(start(`span ${i}`))
+    start('open')
+    const [path = ''] = segments()
+    const whole = readFileSync(path)
+    const parts: Buffer[] = []
+    for (const { kind, head = 0, bytes } of [...readRecords(path)]) {
+      const frame = Buffer.alloc(FRAME_BYTES)
+      putFrame(frame, 0, kind as RecordKind, head, bytes.length)
+      parts.push(frame, bytes)
+    }
+    const earlier = Buffer.concat(parts)
+    expect(earlier.length).toBe(whole.length - parts.length / 2)
+    writeFileSync(path, earlier)
+    const setAside: string[] = []
+    expect(ifItDied(setAside)).toEqual([
+      ...[0, 1, 2].map((i) => ({ name: `span ${i}`, isInterrupted: false })),
+      { name: 'open', isInterrupted: true },
+    ])
+    expect(setAside).toEqual([])
   })
 
   it('writes over files that are delivered, and tells nothing of what they held', () => {
