@@ -1,4 +1,4 @@
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, type HookEvent } from 'hookspan'
 import { mock, mockTools } from 'hookspan/mock'
 import { observeOpenAI, unobserveOpenAI } from 'hookspan/openai'
 import { toolPolicy } from 'hookspan/policies'
@@ -108,6 +108,20 @@ it.each(['stream', 'create'])(
     expect(tree.all).toHaveLength(before)
   },
 )
+
+it('tells the agent the words of a mock, and not the data beside them', async () => {
+  const { client, results } = hosted()
+  const dispatcher = new HookDispatcher()
+  observeOpenAI(client, { dispatcher })
+  const handler = (event: HookEvent<'beforeToolCall'>) =>
+    event.mock({ content: 'sold out', success: false, data: { left: 0 } })
+  dispatcher.use({ name: 'mocks', hooks: [{ id: 'm', type: 'beforeToolCall', match: 'find', handler }] })
+
+  await drive(client, 'stream')
+
+  // Of a function that throws the SDK says nothing but that it did.
+  expect(results[0]).toMatchObject({ success: true, output: 'sold out' })
+})
 
 it.each(['stream', 'create'])('lets gates and mocks decide on them: %s', async (way) => {
   const { client, results } = hosted()

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { HookEvent } from 'hookspan'
-import { deny, mutate } from 'hookspan/gates'
+import { type HookEvent, ToolResult } from 'hookspan'
+import { deny, mutate, skip } from 'hookspan/gates'
 import { afterAll, expect, it } from 'vitest'
 import { dispatcherWith, findAll, gate } from '../support/told-events.ts'
 import { askClaude } from './support/ask-claude.ts'
@@ -46,6 +46,38 @@ it.each(CALLS)('the model is told what a gate makes of the result of %s', async 
   const replaced = await toldOf(name, args, () => mutate('something else'))
   expect(replaced.told).toContain('something else')
   expect(replaced.told).not.toContain('SECRET')
+})
+
+it('the model is told the words of a result that a gate made, and not the data beside them', async () => {
+  const [name, args] = CALLS[0] as (typeof CALLS)[number]
+  const { told } = await toldOf(name, args, () =>
+    mutate(new ToolResult({ content: 'a summary', data: 'SECRET' })),
+  )
+  expect(told).toContain('a summary')
+  expect(told).not.toContain('SECRET')
+})
+
+it('a gate that answers for one of its own tools is refused as what cannot be, in the trace as for the model', async () => {
+  const answers = gate('beforeToolCall', () => skip('canned'))
+  const { dispatcher, events } = dispatcherWith(answers)
+  const call = {
+    id: 'call',
+    name: 'Bash',
+    args: { command: `touch ${join(folder, 'ran')}`, description: 'Runs' },
+  }
+  const messages = await askClaude(dispatcher, [{ toolCalls: [call] }, { content: 'done' }], {
+    tools,
+    allowedTools: tools,
+  })
+  expect(findAll(events, 'afterToolCall')).toMatchObject([
+    { outcome: 'denied', code: 'not_capable', success: false },
+  ])
+  const told = JSON.stringify(
+    messages.filter(({ type }) => type === 'user').map(({ message }) => message.content),
+  )
+  expect(told).toContain('not_capable')
+  expect(told).not.toContain('canned')
+  expect(existsSync(join(folder, 'ran'))).toBe(false)
 })
 
 it('a run ends where a result cannot be told in other words, and its model is not asked again', async () => {

@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { HookDispatcher } from 'hookspan'
+import { HookDispatcher, ToolResult } from 'hookspan'
 import { adapterContract } from 'hookspan/adapter/contract'
 import { createApprovals, memoryStore } from 'hookspan/approval'
 import { observeCopilot, parkedRun, runWith, unobserveCopilot } from 'hookspan/copilot'
-import { deny, type Gate, mutate } from 'hookspan/gates'
+import { deny, type Gate, mutate, skip } from 'hookspan/gates'
 import { mock, mockTools, startScriptedServer } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -119,6 +119,26 @@ describe("Copilot's own tools", () => {
     expect(existsSync(join(copilot.home, 'theirs.txt'))).toBe(false)
     expect(readFileSync(join(copilot.home, 'other.txt'), 'utf8')).toBe('mine\n')
     expect(toolMessages(requests)).toEqual(['rewritten'])
+  })
+
+  it('tell the model the words of a result that a gate made, and not the data beside them', async () => {
+    const result = new ToolResult({ content: 'a summary', data: 'all of it' })
+    const { dispatcher } = guarded({ id: 'r', point: 'afterToolCall', decide: () => mutate(result) } as Gate)
+    const { requests } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'] })
+
+    expect(toolMessages(requests)).toEqual(['a summary'])
+  })
+
+  it('are refused where a gate answers for one, in the trace as for the model', async () => {
+    const { dispatcher } = guarded({ id: 's', point: 'beforeToolCall', decide: () => skip('canned') } as Gate)
+    const seen: unknown[] = []
+    const handler = ({ outcome, code }: Untyped) => void seen.push([outcome, code])
+    dispatcher.use({ name: 'seen', hooks: [{ id: 'seen', type: 'afterToolCall', handler }] })
+    const { requests } = await prompt(dispatcher, [make(), done], { builtIn: ['bash'] })
+
+    expect(seen).toEqual([['denied', 'not_capable']])
+    expect(toolMessages(requests).join()).toContain('not_capable')
+    expect(toolMessages(requests).join()).not.toContain('canned')
   })
 
   it('are no tools that can be mocked: where mocks are there, the run is refused', async () => {

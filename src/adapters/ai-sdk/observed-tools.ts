@@ -7,7 +7,7 @@ import { isStream } from '../../wire/watch-stream.ts'
 import { currentCalls, type SafeCalls } from '../safe/calls.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
-import { performTool } from './perform-tool.ts'
+import { performTool, type ToldModel } from './perform-tool.ts'
 import type {
   ApprovalOptions,
   ApprovalStatus,
@@ -29,7 +29,7 @@ export interface DecidedCall {
   readonly decision: ToolCallDecision<unknown, unknown>
   readonly input: unknown
   readonly toolCallId: string
-  says(words: string, result: unknown): void
+  says(told: ToldModel, result: unknown): void
 }
 
 /**
@@ -43,7 +43,7 @@ export class ObservedTools {
   /** Calls that are decided and not yet run, by the model's id: it may repeat. */
   readonly #decided = new Map<string, DecidedCall[]>()
   /** What the model is told in the place of results, by its ids, which may repeat. */
-  readonly #words = new Map<string, { readonly words: string; readonly result: unknown }>()
+  readonly #words = new Map<string, { readonly told: ToldModel; readonly result: unknown }>()
 
   constructor(run: ObservedRun, tools: SdkTools) {
     this.#run = run
@@ -167,14 +167,14 @@ export class ObservedTools {
     return {
       toModelOutput: (asked) => {
         const said = this.#words.get(asked.toolCallId)
-        if (said !== undefined && said.result === asked.output) return { type: 'text', value: said.words }
+        if (said !== undefined && said.result === asked.output) return said.told
         return tool.toModelOutput === undefined ? asItIs(asked.output) : tool.toModelOutput(asked)
       },
     }
   }
 
-  #says(name: string, toolCallId: string, words: string, result: unknown): void {
-    this.#words.set(toolCallId, { words, result })
+  #says(name: string, toolCallId: string, told: ToldModel, result: unknown): void {
+    this.#words.set(toolCallId, { told, result })
     const [tool, copy] = [this.#originals[name], this.#copies[name]]
     if (tool !== undefined && copy !== undefined && copy.toModelOutput === undefined)
       Object.assign(copy, this.#worded(tool))
@@ -197,7 +197,7 @@ export class ObservedTools {
         outputSchema: schemaOf(tool.outputSchema),
       }),
     })
-    const says = (words: string, result: unknown) => this.#says(name, toolCallId, words, result)
+    const says = (told: ToldModel, result: unknown) => this.#says(name, toolCallId, told, result)
     return { name, call, decision: await call.decided, input, toolCallId, says }
   }
 

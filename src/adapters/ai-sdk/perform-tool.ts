@@ -1,14 +1,20 @@
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
 import { isStream } from '../../wire/watch-stream.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { SdkTool, ToolOptions } from './sdk.ts'
 
+/** As the SDK has it. */
+export interface ToldModel {
+  readonly type: 'text' | 'error-text'
+  readonly value: string
+}
+
 interface Decided {
   readonly call: SafeToolCall<unknown, unknown>
   readonly decision: ToolCallDecision<unknown, unknown>
   /** Told what the model is to hear in the place of this result. */
-  says(words: string, result: unknown): void
+  says(told: ToldModel, result: unknown): void
 }
 
 /**
@@ -43,7 +49,8 @@ function given(outcome: ToolOutcome, { says }: Decided): unknown {
   if ('result' in outcome) {
     const { result } = outcome
     const words = wordsOf(outcome)
-    if (words !== undefined) says(words, result)
+    if (tellsFailure(outcome)) says({ type: 'error-text', value: outcome.toToolMessage().content }, result)
+    else if (words !== undefined) says({ type: 'text', value: words }, result)
     return result
   }
   if (outcome.state === 'errored') throw outcome.error

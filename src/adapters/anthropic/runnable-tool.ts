@@ -1,3 +1,4 @@
+import { tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { defined } from '../../internal/objects.ts'
 import { asObject, asText, type Loose } from '../../wire/reading.ts'
@@ -98,7 +99,7 @@ async function made(
 /** What the runner makes the tool's result of: what the tool gave, as long as nobody changed it. */
 function told(outcome: ToolOutcome<unknown>, gave: unknown, { ToolError }: ToolPlace): unknown {
   if (outcome.state === 'errored') throw outcome.error
-  if (!('result' in outcome)) throw new ToolError(outcome.toToolMessage().content)
+  if (!('result' in outcome) || tellsFailure(outcome)) throw new ToolError(outcome.toToolMessage().content)
   const { result, state } = outcome
   return isBlocks(result) || (state === 'completed' && result === gave)
     ? result

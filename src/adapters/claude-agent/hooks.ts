@@ -1,3 +1,4 @@
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import { type ClaudeRun, namedIn } from './claude-run.ts'
 import { inShapeOf } from './results.ts'
@@ -62,7 +63,7 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   if (decision.state === 'denied' || decision.state === 'rejected')
     return output(refusal(decision.toToolMessage().content))
   run.announce(id, { call, decision })
-  if (decision.state !== 'run') return output(mockable ? { permissionDecision: 'allow' } : notAnswered())
+  if (decision.state !== 'run') return output({ permissionDecision: 'allow' })
   const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
   if (asked !== undefined) {
     await call.refuse({ reason: asked })
@@ -74,9 +75,6 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
 }
 
 const refusal = (reason: string) => ({ permissionDecision: 'deny', permissionDecisionReason: reason })
-
-const notAnswered = () =>
-  refusal('A gate answered for this tool, and Claude Code runs it by itself: it was not run.')
 
 /** Whether a server of this process has the tool. */
 function isServed(run: ClaudeRun, toolName: string): boolean {
@@ -92,7 +90,7 @@ async function after(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   if (announced.served || announced.decision.state !== 'run') return {}
   const result = input.tool_response
   const outcome = await announced.call.settle(result)
-  const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
+  const changed = 'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
   if (changed === result) return {}
   const told = inShapeOf(asName(input.tool_name) ?? '', result, changed)
   // Nothing else keeps the result from the model.

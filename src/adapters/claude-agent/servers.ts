@@ -1,4 +1,4 @@
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { asName, asObject } from '../../wire/reading.ts'
 import { assertWorked, isToolResult, KINDS } from '../mcp/call.ts'
@@ -77,7 +77,7 @@ async function served(
   }
   if ('result' in outcome && outcome.result === gave && gave !== undefined) return gave
   const { content } = outcome.toToolMessage()
-  if (!('result' in outcome)) return KIND.refused?.(content)
+  if (!('result' in outcome) || tellsFailure(outcome)) return KIND.refused?.(content)
   const { result } = outcome
   // Claude Code tells its model what is structured, and not the text beside it.
   const saysItself = isToolResult(result) || wordsOf(outcome) === undefined

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import type { ObservedRun } from '../sdk-run/observed-run.ts'
@@ -74,12 +75,7 @@ export class BuiltIns {
       return runs === args || isDeepStrictEqual(runs, args) ? {} : { modifiedArgs: runs }
     }
     this.#run.ended(toolCallId)
-    const reason =
-      'result' in decision
-        ? 'A gate answered for this tool, and Copilot runs it by itself: it was not run.'
-        : decision.state === 'errored'
-          ? String(decision.error)
-          : decision.toToolMessage().content
+    const reason = decision.state === 'errored' ? String(decision.error) : decision.toToolMessage().content
     return { permissionDecision: 'deny', permissionDecisionReason: reason }
   }
 
@@ -90,10 +86,12 @@ export class BuiltIns {
     const outcome = await open.call.settle(said)
     this.#run.ended(open.id)
     this.#run.stopIfAsked(open.agent)
-    const changed = 'result' in outcome ? outcome.result : outcome.toToolMessage().content
+    const changed =
+      'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
     if (changed === said) return {}
     const text = typeof changed === 'string' ? changed : JSON.stringify(changed)
-    return { modifiedResult: { ...result, textResultForLlm: text } }
+    const failed = tellsFailure(outcome) && { resultType: 'failure' }
+    return { modifiedResult: { ...result, textResultForLlm: text, ...failed } }
   }
 
   async failed(name: string, args: unknown, error: string, agentId?: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -225,7 +225,7 @@ export class SessionRun {
     const decided = await call.decided
     if (decided.state === 'waiting') return this.#park(invocation)
     const outcome = await this.#within(() =>
-      call.run((effective) => own(effective, { ...invocation, ...{ arguments: effective } })),
+      call.run(async (effective) => toldOf(await own(effective, { ...invocation, arguments: effective }))),
     )
     this.stopIfAsked(agent)
     return givenOf(outcome)
@@ -257,11 +257,22 @@ function offered(tools: CopilotConfig['tools'] = []): Loose[] {
 const isJsonSchema = (schema: unknown) =>
   isRecord(schema) && typeof schema.type === 'string' && !('~standard' in schema)
 
+/** What a tool gave; of one that tells in Copilot's own way that it failed, as such. */
+function toldOf(result: unknown): unknown {
+  const { textResultForLlm: content, resultType = 'success' } = asObject(result) ?? {}
+  return typeof content === 'string' && resultType !== 'success'
+    ? new ToolResult({ content, success: false, data: result })
+    : result
+}
+
 /** What Copilot tells the model. @throws what the tool threw. */
 function givenOf(outcome: ToolOutcome): unknown {
   if ('result' in outcome) {
     const { result } = outcome
-    return asObject(result)?.textResultForLlm === undefined ? (wordsOf(outcome) ?? result) : result
+    if (asObject(result)?.textResultForLlm !== undefined) return result
+    return tellsFailure(outcome)
+      ? { textResultForLlm: outcome.toToolMessage().content, resultType: 'failure' }
+      : (wordsOf(outcome) ?? result)
   }
   if (outcome.state === 'errored') throw outcome.error
   return { textResultForLlm: outcome.toToolMessage().content, resultType: 'denied' }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { jsonIn } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -49,8 +49,10 @@ function schemaOf({ parameters }: AdkTool): unknown {
 
 /** What the SDK tells the model. @throws what the tool threw. */
 function givenOf(outcome: ToolOutcome): unknown {
-  if ('result' in outcome) return wordsOf(outcome) ?? outcome.result
   if (outcome.state === 'errored') throw outcome.error
   const { content } = outcome.toToolMessage()
+  // As the SDK itself tells of a tool that throws.
+  if (tellsFailure(outcome)) return { error: content }
+  if ('result' in outcome) return wordsOf(outcome) ?? outcome.result
   return jsonIn(content, content)
 }

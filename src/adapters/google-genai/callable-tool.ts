@@ -1,4 +1,4 @@
-import { isMockedFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { isMockedFailure, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { errorMessage } from '../../internal/errors.ts'
 import { isPlain, isRecord } from '../../internal/objects.ts'
@@ -60,7 +60,8 @@ async function callOne(
     if (failed || isMockedFailure(outcome)) return answer({ error: errorMessage(outcome.error) })
     throw outcome.error
   }
-  if (!('result' in outcome)) return answer({ error: outcome.toToolMessage().content })
+  if (!('result' in outcome) || tellsFailure(outcome))
+    return answer({ error: outcome.toToolMessage().content })
   const { result } = outcome
   const saysItself = isRecord(result) && isPlain(result) && wordsOf(outcome) === undefined
   return answer(saysItself ? result : { output: outcome.toToolMessage().content })

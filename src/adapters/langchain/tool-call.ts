@@ -1,6 +1,7 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { ToolResult, tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallDecision, ToolOutcome } from '../../dispatcher/index.ts'
+import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { type AgentRun, type AskedHuman, answersIn } from './agent-run.ts'
@@ -82,7 +83,7 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
   const outcome = await call.run(async (args) => {
     try {
       message = await handler({ ...request, toolCall: { ...request.toolCall, args } })
-      return isToolMessage(message) ? message.content : message
+      return isToolMessage(message) ? saidBy(message) : message
     } catch (error) {
       if (!isBubbleUp(error)) throw error
       thrown = error
@@ -92,6 +93,13 @@ async function runTool(call: Call, request: LcToolRequest, handler: LcHandler<Lc
     }
   })
   return { outcome, message, thrown }
+}
+
+/** A tool may answer with a message that tells of its failure. */
+function saidBy({ content, status }: LcMessage): unknown {
+  return status === 'error'
+    ? new ToolResult({ content: toContent(content), success: false, data: content })
+    : content
 }
 
 /** Stops the graph until somebody has answered. LangGraph does it by a throw. */
@@ -163,7 +171,7 @@ function messageOf(
   return new ToolMessage({
     tool_call_id,
     name,
-    status: 'success',
+    status: tellsFailure(outcome) ? 'error' : 'success',
     content: outcome.toToolMessage().content,
     ...defined({ artifact }),
   })

@@ -1,5 +1,5 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
@@ -145,19 +145,22 @@ class Call {
   }
 }
 
-/** What the model is told in the place of results. */
-const said = new WeakMap<object, string>()
+/** What the model is told in the place of results, as the SDK has it. */
+const said = new WeakMap<object, { readonly type: 'text' | 'error-text'; readonly value: string }>()
 const worded = new WeakSet<MastraTool>()
 
-/** What the model is told of a call that has ended. */
+/** What the model is told of a call that has ended. @throws what the tool threw, or a failure of which there is nothing but words. */
 function told(outcome: ToolOutcome, tool: MastraTool): unknown {
   if ('result' in outcome) {
     const { result } = outcome
-    const words = wordsOf(outcome)
-    if (words === undefined) return result
+    const fails = tellsFailure(outcome)
+    const value = fails ? outcome.toToolMessage().content : wordsOf(outcome)
+    if (value === undefined) return result
     // The SDK looks words up by the result alone.
-    if (typeof result !== 'object' || result === null) return words
-    said.set(result, words)
+    if (typeof result === 'object' && result !== null)
+      said.set(result, { type: fails ? 'error-text' : 'text', value })
+    else if (fails) throw new Error(value)
+    else return value
     tellWords(tool)
     return result
   }
@@ -171,7 +174,7 @@ function tellWords(tool: MastraTool): void {
   const { toModelOutput } = tool
   const told = (result: unknown) => {
     const words = typeof result === 'object' && result !== null ? said.get(result) : undefined
-    return words === undefined ? toModelOutput?.call(tool, result) : { type: 'text', value: words }
+    return words ?? toModelOutput?.call(tool, result)
   }
   Object.assign(tool, { toModelOutput: told })
 }

@@ -1,4 +1,4 @@
-import { isMockedFailure } from '../../dispatcher/calls/tool-outcome.ts'
+import { isMockedFailure, tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolCallInit, ToolOutcome, ToolRunContext } from '../../dispatcher/index.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { isRecord } from '../../internal/objects.ts'
@@ -102,6 +102,7 @@ function told(
     )
   }
   const { content } = outcome.toToolMessage()
+  if (kind.refused && tellsFailure(outcome)) return kind.refused(content)
   if (!('result' in outcome)) {
     if (kind.refused) return kind.refused(content)
     throw new HookspanError('CALL_DENIED', `The call of "${name}" was refused: ${content}`)

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import { marksOf } from '../../internal/marks-of.ts'
 import { defined } from '../../internal/objects.ts'
 import { HOSTED } from '../capabilities.ts'
@@ -66,7 +67,8 @@ function toolOf(
       throw outcome.error
     }
     await loop.complete({ reason: 'done' })
-    return 'result' in outcome ? outcome.result : outcome.toToolMessage().content
+    // Of a function that throws the SDK does not tell why.
+    return 'result' in outcome ? (wordsOf(outcome) ?? outcome.result) : outcome.toToolMessage().content
   }
   // The SDK has marks of its own on what it made of a schema: it hands those more arguments.
   return Object.defineProperties(tool, marksOf(handler))

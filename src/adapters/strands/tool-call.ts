@@ -1,4 +1,5 @@
 import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import { tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
@@ -111,7 +112,8 @@ function resultBlock(
     isResult && isRecord(outcome.result) && toContent(outcome.result) === told
       ? { json: outcome.result }
       : { text: told }
-  const toolResult = { toolUseId, status: isResult ? 'success' : 'error', content: [content] }
+  const status = isResult && !tellsFailure(outcome) ? 'success' : 'error'
+  const toolResult = { toolUseId, status, content: [content] }
   const [block] = messageClass(agent.messages).fromMessageData({
     role: 'user',
     content: [{ toolResult }],

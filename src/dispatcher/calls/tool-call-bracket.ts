@@ -16,10 +16,11 @@ import { assertToolCallKeys, type ToolCallInit } from './tool-call-init.ts'
 import { erroredEnding, type MockOrigin, refusedEnding, type ToolEnding, toldToolEnd } from './tool-ending.ts'
 import { type ToolOutcome, waitingOutcome } from './tool-outcome.ts'
 
-const UNMOCKABLE: Refusal = {
+/** Whoever says what a tool gave is not heard there. */
+export const UNMOCKABLE: Refusal = {
   kind: 'deny',
   code: 'not_capable',
-  reason: 'it is mocked, and runs where nothing can stand in for it: it was not run',
+  reason: 'a mock or a gate answered for it, and it runs where nothing can stand in for it: it was not run',
   stop: false,
 }
 

@@ -31,7 +31,7 @@ export interface ToolCallInit<A = unknown> {
   outlastsAbort?: boolean
   /** False when this call cannot wait for a human across processes, though other calls of the runtime can. @default true */
   parkable?: boolean
-  /** False when nothing can stand in for this call, though for others: one that is mocked is refused, and does not run. @default true */
+  /** False when nothing can stand in for this call, though for others: one that a mock or a gate answers for is refused, and does not run. @default true */
   mockable?: boolean
   /**
    * True when the runtime itself asks a human about this call before it runs it, in a run that it parks: gates decide, and

@@ -13,7 +13,7 @@ import { admission } from './admission.ts'
 import { askPlugged } from './ask-plugged.ts'
 import { readToolResult } from './read-generator.ts'
 import { CallRefused, RunSuspended, refusalBy } from './suspended.ts'
-import { ToolCallBracket } from './tool-call-bracket.ts'
+import { ToolCallBracket, UNMOCKABLE } from './tool-call-bracket.ts'
 import {
   idempotencyKeyOf,
   type ToolCallInit,
@@ -112,7 +112,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (before !== undefined) return before
     if (this.waited?.unknown && this.init.idempotent !== true) return this.#unknown()
     if (this.waited?.running !== undefined) return this.#real(fn, this.#settler())
-    const decided = await this.#decided()
+    const asked = await this.#decided()
+    const decided = asked?.kind === 'skip' && this.init.mockable === false ? UNMOCKABLE : asked
     if (isRefusal(decided)) {
       // A question that was withdrawn with the end is no refusal.
       if (!this.isOpen) return this.endedBefore()

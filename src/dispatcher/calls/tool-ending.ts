@@ -38,7 +38,8 @@ export function returnedEnding<R>(
   const mocked = state === 'mocked'
   if (value instanceof ToolResult) {
     const { content, success, data } = value
-    return { outcome: resultOutcome(state, data as R, toolCallId, content), success, mocked, told: value }
+    const outcome = resultOutcome(state, data as R, toolCallId, content, !success)
+    return { outcome, success, mocked, told: value }
   }
   return { outcome: resultOutcome(state, value, toolCallId), success: !saysFailure(value), mocked }
 }

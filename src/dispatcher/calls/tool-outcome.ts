@@ -83,12 +83,25 @@ class ResultOutcome<R> extends Outcome {
   readonly state: 'completed' | 'mocked' | 'skipped'
   readonly result: R
   readonly #words: string | undefined
+  readonly #fails: boolean
 
-  constructor(state: ResultOutcome<R>['state'], result: R, toolCallId: string, content?: string) {
+  constructor(
+    state: ResultOutcome<R>['state'],
+    result: R,
+    toolCallId: string,
+    content?: string,
+    fails = false,
+  ) {
     super(toolCallId, content)
     this.state = state
     this.result = result
     this.#words = content
+    this.#fails = fails
+  }
+
+  /** See {@link tellsFailure}. */
+  static fails(outcome: object): boolean {
+    return #fails in outcome && outcome.#fails
   }
 
   /** See {@link wordsOf}. */
@@ -168,14 +181,15 @@ export function contentOf(outcome: ToolOutcome): string {
   return Outcome.content(outcome as unknown as Outcome)
 }
 
-/** `content`: what the model is told, where that is not the result itself. */
+/** `content`: what the model is told, where that is not the result itself. `fails`: the tool says so of itself. */
 export function resultOutcome<R>(
   state: 'completed' | 'mocked' | 'skipped',
   result: R,
   toolCallId: string,
   content?: string,
+  fails?: boolean,
 ): ToolOutcome<R> {
-  return new ResultOutcome(state, result, toolCallId, content)
+  return new ResultOutcome(state, result, toolCallId, content, fails)
 }
 
 export function erroredOutcome<R>(error: unknown, toolCallId: string, mocked = false): ToolOutcome<R> {
@@ -188,7 +202,15 @@ export function wordsOf(outcome: ToolOutcome): string | undefined {
   return words !== undefined && 'result' in outcome && words !== toContent(outcome.result) ? words : undefined
 }
 
-/** Whether a mock said that the tool fails: an SDK whose tools tell their failures is told so, and throws nothing. */
+/**
+ * Whether a result is one that says that the tool failed (`success: false`), whoever gave it: an SDK that has a mark for failed
+ * tools sets it.
+ */
+export function tellsFailure(outcome: ToolOutcome): boolean {
+  return ResultOutcome.fails(outcome)
+}
+
+/** Whether a mock said that the tool throws: an SDK whose tools tell their failures is told so, and throws nothing. */
 export function isMockedFailure(outcome: ToolOutcome): boolean {
   return ErroredOutcome.isMocked(outcome)
 }

@@ -4,6 +4,7 @@ import {
   isMockedFailure,
   refusedOutcome,
   resultOutcome,
+  tellsFailure,
 } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ParkedOperation, ToolOutcome } from '../../dispatcher/index.ts'
 import { describeValue, HookspanError } from '../../internal/errors.ts'
@@ -38,6 +39,8 @@ export interface KeptOutcome {
   readonly failure?: Failure
   /** A mock said that the tool fails. */
   readonly mocked?: true
+  /** The result says that the tool failed. */
+  readonly fails?: true
   readonly code?: string
   readonly reason?: string
   readonly stop?: true
@@ -46,7 +49,10 @@ export interface KeptOutcome {
 export function keptOutcome(outcome: Exclude<ToolOutcome, { state: 'waiting' }>): KeptOutcome {
   const { state } = outcome
   const { content } = outcome.toToolMessage()
-  if ('result' in outcome) return { state, content, ...defined({ result: toKept(outcome.result) }) }
+  if ('result' in outcome) {
+    const result = toKept(outcome.result)
+    return { state, content, ...defined({ result }), ...(tellsFailure(outcome) && { fails: true }) }
+  }
   if (outcome.state === 'errored') {
     return {
       state,
@@ -60,7 +66,7 @@ export function keptOutcome(outcome: Exclude<ToolOutcome, { state: 'waiting' }>)
 }
 
 export function outcomeFrom(kept: KeptOutcome, toolCallId: string): ToolOutcome {
-  const { state, content, result, failure, mocked, code = '', reason = '', stop = false } = kept
+  const { state, content, result, failure, mocked, fails, code = '', reason = '', stop = false } = kept
   if (state === 'errored') {
     return erroredOutcome(failure === undefined ? new Error(content) : errorOf(failure), toolCallId, mocked)
   }
@@ -68,7 +74,7 @@ export function outcomeFrom(kept: KeptOutcome, toolCallId: string): ToolOutcome 
     const kind = state === 'denied' ? 'deny' : 'reject'
     return refusedOutcome({ kind, code, reason, stop }, toolCallId)
   }
-  return resultOutcome(state, fromKept(result), toolCallId, content)
+  return resultOutcome(state, fromKept(result), toolCallId, content, fails)
 }
 
 const SAVED_VERSION: ParkedOperation['version'] = 1
