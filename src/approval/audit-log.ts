@@ -11,7 +11,7 @@ import {
   readSync,
   statSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { delay } from '../internal/async.ts'
 import { describeValue, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, type Fields, required, secret } from '../internal/expect.ts'
@@ -76,8 +76,9 @@ const LOCK_TIMEOUT_MS = 5_000
  */
 export function auditLog(options: AuditOptions): AuditLog {
   assertFields<AuditOptions>(options, FIELDS, 'auditLog')
-  const { path, key } = options
-  assertWritable(path)
+  const { key } = options
+  assertWritable(options.path)
+  const path = resolve(options.path)
   let last: Promise<unknown> = Promise.resolve()
   const append = async (event: AuditEvent) => write(path, key, event)
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, unlinkSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { FileLock } from '../internal/file-lock.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
 
@@ -12,7 +12,8 @@ export class SqliteHolder {
   #own: { readonly id: string; readonly lock: FileLock } | undefined
 
   constructor(database: string) {
-    this.#database = database
+    // As the database itself, wherever the process goes.
+    this.#database = resolve(database)
   }
 
   /** Of this store in this process. @throws what the system says. */

@@ -3,7 +3,7 @@ import type { Gate, GatePoint } from '../gates/index.ts'
 import { a, assertFields, type Fields, named, required } from '../internal/expect.ts'
 import { GLOBS } from '../internal/glob.ts'
 import { defined } from '../internal/objects.ts'
-import { assertProgram, type CommandProgram, environmentOf, PROGRAM_FIELDS } from './command-program.ts'
+import { type CommandProgram, environmentOf, PROGRAM_FIELDS, programOf } from './command-program.ts'
 import { invocationOf, probe, readDecision } from './invocation.ts'
 import { dialectOf, GATE_PROTOCOLS, type GateProtocol } from './protocols/protocol.ts'
 import { runCommand } from './run-command.ts'
@@ -52,15 +52,13 @@ export const COMMAND_GATE: Fields<CommandGateOptions> = {
  */
 export function commandGate(options: CommandGateOptions): Gate {
   assertFields<CommandGateOptions>(options, COMMAND_GATE, named('gate', options))
-  const { id, point, command, args = [], cwd } = options
+  const { id, point } = options
   const dialect = dialectOf(options.protocol, point, `gate "${id}"`)
   const maxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
-  assertProgram(options, `gate "${id}"`)
+  const program = programOf(options, `gate "${id}"`)
   const decide: Gate['decide'] = async (ctx) => {
     const output = await runCommand({
-      command,
-      args,
-      cwd,
+      ...program,
       env: environmentOf(options, ctx.traceparent),
       stdin: invocationOf(dialect, id, ctx, maxBytes),
       signal: ctx.signal,

@@ -3,7 +3,7 @@ import type { AgentHook, AnyHookType, HookContext, HookEvent } from '../hooks/in
 import { a, assertFields, expected, type Fields, named, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
-import { assertProgram, type CommandProgram, environmentOf, PROGRAM_FIELDS } from './command-program.ts'
+import { type CommandProgram, environmentOf, PROGRAM_FIELDS, programOf } from './command-program.ts'
 import { runCommand } from './run-command.ts'
 import { assertTold, TOLD_FIELDS, type ToldFields, toldEvent } from './told-event.ts'
 
@@ -46,17 +46,17 @@ const MAX_OUTPUT_BYTES = 1_048_576
 export function commandHooks<T extends AnyHookType>(options: CommandHooksOptions<T>): AgentHook<T>[] {
   const owner = named('command', options)
   assertFields<CommandHooksOptions<T>>(options, COMMAND_HOOKS, owner)
-  const { id, types, match, timeoutMs, maxPending, command, args = [], cwd } = options
+  const { id, types, match, timeoutMs, maxPending } = options
   if (types.length === 0 || new Set(types).size < types.length) {
     throw expected(`\`types\` of ${owner} to be types of events, each once`, types)
   }
-  assertProgram(options, owner)
+  const program = programOf(options, owner)
   assertTold(options, owner)
   return types.map((type) => {
     const handler = async (event: HookEvent<T>, { signal, traceparent }: HookContext): Promise<void> => {
       const { operationId, sequence } = event
       await runCommand({
-        ...{ command, args, cwd, signal, maxOutputBytes: MAX_OUTPUT_BYTES },
+        ...{ ...program, signal, maxOutputBytes: MAX_OUTPUT_BYTES },
         env: environmentOf(options, traceparent),
         stdin: safeStringify({
           id: `${operationId}.${sequence}.${id}`,

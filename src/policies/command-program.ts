@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { describeValue, HookspanError } from '../internal/errors.ts'
 import { a, expected, type Fields, required, secret, unshown } from '../internal/expect.ts'
 import { defined } from '../internal/objects.ts'
@@ -11,7 +12,11 @@ export interface CommandProgram {
   env?: Readonly<Record<string, string>>
   /** Hands on the whole environment of this process, secrets included, and not only PATH, HOME and locale. @default false */
   inheritEnv?: boolean
-  /** @default the process's working folder */
+  /**
+   * The folder in which it is run, and from which paths are told: one that the process goes to later is not asked for programs.
+   *
+   * @default the process's working folder, where this is made
+   */
   cwd?: string
 }
 
@@ -27,10 +32,12 @@ export const PROGRAM_FIELDS: Fields<CommandProgram> = {
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT']
 
 /**
+ * What is started, and where.
+ *
  * @param owner As it is named in messages: `gate "opa"`.
  * @throws HookspanError `INVALID_OPTION`.
  */
-export function assertProgram({ command, args = [], env = {}, cwd }: CommandProgram, owner: string): void {
+export function programOf({ command, args = [], env = {}, cwd = '' }: CommandProgram, owner: string) {
   assertText(owner, 'command', command)
   if (command === '' || /^\s|\s$/.test(command)) {
     throw expected(`\`command\` of ${owner} to be a program`, command)
@@ -41,7 +48,8 @@ export function assertProgram({ command, args = [], env = {}, cwd }: CommandProg
     if (name === '' || name.includes('='))
       throw new HookspanError('INVALID_OPTION', `\`env\` of ${owner} has the name ${describeValue(name)}.`)
   }
-  if (cwd !== undefined) assertText(owner, 'cwd', cwd)
+  assertText(owner, 'cwd', cwd)
+  return { command, args, cwd: resolve(cwd) }
 }
 
 /** Its environment. `TRACEPARENT` is in it, so that what it traces joins the run's trace. */

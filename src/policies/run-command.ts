@@ -7,7 +7,7 @@ export interface CommandOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  readonly cwd: string | undefined
+  readonly cwd: string
   readonly stdin: string
   /** Kills the command's whole process group. */
   readonly signal: AbortSignal
@@ -81,9 +81,8 @@ function said(complaint: string): string {
   return line === '' ? '' : `: ${line}`
 }
 
-function notStarted(command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT' && cwd !== undefined && !isFolder(cwd))
-    return `its folder ${cwd} does not exist`
+function notStarted(command: string, cwd: string, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT' && !isFolder(cwd)) return `its folder ${cwd} does not exist`
   if (error.code === 'ENOENT') return `the command ${command} was not found`
   if (error.code === 'EACCES') return `the command ${command} is not executable`
   return `the command ${command} could not be started: ${error.message}`

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
 import type { HookEvent } from '../../hooks/index.ts'
@@ -55,6 +55,8 @@ export function recordTools(dispatcher: HookDispatcher, options: RecordToolsOpti
 
 export class ToolRecorder implements Disposable {
   readonly #options: RecordToolsOptions
+  /** Also where the process goes to another folder meanwhile. */
+  readonly #file: string | undefined
   readonly #calls: { position: Position; call: RecordedToolCall }[] = []
   readonly #catalog: ToolCatalog
   readonly #order = new RunOrder()
@@ -68,6 +70,7 @@ export class ToolRecorder implements Disposable {
     // A misspelt `redact` would write what it was to keep out.
     assertFields<RecordToolsOptions>(options, RECORD_FIELDS, 'recordTools')
     this.#options = options
+    this.#file = options.file === undefined ? undefined : resolve(options.file)
     this.#catalog = new ToolCatalog(options.tools)
     const id = `hookspan.recorder.${nextId++}`
     this.#undo = dispatcher.use({
@@ -116,7 +119,7 @@ export class ToolRecorder implements Disposable {
    * them was answered by a real tool: a recording of mocks would prove nothing.
    */
   save(): string {
-    const { file } = this.#options
+    const file = this.#file
     if (file === undefined)
       throw new HookspanError('INVALID_OPTION', 'recordTools() has no `file` to write to.')
     if (this.#calls.length === 0 && this.#leftOut > 0) {
@@ -139,7 +142,7 @@ export class ToolRecorder implements Disposable {
   [Symbol.dispose](): void {
     if (this.#done) return
     this.stop()
-    if (this.#options.file !== undefined) this.save()
+    if (this.#file !== undefined) this.save()
   }
 
   #keep(event: Ended): void {

@@ -1,4 +1,5 @@
 /** The viewer's store: one SQLite database, written as spans arrive, summed and indexed in idle moments. */
+import { resolve } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { OtlpTraces } from '../../internal/otlp/types.ts'
 import { finish, type InTurns } from '../model/in-turns.ts'
@@ -55,7 +56,8 @@ export class Store {
   #isAlone: boolean
 
   constructor(options: StoreOptions) {
-    this.file = options.file
+    // Looked for again later, wherever the process is then.
+    this.file = options.file === ':memory:' ? options.file : resolve(options.file)
     this.#limits = options
     const { db, setAside, isAlone } = openDatabase(options.file)
     this.#isAlone = isAlone
@@ -63,7 +65,7 @@ export class Store {
     this.setAside = setAside
     try {
       const kept = new KeptSums(db, new RunUses(db))
-      this.#writer = new Writer(db, whileThere(options.file), (run) => kept.changed(run))
+      this.#writer = new Writer(db, whileThere(this.file), (run) => kept.changed(run))
       this.#spans = new SpanReader(db)
       this.#index = new TextIndex(db, options.segmentDocuments)
       const search = new WordSearch(db, this.#spans, this.#index)
