@@ -7,9 +7,9 @@ const PAGE = readFileSync(`${ROOT}docs/promises.md`, 'utf8')
 
 /** What the page has to speak of, and at least how often. */
 const SUBJECTS = {
-  'Spans and the spool': 20,
+  'Spans and the spool': 21,
   'The exporter': 12,
-  'Guards never vanish': 16,
+  'Guards never vanish': 17,
   'What was shown is what runs': 11,
   'Humans, and runs that wait': 16,
   'Observers change nothing': 10,
