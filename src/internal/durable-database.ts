@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { errorSentence, HookspanError, type HookspanErrorCode } from './errors.ts'
 import { makeFolder } from './make-folder.ts'
 import { makePrivateFile } from './private-file.ts'
+import { loadSqlite } from './sqlite.ts'
 
 /** What is kept in a file, as its errors call it. */
 export interface Kept {
@@ -41,8 +42,7 @@ function open(path: string, schema: string): DatabaseSync {
     makeFolder(dirname(path), { mode: 0o700 })
     makePrivateFile(path)
   }
-  // Loaded late: programs that keep nothing need no SQLite.
-  const sqlite = process.getBuiltinModule('node:sqlite')
+  const sqlite = loadSqlite()
   const db = new sqlite.DatabaseSync(path)
   try {
     // FULL: what was taken is on the disk, whatever happens to the machine.

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { loadSqlite } from './sqlite.ts'
 
 /**
  * A lock between processes, threads and containers: an empty SQLite file that is held in a transaction. The system lets
@@ -18,8 +19,7 @@ export class FileLock {
    * @throws what the system says; without `make`, also where there is no such file.
    */
   static take(path: string, { make = false } = {}): FileLock | undefined {
-    // Loaded late: most programs need no SQLite.
-    const sqlite = process.getBuiltinModule('node:sqlite')
+    const sqlite = loadSqlite()
     const url = pathToFileURL(path)
     url.searchParams.set('mode', make ? 'rwc' : 'rw')
     const db = new sqlite.DatabaseSync(url, { timeout: 0 })

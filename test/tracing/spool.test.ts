@@ -28,6 +28,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readRecords, type StoredRecord } from '../../src/tracing/export/spool/read-records.ts'
 import { END_BYTES } from '../../src/tracing/export/spool/records.ts'
 import { startCollector } from '../support/collector.ts'
+import { faultyDisk } from '../support/faulty-disk.ts'
 import { startOtlpStub } from '../support/otlp-stub.ts'
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
@@ -248,6 +249,21 @@ describe('spoolDir', () => {
     })
     await tracing.shutdown()
     expect(readdirSync(folder)).toEqual(['set-aside.ndjson'])
+  })
+
+  it('says that spans are kept in memory while the disk takes none', async () => {
+    using disk = faultyDisk(folder)
+    disk.fault = (call) => (call === 'writeSync' ? 'ENOSPC' : undefined)
+    const { tracing, dispatcher } = start({ endpoint: 'http://127.0.0.1:9' })
+    await runAgent(dispatcher)
+    await expect
+      .poll(() => troubles)
+      .toEqual([
+        expect.stringMatching(/cannot be written to `spoolDir`/),
+        expect.stringMatching(/ECONNREFUSED.* 3 spans are kept in memory and sent later/),
+      ])
+    await tracing.shutdown({ timeoutMs: 100 })
+    expect(troubles[2]).toMatch(/3 spans were not delivered .*`spoolDir` did not take them/)
   })
 
   it('keeps a file in which it finds no record, and delivers what is beside it', async () => {

@@ -92,7 +92,8 @@ export class SpanQueue implements SpanProcessor {
     this.#delivery = new Delivery(sender, {
       ...settings,
       onTrouble: (message) => this.#tell(message),
-      kept: () => `${this.#pending} spans are kept ${disk ? 'in `spoolDir`' : 'in memory'} and sent later.`,
+      kept: () =>
+        `${this.#pending} spans are kept ${disk?.spool.takesSpans ? 'in `spoolDir`' : 'in memory'} and sent later.`,
     })
     if (disk !== undefined) {
       this.#lookTimer = setInterval(() => this.#look(), LOOK_EVERY_MS)

@@ -97,6 +97,11 @@ export class Spool {
     return this.#own?.path
   }
 
+  /** Whether spans are written, for all that is known. */
+  get takesSpans(): boolean {
+    return !this.#closed && !this.#pausing.isOn
+  }
+
   /** Whether a write may be tried now. */
   get isWritable(): boolean {
     return !this.#closed && this.#pausing.mayTry
