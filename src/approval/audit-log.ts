@@ -21,6 +21,7 @@ import { makeFolder } from '../internal/make-folder.ts'
 import { isRecord } from '../internal/objects.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
 import { readRegularFile } from '../internal/read-regular-file.ts'
+import { realPath } from '../internal/real-path.ts'
 import { writeWhole } from '../internal/write-whole.ts'
 
 /** What happened. Never the arguments themselves: their digest. */
@@ -82,7 +83,7 @@ export function auditLog(options: AuditOptions): AuditLog {
   let last: Promise<unknown> = Promise.resolve()
   const append = async (event: AuditEvent) => write(path, key, event)
   const exclusively = <T>(work: (append: AuditLog['append']) => Promise<T>): Promise<T> => {
-    const next = last.then(() => withLock(`${path}.lock`, () => work(append)))
+    const next = last.then(() => withLock(`${realPath(path)}.lock`, () => work(append)))
     last = next.catch(() => {})
     return next
   }

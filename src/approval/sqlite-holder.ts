@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, unlinkSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { FileLock } from '../internal/file-lock.ts'
 import { makePrivateFile } from '../internal/private-file.ts'
+import { realPath } from '../internal/real-path.ts'
 
 /**
  * Whoever holds something of a database, known by a file beside it that is locked for as long as they live: process ids
@@ -12,8 +13,7 @@ export class SqliteHolder {
   #own: { readonly id: string; readonly lock: FileLock } | undefined
 
   constructor(database: string) {
-    // As the database itself, wherever the process goes.
-    this.#database = resolve(database)
+    this.#database = realPath(database)
   }
 
   /** Of this store in this process. @throws what the system says. */

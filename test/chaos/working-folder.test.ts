@@ -1,5 +1,14 @@
 /** Programs that work in other people's folders go to them: paths are those of where they were given. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HookDispatcher } from 'hookspan'
@@ -77,12 +86,19 @@ it('the audit log goes on in its file', async () => {
 })
 
 it.each([
-  ['one who looks from elsewhere', true],
-  ['one who begins it elsewhere', false],
-])('a run that goes on is nobody else’s (%s)', async (_, isLooking) => {
-  const wanderer = sqliteCheckpoints({ path: 'checkpoints.db' })
+  ['one who looks from elsewhere', 'resident', 'wanderer'],
+  ['one who begins it elsewhere', 'wanderer', 'resident'],
+  ['one who looks through a link', 'resident', 'linked'],
+  ['one who begins it through a link', 'linked', 'resident'],
+] as const)('a run that goes on is nobody else’s (%s)', async (_, begins, looking) => {
   const resident = sqliteCheckpoints({ path: join(own, 'checkpoints.db') })
-  const [runs, looks] = isLooking ? [resident, wanderer] : [wanderer, resident]
+  symlinkSync(join(own, 'checkpoints.db'), join(other, 'link.db'))
+  const stores = {
+    resident,
+    wanderer: sqliteCheckpoints({ path: 'checkpoints.db' }),
+    linked: sqliteCheckpoints({ path: join(other, 'link.db') }),
+  }
+  const [runs, looks] = [stores[begins], stores[looking]]
   const { promise, resolve: release } = Promise.withResolvers<void>()
   let isRunning = false
   const execute = () => {
@@ -97,8 +113,24 @@ it.each([
   expect(await unfinishedRuns(looks)).toMatchObject([{ state: 'running' }])
   release()
   expect(await run).toMatchObject({ status: 'done' })
-  for (const store of [wanderer, resident]) await store.dispose?.()
-  expect(inOther()).toEqual([])
+  for (const store of Object.values(stores)) await store.dispose?.()
+  expect(inOther()).toEqual(['link.db'])
+})
+
+it('the audit log is one, by whatever name it is written', async () => {
+  const log = auditLog({ path: 'audit.jsonl' })
+  await log.append({ event: 'requested', requestId: 'a' })
+  symlinkSync(join(own, 'audit.jsonl'), join(other, 'link.jsonl'))
+  const linked = auditLog({ path: join(other, 'link.jsonl') })
+  const written: string[] = []
+  const first = log.exclusively?.(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    written.push('first')
+  })
+  await linked.append({ event: 'requested', requestId: 'b' }).then(() => written.push('second'))
+  await first
+  expect(written).toEqual(['first', 'second'])
+  expect(inOther()).toEqual(['link.jsonl'])
 })
 
 it('a recording is written where it was to be', async () => {
