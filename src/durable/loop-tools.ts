@@ -7,7 +7,10 @@ import { fromKept, toKept } from './loop/kept-json.ts'
 
 /** A tool call, and what runs it. */
 export interface DurableToolCall<A = unknown>
-  extends Omit<ToolCallInit<A>, 'onProgress' | 'outlastsAbort' | 'parkable' | 'mockable' | 'asksFirst'> {
+  extends Omit<
+    ToolCallInit<A>,
+    'onProgress' | 'outlastsAbort' | 'parkable' | 'mockable' | 'asksFirst' | 'refused'
+  > {
   /** As a tool's function in a step; what it gives is JSON. Gets an `idempotencyKey`. */
   run(args: A, context: ToolRunContext): unknown
 }

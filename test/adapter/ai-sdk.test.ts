@@ -582,8 +582,9 @@ describe("the SDK's own approvals", () => {
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_event, index) => index))
   })
 
-  it('a denial of theirs is a denied call', async () => {
+  it('a denial of theirs is a denied call, also of a tool that is mocked', async () => {
     const { dispatcher, events } = dispatcherWith()
+    using mocks = mockTools(dispatcher, [mock('search').returns('canned').optional()])
     const { generateText } = observeAISDK(ai, { dispatcher })
     const { search, execute } = searchTool()
     const model = says([call('search', { q: 'a' })], [text('done')])
@@ -592,7 +593,8 @@ describe("the SDK's own approvals", () => {
     expect(execute).not.toHaveBeenCalled()
     expect(toldTo(model)).toContain('not on sundays')
     await dispatcher.drain()
-    expect(find(events, 'afterToolCall')).toMatchObject({ success: false })
+    expect(find(events, 'afterToolCall')).toMatchObject({ outcome: 'denied', code: 'tool_approval' })
+    expect(mocks.calls('search')).toHaveLength(0)
   })
 
   it("a tool's needsApproval is asked, and a call that nobody answers is not run", async () => {

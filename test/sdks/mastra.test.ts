@@ -185,17 +185,24 @@ describe('an approval of Mastra itself', () => {
     ])
   })
 
-  it('tells a call that a human declined', async () => {
+  it('tells a call that a human declined, which no mock answers', async () => {
     const bodies: unknown[] = []
-    const { agent, dispatcher, told, asked } = await asking(bodies, [
-      call('look', { q: 'a' }),
-      { content: 'done' },
-    ])
+    const seen: unknown[] = []
+    const handler = ({ outcome, code }: Untyped) => void seen.push([outcome, code])
+    const { agent, dispatcher, told, asked } = await asking(
+      bodies,
+      [call('look', { q: 'a' }), { content: 'done' }],
+      (on) => {
+        on.use({ name: 'seen', hooks: [{ id: 'seen', type: 'afterToolCall', handler }] })
+        mockTools(on, [mock('look').returns('mocked').optional()])
+      },
+    )
     const { runId } = asked
     expect((await agent.declineToolCallGenerate({ runId, toolCallId: 'call_1' })).text).toBe('done')
     await dispatcher.drain()
     expect(bodies).toEqual([])
     expect(only(told, HUMAN)).toContain('afterHumanIntervention rejectAndContinue')
+    expect(seen).toEqual([['rejected', 'rejected']])
   })
 })
 

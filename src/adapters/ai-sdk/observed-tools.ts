@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { CallRefused, RunSuspended } from '../../dispatcher/calls/suspended.ts'
-import type { ToolCallDecision } from '../../dispatcher/index.ts'
+import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
+import type { ToolCallDecision, ToolCallInit } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
 import { isStream } from '../../wire/watch-stream.ts'
@@ -126,12 +126,11 @@ export class ObservedTools {
       this.#run.waitingFor = 'human'
       return own
     }
-    const decided = await this.#decide(name, tool, input, toolCallId)
     if (type === 'denied') {
-      await refuse(decided, reason)
+      await this.#decide(name, tool, input, toolCallId, refusedBy(reason))
       return own
     }
-    return this.#approved(name, tool, decided, own)
+    return this.#approved(name, tool, await this.#decide(name, tool, input, toolCallId), own)
   }
 
   #approved(name: string, tool: SdkTool, decided: DecidedCall, own: ApprovalStatus): ApprovalStatus {
@@ -180,7 +179,13 @@ export class ObservedTools {
       Object.assign(copy, this.#worded(tool))
   }
 
-  async #decide(name: string, tool: SdkTool, input: unknown, toolCallId: string): Promise<DecidedCall> {
+  async #decide(
+    name: string,
+    tool: SdkTool,
+    input: unknown,
+    toolCallId: string,
+    refused?: ToolCallInit['refused'],
+  ): Promise<DecidedCall> {
     // A tool that calls another one by itself.
     const within = atWork.getStore() === this ? currentCalls() : undefined
     const calls: SafeCalls = within ?? (await this.#run.calls())
@@ -195,6 +200,7 @@ export class ObservedTools {
         description: typeof description === 'string' ? description : undefined,
         inputSchema: schemaOf(tool.inputSchema),
         outputSchema: schemaOf(tool.outputSchema),
+        refused,
       }),
     })
     const says = (told: ToldModel, result: unknown) => this.#says(name, toolCallId, told, result)
@@ -276,12 +282,8 @@ function normalized(status: ApprovalStatus): { type: string; reason?: string | u
   return status ?? { type: 'not-applicable' }
 }
 
-async function refuse({ call, decision }: DecidedCall, reason = 'denied by toolApproval'): Promise<void> {
-  if (decision.state !== 'run') return
-  await call
-    .fail(new CallRefused({ kind: 'deny', code: 'tool_approval', reason, stop: false }))
-    .catch(() => {})
-}
+const refusedBy = (reason = 'denied by toolApproval') =>
+  ({ kind: 'deny', code: 'tool_approval', reason }) as const
 
 /** The SDK takes whatever is not denied as approved: the loop cannot be stopped otherwise. */
 function unanswered(name: string, id: string | undefined): HookspanError {

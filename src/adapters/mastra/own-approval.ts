@@ -44,6 +44,6 @@ export async function tellAnswered(run: ObservedRun, answer: unknown, options: M
   })
   if (approved) return
   // The SDK tells the model by itself.
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args })
-  await call.refuse({ kind: 'reject', code: 'rejected', reason: reason ?? 'a human declined' })
+  const refused = { kind: 'reject', reason: reason ?? 'a human declined' } as const
+  await calls.openToolCall<unknown, unknown>({ toolCallId, apiName, args, refused }).outcome
 }

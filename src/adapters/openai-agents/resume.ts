@@ -1,5 +1,5 @@
 import { CallRefused } from '../../dispatcher/calls/suspended.ts'
-import type { WaitingCall } from '../../dispatcher/index.ts'
+import type { ToolCallInit, WaitingCall } from '../../dispatcher/index.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { defined } from '../../internal/objects.ts'
 import { asName, parseArguments } from '../../wire/reading.ts'
@@ -55,11 +55,13 @@ async function open(
   state: RunState,
   { toolCallId, apiName }: WaitingCall,
   { rawItem }: Interruption,
+  refused?: ToolCallInit['refused'],
 ) {
   const args = parseArguments(rawItem.arguments)
   const step = await place.step()
   const known = state._lastProcessedResponse?.functions?.find(({ tool }) => tool.name === apiName)
-  const init = { toolCallId, apiName, args, ...defined({ description: asName(known?.tool.description) }) }
+  const description = asName(known?.tool.description)
+  const init = { toolCallId, apiName, args, ...defined({ description, refused }) }
   return { args, call: step.openToolCall<unknown, unknown>(init) }
 }
 
@@ -95,15 +97,12 @@ async function refuse(
   waiting: WaitingCall,
   found: Interruption,
 ): Promise<void> {
-  const { call } = await open(place, state, waiting, found)
-  await call.run(() => Promise.reject(rejected()))
+  const { call } = await open(place, state, waiting, found, REJECTED)
+  await call.outcome
 }
 
+const REJECTED = { kind: 'reject', reason: 'a human rejected the call' } as const
+
 function rejected(): CallRefused {
-  return new CallRefused({
-    kind: 'reject',
-    code: 'rejected',
-    reason: 'a human rejected the call',
-    stop: false,
-  })
+  return new CallRefused({ code: 'rejected', ...REJECTED, stop: false })
 }

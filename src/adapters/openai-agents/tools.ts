@@ -85,8 +85,8 @@ function initOf(
 }
 
 /**
- * The SDK asks whether the call needs a human, which is the one moment at which it can stop for one. Gates decide now;
- * whoever they let through may still be one that the tool itself wants a human for.
+ * The SDK asks whether the call needs a human, which is the one moment at which it can stop for one. Gates decide now, also on
+ * a call that the tool itself wants a human for: hooks and mocks have their say once that human has had theirs.
  */
 async function decidedFirst(
   place: Place,
@@ -100,17 +100,14 @@ async function decidedFirst(
   const held = place.take(id, args)
   const known = place.step()
   const step = known instanceof Promise ? await known : known
-  const call = held ?? step.openToolCall<unknown, unknown>(initOf(tool, home, args, id))
+  const asksFirst = held === undefined && (await ask())
+  const call = held ?? step.openToolCall<unknown, unknown>({ ...initOf(tool, home, args, id), asksFirst })
   const decided = call.decision ?? (await call.decided)
-  if (decided.state === 'waiting') return true
-  const needed = decided.state === 'run' && held === undefined && (await ask())
-  if (!needed) {
+  if (decided.state !== 'waiting') {
     place.hold(id, args, call)
     return false
   }
-  await call.run(() => {
-    throw new RunSuspended()
-  })
+  if (!asksFirst || decided.request !== undefined) return true
   const asked = { toolCallId: id ?? '', apiName: tool.name, args }
   const human = step.openHumanIntervention({ pendingTools: [{ identifier: home.identifier, ...asked }] })
   place.asked.push({ ...asked, askedAt: Date.now(), human })

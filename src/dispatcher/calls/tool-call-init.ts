@@ -38,6 +38,11 @@ export interface ToolCallInit<A = unknown> {
    * again once the run goes on; hooks are told, and mocks asked, then alone. @default false
    */
   asksFirst?: boolean
+  /**
+   * Whom the runtime itself asked has refused the call, and the model is told so: gates and mocks are not asked, hooks are told.
+   * `code` is `rejected` where it is left out.
+   */
+  refused?: { readonly reason: string; readonly kind: 'deny' | 'reject'; readonly code?: string }
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
 }
@@ -59,6 +64,7 @@ const FIELDS: Fields<ToolCallInit> = {
   parkable: a.boolean,
   mockable: a.boolean,
   asksFirst: a.boolean,
+  refused: a.object,
   onProgress: a.function,
 }
 
@@ -82,6 +88,7 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
     case 'parkable':
     case 'mockable':
     case 'asksFirst':
+    case 'refused':
     case 'onProgress':
       return value === undefined || FIELDS[name].fits(value)
     default:

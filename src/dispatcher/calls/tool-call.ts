@@ -98,8 +98,9 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
   #goesStraight(): boolean {
     const { core } = this
-    if (this.waited !== undefined || this.init.asksFirst === true || admission(core) !== undefined)
-      return false
+    const { asksFirst, refused } = this.init
+    if (this.waited !== undefined || asksFirst === true || refused !== undefined) return false
+    if (admission(core) !== undefined) return false
     if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
     return !this.isCutShort() && !core.record.hears('beforeToolCall')
   }
@@ -149,6 +150,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   }
 
   async #decided(): Promise<ChainResult | undefined> {
+    if (this.init.refused !== undefined) return { code: 'rejected', ...this.init.refused, stop: false }
     const decided = this.core.decidesAt('beforeToolCall')
       ? await this.decide('beforeToolCall', this.call.args)
       : undefined

@@ -1,6 +1,7 @@
 import { Agent, RunState } from '@openai/agents'
 import { HookDispatcher } from 'hookspan'
 import type { Approver } from 'hookspan/gates'
+import { mock, mockTools } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
 import { afterEach, describe, expect, it } from 'vitest'
 import { eventsOf, findAll } from '../../support/told-events.ts'
@@ -121,6 +122,30 @@ describe('a call that its own tool wants a human for', () => {
     expect(findAll(events, 'afterHumanIntervention')).toMatchObject([{ action }])
     expect(findAll(events, 'afterToolCall')).toHaveLength(1)
     expect(findAll(events, 'onComplete')).toMatchObject([{ totals: { steps: 2, toolCalls: 1 } }])
+  })
+})
+
+describe('a mocked call that its own tool wants a human for', () => {
+  it.each([
+    [true, 'mocked'],
+    [false, 'rejected'],
+  ])('asks first, and is mocked once it is approved (approved: %s)', async (approved, outcome) => {
+    const { dispatcher, runner, bodies, events } = processOf(undefined, false)
+    using mocks = mockTools(dispatcher, [mock('look').returns('canned').optional()])
+    const model = scripted(LOOK, 'done')
+    const agent = agentOf({ model, tools: [looking(bodies, { needsApproval: true })] })
+    const { state, interruptions } = await runner.run(agent, 'hi')
+    expect(interruptions).toHaveLength(1)
+    expect(mocks.calls('look')).toHaveLength(0)
+    if (approved) state.approve(interruptions[0] as never)
+    else state.reject(interruptions[0] as never)
+
+    const result = await runner.run(agent, state)
+
+    expect(result.finalOutput).toBe('done')
+    expect(bodies).toEqual([])
+    expect(findAll(events, 'beforeToolCall')).toHaveLength(1)
+    expect(findAll(events, 'afterToolCall')).toMatchObject([{ outcome }])
   })
 })
 
