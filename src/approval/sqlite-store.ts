@@ -54,26 +54,28 @@ interface Row {
  */
 export function sqliteStore(options: { path: string }): ApprovalStore {
   assertFields(options, { path: required(a.name) }, 'sqliteStore')
-  const db = openDurableDatabase(options.path, SCHEMA, KEPT)
+  const kept = openDurableDatabase(options.path, SCHEMA, KEPT)
   const holder = new SqliteHolder(options.path)
   const row = (id: string) =>
-    db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
+    kept.db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
   const closed = (id: string, changes: number | bigint): ClosedRecord | undefined => {
     const found = row(id)
     return found && { record: recordOf(found), closed: Number(changes) > 0 }
   }
   return {
     async add(request) {
-      db.prepare(
-        `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
+      kept.db
+        .prepare(
+          `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
          VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-      ).run(
-        request.id,
-        request.rootOperationId,
-        Math.round(request.requestedAt),
-        request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
-        safeStringify(request),
-      )
+        )
+        .run(
+          request.id,
+          request.rootOperationId,
+          Math.round(request.requestedAt),
+          request.expiresAt === undefined ? null : Math.floor(request.expiresAt),
+          safeStringify(request),
+        )
       return recordOf(row(request.id) as Row)
     },
     async get(id) {
@@ -81,7 +83,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return found && recordOf(found)
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
-      const rows = db
+      const rows = kept.db
         .prepare(
           `SELECT * FROM hookspan_approvals
            WHERE (?1 IS NULL OR CASE WHEN status = 'pending' AND expires_at < ?4 THEN 'expired' ELSE status END = ?1)
@@ -97,7 +99,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return (rows as unknown as Row[]).map((found) => asOf(recordOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {
-      const { changes } = db
+      const { changes } = kept.db
         .prepare(
           `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?
            WHERE id = ? AND status = 'pending' AND (expires_at IS NULL OR expires_at >= ?)`,
@@ -106,7 +108,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return closed(id, changes)
     },
     async close(id, status, now) {
-      const { changes } = db
+      const { changes } = kept.db
         .prepare(
           `UPDATE hookspan_approvals SET status = ?, closed_at = ? WHERE id = ? AND status = 'pending'`,
         )
@@ -114,7 +116,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return closed(id, changes)
     },
     async claim(id): Promise<ExecutionClaim> {
-      const { changes } = db
+      const { changes } = kept.db
         .prepare(
           `UPDATE hookspan_approvals SET execution = 'claimed'
            WHERE id = ? AND status = 'answered' AND execution IS NULL`,
@@ -127,7 +129,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return { state: 'done', result: JSON.parse(found.result) as SettledExecution }
     },
     async settle(id, result) {
-      const { changes } = db
+      const { changes } = kept.db
         .prepare(
           `UPDATE hookspan_approvals SET execution = 'settled', result = ? WHERE id = ? AND execution = 'claimed'`,
         )
@@ -137,16 +139,16 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
     async claimRun(key): Promise<RunClaim> {
       const own = options.path === ':memory:' ? '' : holder.id
       for (;;) {
-        const added = db
+        const added = kept.db
           .prepare('INSERT INTO hookspan_runs (key, holder) VALUES (?, ?) ON CONFLICT (key) DO NOTHING')
           .run(key, own)
         if (Number(added.changes) > 0) return { state: 'run' }
-        const known = db.prepare('SELECT holder, result FROM hookspan_runs WHERE key = ?').get(key)
+        const known = kept.db.prepare('SELECT holder, result FROM hookspan_runs WHERE key = ?').get(key)
         if (known === undefined) continue
         const { holder: other, result } = known as { holder: string; result: string | null }
         if (result !== null) return { state: 'done', result: JSON.parse(result) }
         if (own === '' || holder.isAlive(other)) return { state: 'held' }
-        const taken = db
+        const taken = kept.db
           .prepare('UPDATE hookspan_runs SET holder = ? WHERE key = ? AND holder = ? AND result IS NULL')
           .run(own, key, other)
         if (Number(taken.changes) > 0) return { state: 'run' }
@@ -155,15 +157,17 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
     async settleRun(key, result) {
       const own = options.path === ':memory:' ? '' : holder.id
       if (result === undefined) {
-        db.prepare('DELETE FROM hookspan_runs WHERE key = ? AND holder = ?').run(key, own)
+        kept.db.prepare('DELETE FROM hookspan_runs WHERE key = ? AND holder = ?').run(key, own)
       } else {
         const text = safeStringify(result)
-        db.prepare('UPDATE hookspan_runs SET result = ? WHERE key = ? AND holder = ?').run(text, key, own)
+        kept.db
+          .prepare('UPDATE hookspan_runs SET result = ? WHERE key = ? AND holder = ?')
+          .run(text, key, own)
       }
     },
     async dispose() {
       holder.release()
-      db.close()
+      kept.close()
     },
   }
 }

@@ -4,6 +4,7 @@ import { errorSentence, HookspanError, type HookspanErrorCode } from './errors.t
 import { makeFolder } from './make-folder.ts'
 import { makePrivateFile } from './private-file.ts'
 import { loadSqlite } from './sqlite.ts'
+import { whileThere } from './while-there.ts'
 
 /** What is kept in a file, as its errors call it. */
 export interface Kept {
@@ -19,15 +20,35 @@ export interface Kept {
  *
  * @throws HookspanError of that code, where the file is none of these or cannot be made.
  */
-export function openDurableDatabase(path: string, schema: string, { what, of, code }: Kept): DatabaseSync {
+export function openDurableDatabase(path: string, schema: string, { what, of, code }: Kept): DurableDatabase {
   try {
-    return open(path, schema)
+    return new DurableDatabase(open(path, schema), path)
   } catch (error) {
     const mend = isDamaged(error)
       ? `Put a whole copy of it back, with the \`-wal\` that lies beside it, or name another file, which knows nothing of its ${of}.`
       : 'Name a file that can be written.'
     const why = `${what} in "${path}" cannot be opened: ${errorSentence(error)} ${mend}`
     throw new HookspanError(code, why, { cause: error })
+  }
+}
+
+export class DurableDatabase {
+  readonly #db: DatabaseSync
+  readonly #assertThere: () => void
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#db = db
+    this.#assertThere = whileThere(path, 'Put it back, or start this process again.')
+  }
+
+  /** To be asked for anew each time. @throws Error once its file was removed. */
+  get db(): DatabaseSync {
+    this.#assertThere()
+    return this.#db
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
   }
 }
 

@@ -61,7 +61,7 @@ export function defaultCheckpoints(): CheckpointStore {
 export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
   assertFields(options, { path: required(a.name) }, 'sqliteCheckpoints')
   const { path } = options
-  const db = openDurableDatabase(path, SCHEMA, KEPT)
+  const kept = openDurableDatabase(path, SCHEMA, KEPT)
   const holders = new SqliteHolder(path)
   const own = () => (path === ':memory:' ? 'memory' : holders.id)
   /** Let go of while nothing could be written, as on a full disk: whoever asks this store for such a run is given it. */
@@ -73,7 +73,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       const holder = own()
       const token = crypto.randomUUID()
       // What cannot be read is not taken either.
-      return within(db, () => {
+      return within(kept.db, (db) => {
         const known = db
           .prepare('SELECT holder, token, records FROM hookspan_checkpoint_runs WHERE operation_id = ?')
           .get(operationId) as { holder: string | null; token: string | null; records: number } | undefined
@@ -99,7 +99,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       })
     },
     async append(operationId, token, { record, about }) {
-      within(db, () => {
+      within(kept.db, (db) => {
         const { changes } = db
           .prepare(
             `UPDATE hookspan_checkpoint_runs SET saved_at = ?, about = ?, records = records + 1
@@ -115,7 +115,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     },
     async release(operationId, token, { finished }) {
       left.add(token)
-      within(db, () => {
+      within(kept.db, (db) => {
         const gone = db
           .prepare(
             `DELETE FROM hookspan_checkpoint_runs WHERE operation_id = ? AND token = ? AND (? OR records = 0)`,
@@ -132,7 +132,7 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
       left.delete(token)
     },
     async list() {
-      const rows = db
+      const rows = kept.db
         .prepare(
           `SELECT operation_id, holder, saved_at, about FROM hookspan_checkpoint_runs WHERE records > 0
            ORDER BY saved_at, operation_id`,
@@ -144,16 +144,16 @@ export function sqliteCheckpoints(options: { path: string }): CheckpointStore {
     },
     async dispose() {
       holders.release()
-      if (db.isOpen) db.close()
+      kept.close()
     },
   }
 }
 
 /** All of it, or nothing. */
-function within<T>(db: DatabaseSync, work: () => T): T {
+function within<T>(db: DatabaseSync, work: (db: DatabaseSync) => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const given = work()
+    const given = work(db)
     db.exec('COMMIT')
     return given
   } catch (error) {

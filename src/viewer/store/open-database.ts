@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { dataFolder } from '../../internal/data-folder.ts'
@@ -55,20 +55,6 @@ export function openDatabase(file: string): OpenedDatabase {
 export function cannotOpen(file: string, error: unknown): Error {
   const why = (error as Error).message
   return new Error(`Cannot open ${file}: ${why}. Name another file with --db.`, { cause: error })
-}
-
-/**
- * Makes what throws once the file that is open is not the one of that name any more: what is written then is in a file that
- * nobody finds again.
- */
-export function whileThere(file: string): () => void {
-  if (file === ':memory:') return () => {}
-  const inode = () => statSync(file, { bigint: true, throwIfNoEntry: false })?.ino
-  const opened = inode()
-  return () => {
-    if (inode() === opened) return
-    throw new Error(`${file} was removed, or another file has its name. Stop this viewer and start it again`)
-  }
 }
 
 function open(file: string): OpenedDatabase {

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { OtlpTraces } from '../../internal/otlp/types.ts'
+import { whileThere } from '../../internal/while-there.ts'
 import { finish, type InTurns } from '../model/in-turns.ts'
 import type { RunNumbers } from '../model/run-numbers.ts'
 import type { UseKind, UseSums } from '../model/run-uses.ts'
@@ -13,7 +14,7 @@ import { Answers, type SearchResult } from './answers.ts'
 import { summingArrived } from './arrivals.ts'
 import { exportingRun } from './export.ts'
 import { KeptSums } from './kept-sums.ts'
-import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase, whileThere } from './open-database.ts'
+import { BUSY_MS, cannotOpen, isDiskFull, openDatabase, shareDatabase } from './open-database.ts'
 import { type Page, Reader, type RunList } from './reader.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 import { marking } from './run-columns.ts'
@@ -65,7 +66,9 @@ export class Store {
     this.setAside = setAside
     try {
       const kept = new KeptSums(db, new RunUses(db))
-      this.#writer = new Writer(db, whileThere(this.file), (run) => kept.changed(run))
+      this.#writer = new Writer(db, whileThere(this.file, 'Stop this viewer and start it again'), (run) =>
+        kept.changed(run),
+      )
       this.#spans = new SpanReader(db)
       this.#index = new TextIndex(db, options.segmentDocuments)
       const search = new WordSearch(db, this.#spans, this.#index)
