@@ -1,4 +1,5 @@
 import type { ApprovalAnswer } from '../gates/index.ts'
+import { callBeside } from '../internal/async.ts'
 import { errorMessage } from '../internal/errors.ts'
 import { a, assertFields, type Fields } from '../internal/expect.ts'
 import { parseHostileJson } from '../internal/hostile-json.ts'
@@ -49,10 +50,9 @@ export function redisChannel(options: RedisChannelOptions): ApprovalChannel {
   assertSecret(secret, 'the Redis channel')
   const pool = new RedisPool(options)
   const replay = new ReplayGuard()
-  const refused =
-    options.onRefused ??
-    ((error: unknown) =>
-      console.warn(`[hookspan] an answer from ${responseTopic} was refused: ${errorMessage(error)}`))
+  const warn = (error: unknown) =>
+    console.warn(`[hookspan] an answer from ${responseTopic} was refused: ${errorMessage(error)}`)
+  const { onRefused = warn } = options
   const publish = (id: string, message: object) =>
     pool.publish(requestTopic, signedMessage(secret, message, id))
   return {
@@ -68,7 +68,8 @@ export function redisChannel(options: RedisChannelOptions): ApprovalChannel {
           }
           await approvals.respond(id, answer)
         } catch (error) {
-          refused(error, message)
+          // The client waits for none of this.
+          callBeside(() => onRefused(error, message), warn)
         }
       })
       return async () => {

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { HookspanError } from '../internal/errors.ts'
+import { callBeside } from '../internal/async.ts'
+import { errorMessage, HookspanError } from '../internal/errors.ts'
 import { a, assertFields, expected, type Fields } from '../internal/expect.ts'
 import { hostNames } from '../internal/http/host-names.ts'
 import { Unanswered } from '../internal/http/unanswered.ts'
@@ -203,7 +204,12 @@ async function serve(
 ): Promise<Viewer> {
   const token = randomBytes(24).toString('base64url')
   const live = new Live()
-  const housekeeping = new Housekeeping(store, live, options.onNotice ?? (() => {}))
+  const notice = (message: string) =>
+    callBeside(
+      () => options.onNotice?.(message),
+      (error) => console.warn(`[hookspan] \`onNotice\` of the viewer failed: ${errorMessage(error)}`),
+    )
+  const housekeeping = new Housekeeping(store, live, notice)
   const maxBodyBytes = options.maxBodyBytes ?? 32 * 1024 * 1024
   const desk = new PageApprovals(options.approvals, options.approver, store)
   const watch = new ApprovalWatch(desk, live, store)
@@ -253,9 +259,7 @@ async function serve(
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   url = `http://${name === '0.0.0.0' || name === '[::]' ? '127.0.0.1' : name}:${address.port}`
   if (store.setAside)
-    options.onNotice?.(
-      `Another version of the viewer wrote ${store.file}; that is kept as ${store.setAside}.`,
-    )
+    notice(`Another version of the viewer wrote ${store.file}; that is kept as ${store.setAside}.`)
   housekeeping.start()
   watch.start()
   fetched?.start(() => live.watched)

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { HookDispatcher, Plugin } from '../../dispatcher/index.ts'
 import { assertDispatcher } from '../../dispatcher/is-dispatcher.ts'
-import { ifRejected } from '../../internal/async.ts'
+import { callBeside } from '../../internal/async.ts'
 import { errorMessage, HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { LOAD_FIELDS, type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
@@ -47,7 +47,7 @@ export async function useConfig(
   const { watch: watches, onError, onReload, ...load } = options
   const warn = (error: unknown) =>
     console.warn(`[hookspan] the config was not reloaded: ${errorMessage(error)}`)
-  const report = (error: unknown) => ifRejected((onError ?? warn)(error), warn)
+  const report = (error: unknown) => callBeside(() => (onError ?? warn)(error), warn)
   let current = await loadConfig(load)
   let used = current.plugin
   let inUse = dispatcher.use(used)
@@ -67,7 +67,7 @@ export async function useConfig(
     delete plugin.replaces
     used = plugin
     current = next
-    ifRejected(onReload?.(next), report)
+    callBeside(() => onReload?.(next), report)
     return next
   }
   // One after the other: what was read first must not be put in the place of what was read later.
