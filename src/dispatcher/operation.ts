@@ -5,6 +5,7 @@ import { a, assertFields, type Fields, required } from '../internal/expect.ts'
 import { joinSignals } from '../internal/join-signals.ts'
 import { toContent } from '../internal/json.ts'
 import { defined, readFields } from '../internal/objects.ts'
+import { isError } from '../internal/realms.ts'
 import { admission, admit } from './calls/admission.ts'
 import { CallMaker } from './calls/call-maker.ts'
 import { decide } from './calls/decide.ts'
@@ -430,7 +431,7 @@ function resumedSpan({ traceparent, parentTraceparent, startedAt, gates }: Parke
 /** What a client wraps in an error of its own says the same: the innermost of a few. */
 function isDenial(error: unknown, deep = 4): boolean {
   if (error instanceof HookspanError && error.code === 'RUN_DENIED') return true
-  return deep > 0 && error instanceof Error && isDenial(readFields(error, ['cause']).cause, deep - 1)
+  return deep > 0 && isError(error) && isDenial(readFields(error, ['cause']).cause, deep - 1)
 }
 
 function unknownReason(reason: unknown): HookspanError {

@@ -1,4 +1,5 @@
 import { errorMessage } from './errors.ts'
+import { isError } from './realms.ts'
 import { sha256 } from './sha256.ts'
 
 /** `JSON.stringify` that never throws: cycles and BigInts become strings. Undefined and functions become `''`. */
@@ -132,14 +133,6 @@ function described(value: unknown, known: Map<object, unknown>): unknown {
 /** Dates and the like say in JSON what they want to. */
 function tellsItself(value: object): boolean {
   return typeof (value as { toJSON?: unknown }).toJSON === 'function'
-}
-
-function isError(value: unknown): boolean {
-  try {
-    return value instanceof Error
-  } catch {
-    return false
-  }
 }
 
 /** What stands for bytes where they would be spelt out. */

@@ -3,6 +3,7 @@ import { type Decision, type Gate, type GateContext, type GatePoint, mutate } fr
 import { a, type Fields } from '../internal/expect.ts'
 import { toContent } from '../internal/json.ts'
 import { defined, isRecord } from '../internal/objects.ts'
+import { isError } from '../internal/realms.ts'
 import { REDACT_KINDS, type RedactKind, withoutKind } from './known-forms.ts'
 import { common, READY, type ReadyGateOptions } from './options.ts'
 import { linearPattern } from './patterns.ts'
@@ -141,7 +142,7 @@ function cleanDeep(value: unknown, clean: Clean): unknown {
     return list.some((item, i) => !Object.is(item, value[i])) ? list : value
   }
   if (typeof value !== 'object' || value === null) return value
-  if (value instanceof Error) {
+  if (isError(value)) {
     // A result that the model is told by its message, which is no field of its own.
     const told = toContent(value)
     const cleaned = clean.text(told)

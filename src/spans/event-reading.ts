@@ -9,6 +9,7 @@ import {
   type HookGroup,
   type PendingTool,
 } from '../hooks/index.ts'
+import { isError } from '../internal/realms.ts'
 
 /** The kinds of activities that begin and end within an operation or a step. */
 export type CallKind = Exclude<Activity['kind'], 'operation' | 'step' | 'gate'>
@@ -182,7 +183,7 @@ interface ToldError {
 export function errorOf({ error, errorMessage, errorType }: ToldError): { error: unknown } {
   if (errorMessage === undefined) return { error: typeof error === 'string' ? new Error(error) : error }
   // Where it was made here tells nobody anything.
-  const stack = error instanceof Error ? error.stack : undefined
+  const stack = isError(error) ? error.stack : undefined
   const told = { stack, ...(errorType !== undefined && { code: errorType }) }
   return { error: Object.assign(new Error(errorMessage), told) }
 }

@@ -1,5 +1,6 @@
 import type { ToolEnd } from '../dispatcher/index.ts'
 import { isRecord } from '../internal/objects.ts'
+import { isError } from '../internal/realms.ts'
 import type { ContentWriter } from './content.ts'
 import { isExactObject } from './exact-json.ts'
 import { GEN_AI } from './names.ts'
@@ -11,7 +12,7 @@ const WRAPPED = `{"${KEY}":`
 /** What the model was told, as an object where it is one. */
 export function writeToolResult(writer: ContentWriter, end: ToolEnd): void {
   const { result } = end
-  if (isRecord(result) && !(result instanceof Error) && !isWrapped(result) && end.success !== false) {
+  if (isRecord(result) && !isError(result) && !isWrapped(result) && end.success !== false) {
     writer.object(GEN_AI.toolCallResult, result, KEY)
     return
   }

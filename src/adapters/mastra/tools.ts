@@ -2,6 +2,7 @@ import { RunSuspended } from '../../dispatcher/calls/suspended.ts'
 import { tellsFailure, wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { isError } from '../../internal/realms.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { refuseInDurableRun } from '../sdk-run/durable-limits.ts'
 import { MastraRun } from './mastra-run.ts'
@@ -133,7 +134,7 @@ class Call {
       // It goes on in this call once the run does.
       if (suspended) throw new RunSuspended()
       if (thrown !== undefined) throw thrown.error
-      if (given?.value instanceof Error) throw given.value
+      if (isError(given?.value)) throw given.value
       return given?.value
     })
     if (suspended || outcome.state === 'errored') {

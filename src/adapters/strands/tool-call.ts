@@ -3,6 +3,7 @@ import { tellsFailure } from '../../dispatcher/calls/tool-outcome.ts'
 import type { ToolOutcome } from '../../dispatcher/index.ts'
 import { toContent } from '../../internal/json.ts'
 import { defined, isRecord } from '../../internal/objects.ts'
+import { isError } from '../../internal/realms.ts'
 import { asName } from '../../wire/reading.ts'
 import type { SafeToolCall } from '../safe/tool-call.ts'
 import { relay } from '../sdk-loop/relay.ts'
@@ -119,7 +120,7 @@ function resultBlock(
     content: [{ toolResult }],
   }).content
   const error = outcome.state === 'errored' ? outcome.error : undefined
-  return Object.assign(block as StrandsBlock, error instanceof Error && { error })
+  return Object.assign(block as StrandsBlock, isError(error) && { error })
 }
 
 function isSame(result: unknown, { content = [] }: StrandsBlock): boolean {

@@ -1,6 +1,7 @@
 import { errorMessage, errorType, HookspanError, type HookspanErrorCode } from '../../internal/errors.ts'
 import { safeStringify } from '../../internal/json.ts'
 import { isRecord } from '../../internal/objects.ts'
+import { isError } from '../../internal/realms.ts'
 
 const DATE = 'hookspan.date'
 const BYTES = 'hookspan.bytes'
@@ -62,7 +63,7 @@ export interface Failure {
 const LONGEST_FIELD = 2_000
 
 export function failureOf(error: unknown): Failure {
-  const name = error instanceof Error ? { name: error.name } : {}
+  const name = isError(error) ? { name: error.name } : {}
   const failure = { type: errorType(error), ...name, message: errorMessage(error) }
   if (error instanceof HookspanError) return { ...failure, code: error.code }
   if (typeof error !== 'object' || error === null) return failure

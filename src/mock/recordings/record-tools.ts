@@ -8,6 +8,7 @@ import { a, assertFields, type Fields } from '../../internal/expect.ts'
 import { safeStringify, toContent } from '../../internal/json.ts'
 import { makeFolder } from '../../internal/make-folder.ts'
 import { defined } from '../../internal/objects.ts'
+import { isError } from '../../internal/realms.ts'
 import { ToolCatalog, type ToolDeclaration } from '../tool-catalog.ts'
 import { Enclosing } from './enclosing.ts'
 import {
@@ -180,7 +181,7 @@ function toRecorded(
   if (event.hookType === 'onToolCallError') {
     const { error } = event
     const code = (error as { code?: unknown } | undefined)?.code
-    const name = error instanceof Error ? error.name : 'Error'
+    const name = isError(error) ? error.name : 'Error'
     const message = String(redact(errorMessage(error ?? event.errorMessage), { tool, part: 'error' }))
     return { ...call, error: { name, message, ...(typeof code === 'string' && { code }) } }
   }

@@ -1,6 +1,7 @@
 import { isThenable } from '../../internal/async.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import { a, assertFields, type Fields, expected as wrong } from '../../internal/expect.ts'
+import { isError } from '../../internal/realms.ts'
 import { isStandardSchema } from '../../internal/schema/check-schema.ts'
 import { isMatcher } from '../match/matcher.ts'
 import { schema } from '../match/matchers.ts'
@@ -193,7 +194,7 @@ function toCondition(expected: unknown, mode: 'exact' | 'partial'): Condition {
 }
 
 function toAnswer(item: unknown, whose: string): Standing {
-  if (item instanceof Error) return { kind: 'error', error: item }
+  if (isError(item)) return { kind: 'error', error: item }
   if (typeof item === 'function') return { kind: 'function', fn: item as MockFunction, simulated: false }
   return { kind: 'value', value: checkValue(item, whose) }
 }

@@ -1,5 +1,6 @@
 import { request } from 'node:https'
 import { errorMessage } from '../../internal/errors.ts'
+import { isError } from '../../internal/realms.ts'
 import { exchange } from '../export/otlp-post.ts'
 import { tlsByEnv } from '../export/otlp-target.ts'
 import { tracesUrlOf } from '../export/traces-url.ts'
@@ -144,13 +145,13 @@ function ask(url: string | URL, asked: Asked = {}): Promise<Response> {
 
 /** `fetch failed` says nothing; its cause does. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return errorMessage(error)
+  if (!isError(error)) return errorMessage(error)
   if (error.name === 'TimeoutError') return 'no answer in time'
   return errorMessage(causeOf(error) ?? error)
 }
 
 /** Without the cause that `fetch` names, it is the error itself. */
 function causeOf(error: unknown): unknown {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
+  const cause = isError(error) ? (error.cause ?? error) : error
   return cause instanceof AggregateError ? cause.errors[0] : cause
 }
