@@ -16,6 +16,13 @@ export interface BudgetOptions extends ReadyGateOptions {
   maxSteps?: number
   /** Milliseconds from the start of the root operation; time spent parked is not counted. */
   maxDurationMs?: number
+  /**
+   * `tools`: looks at the limits before tools alone, where an SDK's model calls are out of reach (Claude's agent, Copilot). The reply
+   * that passes a limit is still made, and one after it that calls no tool.
+   *
+   * @default 'all'
+   */
+  before?: 'all' | 'tools'
   /** What a model call of unknown price means under `maxCostUsd`. @default 'deny' */
   unknownPrice?: 'deny' | 'proceed'
   /** What a model call that says no usage means under `maxTokens`. @default 'deny' */
@@ -39,6 +46,7 @@ export const BUDGET: Fields<BudgetOptions> = {
   maxToolCalls: a.number(0),
   maxSteps: a.number(0),
   maxDurationMs: a.number(0),
+  before: a.oneOf('all', 'tools'),
   unknownPrice: a.oneOf('deny', 'proceed'),
   unknownUsage: a.oneOf('deny', 'proceed'),
   estimateTokens: a.function,
@@ -63,7 +71,10 @@ export function budget(options: BudgetOptions): Gate {
   return {
     ...gate,
     // Counting tool calls alone asks for no more than an adapter must be able to: Claude's model calls are out of reach.
-    point: spends(options) ? ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent'] : 'beforeToolCall',
+    point:
+      spends(options) && options.before !== 'tools'
+        ? ['beforeLlmCall', 'beforeToolCall', 'beforeCallAgent']
+        : 'beforeToolCall',
     decide(ctx) {
       const spent = spentLimit(options, gate.id, ctx) ?? tooManyCalls(options, gate.id, ctx)
       if (spent === undefined) return undefined
