@@ -1,4 +1,4 @@
-import { HookspanError } from '../internal/errors.ts'
+import { errorMessage, errorSentence, HookspanError } from '../internal/errors.ts'
 import { a, type Fields, secret, shape } from '../internal/expect.ts'
 import { requirePeer } from '../internal/require-peer.ts'
 
@@ -56,6 +56,23 @@ export class RedisPool {
     if (this.#disposed) throw disposed()
     this.#connecting ??= this.#connect()
     return this.#connecting
+  }
+
+  /**
+   * A script, which Redis runs alone: that is what makes a step atomic over processes and machines. `withinMs`: taken back where it was
+   * not sent by then.
+   */
+  async eval(script: string, keys: string[], args: string[], withinMs?: number): Promise<unknown> {
+    const client = await this.client()
+    const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs)
+    const sender = (signal && client.withAbortSignal?.(signal)) ?? client
+    try {
+      return await sender.eval(script, { keys, arguments: args })
+    } catch (error) {
+      if (!errorMessage(error).startsWith('CROSSSLOT')) throw error
+      const why = 'Redis runs as a cluster: give a `prefix` with a hash tag, such as "{hookspan}:".'
+      throw new Error(`${errorSentence(error)} ${why}`, { cause: error })
+    }
   }
 
   async #connect(): Promise<RedisClient> {

@@ -19,11 +19,11 @@ import {
 } from './store.ts'
 
 export interface RedisStoreOptions extends RedisPlace {
-  /** Before each key and channel. @default 'hookspan:' */
+  /** Before each key and channel; in a Redis Cluster one with a hash tag, such as `{hookspan}:`. @default 'hookspan:' */
   prefix?: string
 }
 
-/** Each step is one script, which Redis runs alone: that is what makes it atomic over processes and machines. */
+/** Each step is one script. */
 const ADD = `
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 then
     redis.call('HSET', KEYS[1], 'status', 'pending', 'expiresAt', ARGV[2])
@@ -103,18 +103,16 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const runKeyOf = (key: string) => `${prefix}run:${key}`
   const self = crypto.randomUUID()
   const leases = new Map<string, NodeJS.Timeout>()
-  const run = async (script: string, keys: string[], args: string[], soon = false): Promise<Fields> => {
-    const client = await pool.client()
-    const sender = soon ? (client.withAbortSignal?.(AbortSignal.timeout(SOON_MS)) ?? client) : client
-    return fieldsOf(await sender.eval(script, { keys, arguments: args }))
-  }
+  const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
+    fieldsOf(await pool.eval(script, keys, args, withinMs))
   const close = async (
     id: string,
     status: string,
     now: number,
     answer: string,
   ): Promise<ClosedRecord | undefined> => {
-    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id], answer !== '')
+    const withinMs = answer === '' ? undefined : SOON_MS
+    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id], withinMs)
     const record = recordOf(fields)
     return record && { record, closed: fields.closed === '1' }
   }

@@ -1,17 +1,20 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { HookDispatcher, type ParkedOperation } from 'hookspan'
+import { execAgent, redisCheckpoints, unfinishedRuns } from 'hookspan/agent'
 import {
   auditLog,
   createApprovals,
+  type RedisClient,
   readMessage,
   redisChannel,
   redisStore,
   signedMessage,
 } from 'hookspan/approval'
+import { callTools, scriptedModel } from 'hookspan/mock'
 import { requireHuman } from 'hookspan/policies'
-import { createClient } from 'redis'
+import { createClient, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { desk, folder, pending, redisUrl } from './support.ts'
+import { desk, folder, pending, redisClusterUrl, redisUrl } from './support.ts'
 
 /** A way to the Redis of this file that can be closed, as when the network is away. */
 async function way(): Promise<{ url: string; close(): void; open(): Promise<void> }> {
@@ -37,6 +40,7 @@ async function way(): Promise<{ url: string; close(): void; open(): Promise<void
 
 const SECRET = 'a secret of some length'
 const url = await redisUrl()
+const clusterUrl = await redisClusterUrl()
 
 it.skipIf(url === undefined)(
   'a run in one process goes on when another answers, without polling',
@@ -52,6 +56,53 @@ it.skipIf(url === undefined)(
     expect((await outcome).state).toBe('completed')
   },
 )
+
+describe.skipIf(clusterUrl === undefined)('a cluster', () => {
+  const client = () => {
+    const cluster = createCluster({ rootNodes: [{ url: clusterUrl as string }] })
+    onTestFinished(() => cluster.destroy())
+    cluster.on('error', () => {})
+    return cluster as unknown as RedisClient
+  }
+
+  it.each([
+    ['by the URL of a node', () => ({ url: clusterUrl as string })],
+    ['by a client of the cluster', () => ({ client: client() })],
+  ])('keeps approvals and checkpoints where the prefix has a hash tag (%s)', async (_, place) => {
+    const prefix = `{${crypto.randomUUID()}}:`
+    const store = redisStore({ ...place(), prefix })
+    const checkpoint = redisCheckpoints({ ...place(), prefix })
+    const approvals = createApprovals({ store, pollMs: 60_000 })
+    onTestFinished(async () => {
+      await approvals.close()
+      await checkpoint.dispose?.()
+    })
+    const dispatcher = new HookDispatcher()
+    dispatcher.use(approvals)
+    const agent = {
+      name: 'a',
+      model: 'm',
+      tools: [{ name: 'refund', needsApproval: true, execute: () => 'refunded' }],
+    }
+    const run = execAgent({
+      agent,
+      client: scriptedModel([callTools(['refund', {}]), 'done']),
+      prompt: 'go',
+      dispatcher,
+      checkpoint,
+    })
+    await approvals.respond((await pending(approvals)).id, { decision: 'approve' })
+    expect(await run).toMatchObject({ status: 'done' })
+    expect(await unfinishedRuns(checkpoint)).toEqual([])
+  })
+
+  it('without one is told what is missing', async () => {
+    const { approvals, call } = desk({ store: redisStore({ url: clusterUrl as string }) })
+    onTestFinished(() => approvals.close())
+    const reason = expect.stringContaining('give a `prefix` with a hash tag, such as "{hookspan}:"')
+    expect(await call()).toMatchObject({ state: 'denied', code: 'approval_error', reason })
+  })
+})
 
 describe.skipIf(url === undefined)('while Redis is away', () => {
   const prefix = () => `${crypto.randomUUID()}:`

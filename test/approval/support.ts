@@ -10,7 +10,8 @@ import {
 } from 'hookspan/approval'
 import type { ApprovalAnswer, ApprovalOptions, ApprovalRequest } from 'hookspan/gates'
 import { requireHuman } from 'hookspan/policies'
-import { afterAll, expect, onTestFinished } from 'vitest'
+import { createClient } from 'redis'
+import { afterAll, expect, onTestFinished, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 
 export function folder(): string {
@@ -87,7 +88,21 @@ export function redisUrl(): Promise<string | undefined> {
   return redis
 }
 
-async function startRedis(): Promise<string | undefined> {
+/** One that is a cluster, whose keys lie in places. */
+export async function redisClusterUrl(): Promise<string | undefined> {
+  const url = await startRedis('--cluster-enabled', 'yes')
+  if (url === undefined) return undefined
+  const client = await createClient({ url }).connect()
+  await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  await vi.waitFor(
+    async () => expect(await client.sendCommand(['CLUSTER', 'INFO'])).toContain('cluster_state:ok'),
+    10_000,
+  )
+  client.destroy()
+  return url
+}
+
+async function startRedis(...more: string[]): Promise<string | undefined> {
   const path = mkdtempSync(`${tmpdir()}/hookspan-redis-`)
   const port = await freePort()
   const flags = [
@@ -101,6 +116,7 @@ async function startRedis(): Promise<string | undefined> {
     '',
     '--appendonly',
     'yes',
+    ...more,
   ]
   const server = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'ignore'] })
   const started = await new Promise<boolean>((resolve) => {

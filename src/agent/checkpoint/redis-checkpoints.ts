@@ -4,7 +4,7 @@ import { a, assertFields, shape } from '../../internal/expect.ts'
 import { type CheckpointClaim, type CheckpointStore, type KeptRun, notHeld } from './store.ts'
 
 export interface RedisCheckpointsOptions extends RedisPlace {
-  /** Before each key. @default 'hookspan:' */
+  /** Before each key; in a Redis Cluster one with a hash tag, such as `{hookspan}:`. @default 'hookspan:' */
   prefix?: string
   /**
    * Milliseconds for which a run is held without a word of who holds it, who says so three times as often: it died, or
@@ -92,7 +92,7 @@ export function redisCheckpoints(options: RedisCheckpointsOptions): CheckpointSt
   const index = `${prefix}checkpoints`
   const leases = new Map<string, NodeJS.Timeout>()
   const answered = async (script: string, keys: string[], args: string[]) => {
-    const asking = pool.client().then((client) => client.eval(script, { keys, arguments: args }))
+    const asking = pool.eval(script, keys, args)
     const answer = await within(timeoutMs, asking)
     if (answer !== undefined) return answer
     // Nobody waits for it any more.
