@@ -309,3 +309,24 @@ it('a mock stands in for a tool of yours that an agent calls', async () => {
   expect(JSON.stringify(heard)).toContain('"content":"mocked"')
   expect(JSON.stringify(heard)).not.toContain('found a')
 })
+
+it.each([false, true])(
+  'calls of one id and the same arguments lie each below its agent (streaming: %s)',
+  async (streaming) => {
+    const looks = [asks(ask('same', 'look', { q: 'a' })), { content: 'it is 42' }]
+    const { events, heard } = await prompt(
+      { root: [asks(task('one'), task('two')), done], one: looks, two: looks },
+      { config: { streaming } },
+    )
+
+    const told = heard.flatMap(({ model, messages }) =>
+      messages.filter(({ role }: Untyped) => role === 'tool' && model === 'expert'),
+    )
+    expect(told.map(({ content }) => content)).toEqual(['found a', 'found a'])
+    const ends = findAll(events, 'onComplete').filter(
+      ({ parentOperationId }) => parentOperationId !== undefined,
+    )
+    // Copilot runs each twice.
+    expect(ends.map(({ totals }: Untyped) => totals.toolCalls)).toEqual([2, 2])
+  },
+)

@@ -13,6 +13,8 @@ interface Call {
   /** The agent whose call it is, where it is not the session's own. */
   readonly agentId: string | undefined
   isTaken: boolean
+  /** How often a tool of the user's was asked for as this call. */
+  asked: number
 }
 
 /** The calls that Copilot has announced, and has not told the end of. */
@@ -28,7 +30,7 @@ export class AnnouncedCalls {
       if (at >= 0) this.#calls.splice(at, 1)
     }
     if (type !== 'tool.execution_start') return
-    this.#calls.push({ id, name: data.toolName, args: data.arguments, agentId, isTaken: false })
+    this.#calls.push({ id, name: data.toolName, args: data.arguments, agentId, isTaken: false, asked: 0 })
     this.#more.resolve()
     this.#more = Promise.withResolvers()
   }
@@ -44,13 +46,16 @@ export class AnnouncedCalls {
     return call?.id
   }
 
-  /** Whose call it is. */
+  /** Whose call it is. Of two that nothing tells apart each is one in turn, as agents at work at once may share ids. */
   async agentOf(id: string, args: unknown): Promise<string | undefined> {
     const find = () => {
       const same = this.#calls.filter((one) => one.id === id)
-      return same.find((one) => isDeepStrictEqual(one.args, args)) ?? same[0]
+      const alike = same.filter((one) => isDeepStrictEqual(one.args, args))
+      return (alike.length > 0 ? alike : same).toSorted((one, other) => one.asked - other.asked)[0]
     }
-    return (await this.#once(find))?.agentId
+    const call = await this.#once(find)
+    if (call !== undefined) call.asked++
+    return call?.agentId
   }
 
   async #once<T>(find: () => T | undefined): Promise<T | undefined> {
