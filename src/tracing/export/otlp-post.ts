@@ -1,4 +1,6 @@
 import {
+  type AgentOptions,
+  globalAgent,
   Agent as HttpAgent,
   request as httpRequest,
   type IncomingMessage,
@@ -23,13 +25,18 @@ export interface OtlpClient {
 /** What is read of an answer; the protocol's are short. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
+/** Where Node goes through the proxy of the environment (`NODE_USE_ENV_PROXY=1`), so do we. */
+export function proxyOfNode(): Pick<AgentOptions, 'proxyEnv'> {
+  const { proxyEnv } = (globalAgent as { options?: AgentOptions }).options ?? {}
+  return proxyEnv === undefined ? {} : { proxyEnv }
+}
+
 /** Connections to one collector, kept between requests. */
 export function otlpClient({ url, tls, timeoutMs, headers: always }: OtlpTarget): OtlpClient {
   const secure = url.startsWith('https:')
   // An agent lets go of the event loop while its connections are idle.
-  const agent = secure
-    ? new HttpsAgent({ keepAlive: true, maxSockets: 2, ...tls })
-    : new HttpAgent({ keepAlive: true, maxSockets: 2 })
+  const kept = { keepAlive: true, maxSockets: 2, ...proxyOfNode() }
+  const agent = secure ? new HttpsAgent({ ...kept, ...tls }) : new HttpAgent(kept)
   const send = (body: Uint8Array, headers: Readonly<Record<string, string>>) => {
     const options: RequestOptions = {
       method: 'POST',

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
+import { proxyOfNode } from './otlp-post.ts'
 import { requestWriter } from './otlp-sender.ts'
 import type { OtlpTarget } from './otlp-target.ts'
 import type { Parcel } from './parcel.ts'
@@ -9,10 +10,10 @@ const DELIVERED = 1
 
 const POST = `
 const { workerData } = require('node:worker_threads')
-const { url, headers, tls, bodies, shared } = workerData
+const { url, headers, tls, bodies, shared, proxyEnv } = workerData
 const { Agent, request } = require(url.startsWith('https:') ? 'node:https' : 'node:http')
 const state = new Int32Array(shared)
-const agent = new Agent({ keepAlive: true, maxSockets: 1, ...tls })
+const agent = new Agent({ keepAlive: true, maxSockets: 1, proxyEnv, ...tls })
 const post = (body) => new Promise((resolve, reject) => {
   const posted = request(url, { method: 'POST', agent, headers: { ...headers, 'content-length': body.byteLength } })
   posted.once('error', reject)
@@ -48,7 +49,16 @@ export function postAtExit(target: OtlpTarget, batches: readonly Parcel[][], tim
     const { headers: own, write } = requestWriter(target)
     const bodies = batches.map((batch) => (target.gzip ? gzipSync(write(batch)) : write(batch)))
     const headers = { ...target.headers, ...own }
-    const workerData = { url: target.url, tls: target.tls, headers, bodies, shared }
+    const { proxyEnv } = proxyOfNode()
+    // Of the environment a thread is given a copy.
+    const workerData = {
+      url: target.url,
+      tls: target.tls,
+      headers,
+      bodies,
+      shared,
+      proxyEnv: proxyEnv && { ...proxyEnv },
+    }
     new Worker(POST, { eval: true, env, execArgv: [], workerData })
     Atomics.wait(state, DONE, 0, timeoutMs)
   } catch {
