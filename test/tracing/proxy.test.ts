@@ -76,12 +76,11 @@ describe.each(['end', 'exit'] as const)(
     it('and goes past it where the environment says so', async () => {
       await using stub = await startOtlpStub(OK)
       const proxy = await startProxy('9')
-      for (const env of [{ NO_PROXY: '127.0.0.1' }, { NODE_USE_ENV_PROXY: '0' }])
-        await run(stub.url, how, {
-          NODE_USE_ENV_PROXY: '1',
-          HTTP_PROXY: proxy.url,
-          ...(env as Record<string, string>),
-        })
+      const ways: Record<string, string>[] = [
+        { NODE_USE_ENV_PROXY: '1', NO_PROXY: '127.0.0.1' },
+        { NODE_USE_ENV_PROXY: '0' },
+      ]
+      for (const env of ways) await run(stub.url, how, { HTTP_PROXY: proxy.url, ...env })
       expect(
         Buffer.concat(stub.bodies)
           .toString('latin1')
