@@ -4,7 +4,7 @@ import { adapterContract, type ContractReply } from 'hookspan/adapter/contract'
 import { deny } from 'hookspan/gates'
 import { observeMastra, parkedRun, unobserveMastra } from 'hookspan/mastra'
 import { mock, mockTools } from 'hookspan/mock'
-import { toolPolicy } from 'hookspan/policies'
+import { requireHuman, toolPolicy } from 'hookspan/policies'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scripted } from '../adapter/subjects/ai-sdk.ts'
@@ -331,5 +331,59 @@ describe('observeMastra', () => {
       }
     }
     expect(await ask(true)).toEqual(await ask(false))
+  })
+})
+
+describe('a tool in the background', () => {
+  const searching = async (gates: object[] = []) => {
+    using tracing = traced()
+    const { dispatcher } = tracing
+    const park = async () => ({ decision: 'park' as const })
+    dispatcher.use({ name: 'careful', gates: gates as never, approver: { requestApproval: park } })
+    const seen: unknown[] = []
+    const handler = (event: Untyped) => void seen.push(event.outcome ?? event.errorMessage, event.code)
+    const hooks = (['afterToolCall', 'onToolCallError'] as const).map((type) => ({ id: type, type, handler }))
+    dispatcher.use({ name: 'seen', hooks: hooks as never })
+    const left = Promise.withResolvers<void>()
+    const bodies: unknown[] = []
+    const execute = async ({ q }: { q: string }) => {
+      await left.promise
+      bodies.push(q)
+      return `found ${q}`
+    }
+    const look = looking([], { execute, background: { enabled: true } })
+    const agent = agentOf([call('look', { q: 'a' }), { content: 'it runs' }], { tools: { look } })
+    observeMastra(agent, { dispatcher })
+    const mastra = new sdk.Mastra({
+      agents: { support: agent },
+      storage: new sdk.InMemoryStore(),
+      logger: false,
+      backgroundTasks: { enabled: true },
+    })
+    const { text } = await agent.generate('Look up a.')
+    left.resolve()
+    const tasks = async () => (await mastra.backgroundTaskManager.listTasks({})).tasks
+    await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(() => dispatcher.stats().operations).toBe(0)
+    await dispatcher.drain()
+    return { text, seen, bodies, result: (await tasks())[0].result, tree: tracing.tree() }
+  }
+
+  it('is a run of its own below the run, which it may outlive', async () => {
+    const { text, seen, bodies, result, tree } = await searching()
+    expect({ text, seen, bodies, result }).toEqual({
+      text: 'it runs',
+      seen: ['completed', undefined],
+      bodies: ['a'],
+      result: 'found a',
+    })
+    expect(tree).toContain('  invoke_agent support\n    execute_tool look')
+  })
+
+  it('is refused where a human is to answer in another process', async () => {
+    const { seen, bodies, result } = await searching([requireHuman({ match: 'look' })])
+    expect(bodies).toEqual([])
+    expect(seen).toEqual(['denied', expect.any(String)])
+    expect(result).toMatchObject({ denied: true })
   })
 })

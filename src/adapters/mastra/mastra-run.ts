@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HookspanError } from '../../internal/errors.ts'
+import { defined } from '../../internal/objects.ts'
 import { ObservedRun, type RunHost, type SaidOfRun } from '../sdk-run/observed-run.ts'
+import { runWith } from '../sdk-run/run-with.ts'
 
 const frames = new AsyncLocalStorage<MastraRun>()
 
@@ -13,6 +15,7 @@ export interface MastraHost extends RunHost {
 export class MastraRun {
   readonly run: ObservedRun
   readonly host: MastraHost
+  readonly #said: SaidOfRun
   /** The tools between which and the model we are. */
   readonly tools = new Set<string>()
   /** Why a run was refused: Mastra puts what is thrown into errors of its own. */
@@ -22,12 +25,23 @@ export class MastraRun {
 
   constructor(host: MastraHost, said: SaidOfRun) {
     this.host = host
+    this.#said = said
     this.run = new ObservedRun(host, said)
   }
 
   /** The run of which the running code is part. */
   static get current(): MastraRun | undefined {
     return frames.getStore()
+  }
+
+  /** A run below this one, which it may outlive. */
+  async below(signal: AbortSignal | undefined): Promise<MastraRun> {
+    const { agentName, conversationId } = this.#said
+    const parent = (await this.run.calls()).parent()
+    const said = defined({ agentName, conversationId, signal })
+    return parent === undefined
+      ? new MastraRun(this.host, said)
+      : runWith({ parent }, () => new MastraRun(this.host, said))
   }
 
   /** Runs code of the SDK as part of the run. */

@@ -79,6 +79,8 @@ export interface MastraToolOptions {
   readonly abortSignal?: AbortSignal
   readonly suspend?: (payload: unknown, options?: unknown) => Promise<unknown>
   readonly resumeData?: unknown
+  /** The loop goes on without it. */
+  readonly isBackgroundTask?: boolean
 }
 
 export interface MastraWorkflow {

@@ -75,6 +75,21 @@ class Call {
   }
 
   async make(input: unknown, options: MastraToolOptions): Promise<unknown> {
+    return options.isBackgroundTask === true ? this.#alone(input, options) : this.#make(input, options)
+  }
+
+  /** A tool in the background, which outlives the step that asked for it, and the run: a run of its own below it. */
+  async #alone(input: unknown, options: MastraToolOptions): Promise<unknown> {
+    const alone = await this.#run.below(options.abortSignal)
+    try {
+      await alone.run.admit()
+      return await new Call(alone, this.#name, this.#tool, this.#execute).#make(input, options)
+    } finally {
+      await alone.run.end()
+    }
+  }
+
+  async #make(input: unknown, options: MastraToolOptions): Promise<unknown> {
     const call = await this.#open(input, options)
     const decision = await call.decided
     if (decision.state === 'run') return this.#perform(call, options)
@@ -88,7 +103,10 @@ class Call {
     return this.#suspend(options, asked)
   }
 
-  async #open(input: unknown, { toolCallId }: MastraToolOptions): Promise<SafeToolCall<unknown, unknown>> {
+  async #open(
+    input: unknown,
+    { toolCallId, isBackgroundTask }: MastraToolOptions,
+  ): Promise<SafeToolCall<unknown, unknown>> {
     const calls = await this.#run.run.calls()
     const { description, parameters, inputSchema = parameters } = this.#tool
     const isAgent = this.#name.startsWith('agent-')
@@ -97,6 +115,8 @@ class Call {
       args: input,
       // As Mastra does that runs it.
       outlastsAbort: true,
+      // Nothing goes on with it.
+      ...(isBackgroundTask && { parkable: false }),
       ...(isAgent && { source: 'agent' as const }),
       ...defined({
         toolCallId,
