@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../internal/package-version.ts'
+import { misspelt, OWN_VARIABLES } from '../internal/variables.ts'
 import { findInstalled } from '../internal/version-range.ts'
 import { visibleText } from '../viewer/model/format.ts'
 import { registerApprovals } from './commands/approvals.ts'
@@ -47,6 +48,9 @@ const REGISTER = [
   registerCompletion,
 ]
 
+/** Of variables: as findings, and by the program that is run. */
+const TELL_IT_THEMSELVES = new Set(['doctor', 'run'])
+
 /** The whole command line. Each command loads its own work only when it runs. */
 export function createProgram(): Command {
   const program = new Command('hookspan')
@@ -60,6 +64,10 @@ export function createProgram(): Command {
     .enablePositionalOptions()
   for (const register of REGISTER) register(program)
   for (const command of program.commands) command.option('--debug', 'show the stack of an error')
+  program.hook('preAction', (_, command) => {
+    if (TELL_IT_THEMSELVES.has(command.name())) return
+    for (const says of misspelt(OWN_VARIABLES)) process.stderr.write(`${visibleText(says)}\n`)
+  })
   return program
 }
 

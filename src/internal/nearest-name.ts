@@ -1,7 +1,11 @@
-/** The name that was probably meant: at most a third of its letters differ. */
-export function nearestName(name: string, names: Iterable<string>): string | undefined {
+/** The name that was probably meant: at most so many of its letters differ, a third where nothing is said. */
+export function nearestName(
+  name: string,
+  names: Iterable<string>,
+  most = Math.max(1, Math.floor(name.length / 3)),
+): string | undefined {
   let best: string | undefined
-  let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1
+  let bestDistance = most + 1
   for (const candidate of names) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
     if (distance < bestDistance) {

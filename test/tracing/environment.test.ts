@@ -7,6 +7,7 @@ import { context, diag, propagation, type Span, trace } from '@opentelemetry/api
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, startTracing, type Tracing } from 'hookspan/tracing'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { misspelt, OTEL_VARIABLES, OWN_VARIABLES } from '../../src/internal/variables.ts'
 import { CA, CLIENT, SERVER } from '../support/certificates.ts'
 import { otlpBody } from '../support/otlp-body.ts'
 import { type OtlpStub, startOtlpStub } from '../support/otlp-stub.ts'
@@ -490,8 +491,34 @@ describe('the environment variable', () => {
 
   it('has a row in docs/environment.md, and each row there a test here', () => {
     const page = readFileSync(new URL('../../docs/environment.md', import.meta.url), 'utf8')
-    const [held = ''] = page.split('## Not held')
+    const [held = '', own = ''] = page.split('## For stores')
     const rows = [...held.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
     expect(rows.sort()).toEqual([...tested].sort())
+    const known = OTEL_VARIABLES.filter((name) => !name.startsWith('OTEL_EXPORTER_OTLP_TRACES_'))
+    expect(known.toSorted()).toEqual(rows)
+    expect(new Set(own.match(/HOOKSPAN_\w+/g))).toEqual(new Set(OWN_VARIABLES))
+  })
+
+  it.each([
+    ['OTEL_EXPORTER_OTLP_ENDPONT', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+    ['OTEL_EXPORTER_OTLP_TRACE_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'],
+    ['HOOKSPAN_CHECKPOINT_DB', 'HOOKSPAN_CHECKPOINTS_DB'],
+  ])('%s is told of', async (wrong, meant) => {
+    vi.stubEnv(wrong, 'x')
+    await sendOne({ endpoint: stub.url })
+    expect(troubles).toEqual([`${wrong} is read by nobody here. Is ${meant} meant?`])
+    vi.stubEnv(meant, meant.includes('HEADERS') ? 'a=b' : stub.url)
+    expect(misspelt([...OTEL_VARIABLES, ...OWN_VARIABLES])).toEqual([])
+  })
+
+  it('of somebody else is not', () => {
+    const names = [
+      'OTEL_BLRP_SCHEDULE_DELAY',
+      'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
+      'OTEL_METRICS_EXPORTER',
+      'HOOKSPAN_DATA',
+    ]
+    const env = Object.fromEntries(names.map((name) => [name, 'x']))
+    expect(misspelt([...OTEL_VARIABLES, ...OWN_VARIABLES], env)).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
 import { describeValue } from '../../internal/errors.ts'
+import { misspelt, OTEL_VARIABLES, OWN_VARIABLES } from '../../internal/variables.ts'
 
 // What OpenTelemetry's SDK reads of the environment. It tells of what it does not understand only where OTEL_LOG_LEVEL lets it.
 
@@ -74,6 +75,7 @@ export function tellUnheld(
     if (value !== '' && !holds(value))
       onTrouble(`${name} is ${describeValue(value)}, which is not held: expected ${wanted}.`)
   }
+  for (const says of misspelt([...OTEL_VARIABLES, ...OWN_VARIABLES])) onTrouble(says)
 }
 
 /** Undefined where the environment says nothing of them. */
