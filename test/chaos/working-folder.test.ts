@@ -1,6 +1,7 @@
 /** Programs that work in other people's folders go to them: paths are those of where they were given. */
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -15,7 +16,7 @@ import { HookDispatcher } from 'hookspan'
 import { execAgent, sqliteCheckpoints, unfinishedRuns } from 'hookspan/agent'
 import { auditLog } from 'hookspan/approval'
 import { callTools, recordTools, scriptedModel } from 'hookspan/mock'
-import { commandGate, commandHooks } from 'hookspan/policies'
+import { commandGate, commandHooks, loadConfigSync, webhookHook } from 'hookspan/policies'
 import { startViewer } from 'hookspan/viewer'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 
@@ -131,6 +132,25 @@ it('the audit log is one, by whatever name it is written', async () => {
   await first
   expect(written).toEqual(['first', 'second'])
   expect(inOther()).toEqual(['link.jsonl'])
+})
+
+it('what no webhook takes is kept where it was to be', async () => {
+  const url = 'https://127.0.0.1:9/'
+  const to = { maxAttempts: 1, allowPrivateAddresses: true, deadLetterPath: 'dead.jsonl' }
+  const hook = webhookHook({ id: 'a', type: 'onComplete', url, ...to })
+  mkdirSync('configured')
+  const entry = { id: 'b', type: 'webhook', on: 'onComplete', url, ...to }
+  writeFileSync('configured/hookspan.config.json', JSON.stringify({ hooks: [entry] }))
+  const { plugin } = loadConfigSync({ cwd: join(own, 'configured'), userFile: false })
+  process.chdir(other)
+  const dispatcher = new HookDispatcher()
+  dispatcher.use(plugin)
+  await dispatcher.startOperation({ hooks: [hook] }).complete()
+  const buried = (path: string) => existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).webhookId
+  await expect
+    .poll(() => [buried(join(own, 'dead.jsonl')), buried(join(own, 'configured', 'dead.jsonl'))])
+    .toEqual(['a', 'b'])
+  expect(inOther()).toEqual([])
 })
 
 it('a recording is written where it was to be', async () => {

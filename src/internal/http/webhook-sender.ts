@@ -1,9 +1,10 @@
 import { channel } from 'node:diagnostics_channel'
-import { appendFileSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { appendFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { MAX_TIMER_MS, timeoutSignal } from '../async.ts'
 import { errorMessage } from '../errors.ts'
 import { a, assertFields, type Fields, required } from '../expect.ts'
+import { makeFolder } from '../make-folder.ts'
 import { defined } from '../objects.ts'
 import { assertSecret } from '../signature.ts'
 import { type DeliverySpan, deliverySpan } from './delivery-span.ts'
@@ -28,7 +29,7 @@ export interface WebhookOptions {
   maxQueued?: number
   /** Requests at once. @default 4 */
   concurrency?: number
-  /** Where deliveries that were given up are written, one JSON object a line. */
+  /** Where deliveries that were given up are written, one JSON object a line. In a config file, a path from the file's folder. */
   deadLetterPath?: string
 }
 
@@ -116,7 +117,7 @@ export class WebhookSender {
     assertHeaders(headers, owner)
     this.#id = id
     this.#secret = secret
-    this.#deadLetterPath = deadLetterPath
+    this.#deadLetterPath = deadLetterPath && resolve(deadLetterPath)
     this.#options = { ...numbers, headers, allowPrivateAddresses }
   }
 
@@ -242,7 +243,7 @@ export class WebhookSender {
         body,
       }
       try {
-        mkdirSync(dirname(this.#deadLetterPath), { recursive: true, mode: 0o700 })
+        makeFolder(dirname(this.#deadLetterPath), { mode: 0o700 })
         appendFileSync(this.#deadLetterPath, `${JSON.stringify(line)}\n`, { mode: 0o600 })
       } catch (error) {
         console.warn(
