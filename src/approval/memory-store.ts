@@ -1,7 +1,7 @@
 import type { ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import { type ApprovalRecord, type ApprovalStore, asOf, isOpen } from './store.ts'
+import { type ApprovalRecord, type ApprovalStore, asOf, byAge, isOpen } from './store.ts'
 
 /** Keeps requests as long as the process lives: for tests, and for runs that wait in the process. */
 export function memoryStore(): ApprovalStore {
@@ -34,6 +34,7 @@ export function memoryStore(): ApprovalStore {
         .map((record) => asOf(record, now))
         .filter((record) => status === undefined || record.status === status)
         .filter(({ request }) => rootOperationId === undefined || request.rootOperationId === rootOperationId)
+        .sort(byAge)
         .slice(0, limit)
     },
     async answer(id, answer, now) {

@@ -15,6 +15,7 @@ import {
   type ApprovalStatus,
   type ApprovalStore,
   asOf,
+  byAge,
   type ClosedRecord,
 } from './store.ts'
 
@@ -43,10 +44,24 @@ const CLOSE = `
     redis.call('PUBLISH', KEYS[2], ARGV[4])
     closed = '1'
   end
+  status = redis.call('HGET', KEYS[1], 'status')
+  local asked = redis.call('ZSCORE', KEYS[3], ARGV[4])
+  if asked and status ~= 'pending' then
+    redis.call('ZREM', KEYS[3], ARGV[4])
+    redis.call('ZADD', KEYS[4], asked, ARGV[4])
+  end
   local all = redis.call('HGETALL', KEYS[1])
   table.insert(all, 'closed')
   table.insert(all, closed)
   return all`
+
+/** Of one that was closed by a version which had no list of those. */
+const MOVE = `
+  local asked = redis.call('ZSCORE', KEYS[2], ARGV[1])
+  if not asked or redis.call('HGET', KEYS[1], 'status') == 'pending' then return {} end
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('ZADD', KEYS[3], asked, ARGV[1]) end
+  return {}`
 
 const CLAIM = `
   if redis.call('HGET', KEYS[1], 'status') ~= 'answered' then return {'state', 'none'} end
@@ -84,6 +99,9 @@ const SETTLE_RUN = `
 /** Milliseconds for which a run is held without a word of who holds it: it died, or cannot reach Redis. */
 const LEASE_MS = 30_000
 
+/** Requests that are read at once. */
+const PAGE = 200
+
 /** Milliseconds in which an answer is sent to Redis, or not at all: its giver waits, and who else writes to the audit log. */
 const SOON_MS = 5_000
 
@@ -97,7 +115,9 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   assertFields<RedisStoreOptions>(options, { ...REDIS_PLACE, prefix: a.string }, 'redisStore')
   const { prefix = 'hookspan:' } = options
   const pool = new RedisPool(options)
-  const index = `${prefix}approvals`
+  /** What waits: it is looked through often, and few however much was ever asked. */
+  const open = `${prefix}approvals`
+  const over = `${prefix}approvals:over`
   const channel = `${prefix}approvals:closed`
   const keyOf = (id: string) => `${prefix}approval:${id}`
   const runKeyOf = (key: string) => `${prefix}run:${key}`
@@ -112,32 +132,55 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
     answer: string,
   ): Promise<ClosedRecord | undefined> => {
     const withinMs = answer === '' ? undefined : SOON_MS
-    const fields = await run(CLOSE, [keyOf(id), channel], [status, String(now), answer, id], withinMs)
+    const fields = await run(
+      CLOSE,
+      [keyOf(id), channel, open, over],
+      [status, String(now), answer, id],
+      withinMs,
+    )
     const record = recordOf(fields)
     return record && { record, closed: fields.closed === '1' }
   }
   const get = async (client: RedisClient, id: string) => recordOf({ ...(await client.hGetAll(keyOf(id))) })
+  /** Of one list, oldest first, a page after the other. */
+  const recordsIn = async function* (client: RedisClient, list: string) {
+    for (let from = 0; ; from += PAGE) {
+      const ids = await client.zRange(list, from, from + PAGE - 1)
+      const records = await Promise.all(ids.map((id) => get(client, id)))
+      const here = records.filter((record) => record && (list === over || record.status === 'pending'))
+      if (list === open && here.length < ids.length) {
+        const moved = ids.filter((_, i) => !here.includes(records[i]))
+        await Promise.all(moved.map((id) => run(MOVE, [keyOf(id), open, over], [id])))
+        from -= moved.length
+      }
+      yield* here as ApprovalRecord[]
+      if (ids.length < PAGE) return
+    }
+  }
   return {
     async add(request) {
       const { id, requestedAt, expiresAt } = request
       const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id]
-      return recordOf(await run(ADD, [keyOf(id), index], args)) as ApprovalRecord
+      return recordOf(await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
     },
     async get(id) {
       return get(await pool.client(), id)
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
       const client = await pool.client()
+      const most = Math.trunc(limit)
       const found: ApprovalRecord[] = []
-      for (const id of await client.zRange(index, 0, -1)) {
-        const kept = await get(client, id)
-        const record = kept && asOf(kept, now)
-        if (record === undefined || (status !== undefined && record.status !== status)) continue
-        if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue
-        found.push(record)
-        if (found.length >= Math.trunc(limit)) break
+      for (const list of status === 'pending' ? [open] : [open, over]) {
+        let here = 0
+        for await (const kept of recordsIn(client, list)) {
+          const record = asOf(kept, now)
+          if (status !== undefined && record.status !== status) continue
+          if (rootOperationId !== undefined && record.request.rootOperationId !== rootOperationId) continue
+          found.push(record)
+          if (++here >= most) break
+        }
       }
-      return found
+      return found.sort(byAge).slice(0, most)
     },
     answer: (id, answer, now) => close(id, 'answered', now, safeStringify(answer)),
     close: (id, status, now) => close(id, status, now, ''),

@@ -33,7 +33,17 @@ const SCHEMA = `
     result TEXT
   ) STRICT;
   CREATE TABLE IF NOT EXISTS hookspan_runs (key TEXT PRIMARY KEY, holder TEXT NOT NULL, result TEXT) STRICT;
-  CREATE INDEX IF NOT EXISTS hookspan_approvals_status ON hookspan_approvals (status, requested_at);`
+  CREATE INDEX IF NOT EXISTS hookspan_approvals_status ON hookspan_approvals (status, requested_at);
+  CREATE INDEX IF NOT EXISTS hookspan_approvals_root ON hookspan_approvals (root_operation_id, requested_at);
+  CREATE INDEX IF NOT EXISTS hookspan_approvals_requested ON hookspan_approvals (requested_at, id);`
+
+/** What a status asks of a row at the time `?1`, in words that an index has: stores keep all that was ever asked. */
+const IS: Readonly<Record<ApprovalStatus, string>> = {
+  pending: "status = 'pending' AND (?1 IS NULL OR expires_at IS NULL OR expires_at >= ?1)",
+  expired: "(status = 'expired' OR (status = 'pending' AND expires_at < ?1))",
+  answered: "status = 'answered'",
+  cancelled: "status = 'cancelled'",
+}
 
 const KEPT = { what: 'The approvals', of: 'requests', code: 'INVALID_OPTION' } as const
 
@@ -83,19 +93,14 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       return found && recordOf(found)
     },
     async list({ status, rootOperationId, limit = 100 } = {}, now = undefined) {
+      const wanted = [
+        status && (IS[status] ?? 'FALSE'),
+        rootOperationId !== undefined && 'root_operation_id = ?2',
+      ]
+      const where = ['?1 IS ?1', '?2 IS ?2', ...wanted.filter((one) => typeof one === 'string')].join(' AND ')
       const rows = kept.db
-        .prepare(
-          `SELECT * FROM hookspan_approvals
-           WHERE (?1 IS NULL OR CASE WHEN status = 'pending' AND expires_at < ?4 THEN 'expired' ELSE status END = ?1)
-             AND (?2 IS NULL OR root_operation_id = ?2)
-           ORDER BY requested_at, id LIMIT ?3`,
-        )
-        .all(
-          status ?? null,
-          rootOperationId ?? null,
-          rowsOf(limit),
-          now === undefined ? null : Math.round(now),
-        )
+        .prepare(`SELECT * FROM hookspan_approvals WHERE ${where} ORDER BY requested_at, id LIMIT ?3`)
+        .all(now === undefined ? null : Math.round(now), rootOperationId ?? null, rowsOf(limit))
       return (rows as unknown as Row[]).map((found) => asOf(recordOf(found), now))
     },
     async answer(id, answer: ApprovalAnswer, now) {

@@ -60,6 +60,11 @@ export function asOf(record: ApprovalRecord, now: number | undefined): ApprovalR
   return isLate ? { ...record, status: 'expired' } : record
 }
 
+/** The oldest first. */
+export function byAge({ request: a }: ApprovalRecord, { request: b }: ApprovalRecord): number {
+  return a.requestedAt - b.requestedAt || (a.id < b.id ? -1 : 1)
+}
+
 /** Whether a request may still be answered at `now`. */
 export function isOpen({ status, request }: ApprovalRecord, now: number): boolean {
   return status === 'pending' && (request.expiresAt === undefined || now <= request.expiresAt)

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import {
   type ApprovalFilter,
   type ApprovalStore,
@@ -9,7 +10,7 @@ import {
   sqliteStore,
 } from 'hookspan/approval'
 import { createClient } from 'redis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { folder, redisUrl, request } from './support.ts'
 
 const STORES: [string, () => ApprovalStore][] = [
@@ -47,6 +48,37 @@ describe.each(STORES)('%s', (_name, make) => {
     expect(await ids({ limit: 1 })).toEqual(['b'])
     expect(await ids({ limit: 1.5 })).toEqual(['b'])
     expect(await ids({ limit: Number.POSITIVE_INFINITY })).toEqual(['b', 'a', 'c'])
+  })
+
+  it('lists the same, whatever was asked, answered, withdrawn and late before', async () => {
+    const store = make()
+    const all: { id: string; status: string; root: string; at: number }[] = []
+    for (let i = 0; i < 1_100; i++) {
+      const one = { id: `r-${(i * 7_919) % 1_100}`, root: `run-${i % 7}`, at: (i * 31) % 500 }
+      const status = (['pending', 'answered', 'cancelled', 'late', 'expired'] as const)[i % 5]!
+      const expiresAt = status === 'late' ? { expiresAt: 600 } : {}
+      await store.add(request(one.id, { requestedAt: one.at, rootOperationId: one.root, ...expiresAt }))
+      if (status === 'answered') await store.answer(one.id, { decision: 'reject' }, 550)
+      if (status === 'cancelled' || status === 'expired') await store.close(one.id, status, 550)
+      all.push({ ...one, status: status === 'late' ? 'expired' : status })
+    }
+    all.sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+    const statuses = [undefined, 'pending', 'answered', 'expired', 'cancelled'] as const
+    for (const status of statuses)
+      for (const root of [undefined, 'run-3', 'nobody’s'])
+        for (const limit of [1, 100, 10_000]) {
+          const wanted = all.filter(
+            (one) => (status ?? one.status) === one.status && (root ?? one.root) === one.root,
+          )
+          const filter = { limit, ...(status && { status }), ...(root && { rootOperationId: root }) }
+          const listed = (await store.list(filter, 700)).map(
+            (record) => `${record.request.id} ${record.status}`,
+          )
+          expect([filter, listed]).toEqual([
+            filter,
+            wanted.slice(0, limit).map(({ id, status }) => `${id} ${status}`),
+          ])
+        }
   })
 
   it('lists what may still be answered, however many expired that nobody closed', async () => {
@@ -177,4 +209,52 @@ it.skipIf(url === undefined)('in Redis one that is not heard of any more lets go
   expect(await two.claimRun?.('k')).toEqual({ state: 'run' })
   await one.settleRun?.('k', 'late')
   expect(await one.claimRun?.('k')).toEqual({ state: 'held' })
+})
+
+it.skipIf(url === undefined)('redisStore reads no request that was closed to list what waits', async () => {
+  const prefix = `${crypto.randomUUID()}:`
+  const client = await createClient({ url: url as string }).connect()
+  onTestFinished(() => client.destroy())
+  const store = redisStore({ client: client as never, prefix })
+  for (let i = 0; i < 300; i++) {
+    await store.add(request(`r-${i}`, { requestedAt: i }))
+    if (i > 0) await store.answer(`r-${i}`, { decision: 'approve' }, Date.now())
+  }
+  const reads = vi.spyOn(client, 'hGetAll')
+  expect(await store.list({ status: 'pending' })).toHaveLength(1)
+  expect(reads).toHaveBeenCalledTimes(1)
+  // As a version did which kept one list of all.
+  await store.add(request('left', { requestedAt: 1_000 }))
+  await client.hSet(`${prefix}approval:left`, { status: 'cancelled', closedAt: '1' })
+  for (const times of [2, 1]) {
+    reads.mockClear()
+    expect(await store.list({ status: 'pending' })).toHaveLength(1)
+    expect(reads).toHaveBeenCalledTimes(times)
+  }
+  expect(await store.list({ status: 'cancelled' })).toHaveLength(1)
+  expect(await store.list({ limit: 1_000 })).toHaveLength(301)
+})
+
+it('sqliteStore finds what it lists by an index', async () => {
+  const asked: string[] = []
+  const { prepare } = DatabaseSync.prototype
+  using spy = vi.spyOn(DatabaseSync.prototype, 'prepare').mockImplementation(function (
+    this: DatabaseSync,
+    sql,
+  ) {
+    if (/^\s*SELECT \* FROM hookspan_approvals WHERE/.test(sql) && sql.includes('LIMIT')) {
+      const plan = prepare.call(this, `EXPLAIN QUERY PLAN ${sql}`).all(0, 'r', 1) as { detail: string }[]
+      asked.push(plan.map(({ detail }) => detail).join('; '))
+    }
+    return prepare.call(this, sql)
+  })
+  const store = sqliteStore({ path: `${folder()}/approvals.db` })
+  onTestFinished(() => store.dispose?.())
+  const statuses = [undefined, 'pending', 'answered', 'expired', 'cancelled'] as const
+  for (const status of statuses)
+    for (const rootOperationId of [undefined, 'r'])
+      await store.list({ ...(status && { status }), ...(rootOperationId && { rootOperationId }) }, 1)
+  expect(asked).toHaveLength(10)
+  expect(asked.filter((plan) => !/USING (COVERING )?INDEX/.test(plan))).toEqual([])
+  expect(spy).toHaveBeenCalled()
 })
