@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { HookDispatcher, ToolCallDecision } from '../../dispatcher/index.ts'
+import type { HookDispatcher, ToolCallDecision, ToolCallInit } from '../../dispatcher/index.ts'
 import { currentPlace } from '../../dispatcher/run/current.ts'
 import type { RunTool } from '../../dispatcher/run/run-tool.ts'
 import { HookspanError } from '../../internal/errors.ts'
@@ -17,11 +17,35 @@ const frames = new AsyncLocalStorage<ClaudeRun>()
 /** A tool call that Claude Code has announced. */
 export interface AnnouncedCall {
   readonly call: SafeToolCall<unknown, unknown>
-  readonly decision: ToolCallDecision<unknown, unknown>
+  readonly decision: Pick<ToolCallDecision<unknown, unknown>, 'state'>
+  /** As gates let it through. */
+  readonly args: unknown
+  /** Of a tool of this process: whether Claude Code lets it run, once it does. Mocks are asked then. */
+  readonly permission?: Permission
   /** What whoever permitted it made of its arguments. */
   edited?: unknown
   /** A server in this process has it: what comes of it is known there. */
   served?: boolean
+}
+
+/** What Claude Code and its user say to a call that gates let through. */
+export class Permission {
+  readonly #asked = Promise.withResolvers<{ readonly state: 'run'; readonly args: unknown }>()
+  readonly #given = Promise.withResolvers<ToolCallInit['refused']>()
+
+  /** Once gates let it through, with these arguments. */
+  get asked(): Promise<{ readonly state: 'run'; readonly args: unknown }> {
+    return this.#asked.promise
+  }
+
+  readonly ask = (args: unknown): Promise<ToolCallInit['refused']> => {
+    this.#asked.resolve({ state: 'run', args })
+    return this.#given.promise
+  }
+
+  give(refused?: ToolCallInit['refused']): void {
+    this.#given.resolve(refused)
+  }
 }
 
 /** One query, and what is known of it while it goes on. */
@@ -93,7 +117,7 @@ export class ClaudeRun {
   find(id: string | undefined, args?: unknown): AnnouncedCall | undefined {
     const same = this.calls.get(id ?? '') ?? []
     const text = JSON.stringify(args)
-    return same.find(({ call }) => JSON.stringify(call.args) === text) ?? same[0]
+    return same.find((one) => JSON.stringify(one.args) === text) ?? same[0]
   }
 
   forget(id: string, announced: AnnouncedCall): void {

@@ -1,6 +1,7 @@
 import { wordsOf } from '../../dispatcher/calls/tool-outcome.ts'
+import type { ToolCallInit } from '../../dispatcher/index.ts'
 import { asName, asObject, type Loose } from '../../wire/reading.ts'
-import { type ClaudeRun, namedIn } from './claude-run.ts'
+import { type AnnouncedCall, type ClaudeRun, namedIn, Permission } from './claude-run.ts'
 import { inShapeOf } from './results.ts'
 import type { CanUseTool, ClaudeOptions, HookCallback, HookMatcher, HookOutput } from './sdk.ts'
 import type { SubAgents } from './sub-agents.ts'
@@ -53,8 +54,11 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   await lane.askedFor(id)
   const calls = await lane.calls
   const mockable = isServed(run, toolName)
-  const call = calls.openToolCall<unknown, unknown>({ toolCallId: id, ...namedIn(toolName), args, mockable })
-  const decision = await call.decided
+  const permission = mockable ? new Permission() : undefined
+  const permit = permission && { permit: permission.ask }
+  const init = { toolCallId: id, ...namedIn(toolName), args, mockable, ...permit }
+  const call = calls.openToolCall<unknown, unknown>(init)
+  const decision = await Promise.race([call.decided, ...(permission ? [permission.asked] : [])])
   const output = (more: Loose) => ({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...more } })
   if (decision.state === 'waiting') {
     run.run.waitingFor = 'human'
@@ -62,7 +66,9 @@ async function before(run: ClaudeRun, subAgents: SubAgents, input: Loose): Promi
   }
   if (decision.state === 'denied' || decision.state === 'rejected')
     return output(refusal(decision.toToolMessage().content))
-  run.announce(id, { call, decision })
+  const effective = decision.state === 'run' ? decision.args : args
+  run.announce(id, { call, decision, args: effective, ...(permission && { permission }) })
+  // Whoever else is to permit the call is not asked about what a gate has answered.
   if (decision.state !== 'run') return output({ permissionDecision: 'allow' })
   const asked = await subAgents.called(toolName, id, asObject(decision.args) ?? {})
   if (asked !== undefined) {
@@ -109,6 +115,14 @@ async function failed(run: ClaudeRun, input: Loose): Promise<HookOutput> {
   return {}
 }
 
+async function refuse(
+  { call, permission }: AnnouncedCall,
+  refused: NonNullable<ToolCallInit['refused']>,
+): Promise<void> {
+  permission?.give(refused)
+  await (permission ? call.outcome : call.refuse(refused))
+}
+
 /** Tells whom the user's own function asks as the human that it asks. */
 export function withPermission(
   run: ClaudeRun,
@@ -138,7 +152,7 @@ export function withPermission(
       if (allowed && changed && announced !== undefined) announced.edited = answer.updatedInput
       if (!allowed && announced !== undefined) {
         run.forget(toolUseID, announced)
-        await announced.call.refuse({ kind: 'reject', code: 'rejected', reason: reason ?? 'not permitted' })
+        await refuse(announced, { kind: 'reject', code: 'rejected', reason: reason ?? 'not permitted' })
       }
       return answer
     } catch (error) {

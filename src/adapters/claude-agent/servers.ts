@@ -55,13 +55,15 @@ async function serve(request: Request, extra: unknown, handler: Handler): Promis
 }
 
 async function served(
-  { call, decision, edited }: AnnouncedCall,
+  { call, permission, edited }: AnnouncedCall,
   request: Request,
   extra: unknown,
   handler: Handler,
 ): Promise<unknown> {
   const { params = {} } = request
   let gave: unknown
+  permission?.give()
+  const decision = await call.decided
   const outcome: ToolOutcome =
     decision.state === 'run'
       ? await call.run(async (args, { signal }) => {

@@ -42,9 +42,20 @@ export interface ToolCallInit<A = unknown> {
    * Whom the runtime itself asked has refused the call, and the model is told so: gates and mocks are not asked, hooks are told.
    * `code` is `rejected` where it is left out.
    */
-  refused?: { readonly reason: string; readonly kind: 'deny' | 'reject'; readonly code?: string }
+  refused?: ToolCallRefused
+  /**
+   * Whom the runtime itself asks about the call in this process, once gates let it through with these arguments, and before hooks are
+   * told and mocks asked. Gives why the call is refused, where it is.
+   */
+  permit?(args: A): PromiseLike<ToolCallRefused | undefined>
   /** Told each value that a tool written as an async generator yields. */
   onProgress?: (value: unknown) => void
+}
+
+export interface ToolCallRefused {
+  readonly kind: 'deny' | 'reject'
+  readonly code?: string
+  readonly reason: string
 }
 
 const SOURCES: readonly ToolSource[] = ['local', 'mcp', 'http', 'agent', 'provider']
@@ -65,6 +76,7 @@ const FIELDS: Fields<ToolCallInit> = {
   mockable: a.boolean,
   asksFirst: a.boolean,
   refused: a.object,
+  permit: a.function,
   onProgress: a.function,
 }
 
@@ -89,6 +101,7 @@ function isFine(name: keyof ToolCallInit, value: unknown): boolean {
     case 'mockable':
     case 'asksFirst':
     case 'refused':
+    case 'permit':
     case 'onProgress':
       return value === undefined || FIELDS[name].fits(value)
     default:

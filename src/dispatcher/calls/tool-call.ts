@@ -1,4 +1,4 @@
-import { type ChainResult, isRefusal } from '../../gates/chain.ts'
+import { type ChainResult, isRefusal, type Refusal } from '../../gates/chain.ts'
 import type { ApprovalRequest, SettledExecution } from '../../gates/index.ts'
 import { isLeftRun } from '../../gates/left-run.ts'
 import type { CompletionReason, ToolMock } from '../../hooks/index.ts'
@@ -17,6 +17,7 @@ import { ToolCallBracket, UNMOCKABLE } from './tool-call-bracket.ts'
 import {
   idempotencyKeyOf,
   type ToolCallInit,
+  type ToolCallRefused,
   type ToolFunction,
   type ToolRunContext,
 } from './tool-call-init.ts'
@@ -98,8 +99,9 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   /** Whether nothing that decides, observes or stands in comes between the call and its tool. */
   #goesStraight(): boolean {
     const { core } = this
-    const { asksFirst, refused } = this.init
-    if (this.waited !== undefined || asksFirst === true || refused !== undefined) return false
+    const { asksFirst, refused, permit } = this.init
+    if (this.waited !== undefined || asksFirst === true) return false
+    if (refused !== undefined || permit !== undefined) return false
     if (admission(core) !== undefined) return false
     if (core.decidesAt('beforeToolCall') || core.host.plugins.standIns.length > 0) return false
     return !this.isCutShort() && !core.record.hears('beforeToolCall')
@@ -134,6 +136,10 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     if (decided !== undefined) this.call = { ...this.call, args: decided.payload }
     this.approvedBy = decided?.approvedBy
     if (this.init.asksFirst === true) return { waiting: undefined }
+    if (this.init.permit !== undefined) {
+      const unpermitted = (await this.#unpermitted(this.init.permit)) ?? this.cutShort()
+      if (unpermitted !== undefined) return unpermitted
+    }
     const mock = await this.announce()
     const announced = this.cutShort()
     if (announced !== undefined) return announced
@@ -150,7 +156,7 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
   }
 
   async #decided(): Promise<ChainResult | undefined> {
-    if (this.init.refused !== undefined) return { code: 'rejected', ...this.init.refused, stop: false }
+    if (this.init.refused !== undefined) return refusalOf(this.init.refused)
     const decided = this.core.decidesAt('beforeToolCall')
       ? await this.decide('beforeToolCall', this.call.args)
       : undefined
@@ -158,6 +164,13 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     const refused = runs ? await refusedBefore(this.core.approver, this.unasked) : undefined
     if (refused?.stop) this.core.requestStop(refused)
     return refused ?? decided
+  }
+
+  async #unpermitted(permit: NonNullable<ToolCallInit<A>['permit']>): Promise<ToolEnding<R> | undefined> {
+    const refused = await permit(this.call.args as A)
+    if (refused === undefined) return undefined
+    await this.announce('The call was refused before.')
+    return refusedEnding<R>(this.call.toolCallId, refusalOf(refused))
   }
 
   #settler() {
@@ -300,6 +313,8 @@ export class ToolCallRun<A, R> extends ToolCallBracket<A, R> {
     return refusedEnding<R>(this.call.toolCallId, unknownExecution('the tool was running'))
   }
 }
+
+const refusalOf = (refused: ToolCallRefused): Refusal => ({ code: 'rejected', ...refused, stop: false })
 
 /** What is written down of a result: JSON, that it is the same again for who goes on. */
 function kept(value: unknown): SettledExecution {

@@ -1,0 +1,62 @@
+import type { HookEvent } from 'hookspan'
+import { mock, mockTools } from 'hookspan/mock'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { dispatcherWith, findAll } from '../support/told-events.ts'
+import { askClaude } from './support/ask-claude.ts'
+import type { Untyped } from './support/sdks.ts'
+
+const NAME = '@anthropic-ai/claude-agent-sdk'
+const sdk: Untyped = await import(NAME)
+
+/** What comes of a mocked tool of a server in this process, with these permissions. */
+async function mocked(options: object) {
+  const { dispatcher, events } = dispatcherWith()
+  using mocks = mockTools(dispatcher, [mock('wipe').returns('canned').optional()])
+  const ran: unknown[] = []
+  const wipe = sdk.tool('wipe', 'Wipes.', { q: z.string() }, async ({ q }: { q: string }) => {
+    ran.push(q)
+    return { content: [{ type: 'text', text: 'wiped' }] }
+  })
+  const mcpServers = { mine: sdk.createSdkMcpServer({ name: 'mine', tools: [wipe] }) }
+  const replies = [
+    { toolCalls: [{ id: 'call_1', name: 'mcp__mine__wipe', args: { q: 'a' } }] },
+    { content: 'done' },
+  ]
+  const messages = await askClaude(dispatcher, replies, { tools: [], mcpServers, ...options })
+  expect(ran).toEqual([])
+  return {
+    told: JSON.stringify(messages.filter(({ type }) => type === 'user')),
+    events: events.map(({ hookType }) => hookType).filter((type) => /Human|ToolCall/.test(type)),
+    ended: findAll(events, 'afterToolCall').map(({ outcome }: HookEvent<'afterToolCall'>) => outcome),
+    used: mocks.calls('wipe').length,
+  }
+}
+
+const asking = (answer: object) => ({ canUseTool: async () => answer })
+const HUMAN = ['beforeHumanIntervention', 'afterHumanIntervention', 'beforeToolCall']
+
+it('a mocked tool is asked for as it is without mocks, and answered by the mock once it is permitted', async () => {
+  const { told, ...rest } = await mocked(asking({ behavior: 'allow', updatedInput: { q: 'a' } }))
+  expect(told).toContain('canned')
+  expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['mocked'], used: 1 })
+})
+
+it('a mocked tool that is not permitted is a rejected call, and no mock is used', async () => {
+  const { told, ...rest } = await mocked(asking({ behavior: 'deny', message: 'not today' }))
+  expect(told).toContain('not today')
+  expect(told).not.toContain('canned')
+  expect(rest).toEqual({ events: [...HUMAN, 'afterToolCall'], ended: ['rejected'], used: 0 })
+})
+
+it('a mocked tool that nobody permits does not run, as without mocks', async () => {
+  const { told, ended, used } = await mocked({})
+  expect(told).not.toContain('canned')
+  expect({ ended, used }).toEqual({ ended: [], used: 0 })
+})
+
+it('a mocked tool that is allowed needs nobody', async () => {
+  const { told, ...rest } = await mocked({ allowedTools: ['mcp__mine__wipe'] })
+  expect(told).toContain('canned')
+  expect(rest).toEqual({ events: ['beforeToolCall', 'afterToolCall'], ended: ['mocked'], used: 1 })
+})
