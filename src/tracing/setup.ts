@@ -27,7 +27,7 @@ export interface StartTracingOptions extends Omit<TraceHooksOptions, 'tracer' | 
   /** See every span beside the sending of it, for example to keep a copy. */
   spanProcessors?: SpanProcessor[]
   /**
-   * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT, SIGHUP, when there is nothing
+   * Ends what is open and sends what waits before the process ends: at SIGTERM, SIGINT, SIGHUP, SIGUSR2, when there is nothing
    * left to do, at `process.exit()` and at an exception that nobody catches. A handler of the application's own decides on
    * the exit; ours only delays it, by 3 seconds at most. @default true
    */
@@ -118,7 +118,10 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
     flush: () => within(DEFAULT_DEADLINE_MS, flush()),
     stats: () => sending.stats(),
   }
+  // One that a module hands over once more, evaluated again, is in the place of the one before: spans are told once.
+  const given = new WeakSet<Plugin>()
   const pluginOf = (own: StartTracingOptions): Plugin => ({
+    replaces: (other) => given.has(other),
     ...tracedBy({ ...own, ...(sdk.logger && { logger: sdk.logger }) }, (span, left) =>
       sending.handOver(span as unknown as ReadableSpan, left),
     ),
@@ -140,8 +143,11 @@ export function startTracing(options: StartTracingOptions = {}): Tracing {
   }
   const ours = {
     asked,
-    give: (own: StartTracingOptions): Tracing =>
-      withMethods<Plugin, Omit<Tracing, keyof Plugin>>(pluginOf(own), methods),
+    give: (own: StartTracingOptions): Tracing => {
+      const tracing = withMethods<Plugin, Omit<Tracing, keyof Plugin>>(pluginOf(own), methods)
+      given.add(tracing)
+      return tracing
+    },
   }
   keepRunning(ours)
   return ours.give(options)

@@ -5,11 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { trace } from '@opentelemetry/api'
 import { HookDispatcher } from 'hookspan'
 import { type StartTracingOptions, spanTitle, startTracing, type Tracing, traceHooks } from 'hookspan/tracing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startCollector } from '../support/collector.ts'
+
+setFlagsFromString('--expose-gc')
+const gc: () => void = runInNewContext('gc')
 
 type Collector = Awaited<ReturnType<typeof startCollector>>
 
@@ -207,6 +212,54 @@ describe('startTracing', () => {
     )
     await first.shutdown()
     await startTracing(asked()).shutdown()
+  })
+
+  it('is once on a dispatcher that outlives the modules which hand it over', async () => {
+    const asked = { endpoint: collector.url, serviceName: 'hot' }
+    const kept = new HookDispatcher()
+    const other = new HookDispatcher()
+    tracing = startTracing(asked)
+    kept.use(tracing)
+    const op = kept.startOperation({ agentName: 'over a reload' })
+    await op.step(async (step) => {
+      other.use(startTracing(asked))
+      kept.use(startTracing({ ...asked, captureContent: true }))
+      await step.toolCall({ apiName: 't', args: {} }, () => 'fine')
+    })
+    await op.complete()
+    kept.use(startTracing({ ...asked, captureContent: true }))
+    await runAgent(kept, 'after it')
+    await runAgent(other, 'another')
+    await tracing.forceFlush()
+    const runs = ['over a reload', 'after it', 'another'].map((name) => `invoke_agent ${name}`)
+    const steps = ['step 0', 'step 0', 'step 0']
+    const tools = ['execute_tool t', 'execute_tool t', 'execute_tool t']
+    expect(collector.names().sort()).toEqual([...runs, ...steps, ...tools].sort())
+    expect(new Set(collector.spans.map(({ traceId }) => traceId)).size).toBe(3)
+    const contents = collector.spans.map(({ attributes }) => attributes['gen_ai.tool.call.arguments'])
+    // What was begun goes on as it began.
+    expect(contents.filter((arguments_) => arguments_ !== undefined)).toEqual(['{}'])
+    expect(kept.plugins).toHaveLength(1)
+    expect(() => kept.use(tracing as Tracing)).not.toThrow()
+    expect(() => kept.use(tracing as Tracing)).toThrow(/already in use/)
+  })
+
+  it('holds no dispatcher whose runs are over', async () => {
+    const { tracing } = start()
+    const made: WeakRef<HookDispatcher>[] = []
+    for (let i = 0; i < 5; i++) {
+      const dispatcher = new HookDispatcher()
+      dispatcher.use(tracing)
+      await runAgent(dispatcher, 'one of a request')
+      made.push(new WeakRef(dispatcher))
+    }
+    await tracing.forceFlush()
+    const alive = () => {
+      gc()
+      return made.filter((ref) => ref.deref() !== undefined).length
+    }
+    // The last one may be in sight of the test.
+    await expect.poll(alive).toBeLessThan(2)
   })
 
   it('is found by hooks that were made before it, though the SDK has another copy of the API', async () => {

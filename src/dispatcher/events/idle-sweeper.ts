@@ -22,9 +22,12 @@ export class IdleSweeper {
     this.#abandon = abandon
   }
 
-  /** Runs while there are operations; the timer never keeps the process alive. */
+  /**
+   * Runs while there are operations; the timer never keeps the process alive. It keeps the dispatcher, though it may never
+   * end one: tracing ends what is open at the exit, and does not hold the dispatcher by itself.
+   */
   wake(): void {
-    if (this.#timer !== undefined || this.#idleTimeoutMs === Number.POSITIVE_INFINITY) return
+    if (this.#timer !== undefined) return
     this.#timer = setInterval(() => this.#sweep(), this.#intervalMs)
     this.#timer.unref()
   }

@@ -47,8 +47,10 @@ export class PluginSet {
     }
     const { gates = [], hooks = [] } = plugin
     this.#brought.set(plugin, { gates: registeredGates(gates), hooks: hooks.slice() })
-    const at = plugin.replaces === undefined ? -1 : this.#plugins.indexOf(plugin.replaces)
-    this.#set(at < 0 ? [...this.#plugins, plugin] : this.#plugins.with(at, plugin))
+    const isReplaced = replacedBy(plugin)
+    const at = this.#plugins.findIndex(isReplaced)
+    const others = this.#plugins.filter((other, index) => index === at || !isReplaced(other))
+    this.#set(at < 0 ? [...others, plugin] : others.with(at, plugin))
   }
 
   remove(plugin: Plugin): void {
@@ -71,4 +73,8 @@ export class PluginSet {
       .flatMap((plugin) => this.#brought.get(plugin)?.hooks ?? [])
       .map((hook) => ({ hook, order: orders.get(hook) ?? this.#nextOrder() }))
   }
+}
+
+function replacedBy({ replaces }: Plugin): (other: Plugin) => boolean {
+  return typeof replaces === 'function' ? replaces : (other) => other === replaces
 }

@@ -3,7 +3,7 @@ import { assertGates } from '../../gates/gate.ts'
 import type { Approver, Gate } from '../../gates/index.ts'
 import { assertHooks } from '../../hooks/agent-hook.ts'
 import type { AgentHook } from '../../hooks/index.ts'
-import { a, assertFields, expected, type Fields, required } from '../../internal/expect.ts'
+import { a, assertFields, expected, type Fields, required, shape } from '../../internal/expect.ts'
 import type { Instrument } from './instrument.ts'
 import type { StandIn } from './stand-in.ts'
 
@@ -11,8 +11,8 @@ import type { StandIn } from './stand-in.ts'
 export interface Plugin {
   /** Shown in reports. */
   name: string
-  /** Takes this one out, and its place in the order, in one step: at no moment are there the gates of neither. */
-  replaces?: Plugin
+  /** Takes this one out, or all that it says, and its place in the order, in one step: at no moment are there the gates of neither. */
+  replaces?: Plugin | ((plugin: Plugin) => boolean)
   hooks?: AgentHook[]
   gates?: Gate[]
   /** Asked when a gate answers `requireApproval`. The approver that was plugged in last is asked. */
@@ -29,7 +29,9 @@ export interface Plugin {
 
 const FIELDS: Fields<Plugin> = {
   name: required(a.name),
-  replaces: a.object,
+  replaces: shape('a plugin, or a function that tells which', (value) =>
+    [a.object, a.function].some((one) => one.fits(value)),
+  ),
   hooks: a.value,
   gates: a.value,
   approver: a.value,

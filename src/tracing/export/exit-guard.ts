@@ -23,7 +23,10 @@ export interface Ends {
  */
 export class ExitGuard {
   readonly #ends: Ends
-  readonly #watched = new Set<Interruptible>()
+  /** Weakly: a server may make a dispatcher for each request. One with open operations is held by what ends idle ones. */
+  readonly #watched = new Set<WeakRef<Interruptible>>()
+  readonly #seen = new WeakSet<Interruptible>()
+  readonly #gone = new FinalizationRegistry<WeakRef<Interruptible>>((ref) => this.#watched.delete(ref))
   #flushing = false
   #stopHearing: (() => void) | undefined
 
@@ -32,7 +35,11 @@ export class ExitGuard {
   }
 
   watch(dispatcher: Interruptible): void {
-    this.#watched.add(dispatcher)
+    if (this.#seen.has(dispatcher)) return
+    const ref = new WeakRef(dispatcher)
+    this.#seen.add(dispatcher)
+    this.#watched.add(ref)
+    this.#gone.register(dispatcher, ref)
   }
 
   install(): void {
@@ -48,7 +55,7 @@ export class ExitGuard {
   }
 
   #interruptAll(): void {
-    for (const dispatcher of this.#watched) dispatcher.interruptAll()
+    for (const ref of this.#watched) ref.deref()?.interruptAll()
   }
 
   /** Fires again after what it started is done; by then nothing waits any more. */
