@@ -1,12 +1,12 @@
 /** Listening to the signals that end a process, so that they still do. */
 import { constants } from 'node:os'
 
-/** SIGHUP: the terminal is closed. SIGBREAK: Ctrl-Break, on Windows. */
+/** SIGHUP: the terminal is closed. SIGUSR2: nodemon restarts. SIGBREAK: Ctrl-Break, on Windows. */
 const SIGNALS = [
   'SIGTERM',
   'SIGINT',
   'SIGHUP',
-  ...(process.platform === 'win32' ? (['SIGBREAK'] as const) : []),
+  process.platform === 'win32' ? 'SIGBREAK' : 'SIGUSR2',
 ] as const
 
 /** Of all copies of this package: how many of their listeners there are. */

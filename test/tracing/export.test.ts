@@ -344,7 +344,7 @@ describe('a process that ends', () => {
     ])
   })
 
-  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const)(
     'ends its open runs as interrupted and delivers them at %s',
     async (signal) => {
       const process = await startChild(collector.url, '-')

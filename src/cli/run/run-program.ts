@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { LOADED, REFUSED, RUN_REPORT, UNTRACED } from '../../internal/run-report.ts'
 import { findViewer, type RunFlags, type ViewerInUse } from './viewer-in-use.ts'
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
 const NOT_FOUND = 127
 const NOT_RUN = 126
 /** Runtimes that nothing can be preloaded into. */
