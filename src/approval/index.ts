@@ -20,6 +20,13 @@ export type { RedisClient, RedisPlace } from './redis-client.ts'
 export { type RedisStoreOptions, redisStore } from './redis-store.ts'
 export { type ApprovalRoutes, type ApprovalRoutesOptions, approvalRoutes } from './routes.ts'
 export { type ApprovalServer, type ServeApprovalsOptions, serveApprovals } from './serve-approvals.ts'
-export { sqliteStore } from './sqlite-store.ts'
-export type { ApprovalFilter, ApprovalRecord, ApprovalStatus, ApprovalStore, ClosedRecord } from './store.ts'
+export { type SqliteStoreOptions, sqliteStore } from './sqlite-store.ts'
+export type {
+  ApprovalFilter,
+  ApprovalRecord,
+  ApprovalStatus,
+  ApprovalStore,
+  ClosedRecord,
+  Retention,
+} from './store.ts'
 export { webhookChannel } from './webhook-channel.ts'

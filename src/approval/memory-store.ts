@@ -1,10 +1,41 @@
 import type { ExecutionClaim, RunClaim, SettledExecution } from '../gates/index.ts'
 import { HookspanError } from '../internal/errors.ts'
+import { assertFields } from '../internal/expect.ts'
 import { snapshot } from '../internal/snapshot.ts'
-import { type ApprovalRecord, type ApprovalStore, asOf, byAge, isOpen } from './store.ts'
+import {
+  type ApprovalRecord,
+  type ApprovalStore,
+  asOf,
+  byAge,
+  isOpen,
+  isOver,
+  RETENTION,
+  type Retention,
+} from './store.ts'
 
-/** Keeps requests as long as the process lives: for tests, and for runs that wait in the process. */
-export function memoryStore(): ApprovalStore {
+const DEFAULT_KEEP_MS = 3_600_000
+
+/**
+ * Keeps requests in the process, as long as it lives: for tests, and for runs that wait in it.
+ *
+ * @throws HookspanError `INVALID_OPTION`.
+ */
+export function memoryStore(options: Retention = {}): ApprovalStore {
+  assertFields<Retention>(options, RETENTION, 'memoryStore')
+  const { keepMs = DEFAULT_KEEP_MS } = options
+  /** Since when each that is over is, the first one first. */
+  const overSince = new Map<string, number>()
+  const over = (id: string) => {
+    overSince.delete(id)
+    overSince.set(id, Date.now())
+  }
+  const forget = () => {
+    const until = Date.now() - keepMs
+    for (const [id, since] of overSince) {
+      if (since >= until) break
+      for (const kept of [overSince, records, results]) kept.delete(id)
+    }
+  }
   const records = new Map<string, ApprovalRecord>()
   const results = new Map<string, SettledExecution>()
   const runs = new Map<string, RunClaim>()
@@ -15,11 +46,13 @@ export function memoryStore(): ApprovalStore {
     if (!open(record)) return { record, closed: false }
     const next: ApprovalRecord = { ...record, ...change }
     records.set(id, next)
+    if (isOver(next.status, next.answer)) over(id)
     for (const watcher of watchers) watcher(id)
     return { record: next, closed: true }
   }
   return {
     async add(request) {
+      forget()
       const known = records.get(request.id)
       if (known !== undefined) return known
       const record: ApprovalRecord = { request: snapshot(request), status: 'pending' }
@@ -51,6 +84,7 @@ export function memoryStore(): ApprovalStore {
       if (result !== undefined) return { state: 'done', result }
       if (record.execution !== undefined) return { state: 'unknown' }
       records.set(id, { ...record, execution: 'claimed' })
+      over(id)
       return { state: 'run' }
     },
     async settle(id, result) {
@@ -58,6 +92,7 @@ export function memoryStore(): ApprovalStore {
       if (record?.execution === undefined) throw notAnswered(id)
       results.set(id, snapshot(result))
       records.set(id, { ...record, execution: 'settled' })
+      over(id)
     },
     async claimRun(key): Promise<RunClaim> {
       const known = runs.get(key)

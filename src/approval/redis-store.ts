@@ -17,9 +17,12 @@ import {
   asOf,
   byAge,
   type ClosedRecord,
+  isOver,
+  RETENTION,
+  type Retention,
 } from './store.ts'
 
-export interface RedisStoreOptions extends RedisPlace {
+export interface RedisStoreOptions extends RedisPlace, Retention {
   /** Before each key and channel; in a Redis Cluster one with a hash tag, such as `{hookspan}:`. @default 'hookspan:' */
   prefix?: string
 }
@@ -29,6 +32,7 @@ const ADD = `
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 then
     redis.call('HSET', KEYS[1], 'status', 'pending', 'expiresAt', ARGV[2])
     redis.call('ZADD', KEYS[2], ARGV[3], ARGV[4])
+    if ARGV[5] ~= '' then redis.call('PEXPIREAT', KEYS[1], ARGV[5]) end
   end
   return redis.call('HGETALL', KEYS[1])`
 
@@ -41,6 +45,7 @@ const CLOSE = `
   if status == 'pending' and not late then
     redis.call('HSET', KEYS[1], 'status', ARGV[1], 'closedAt', ARGV[2])
     if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[3]) end
+    if ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) else redis.call('PERSIST', KEYS[1]) end
     redis.call('PUBLISH', KEYS[2], ARGV[4])
     closed = '1'
   end
@@ -55,24 +60,29 @@ const CLOSE = `
   table.insert(all, closed)
   return all`
 
-/** Of one that was closed by a version which had no list of those. */
+/** Of one that was closed by a version which had no list of those, or that is forgotten. */
 const MOVE = `
   local asked = redis.call('ZSCORE', KEYS[2], ARGV[1])
-  if not asked or redis.call('HGET', KEYS[1], 'status') == 'pending' then return {} end
+  local status = redis.call('HGET', KEYS[1], 'status')
+  if not asked or status == 'pending' then return {} end
   redis.call('ZREM', KEYS[2], ARGV[1])
-  if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('ZADD', KEYS[3], asked, ARGV[1]) end
+  if status then redis.call('ZADD', KEYS[3], asked, ARGV[1]) end
   return {}`
 
 const CLAIM = `
   if redis.call('HGET', KEYS[1], 'status') ~= 'answered' then return {'state', 'none'} end
   local result = redis.call('HGET', KEYS[1], 'result')
   if result then return {'state', 'done', 'result', result} end
-  if redis.call('HSETNX', KEYS[1], 'execution', 'claimed') == 1 then return {'state', 'run'} end
+  if redis.call('HSETNX', KEYS[1], 'execution', 'claimed') == 1 then
+    if ARGV[1] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+    return {'state', 'run'}
+  end
   return {'state', 'unknown'}`
 
 const SETTLE = `
   if redis.call('HGET', KEYS[1], 'execution') ~= 'claimed' then return {'ok', '0'} end
   redis.call('HSET', KEYS[1], 'execution', 'settled', 'result', ARGV[1])
+  if ARGV[2] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   return {'ok', '1'}`
 
 const NOW = `
@@ -102,6 +112,16 @@ const LEASE_MS = 30_000
 /** Requests that are read at once. */
 const PAGE = 200
 
+/** Redis takes no time that is much longer. */
+const FOR_EVER_MS = 1e13
+
+/** Places of what is over are looked at no more often. */
+const SWEEP_MS = 60_000
+
+function millisText(ms: number): string {
+  return Math.ceil(ms).toFixed(0)
+}
+
 /** Milliseconds in which an answer is sent to Redis, or not at all: its giver waits, and who else writes to the audit log. */
 const SOON_MS = 5_000
 
@@ -112,8 +132,10 @@ const SOON_MS = 5_000
  * @throws HookspanError `MISSING_DEPENDENCY` when `redis` is not installed and no client is given.
  */
 export function redisStore(options: RedisStoreOptions): ApprovalStore {
-  assertFields<RedisStoreOptions>(options, { ...REDIS_PLACE, prefix: a.string }, 'redisStore')
+  assertFields<RedisStoreOptions>(options, { ...REDIS_PLACE, ...RETENTION, prefix: a.string }, 'redisStore')
   const { prefix = 'hookspan:' } = options
+  const { keepMs: given = Number.POSITIVE_INFINITY } = options
+  const keepMs = given < FOR_EVER_MS ? millisText(given) : ''
   const pool = new RedisPool(options)
   /** What waits: it is looked through often, and few however much was ever asked. */
   const open = `${prefix}approvals`
@@ -125,19 +147,32 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   const leases = new Map<string, NodeJS.Timeout>()
   const run = async (script: string, keys: string[], args: string[], withinMs?: number): Promise<Fields> =>
     fieldsOf(await pool.eval(script, keys, args, withinMs))
+  let sweptAt = Number.NEGATIVE_INFINITY
+  let sweptTo = 0
+  /** Redis forgets what is over by itself, but for its place in the list. Nobody waits for it. */
+  const forget = () => {
+    if (keepMs === '' || performance.now() - sweptAt < Math.min(given, SWEEP_MS)) return
+    sweptAt = performance.now()
+    const oldest = async () => {
+      const client = await pool.client()
+      const ids = await client.zRange(over, sweptTo, sweptTo + PAGE - 1)
+      await Promise.all(ids.map((one) => run(MOVE, [keyOf(one), over, over], [one])))
+      sweptTo = ids.length < PAGE ? 0 : sweptTo + PAGE
+    }
+    oldest().catch(() => {})
+  }
   const close = async (
     id: string,
-    status: string,
+    status: ApprovalStatus,
     now: number,
-    answer: string,
+    answer?: ApprovalAnswer,
   ): Promise<ClosedRecord | undefined> => {
-    const withinMs = answer === '' ? undefined : SOON_MS
-    const fields = await run(
-      CLOSE,
-      [keyOf(id), channel, open, over],
-      [status, String(now), answer, id],
-      withinMs,
-    )
+    const withinMs = answer === undefined ? undefined : SOON_MS
+    const given = answer === undefined ? '' : safeStringify(answer)
+    const keys = [keyOf(id), channel, open, over]
+    const args = [status, String(now), given, id, isOver(status, answer) ? keepMs : '']
+    const fields = await run(CLOSE, keys, args, withinMs)
+    forget()
     const record = recordOf(fields)
     return record && { record, closed: fields.closed === '1' }
   }
@@ -160,7 +195,10 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
   return {
     async add(request) {
       const { id, requestedAt, expiresAt } = request
-      const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id]
+      // Whoever asked may have died before it could close what expired.
+      const until = (expiresAt ?? Number.POSITIVE_INFINITY) + given
+      const expiry = until < FOR_EVER_MS ? millisText(until) : ''
+      const args = [safeStringify(request), String(expiresAt ?? ''), String(requestedAt), id, expiry]
       return recordOf(await run(ADD, [keyOf(id), open], args)) as ApprovalRecord
     },
     async get(id) {
@@ -182,16 +220,16 @@ export function redisStore(options: RedisStoreOptions): ApprovalStore {
       }
       return found.sort(byAge).slice(0, most)
     },
-    answer: (id, answer, now) => close(id, 'answered', now, safeStringify(answer)),
-    close: (id, status, now) => close(id, status, now, ''),
+    answer: (id, answer, now) => close(id, 'answered', now, answer),
+    close: (id, status, now) => close(id, status, now),
     async claim(id): Promise<ExecutionClaim> {
-      const { state, result } = await run(CLAIM, [keyOf(id)], [])
+      const { state, result } = await run(CLAIM, [keyOf(id)], [keepMs])
       if (state === 'done') return { state, result: JSON.parse(result ?? '') as SettledExecution }
       if (state === 'run' || state === 'unknown') return { state }
       throw notAnswered(id)
     },
     async settle(id, result) {
-      const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result)])
+      const { ok } = await run(SETTLE, [keyOf(id)], [safeStringify(result), keepMs])
       if (ok !== '1') throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {

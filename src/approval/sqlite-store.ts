@@ -5,7 +5,7 @@ import type {
   RunClaim,
   SettledExecution,
 } from '../gates/index.ts'
-import { openDurableDatabase } from '../internal/durable-database.ts'
+import { type DurableDatabase, openDurableDatabase } from '../internal/durable-database.ts'
 import { a, assertFields, required } from '../internal/expect.ts'
 import { safeStringify } from '../internal/json.ts'
 import { defined } from '../internal/objects.ts'
@@ -17,6 +17,9 @@ import {
   type ApprovalStore,
   asOf,
   type ClosedRecord,
+  isOver,
+  RETENTION,
+  type Retention,
 } from './store.ts'
 
 const SCHEMA = `
@@ -45,6 +48,11 @@ const IS: Readonly<Record<ApprovalStatus, string>> = {
   cancelled: "status = 'cancelled'",
 }
 
+/** What is over is looked for no more often. */
+const SWEEP_MS = 60_000
+/** The process does nothing else meanwhile. */
+const SWEPT_AT_ONCE = 2_000
+
 const KEPT = { what: 'The approvals', of: 'requests', code: 'INVALID_OPTION' } as const
 
 interface Row {
@@ -56,15 +64,36 @@ interface Row {
   readonly result: string | null
 }
 
+export interface SqliteStoreOptions extends Retention {
+  /** The file; its folder is made. Its owner alone may read it. */
+  path: string
+}
+
 /**
  * Keeps requests in a file, for all processes of one machine: the embedded default. What it said is on the disk.
  *
- * @param options.path the file; its folder is made. Its owner alone may read it.
  * @throws HookspanError `INVALID_OPTION` for a file that is no store of approvals, or cannot be written.
  */
-export function sqliteStore(options: { path: string }): ApprovalStore {
-  assertFields(options, { path: required(a.name) }, 'sqliteStore')
+export function sqliteStore(options: SqliteStoreOptions): ApprovalStore {
+  assertFields<SqliteStoreOptions>(options, { path: required(a.name), ...RETENTION }, 'sqliteStore')
   const kept = openDurableDatabase(options.path, SCHEMA, KEPT)
+  addColumn(kept)
+  const { keepMs } = options
+  let sweptAt = Number.NEGATIVE_INFINITY
+  /** What is over since so long, and what expired so long ago and nobody closed. */
+  const forget = () => {
+    if (keepMs === undefined || performance.now() - sweptAt < Math.min(keepMs, SWEEP_MS)) return
+    sweptAt = performance.now()
+    const until = Math.round(Date.now() - keepMs)
+    for (const isLong of ['over_at < ?1', "status = 'pending' AND expires_at < ?1"]) {
+      const some = `SELECT id FROM hookspan_approvals WHERE ${isLong} LIMIT ${SWEPT_AT_ONCE}`
+      try {
+        kept.db.prepare(`DELETE FROM hookspan_approvals WHERE id IN (${some})`).run(until)
+      } catch {
+        // A full or busy disk: next time. Nobody waits for it.
+      }
+    }
+  }
   const holder = new SqliteHolder(options.path)
   const row = (id: string) =>
     kept.db.prepare('SELECT * FROM hookspan_approvals WHERE id = ?').get(id) as unknown as Row | undefined
@@ -74,6 +103,7 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
   }
   return {
     async add(request) {
+      forget()
       kept.db
         .prepare(
           `INSERT INTO hookspan_approvals (id, root_operation_id, requested_at, expires_at, request)
@@ -106,27 +136,33 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
     async answer(id, answer: ApprovalAnswer, now) {
       const { changes } = kept.db
         .prepare(
-          `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?
+          `UPDATE hookspan_approvals SET status = 'answered', answer = ?, closed_at = ?, over_at = ?
            WHERE id = ? AND status = 'pending' AND (expires_at IS NULL OR expires_at >= ?)`,
         )
-        .run(safeStringify(answer), Math.round(now), id, Math.round(now))
+        .run(
+          safeStringify(answer),
+          Math.round(now),
+          isOver('answered', answer) ? Date.now() : null,
+          id,
+          Math.round(now),
+        )
       return closed(id, changes)
     },
     async close(id, status, now) {
       const { changes } = kept.db
         .prepare(
-          `UPDATE hookspan_approvals SET status = ?, closed_at = ? WHERE id = ? AND status = 'pending'`,
+          `UPDATE hookspan_approvals SET status = ?, closed_at = ?, over_at = ? WHERE id = ? AND status = 'pending'`,
         )
-        .run(status, Math.round(now), id)
+        .run(status, Math.round(now), Date.now(), id)
       return closed(id, changes)
     },
     async claim(id): Promise<ExecutionClaim> {
       const { changes } = kept.db
         .prepare(
-          `UPDATE hookspan_approvals SET execution = 'claimed'
+          `UPDATE hookspan_approvals SET execution = 'claimed', over_at = ?
            WHERE id = ? AND status = 'answered' AND execution IS NULL`,
         )
-        .run(id)
+        .run(Date.now(), id)
       if (Number(changes) > 0) return { state: 'run' }
       const found = row(id)
       if (found?.status !== 'answered') throw notAnswered(id)
@@ -136,9 +172,10 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
     async settle(id, result) {
       const { changes } = kept.db
         .prepare(
-          `UPDATE hookspan_approvals SET execution = 'settled', result = ? WHERE id = ? AND execution = 'claimed'`,
+          `UPDATE hookspan_approvals SET execution = 'settled', result = ?, over_at = ?
+           WHERE id = ? AND execution = 'claimed'`,
         )
-        .run(safeStringify(result), id)
+        .run(safeStringify(result), Date.now(), id)
       if (Number(changes) === 0) throw notAnswered(id)
     },
     async claimRun(key): Promise<RunClaim> {
@@ -175,6 +212,21 @@ export function sqliteStore(options: { path: string }): ApprovalStore {
       kept.close()
     },
   }
+}
+
+/** Since when nothing more is to be done. Files of versions before have no such column; what was over by then stays. */
+function addColumn(kept: DurableDatabase): void {
+  const has = () =>
+    kept.db.prepare(`SELECT 1 FROM pragma_table_info('hookspan_approvals') WHERE name = 'over_at'`).get()
+  if (!has()) {
+    try {
+      kept.db.exec('ALTER TABLE hookspan_approvals ADD COLUMN over_at INTEGER')
+    } catch (error) {
+      // Another process did at this moment.
+      if (!has()) throw error
+    }
+  }
+  kept.db.exec('CREATE INDEX IF NOT EXISTS hookspan_approvals_over ON hookspan_approvals (over_at)')
 }
 
 /** SQLite takes whole numbers. */

@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, ApprovalRequest, ExecutionLedger } from '../gates/index.ts'
+import { a, type Fields } from '../internal/expect.ts'
 
 export type ApprovalStatus = 'pending' | 'answered' | 'expired' | 'cancelled'
 
@@ -49,6 +50,25 @@ export interface ApprovalStore extends ExecutionLedger {
   dispose?(): Promise<void>
 }
 
+/** How long a store keeps what is over. */
+export interface Retention {
+  /**
+   * Milliseconds for which a request is kept once it is over: refused, expired, withdrawn, or its call has begun, counted anew as that
+   * ends. Then it is forgotten, with arguments, answer and result; the audit log has its digests still. An approved call that has not
+   * begun is kept. Minimum 1.
+   *
+   * @default for ever; in memory an hour
+   */
+  keepMs?: number
+}
+
+export const RETENTION: Fields<Retention> = { keepMs: a.number(1) }
+
+/** Whether nothing more is to be done about a request that was closed so. */
+export function isOver(status: ApprovalStatus, answer: Pick<KeptAnswer, 'decision'> | undefined): boolean {
+  return status !== 'answered' || answer?.decision === 'reject'
+}
+
 export interface ClosedRecord {
   readonly record: ApprovalRecord
   readonly closed: boolean
@@ -61,8 +81,8 @@ export function asOf(record: ApprovalRecord, now: number | undefined): ApprovalR
 }
 
 /** The oldest first. */
-export function byAge({ request: a }: ApprovalRecord, { request: b }: ApprovalRecord): number {
-  return a.requestedAt - b.requestedAt || (a.id < b.id ? -1 : 1)
+export function byAge({ request: one }: ApprovalRecord, { request: other }: ApprovalRecord): number {
+  return one.requestedAt - other.requestedAt || (one.id < other.id ? -1 : 1)
 }
 
 /** Whether a request may still be answered at `now`. */

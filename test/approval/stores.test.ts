@@ -13,20 +13,20 @@ import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { folder, redisUrl, request } from './support.ts'
 
-const STORES: [string, () => ApprovalStore][] = [
-  ['memoryStore', () => memoryStore()],
-  ['sqliteStore', () => sqliteStore({ path: `${folder()}/deep/approvals.db` })],
+const STORES: [string, (retention?: { keepMs: number }) => ApprovalStore][] = [
+  ['memoryStore', memoryStore],
+  ['sqliteStore', (retention) => sqliteStore({ path: `${folder()}/deep/approvals.db`, ...retention })],
 ]
 const url = await redisUrl()
-if (url !== undefined) STORES.push(['redisStore', () => redis(url)])
+if (url !== undefined) STORES.push(['redisStore', (retention) => redis(url, retention)])
 
-function redis(place: string): ApprovalStore {
-  const store = redisStore({ url: place, prefix: `${crypto.randomUUID()}:` })
+function redis(place: string, retention?: { keepMs: number }): ApprovalStore {
+  const store = redisStore({ url: place, prefix: `${crypto.randomUUID()}:`, ...retention })
   onTestFinished(() => store.dispose?.())
   return store
 }
 
-describe.each(STORES)('%s', (_name, make) => {
+describe.each(STORES)('%s', (name, make) => {
   it('keeps the first of two requests of one id', async () => {
     const store = make()
     await store.add(request('a', { args: 1 }))
@@ -79,6 +79,41 @@ describe.each(STORES)('%s', (_name, make) => {
             wanted.slice(0, limit).map(({ id, status }) => `${id} ${status}`),
           ])
         }
+  })
+
+  it('forgets what is over after keepMs, and nothing else', async () => {
+    const store = make({ keepMs: 100 })
+    const now = Date.now()
+    const ids = ['pending', 'approved', 'rejected', 'cancelled', 'expired', 'claimed', 'settled']
+    // Of a process that has died; in memory it would have closed its own.
+    if (name !== 'memoryStore') ids.push('orphaned')
+    for (const id of ids) await store.add(request(id, { ...(id === 'orphaned' && { expiresAt: now }) }))
+    for (const id of ['approved', 'claimed', 'settled']) await store.answer(id, { decision: 'approve' }, now)
+    await store.answer('rejected', { decision: 'reject' }, now)
+    for (const id of ['cancelled', 'expired'] as const) await store.close(id, id, now)
+    for (const id of ['claimed', 'settled']) expect(await store.claim(id)).toEqual({ state: 'run' })
+    await store.settle('settled', { ok: true, value: 1 })
+    const left = async () => {
+      // A store that has to look does so where something is asked.
+      await store.add(request(crypto.randomUUID()))
+      return (await Promise.all(ids.map((id) => store.get(id)))).flatMap((record) => record?.request.id ?? [])
+    }
+    await expect.poll(left).toEqual(['pending', 'approved'])
+    await store.answer('pending', { decision: 'approve' }, now)
+    await expect(store.claim('settled')).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' })
+    const listed = (await store.list({ limit: 1_000 })).map((record) => record.request.id)
+    expect(ids.filter((id) => listed.includes(id))).toEqual(['pending', 'approved'])
+    expect(await store.claim('approved')).toEqual({ state: 'run' })
+    await expect.poll(left).toEqual(['pending'])
+  })
+
+  it('keeps what is over where nothing else is said', async () => {
+    const store = make()
+    await store.add(request('a'))
+    await store.answer('a', { decision: 'reject' }, 1)
+    await store.add(request('b'))
+    expect(await store.get('a')).toMatchObject({ status: 'answered' })
+    expect(() => make({ keepMs: 0 })).toThrow('Expected `keepMs` of')
   })
 
   it('lists what may still be answered, however many expired that nobody closed', async () => {
@@ -257,4 +292,47 @@ it('sqliteStore finds what it lists by an index', async () => {
   expect(asked).toHaveLength(10)
   expect(asked.filter((plan) => !/USING (COVERING )?INDEX/.test(plan))).toEqual([])
   expect(spy).toHaveBeenCalled()
+})
+
+it('sqliteStore forgets in a file that a version before made, and keeps what was over by then', async () => {
+  const path = `${folder()}/approvals.db`
+  const before = sqliteStore({ path })
+  for (const id of ['over', 'open']) await before.add(request(id))
+  await before.answer('over', { decision: 'reject' }, 1)
+  await before.dispose?.()
+  const db = new DatabaseSync(path)
+  db.exec('DROP INDEX hookspan_approvals_over; ALTER TABLE hookspan_approvals DROP COLUMN over_at')
+  db.close()
+  const [store, other] = [sqliteStore({ path, keepMs: 50 }), sqliteStore({ path })]
+  onTestFinished(async () => {
+    for (const one of [store, other]) await one.dispose?.()
+  })
+  await other.answer('open', { decision: 'reject' }, 1)
+  await expect
+    .poll(async () => {
+      await store.add(request(crypto.randomUUID()))
+      return store.get('open')
+    })
+    .toBeUndefined()
+  expect(await store.get('over')).toMatchObject({ status: 'answered' })
+})
+
+it.skipIf(url === undefined)('redisStore forgets the places of what it forgot', async () => {
+  const prefix = `${crypto.randomUUID()}:`
+  const client = await createClient({ url: url as string }).connect()
+  onTestFinished(() => client.destroy())
+  const store = redisStore({ client: client as never, prefix, keepMs: 20 })
+  for (let i = 0; i < 450; i++) {
+    await store.add(request(`r-${i}`, { requestedAt: i }))
+    await store.answer(`r-${i}`, { decision: i < 5 ? 'approve' : 'reject' }, Date.now())
+  }
+  await expect
+    .poll(async () => {
+      await store.add(request('one more'))
+      await store.close('one more', 'cancelled', Date.now())
+      return (await client.zRange(`${prefix}approvals:over`, 0, -1)).length
+    })
+    .toBeLessThan(10)
+  expect(await store.list({ status: 'answered' })).toHaveLength(5)
+  expect((await client.keys(`${prefix}approval:*`)).length).toBeLessThan(10)
 })

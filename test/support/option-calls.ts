@@ -347,7 +347,8 @@ export const CALLS: Record<string, Record<string, Call>> = {
       serveApprovals({ approvals: createApprovals(), token: 'a token of some length', ...more }),
   },
   sqliteCheckpoints: { '{ path }': (more) => sqliteCheckpoints({ path: ':memory:', ...more }) },
-  sqliteStore: { '{ path }': (more) => sqliteStore({ path: ':memory:', ...more }) },
+  memoryStore: { Retention: (more) => memoryStore(more) },
+  sqliteStore: { SqliteStoreOptions: (more) => sqliteStore({ path: ':memory:', ...more }) },
   webhookChannel: {
     [`{ ${WEBHOOK}, name }`]: (more) => webhookChannel({ url, ...more }),
   },
