@@ -20,29 +20,34 @@ const dispatcher = new HookDispatcher()
 async function answer(question: string): Promise<string> {
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }]
   const op = dispatcher.startOperation({ agentName: 'weather' })
-  for (;;) {
-    const message = await op.step(async (step) => {
-      const request = { model: 'gpt-4o', messages, tools }
-      const reply = await step.llmCall({ model: 'gpt-4o', request }, () =>
-        client.chat.completions.create(request),
-      )
-      const { message } = reply.choices[0]!
-      messages.push(message)
-      for (const call of message.tool_calls ?? []) {
-        if (call.type !== 'function') continue
-        const args = JSON.parse(call.function.arguments)
-        const outcome = await step.toolCall(
-          { toolCallId: call.id, apiName: call.function.name, args },
-          getWeather,
+  try {
+    for (;;) {
+      const message = await op.step(async (step) => {
+        const request = { model: 'gpt-4o', messages, tools }
+        const reply = await step.llmCall({ model: 'gpt-4o', request }, () =>
+          client.chat.completions.create(request),
         )
-        messages.push(outcome.toToolMessage())
+        const { message } = reply.choices[0]!
+        messages.push(message)
+        for (const call of message.tool_calls ?? []) {
+          if (call.type !== 'function') continue
+          const args = JSON.parse(call.function.arguments)
+          const outcome = await step.toolCall(
+            { toolCallId: call.id, apiName: call.function.name, args },
+            getWeather,
+          )
+          messages.push(outcome.toToolMessage())
+        }
+        return message
+      })
+      if (!message.tool_calls?.length) {
+        await op.complete({ content: message.content ?? '' })
+        return message.content ?? ''
       }
-      return message
-    })
-    if (!message.tool_calls?.length) {
-      await op.complete({ content: message.content ?? '' })
-      return message.content ?? ''
     }
+  } catch (error) {
+    await op.fail(error)
+    throw error
   }
 }
 
