@@ -1,14 +1,21 @@
 import { HookDispatcher } from '../dispatcher/index.ts'
+import { yieldToOthers } from '../dispatcher/yielding.ts'
 import type * as Policies from '../policies/index.ts'
 import { attach } from './attach.ts'
 import type { Loaded } from './module-hooks.ts'
 import { requireOwn } from './require-own.ts'
 import { RunBounds } from './run-bounds.ts'
+import { tell } from './tell.ts'
 import { tellAtExit } from './tell-at-exit.ts'
 import { traceFirstRun } from './trace-first-run.ts'
 
 /** What every SDK that the program loads is attached to. */
 const dispatcher = new HookDispatcher()
+yieldToOthers(dispatcher, () =>
+  tell(
+    'what the program attaches by itself is left to its own dispatcher, and no hookspan.config.* holds there.',
+  ),
+)
 const tracing = traceFirstRun(dispatcher)
 const bounds = new RunBounds(dispatcher)
 

@@ -49,6 +49,15 @@ it.each(['langchain.mjs', 'langchain.cjs'])('attaches to agents of LangChain: %s
   expect(stderr).not.toContain('not attached')
 })
 
+it('leaves to the program what it attaches by itself, and says so once', async () => {
+  const { code, stdout, stderr } = await program('own.mjs')
+
+  const stated = 'ai: onStart,beforeLlmCall\ngoogle: onStart,beforeLlmCall\n'
+  expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: stated })
+  expect(spansOf()).toEqual([])
+  expect(stderr.match(/left to its own dispatcher/g)).toHaveLength(1)
+})
+
 it('attaches to chats of @google/genai: what goes on is one run', async () => {
   const { code, stdout, stderr } = await program('google.mjs')
 

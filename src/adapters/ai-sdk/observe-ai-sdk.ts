@@ -1,5 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { hasYielded } from '../../dispatcher/yielding.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { defined } from '../../internal/objects.ts'
 import { warnOfVersion } from '../peer-range.ts'
@@ -48,6 +49,8 @@ const OBSERVED: Readonly<Record<(typeof AI_SDK_NAMES)[number], Observe>> = {
 } satisfies Record<string, ((sdk: SdkFunction, host: Host, gateway: unknown) => SdkFunction) | Observe>
 
 const observed = new WeakMap<object, ObserveAISDKOptions>()
+/** Of our functions, whose they are and what they are made of: a program may take them for the package's own. */
+const made = new WeakMap<object, { readonly own: unknown; readonly dispatcher: HookDispatcher }>()
 
 /**
  * Gives the functions of the `ai` package, each of whose runs lives the lifecycle: `generateText`, `streamText`,
@@ -82,10 +85,23 @@ export function observeAISDK<M extends object>(ai: M, options: ObserveAISDKOptio
   }
   warnOfOthers(sdk)
   const host: Host = { dispatcher, adapter: ADAPTER, agentName, omitSdkSpans: sdkSpans === 'omit' }
-  const functions = there.map((name) => [name, OBSERVED[name](sdk[name] as never, host, sdk.gateway)])
+  const functions = there.map((name) => {
+    const own = ownOf(sdk[name] as object, dispatcher)
+    const given = OBSERVED[name](own as never, host, sdk.gateway) as object
+    made.set(given, { own, dispatcher })
+    return [name, given]
+  })
   const result = { ...ai, ...Object.fromEntries(functions) } as M
   observed.set(result, { dispatcher, sdkSpans, ...defined({ agentName }) })
   return result
+}
+
+/** Not observed a second time below us. */
+function ownOf(given: object, dispatcher: HookDispatcher): unknown {
+  const before = made.get(given)
+  return before !== undefined && before.dispatcher !== dispatcher && hasYielded(before.dispatcher)
+    ? before.own
+    : given
 }
 
 /** By what version 7 has and others have not; else by what is installed. */

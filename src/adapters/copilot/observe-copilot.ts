@@ -1,5 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { hasYielded } from '../../dispatcher/yielding.ts'
 import { a, type Fields } from '../../internal/expect.ts'
 import { warnOfVersion } from '../peer-range.ts'
 import type { RunHost } from '../sdk-run/observed-run.ts'
@@ -57,7 +58,15 @@ export function observeCopilot<T extends object>(client: T, options: ObserveCopi
   if (typeof asked?.createSession !== 'function' || typeof asked.resumeSession !== 'function') {
     throw wrongTarget('observeCopilot', 'a CopilotClient', client)
   }
-  const before = observed.get(client)
+  let before = observed.get(client)
+  if (
+    before !== undefined &&
+    before.options.dispatcher !== dispatcher &&
+    hasYielded(before.options.dispatcher)
+  ) {
+    unobserveCopilot(client)
+    before = undefined
+  }
   const { sdkSpans = asked.options?.telemetry === undefined ? 'omit' : 'nest' } = options
   const resolved = { dispatcher, agentName, sdkSpans }
   if (before !== undefined) {

@@ -1,5 +1,6 @@
 import { assertAdapterOptions } from '../../adapter/adapter-options.ts'
 import type { HookDispatcher } from '../../dispatcher/index.ts'
+import { hasYielded } from '../../dispatcher/yielding.ts'
 import { HookspanError } from '../../internal/errors.ts'
 import type { Fields } from '../../internal/expect.ts'
 import { wrongTarget } from '../wrong-target.ts'
@@ -18,7 +19,7 @@ export class ObservedOnce {
    */
   observe(object: object, dispatcher: HookDispatcher, clash: string, patch: () => () => void): void {
     const before = this.#observed.get(object)
-    if (before !== undefined && before.dispatcher !== dispatcher) {
+    if (before !== undefined && before.dispatcher !== dispatcher && !hasYielded(before.dispatcher)) {
       throw new HookspanError('INVALID_OPTION', clash)
     }
     before?.undo()
